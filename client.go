@@ -1,0 +1,69 @@
+package holdfast
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Client makes locks and keeps their leases: one watchdog, one subscription and one queue a lock for all of its
+// goroutines. A process needs one. All methods are safe for concurrent use. The zero Client returns errors.
+type Client struct {
+	config Config
+	engine *engine.Engine
+	noCopy noCopy
+}
+
+// New makes a client. It sends nothing: a server that is not there shows with the first lock. The store stays the
+// caller's, to be closed after the client. The error is an *ArgumentError with every bad field.
+func New(store Store, config *Config) (*Client, error) {
+	filled, err := config.filled()
+	if isNil(store) {
+		var bad problems
+		bad.check(false, "store", nil, "not nil")
+		return nil, joinArguments(bad.err("New"), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newClient(native.New(transport{store}, native.Config{
+		Prefix:  filled.Prefix,
+		Process: engine.ID(),
+		Timeout: time.Second,
+	}), filled), nil
+}
+
+// newClient makes a client on any protocol.
+func newClient(p protocol.Protocol, config Config) *Client {
+	e := engine.Config{
+		ReleaseTimeout: config.ReleaseTimeout,
+		Logger:         config.Logger,
+		Cause:          lostError,
+		Closed:         ErrClosed,
+	}
+	if observer := config.Observer; observer != nil {
+		e.Observe = func(event engine.Event) { observer.Observe(eventOf(event)) }
+	}
+	return &Client{config: config, engine: engine.New(p, e)}
+}
+
+// Close ends the client: who waits gets ErrClosed, the contexts of all leases end with ErrClosed as their cause, and the
+// leases are given back, all of them together within Config.ReleaseTimeout. A lease that could not be given back is
+// free when its TTL is over; the error is that of the first. A second Close returns nil at once.
+func (c *Client) Close() error {
+	if c == nil || c.engine == nil {
+		return nil
+	}
+	return public("close", "", c.engine.Close())
+}
+
+// noCopy makes go vet refuse copies.
+type noCopy struct{}
+
+// Lock does nothing.
+func (*noCopy) Lock() {}
+
+// Unlock does nothing.
+func (*noCopy) Unlock() {}

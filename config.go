@@ -1,0 +1,90 @@
+package holdfast
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. It is copied by New.
+type Config struct {
+	// Label tells others who this is; at most 1 KiB, any bytes. Defaults to "program@host/pid".
+	Label string
+
+	// Logger hears of what happens in the background and cannot be returned: renewals that fail, cleaning up that
+	// fails. Defaults to discarding.
+	Logger *slog.Logger
+
+	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
+	MaxTTL time.Duration
+
+	// Observer is told what happens to locks. Defaults to none.
+	Observer Observer
+
+	// Prefix starts all keys and channels; at most 1 KiB, without braces. Clients exclude each other only under the
+	// same prefix. Defaults to "holdfast".
+	Prefix string
+
+	// ReleaseTimeout bounds Release, and Close for all leases together; from 1 ms. Defaults to 5 s.
+	ReleaseTimeout time.Duration
+
+	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.
+	// Defaults to 15 s, or to MaxTTL where that is less.
+	TTL time.Duration
+}
+
+const (
+	minTTL      = 100 * time.Millisecond
+	maxMaxTTL   = 24 * time.Hour
+	maxText     = 1 << 10 // bytes of a name, owner, label, prefix
+	defaultTTL  = 15 * time.Second
+	defaultWait = 5 * time.Second
+)
+
+// filled is the configuration with its defaults, or all that is wrong with it.
+func (c *Config) filled() (Config, error) {
+	var f Config
+	if c != nil {
+		f = *c
+	}
+	var bad problems
+	if f.MaxTTL == 0 {
+		f.MaxTTL = 5 * time.Minute
+	}
+	bad.check(f.MaxTTL >= minTTL && f.MaxTTL <= maxMaxTTL, "Config.MaxTTL", f.MaxTTL, "from 100ms to 24h")
+	if f.TTL == 0 {
+		f.TTL = min(defaultTTL, f.MaxTTL)
+	}
+	bad.check(f.TTL >= minTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL, fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
+	if f.ReleaseTimeout == 0 {
+		f.ReleaseTimeout = defaultWait
+	}
+	bad.check(f.ReleaseTimeout >= time.Millisecond, "Config.ReleaseTimeout", f.ReleaseTimeout, "at least 1ms")
+	if f.Prefix == "" {
+		f.Prefix = "holdfast"
+	}
+	bad.check(len(f.Prefix) <= maxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
+	if f.Label == "" {
+		f.Label = defaultLabel()
+	}
+	bad.check(len(f.Label) <= maxText, "Config.Label", f.Label, "at most 1024 bytes")
+	if f.Logger == nil {
+		f.Logger = slog.New(slog.DiscardHandler)
+	}
+	return f, bad.err("New")
+}
+
+func defaultLabel() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	program := "unknown"
+	if len(os.Args) > 0 {
+		program = filepath.Base(os.Args[0])
+	}
+	return fmt.Sprintf("%.200s@%.200s/%d", program, host, os.Getpid())
+}

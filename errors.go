@@ -1,0 +1,280 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// What errors match with errors.Is.
+var (
+	// ErrHeld: another holds the lock. The error is a *HeldError.
+	ErrHeld = errors.New("holdfast: held by another")
+
+	// ErrLost: the lease was lost. The error is a *LostError.
+	ErrLost = errors.New("holdfast: lease lost")
+
+	// ErrNotHeld: the lease was released before.
+	ErrNotHeld = errors.New("holdfast: not held")
+
+	// ErrClosed: the client is closed.
+	ErrClosed = errors.New("holdfast: client closed")
+
+	// ErrUncertain: no answer came, so that it is not known whether the request took effect. Joined with the
+	// *StoreError that says more.
+	ErrUncertain = errors.New("holdfast: outcome unknown")
+
+	// ErrUnavailable: the server could not be asked, or cannot serve now. The error is a *StoreError, or a *WaitError
+	// that no answer ever reached.
+	ErrUnavailable = errors.New("holdfast: server unavailable")
+
+	errMissingReply = errors.New("the store returned fewer replies than it was given requests")
+)
+
+// A HeldError says who holds a lock that was tried. It matches ErrHeld.
+type HeldError struct {
+	Name      string
+	Kind      string        // "mutex" and so on
+	Holder    string        // the label of one who holds
+	Holders   int           // how many hold
+	Waiters   int           // how many wait in line
+	Remaining time.Duration // until the first hold is over, unless it is renewed
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("holdfast: %s %q is held by %q for another %v, %d waiting", e.Kind, shortened(e.Name), shortened(e.Holder),
+		e.Remaining.Round(time.Millisecond), e.Waiters)
+}
+
+// Is matches ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said, context.Canceled or
+// context.DeadlineExceeded, and ErrUnavailable if no answer of the server ever came. It never matches ErrHeld.
+type WaitError struct {
+	Name   string
+	Holder string        // the label of one who held when the server was last heard; empty when not known
+	Waited time.Duration // since Lock was called
+	Err    error         // the cause of ctx's end, joined with the last *StoreError if the server was away
+}
+
+func (e *WaitError) Error() string {
+	holder := ""
+	if e.Holder != "" {
+		holder = fmt.Sprintf(", held by %q", shortened(e.Holder))
+	}
+	return fmt.Sprintf("holdfast: waited %v for %q%s: %v", e.Waited.Round(time.Millisecond), shortened(e.Name), holder, e.Err)
+}
+
+// Unwrap is what ended the waiting.
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// A LossReason says how a lease was lost.
+type LossReason string
+
+// How a lease is lost.
+const (
+	LossExpired LossReason = "no renewal was confirmed in time"
+	LossGone    LossReason = "the hold is not there any more" // deleted, resumed elsewhere, or the server forgot it
+	LossMaxHold LossReason = "the max hold is over"
+	LossForeign LossReason = "the key was overwritten"
+)
+
+// A LostError says how a lease was lost. It matches ErrLost.
+type LostError struct {
+	Name   string
+	Token  int64
+	Reason LossReason
+	Err    error // the last failure of a renewal, if any
+}
+
+func (e *LostError) Error() string {
+	text := fmt.Sprintf("holdfast: lost %q (token %d): %s", shortened(e.Name), e.Token, e.Reason)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Is matches ErrLost.
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// Unwrap is the last failure of a renewal.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// A StoreError is a request that got no answer, or that the server refused.
+type StoreError struct {
+	Op      string    // what was asked
+	Name    string    // the lock
+	Node    string    // the server, when known
+	Kind    StoreKind // why
+	Applied Applied   // whether the request took effect
+	Err     error     // what the client library or the server said
+}
+
+func (e *StoreError) Error() string {
+	return fmt.Sprintf("holdfast: %s %q: %s (%s): %v", e.Op, shortened(e.Name), e.Kind, e.Applied, e.Err)
+}
+
+// Is matches ErrUnavailable where the server could not be asked or cannot serve now.
+func (e *StoreError) Is(target error) bool {
+	return target == ErrUnavailable && e.Kind != StoreDenied && e.Kind != StoreForeign && e.Kind != StoreUnsupported && e.Kind != StoreOther
+}
+
+// Unwrap is what the client library or the server said.
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// A StoreKind says why a request failed.
+type StoreKind string
+
+// Why requests fail.
+const (
+	StoreUnreachable   StoreKind = "unreachable"
+	StoreNoAnswer      StoreKind = "no answer"
+	StoreDenied        StoreKind = "denied" // password or permission
+	StoreLoading       StoreKind = "loading"
+	StoreReadOnly      StoreKind = "read-only"
+	StoreOutOfMemory   StoreKind = "out of memory"
+	StoreNoReplicas    StoreKind = "too few replicas"
+	StoreMisconfigured StoreKind = "cannot persist"
+	StoreClusterDown   StoreKind = "cluster down"
+	StoreForeign       StoreKind = "foreign key" // of another type, kind or format; it was not touched
+	StoreUnsupported   StoreKind = "unsupported"
+	StoreOther         StoreKind = "refused"
+)
+
+// Applied says whether a request that failed took effect.
+type Applied string
+
+// Whether a request took effect.
+const (
+	NotApplied     Applied = "not applied"
+	AppliedUnknown Applied = "may have been applied"
+)
+
+// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent.
+type ArgumentError struct {
+	Call     string
+	Problems []ArgumentProblem
+}
+
+// An ArgumentProblem is one bad argument.
+type ArgumentProblem struct {
+	Argument string
+	Value    any
+	Allowed  string
+}
+
+func (e *ArgumentError) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		value := fmt.Sprintf("%v", p.Value)
+		if s, ok := p.Value.(string); ok {
+			value = fmt.Sprintf("%q", s)
+		}
+		texts[i] = fmt.Sprintf("%s is %s, allowed: %s", p.Argument, value, p.Allowed)
+	}
+	return fmt.Sprintf("holdfast: %s: %s", e.Call, strings.Join(texts, "; "))
+}
+
+// problems collects what is wrong.
+type problems []ArgumentProblem
+
+func (p *problems) check(ok bool, argument string, value any, allowed string) {
+	if !ok {
+		*p = append(*p, ArgumentProblem{argument, value, allowed})
+	}
+}
+
+func (p problems) err(call string) error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &ArgumentError{Call: call, Problems: p}
+}
+
+// joinArguments makes one error of two of the same call.
+func joinArguments(first, second error) error {
+	var a, b *ArgumentError
+	if errors.As(first, &a) && errors.As(second, &b) {
+		return &ArgumentError{Call: a.Call, Problems: append(a.Problems, b.Problems...)}
+	}
+	return first
+}
+
+// lostError is the cause that ends a lease's context.
+func lostError(lost engine.Lost) error {
+	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
+		engine.Foreign: LossForeign}[lost.Why]
+	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, Err: public("renew", lost.Name, lost.Err)}
+}
+
+// public is the documented form of an error of the inner packages.
+func public(op, name string, err error) error {
+	var (
+		busy      *engine.Busy
+		ended     *engine.WaitEnded
+		uncertain *engine.Uncertain
+		failure   *protocol.Failure
+		foreign   *protocol.Foreign
+	)
+	switch {
+	case err == nil:
+		return nil
+	case err == engine.ErrNotHeld:
+		return ErrNotHeld
+	case errors.As(err, &busy):
+		a := busy.Answer
+		return &HeldError{Name: name, Kind: "mutex", Holder: a.Holder.Label, Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+	case errors.As(err, &ended):
+		return waitError(name, ended)
+	case errors.As(err, &uncertain):
+		return fmt.Errorf("%w: %w", ErrUncertain, public(op, name, uncertain.Err))
+	case errors.As(err, &foreign):
+		return &StoreError{Op: foreign.Op, Name: foreign.Name, Kind: StoreForeign, Applied: NotApplied,
+			Err: fmt.Errorf("key %q is %s, not %s", foreign.Key, foreign.Is, foreign.Want)}
+	case errors.As(err, &failure):
+		e := &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Applied: NotApplied, Err: failure.Err}
+		if failure.Unknown {
+			e.Applied = AppliedUnknown
+		}
+		return e
+	}
+	return err
+}
+
+func waitError(name string, ended *engine.WaitEnded) error {
+	out := &WaitError{Name: name, Holder: ended.Answer.Holder.Label, Waited: ended.Waited, Err: ended.Err}
+	standard := context.Canceled
+	if errors.Is(ended.Err, context.DeadlineExceeded) {
+		standard = context.DeadlineExceeded
+	}
+	if !errors.Is(ended.Err, standard) {
+		out.Err = fmt.Errorf("%w: %w", standard, ended.Err)
+	}
+	if ended.Failure != nil {
+		out.Err = fmt.Errorf("%w; %w", out.Err, public("lock", name, ended.Failure))
+	}
+	if !ended.Answered && !errors.Is(out.Err, ErrUnavailable) {
+		out.Err = fmt.Errorf("%w; %w", out.Err, ErrUnavailable)
+	}
+	return out
+}
+
+func kindOf(r protocol.Reason) StoreKind {
+	kinds := map[protocol.Reason]StoreKind{
+		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.Denied: StoreDenied,
+		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
+		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
+		protocol.Unsupported: StoreUnsupported,
+	}
+	if kind, ok := kinds[r]; ok {
+		return kind
+	}
+	return StoreOther
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// An attempt is one try to hold a name, from its first request until it holds or is abandoned. One goroutine at a time
+// runs it; what the mutex guards is said.
+type attempt struct {
+	lock    *Lock
+	ticket  protocol.Ticket
+	start   time.Time
+	release *protocol.Ticket // a hold to give back with the first request
+
+	inLine    bool      // by the last answer
+	sent      time.Time // of the last request that was answered
+	server    int64     // and the server's time in its answer
+	unsettled time.Time // until then, a request without an answer may still take effect; zero: none may
+
+	// Guarded by the engine's mutex.
+	mail     mail
+	told     chan struct{} // of one
+	won      bool          // it holds: nothing to abandon
+	answer   protocol.Answer
+	answered bool
+	failure  error
+}
+
+// mail is what messages said since the last request.
+type mail struct {
+	grant *protocol.Grant
+	nudge time.Time
+	gap   bool
+}
+
+// ID makes 128 random bits.
+func ID() protocol.ID {
+	var bits [16]byte
+	_, _ = rand.Read(bits[:]) // it never fails
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], bits[:])
+	return protocol.ID(text[:])
+}
+
+// attempt starts a try. The mutex may be held.
+func (l *Lock) attempt(block int64) *attempt {
+	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block}, start: time.Now(), told: make(chan struct{}, 1)}
+}
+
+// wake tells the attempt that there is mail. It is called with the mutex held.
+func (a *attempt) wake() {
+	select {
+	case a.told <- struct{}{}:
+	default:
+	}
+}
+
+// ask sends one request and takes its answer down.
+func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
+	o := &a.lock.options
+	sent := time.Now()
+	ask := protocol.Ask{
+		Ticket:   a.ticket,
+		Join:     join,
+		InLine:   a.inLine,
+		TTL:      max(o.TTL, o.MinHold),
+		Release:  a.release,
+		Deadline: sent.Add(timeout(o.TTL)),
+	}
+	answer, err := send(ctx, ask)
+	if err != nil {
+		var failure *protocol.Failure
+		if errors.As(err, &failure) && failure.Unknown {
+			a.unsettled = ask.Deadline
+		}
+		return answer, sent, err
+	}
+	a.release = nil
+	a.sent, a.server = sent, answer.Server
+	return answer, sent, nil
+}
+
+// try asks once.
+func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*hold, error) {
+	e := a.lock.engine
+	for {
+		if err := e.check(ctx); err != nil {
+			return nil, err
+		}
+		answer, sent, err := a.ask(ctx, false, send)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Status != protocol.Held {
+			return nil, &Busy{Answer: answer}
+		}
+		if h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
+			return h, err
+		}
+	}
+}
+
+// check refuses what is over before it began.
+func (e *Engine) check(ctx context.Context) error {
+	select {
+	case <-e.closing:
+		return e.config.Closed
+	default:
+	}
+	if ctx.Err() != nil {
+		return &WaitEnded{Err: context.Cause(ctx), Answered: true}
+	}
+	return nil
+}
+
+// run asks until it holds or until ctx ends. See the package document for the states.
+func (a *attempt) run(ctx context.Context) (*hold, error) {
+	e, l := a.lock.engine, a.lock
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	waiting := false
+	defer func() {
+		if waiting {
+			e.ears.leave()
+		}
+	}()
+	for failures := 0; ; {
+		e.mu.Lock()
+		a.mail.nudge, a.mail.gap = time.Time{}, false
+		e.waits[a.ticket.ID] = a
+		e.mu.Unlock()
+
+		answer, sent, err := a.ask(ctx, true, l.resource.Ask)
+		e.mu.Lock()
+		a.failure = err
+		if err == nil {
+			a.answer, a.answered = answer, true
+		}
+		e.mu.Unlock()
+		var next time.Time
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, a.ended(ctx)
+		case err != nil:
+			var failure *protocol.Failure
+			if !errors.As(err, &failure) || !failure.Reason.Passing() && !a.inLine {
+				return nil, err
+			}
+			failures++
+			next = sent.Add(backoff(failures))
+			e.config.Logger.Warn("holdfast: asking again", "name", l.spec.Name, "error", err)
+			e.observe(Event{Kind: Retried, Name: l.spec.Name, Err: err})
+		case answer.Status == protocol.Held:
+			h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, l.options.TTL)
+			if h == nil && err == nil {
+				continue // the answer came when its trust was over
+			}
+			return h, err
+		default:
+			failures = 0
+			a.inLine = answer.Status == protocol.Queued
+			if !waiting {
+				waiting = true
+				e.ears.enter()
+				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
+			}
+			since, listenErr := e.ears.hear(ctx)
+			if a.relearn(listenErr) || since.After(sent) {
+				continue // deaf from now on, or a message may have been missed between joining and listening
+			}
+			next = sent.Add(a.patience(answer, !since.IsZero()))
+		}
+		h, err := a.wait(ctx, next)
+		if h != nil || err != nil {
+			return h, err
+		}
+	}
+}
+
+// backoff grows from 20 ms to a second.
+func backoff(failures int) time.Duration {
+	return jitter(min(20*time.Millisecond<<min(failures, 6), time.Second))
+}
+
+// patience is how long to wait before asking again: the slow, jittered rate that is the sign of life, or sooner: at the
+// known end of the hold, those behind the first a little later each, because one of the first may not be alive.
+func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
+	d := jitter(askEvery)
+	if !hears {
+		d = jitter(claim(a.lock.options.TTL) / 3)
+	}
+	if answer.Remaining <= 0 {
+		return d
+	}
+	place := time.Duration(answer.Waiters)
+	end := answer.Remaining + time.Millisecond + place*20*time.Millisecond
+	if !a.lock.engine.features.Queue {
+		end += jitter(10 * time.Millisecond)
+	}
+	return min(d, end)
+}
+
+// relearn changes to a deaf ticket when listening is not allowed: a hand-over must not wait for one who cannot hear.
+func (a *attempt) relearn(err error) bool {
+	var failure *protocol.Failure
+	if a.ticket.Deaf || !errors.As(err, &failure) || failure.Reason != protocol.Denied {
+		return false
+	}
+	e := a.lock.engine
+	e.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.lock.spec.Name, "error", err)
+	old := *a
+	e.mu.Lock()
+	delete(e.waits, a.ticket.ID)
+	a.ticket.ID, a.ticket.Deaf = ID(), true
+	e.mu.Unlock()
+	a.inLine, a.unsettled = false, time.Time{}
+	e.tidy(old.lock, protocol.Free{Ticket: old.ticket}, time.Now().Add(placeLife), old.unsettled)
+	return true
+}
+
+// wait waits for the moment of the next request, for mail, or for the end of waiting.
+func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
+	e := a.lock.engine
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	for {
+		e.mu.Lock()
+		mail := a.mail
+		a.mail.grant = nil
+		e.mu.Unlock()
+		if mail.gap {
+			return nil, nil
+		}
+		if g := mail.grant; g != nil && g.At > a.server && a.server != 0 {
+			if from, ok := a.believes(g); ok {
+				return e.held(a, g.Token, g.Block, g.At, from, g.Claim)
+			}
+			return nil, nil // the server confirms, or tells that it is over
+		}
+		if !mail.nudge.IsZero() && mail.nudge.Before(next) {
+			next = mail.nudge
+			timer.Reset(time.Until(next))
+		}
+		select {
+		case <-timer.C:
+			return nil, nil
+		case <-a.told:
+		case <-ctx.Done():
+			return nil, a.ended(ctx)
+		case <-e.closing:
+			return nil, e.config.Closed
+		}
+	}
+}
+
+// believes tells whether a hand-over is worth trust without another round trip, and from which local moment its claim
+// counts: the earliest at which the server's clock can have shown the time of the grant. Our last request was sent
+// before the server's clock showed a.server, so it showed g.At no earlier than that much after the sending.
+func (a *attempt) believes(g *protocol.Grant) (from time.Time, ok bool) {
+	o := &a.lock.options
+	now := time.Now()
+	from = a.sent.Add(time.Duration(g.At-a.server) * time.Microsecond)
+	left := from.Add(g.Claim - margin(o.TTL)).Sub(now)
+	stepped := from.After(now.Add(margin(o.TTL))) // its clock was set between answer and grant
+	return from, !stepped && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(o.TTL)), now) && !o.Fixed && o.MinHold == 0
+}
+
+// ended is the error of a wait that its caller ended.
+func (a *attempt) ended(ctx context.Context) error {
+	e := a.lock.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(a.start), Answer: a.answer, Answered: a.answered, Failure: a.failure}
+}
+
+// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain.
+func (a *attempt) abandon() {
+	e := a.lock.engine
+	e.mu.Lock()
+	delete(e.waits, a.ticket.ID)
+	won := a.won
+	e.mu.Unlock()
+	if won {
+		return
+	}
+	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
+	if a.release != nil {
+		e.tidy(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
+	}
+	if a.inLine || !a.unsettled.IsZero() {
+		e.tidy(a.lock, protocol.Free{Ticket: a.ticket}, until, a.unsettled)
+	}
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ears keep one subscription a client, open while anybody waits and some seconds longer (trap 21).
+type ears struct {
+	engine *Engine
+
+	mu      sync.Mutex
+	waiters int
+	open    protocol.Listening
+	since   time.Time     // when it was open
+	opening chan struct{} // closed when opening is done; nil: nobody opens
+	failure error         // why the last opening failed
+	idle    *time.Timer
+	over    bool
+}
+
+// enter counts a waiter in.
+func (s *ears) enter() {
+	s.mu.Lock()
+	s.waiters++
+	s.mu.Unlock()
+}
+
+// leave counts a waiter out.
+func (s *ears) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiters--
+	if s.waiters > 0 || s.open == nil || s.over {
+		return
+	}
+	if s.idle == nil {
+		s.idle = time.AfterFunc(linger, s.rest)
+	} else {
+		s.idle.Reset(linger)
+	}
+}
+
+// rest closes the subscription when nobody waits.
+func (s *ears) rest() {
+	s.mu.Lock()
+	open := s.open
+	if s.waiters > 0 || s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.open = nil
+	s.mu.Unlock()
+	if open != nil {
+		open.Close()
+	}
+}
+
+// hear opens the subscription if it is not, and tells since when messages come; zero: they do not, for err.
+func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
+	s.mu.Lock()
+	if s.open != nil || s.over {
+		defer s.mu.Unlock()
+		return s.since, nil
+	}
+	if s.opening == nil {
+		s.opening = make(chan struct{})
+		s.engine.tidying.Add(1)
+		go s.listen()
+	}
+	opening := s.opening
+	s.mu.Unlock()
+	select {
+	case <-opening:
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
+	case <-s.engine.closing:
+		return time.Time{}, s.engine.config.Closed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		return time.Time{}, s.failure
+	}
+	return s.since, nil
+}
+
+// listen opens the subscription on behalf of all who wait for it: none of them can cancel it for the others.
+func (s *ears) listen() {
+	defer s.engine.tidying.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	open, err := s.engine.protocol.Listen(ctx, s.engine)
+	s.mu.Lock()
+	close(s.opening)
+	s.opening = nil
+	s.failure = err
+	if err == nil && !s.over {
+		s.open, s.since = open, time.Now()
+		open = nil
+	}
+	s.mu.Unlock()
+	if err == nil && open != nil {
+		open.Close()
+	}
+}
+
+// close ends it for good.
+func (s *ears) close() {
+	s.mu.Lock()
+	open := s.open
+	s.over, s.open = true, nil
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	s.mu.Unlock()
+	if open != nil {
+		open.Close()
+	}
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Config is what an Engine needs beside its protocol.
+type Config struct {
+	ReleaseTimeout time.Duration
+
+	Logger  *slog.Logger     // never nil
+	Observe func(Event)      // nil: nobody looks
+	Cause   func(Lost) error // what a context's cause is when its lease is lost
+	Closed  error            // and when the engine is closed
+}
+
+// An Engine runs all locks of one client. All methods are safe for concurrent use.
+type Engine struct {
+	protocol protocol.Protocol
+	features protocol.Features
+	config   Config
+	closing  chan struct{} // closed by Close
+	tidying  sync.WaitGroup
+	ears     ears
+
+	mu    sync.Mutex // guards all below, and the fields of pools, holds, turns, leases and attempts that say so
+	over  bool
+	pools map[poolKey]*pool
+	waits map[protocol.ID]*attempt
+	watch watch
+}
+
+// New makes an engine. It sends nothing and starts nothing.
+func New(p protocol.Protocol, config Config) *Engine {
+	e := &Engine{
+		protocol: p,
+		features: p.Features(),
+		config:   config,
+		closing:  make(chan struct{}),
+		pools:    make(map[poolKey]*pool),
+		waits:    make(map[protocol.ID]*attempt),
+	}
+	e.ears.engine = e
+	e.watch.engine = e
+	return e
+}
+
+// Close ends all: who waits is told, every lease is given back, all of them together within ReleaseTimeout, and what
+// was left behind elsewhere is looked for once more. Goroutines of the engine are gone when it returns, but for
+// requests that the store does not give up in its time. A second call returns nil at once.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.over {
+		e.mu.Unlock()
+		return nil
+	}
+	e.over = true
+	close(e.closing)
+	holds := e.watch.all()
+	var ends []func()
+	for _, h := range holds {
+		e.watch.remove(h)
+		h.over = true
+		ends = append(ends, h.turn.end(e.config.Closed)...)
+	}
+	clear(e.pools)
+	e.watch.stop()
+	e.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+
+	until := time.Now().Add(e.config.ReleaseTimeout)
+	failed := make(chan error, len(holds))
+	for _, h := range holds {
+		go func() { failed <- e.free(h, until) }()
+	}
+	var first error
+	for range holds {
+		if err := <-failed; err != nil && first == nil {
+			first = err
+		}
+	}
+	e.ears.close()
+	e.await(&e.tidying, until)
+	return first
+}
+
+// await waits for a group, but not past a moment.
+func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// observe tells the observer. It is never called with the mutex held.
+func (e *Engine) observe(event Event) {
+	if e.config.Observe != nil {
+		e.config.Observe(event)
+	}
+}
+
+// Granted implements protocol.Sink.
+func (e *Engine) Granted(g protocol.Grant) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.waits[g.ID]; a != nil {
+		a.mail.grant = &g
+		a.wake()
+	}
+}
+
+// Nudge implements protocol.Sink.
+func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.waits[id]; a != nil {
+		a.mail.nudge = time.Now().Add(after)
+		a.wake()
+	}
+}
+
+// Gap implements protocol.Sink: whoever waits asks at once.
+func (e *Engine) Gap() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range e.waits {
+		a.mail.gap = true
+		a.wake()
+	}
+}
+
+// pause waits for a while, or for what ends waiting; false when that came first.
+func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-e.closing:
+	}
+	return false
+}

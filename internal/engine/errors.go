@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ErrNotHeld is the answer to a second release.
+var ErrNotHeld = errors.New("not held: released before")
+
+// A Busy says that others hold.
+type Busy struct{ Answer protocol.Answer }
+
+func (*Busy) Error() string { return "held by another" }
+
+// A WaitEnded says that the caller's context ended the waiting.
+type WaitEnded struct {
+	Err      error // the context's cause
+	Waited   time.Duration
+	Answer   protocol.Answer // the last, if any came
+	Answered bool            // whether any came
+	Failure  error           // the last failure since then, or nil
+}
+
+func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }
+
+func (w *WaitEnded) Unwrap() error { return w.Err }
+
+// An Uncertain says that a release got no answer.
+type Uncertain struct{ Err error }
+
+func (u *Uncertain) Error() string { return "release without an answer: " + u.Err.Error() }
+
+func (u *Uncertain) Unwrap() error { return u.Err }
+
+// A Why says how a lease was lost.
+type Why int
+
+// How a lease is lost.
+const (
+	Expired Why = iota + 1 // no renewal was confirmed before trust ended
+	Gone                   // the server said that the hold is not there any more
+	MaxHold                // the max hold is over
+	Foreign                // the key was overwritten with something else
+)
+
+// A Lost tells how a lease was lost.
+type Lost struct {
+	Name  string
+	Token int64
+	Why   Why
+	Err   error // the last failure of a renewal, if any
+}
+
+// An EventKind is what happened.
+type EventKind int
+
+// What happens.
+const (
+	Waiting  EventKind = iota + 1 // a caller has to wait
+	Granted                       // a lease began; Took is how long it was waited for
+	Renewed                       // Left is how much trust was left when the answer came
+	Retried                       // a request of the background failed and will be tried again: Err
+	Passed                        // a lease began on a hold of this process
+	LostHold                      // a lease was lost: Err is its cause
+	Released                      // a hold was given back; Took is how long it lasted, Err why that is not certain
+)
+
+// An Event is one thing that happened.
+type Event struct {
+	Kind  EventKind
+	Name  string
+	Token int64
+	Took  time.Duration
+	Left  time.Duration
+	Err   error
+}

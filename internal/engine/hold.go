@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A hold is one hold at the server. Local holders take turns on it. Its fields are guarded by the engine's mutex.
+type hold struct {
+	lock    *Lock
+	ticket  protocol.Ticket
+	first   int64 // token of the grant
+	token   int64 // token of the turn under way
+	last    int64 // the last that is reserved
+	granted int64 // server time, microseconds
+	asked   time.Time
+	begun   time.Time // when this process learned of it
+
+	trust    time.Time // from the last confirmation, less the margin
+	ceiling  time.Time // the end of the max hold, less the margin; zero: none
+	renewAt  time.Time // zero: never
+	renewing chan struct{}
+	failure  error // of the last renewal
+
+	pool *pool // nil: not passed on
+	turn *turn
+	over bool  // lost, given back, or being given back
+	left bool  // its holder knows that it is lost
+	lost error // the cause, once lost
+
+	unsettled time.Time // until then a request of its ticket may still take effect
+
+	wake  time.Time // for the watchdog
+	index int
+}
+
+// end is when trust ends, as far as is known now.
+func (h *hold) end() time.Time { return earlier(h.ceiling, h.trust) }
+
+// confirm takes a confirmation that was asked for at a local moment and lasts for a time from then on.
+func (h *hold) confirm(sent time.Time, ttl time.Duration) {
+	h.trust = sent.Add(ttl - margin(h.lock.options.TTL))
+	h.failure = nil
+	h.renewAt = time.Time{}
+	if !h.lock.options.Fixed && (h.ceiling.IsZero() || h.trust.Before(h.ceiling)) {
+		h.renewAt = sent.Add(ttl / 3)
+	}
+}
+
+// held makes a hold of an answer or a grant, and gives it to the watchdog. From is the local moment that is certainly
+// before the grant; ttl is counted from it. Nil and no error: its trust is over already, so ask again.
+func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
+	o := &a.lock.options
+	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1,
+		begun: time.Now(), unsettled: a.unsettled}
+	if o.MaxHold > 0 {
+		h.ceiling = from.Add(o.MaxHold - margin(o.TTL))
+	}
+	h.confirm(from, ttl)
+	if past(h.end(), h.begun) {
+		a.inLine = true
+		return nil, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.waits, a.ticket.ID)
+	a.won = true
+	if e.over {
+		a.won = false
+		return nil, e.config.Closed
+	}
+	e.watch.add(h)
+	return h, nil
+}
+
+func (h *hold) event(kind EventKind, took time.Duration) Event {
+	return Event{Kind: kind, Name: h.lock.spec.Name, Token: h.token, Took: took}
+}
+
+// A turn is a hold in the hands of one local holder, and of those that enter under its leases. Guarded by the mutex.
+type turn struct {
+	hold    *hold
+	token   int64
+	since   time.Time
+	lost    error // the cause, once lost
+	leases  []*Lease
+	entries int
+}
+
+// begin starts a turn.
+func (h *hold) begin(ctx context.Context) *Lease {
+	h.turn = &turn{hold: h, token: h.token, since: time.Now(), lost: h.lost}
+	return h.turn.enter(ctx)
+}
+
+// enter adds a lease to a turn.
+func (t *turn) enter(ctx context.Context) *Lease {
+	l := &Lease{turn: t, parent: ctx}
+	t.leases = append(t.leases, l)
+	t.entries++
+	return l
+}
+
+// end marks a turn lost and returns what is to be called without the mutex.
+func (t *turn) end(cause error) []func() {
+	if t == nil || t.lost != nil {
+		return nil
+	}
+	t.lost = cause
+	var ends []func()
+	for _, l := range t.leases {
+		if l.cancel != nil && !l.released {
+			ends = append(ends, func() { l.cancel(cause) })
+		}
+	}
+	return ends
+}
+
+// lose ends a hold that is ours no more, or that we cannot be sure of. It is called with the mutex held and
+// returns what must be called without it, at once: telling comes before all else.
+func (e *Engine) lose(h *hold, why Why) (tell func()) {
+	if h.over {
+		return func() {}
+	}
+	h.over = true
+	e.watch.remove(h)
+	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, Err: h.failure}
+	cause := e.config.Cause(lost)
+	h.lost = cause
+	ends := h.turn.end(cause)
+	if h.pool != nil {
+		ends = append(ends, e.succeed(h))
+	}
+	event := h.event(LostHold, time.Since(h.begun))
+	event.Err = cause
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+		e.observe(event)
+	}
+}
+
+// why tells how a hold whose trust is over was lost.
+func (h *hold) why() Why {
+	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
+		return MaxHold
+	}
+	return Expired
+}
+
+// free gives a hold back at the server, trying again until a moment or until trust ends. A hold that is not
+// there any more is lost, unless an earlier try may have been what removed it.
+func (e *Engine) free(h *hold, until time.Time) error {
+	e.mu.Lock()
+	until = earlier(until, h.trust)
+	renewing := h.renewing
+	e.mu.Unlock()
+	if renewing != nil { // the renewal under way must not outlive the release
+		select {
+		case <-renewing:
+		case <-time.After(time.Until(until)):
+		}
+	}
+	request := protocol.Free{Ticket: h.ticket}
+	if o := h.lock.options; o.MinHold > 0 {
+		request.Keep = h.granted + o.MinHold.Microseconds()
+	}
+	limit := timeout(h.lock.options.TTL)
+	unsure := false
+	for {
+		ctx := deadline{context.Background(), earlier(time.Now().Add(limit), until)}
+		was, err := h.lock.resource.Free(ctx, request)
+		if err == nil {
+			if was || unsure {
+				e.settled(h)
+				return nil
+			}
+			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone})
+		}
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) {
+			return err
+		}
+		unsure = unsure || failure.Unknown
+		if !failure.Reason.Passing() && !failure.Unknown {
+			return err
+		}
+		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {
+			time.Sleep(pause)
+			continue
+		}
+		e.tidy(h.lock, request, time.Now().Add(h.lock.options.TTL), time.Time{})
+		return &Uncertain{Err: err}
+	}
+}
+
+// settled looks after a hold that was given back while an earlier request of its ticket may still arrive and win it
+// again.
+func (e *Engine) settled(h *hold) {
+	if time.Now().Before(h.unsettled) {
+		e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, h.unsettled.Add(h.lock.options.TTL), h.unsettled)
+	}
+}
+
+// deadline is a context that ends by its deadline alone, for those who read it.
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }

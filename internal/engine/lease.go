@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Lease is one entry into a hold. All methods are safe for concurrent use.
+type Lease struct {
+	turn   *turn
+	parent context.Context
+
+	// Guarded by the engine's mutex.
+	released bool
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+}
+
+type leaseKey struct{}
+
+// leaseOf is the innermost lease whose context a context comes from.
+func leaseOf(ctx context.Context) *Lease {
+	lease, _ := ctx.Value(leaseKey{}).(*Lease)
+	return lease
+}
+
+func (l *Lease) engine() *Engine { return l.turn.hold.lock.engine }
+
+// Name is the name that is held.
+func (l *Lease) Name() string { return l.turn.hold.lock.spec.Name }
+
+// Token is the fencing token of the turn.
+func (l *Lease) Token() int64 { return l.turn.token }
+
+// Owner is the owner, or the id of the hold when the lock was made without one.
+func (l *Lease) Owner() string {
+	if owner := l.turn.hold.lock.spec.Owner; owner != "" {
+		return owner
+	}
+	return string(l.turn.hold.ticket.ID)
+}
+
+// Until is the moment at which trust ends if no renewal is confirmed before. After the end it is a moment in the past.
+func (l *Lease) Until() time.Time {
+	e := l.engine()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	end := l.turn.hold.end()
+	if now := time.Now(); l.released || l.turn.lost != nil && end.After(now) {
+		return now
+	}
+	return end
+}
+
+// Context carries the values of the context that the lock was taken with, and ends with the lease.
+func (l *Lease) Context() context.Context {
+	e := l.engine()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l.ctx == nil {
+		values := context.WithValue(context.WithoutCancel(l.parent), leaseKey{}, l)
+		l.ctx, l.cancel = context.WithCancelCause(values)
+		if l.turn.lost != nil {
+			l.cancel(l.turn.lost)
+		} else if l.released {
+			l.cancel(context.Canceled)
+		}
+	}
+	return l.ctx
+}
+
+// Carry is a context with this lease in it that ends when ctx does: what is locked under it enters the hold.
+func (l *Lease) Carry(ctx context.Context) context.Context {
+	return context.WithValue(ctx, leaseKey{}, l)
+}
+
+// Err is nil while the lease can be trusted, by the clocks themselves; then the cause of its loss, or ErrNotHeld once
+// it was released.
+func (l *Lease) Err() error {
+	e := l.engine()
+	e.mu.Lock()
+	tell := l.look()
+	defer tell()
+	defer e.mu.Unlock()
+	if l.released {
+		return ErrNotHeld
+	}
+	return l.turn.lost
+}
+
+// look finds a hold lost whose time is over, whoever should have noticed. It is called with the mutex held.
+func (l *Lease) look() (tell func()) {
+	if h := l.turn.hold; !l.released && !h.over && past(h.end(), time.Now()) {
+		return l.engine().lose(h, h.why())
+	}
+	return func() {}
+}
+
+// Check asks the server. Nil: the hold was there. The cause of its loss when it was not; a *protocol.Failure when
+// there was no answer, and nothing is changed by that.
+func (l *Lease) Check(ctx context.Context) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	e, h := l.engine(), l.turn.hold
+	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
+	defer cancel()
+	var answer protocol.Renewed
+	e.protocol.Renew(ctx, []protocol.Renewal{{Resource: h.lock.resource, Ticket: h.ticket}},
+		func(_ int, r protocol.Renewed) { answer = r })
+	e.settle(h, answer, time.Time{}, true)
+	if err := l.Err(); err != nil {
+		return err
+	}
+	return answer.Err
+}
+
+// Release gives this entry back, and the hold with the last entry. Nil: it is given back. ErrNotHeld: it had been.
+// The cause of a loss. An *Uncertain when the server did not answer in time: what is left is removed in
+// the background, or by the server when its time is over.
+func (l *Lease) Release() error {
+	e, h := l.engine(), l.turn.hold
+	e.mu.Lock()
+	if l.released {
+		e.mu.Unlock()
+		return ErrNotHeld
+	}
+	tell := l.look()
+	if l.turn.lost != nil {
+		err, first := l.turn.lost, !h.left
+		h.left = true
+		e.mu.Unlock()
+		tell()
+		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
+		if first && h.why() == Expired {
+			e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), time.Time{})
+		}
+		return err
+	}
+	l.released = true
+	cancel := l.cancel
+	l.turn.entries--
+	if l.turn.entries > 0 {
+		e.mu.Unlock()
+		if cancel != nil {
+			cancel(context.Canceled)
+		}
+		return nil
+	}
+	next := e.giveBack(h)
+	e.mu.Unlock()
+	if cancel != nil {
+		cancel(context.Canceled)
+	}
+	return next()
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Options are how a lock is held and waited for. They are checked by the caller.
+type Options struct {
+	TTL      time.Duration
+	MinHold  time.Duration // 0: none
+	MaxHold  time.Duration // 0: none
+	Fixed    bool          // no renewal
+	Strict   bool          // every caller stands in the server's queue itself
+	Interval time.Duration // of polling; 0: wait in line
+	Attempts int           // of polling; 0: no end
+}
+
+// A Lock is a name and how it is held. It has no state and is safe to share.
+type Lock struct {
+	engine   *Engine
+	spec     protocol.Spec
+	options  Options
+	resource protocol.Resource
+	pooled   bool
+	key      poolKey
+}
+
+// Lock binds a name. It sends nothing.
+func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
+	spec.Claim = claim(options.TTL)
+	spec.Life = placeLife
+	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
+	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
+	// own, or of an owner who may have to enter beside a holder, asks the server itself.
+	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
+	l.key = poolKey{spec.Name, spec.Label, spec.Kind, options.TTL}
+	return l
+}
+
+// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
+// *protocol.Foreign or a *protocol.Failure that waiting does not cure. After an error nothing is held, and what was
+// queued or won is taken back.
+func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
+	if lease := l.enter(ctx); lease != nil {
+		return lease, nil
+	}
+	switch {
+	case l.options.Interval > 0:
+		return l.poll(ctx)
+	case l.pooled:
+		return l.pool(ctx)
+	}
+	a := l.attempt(1)
+	h, err := a.run(ctx)
+	if err != nil {
+		a.abandon()
+		return nil, err
+	}
+	return l.first(ctx, h)
+}
+
+// first begins the first turn of a hold, unless the engine was closed meanwhile.
+func (l *Lock) first(ctx context.Context, h *hold) (*Lease, error) {
+	e := l.engine
+	e.mu.Lock()
+	if e.over {
+		e.mu.Unlock()
+		return nil, e.config.Closed
+	}
+	lease := h.begin(ctx)
+	e.mu.Unlock()
+	e.observe(h.event(Granted, h.begun.Sub(h.asked)))
+	return lease, nil
+}
+
+// Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
+// cure it.
+func (l *Lock) Try(ctx context.Context) (*Lease, error) {
+	if lease := l.enter(ctx); lease != nil {
+		return lease, nil
+	}
+	a := l.attempt(1)
+	h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+		return l.resource.Ask(ctx, ask)
+	})
+	if err != nil {
+		a.abandon()
+		return nil, err
+	}
+	return l.first(ctx, h)
+}
+
+// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
+func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
+	a := l.attempt(1)
+	h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+		return l.resource.Resume(ctx, ask, owner, token)
+	})
+	if err != nil {
+		a.abandon()
+		return nil, err
+	}
+	return l.first(ctx, h)
+}
+
+// poll asks again and again. It does not stand in line.
+func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+	for start, n := time.Now(), 1; ; n++ {
+		lease, err := l.Try(ctx)
+		busy, held := err.(*Busy)
+		if failure, ok := err.(*protocol.Failure); err == nil || !held && !(ok && failure.Reason.Passing()) {
+			return lease, err
+		}
+		if n == l.options.Attempts {
+			return nil, err
+		}
+		if !l.engine.pause(ctx, l.options.Interval) {
+			if ctx.Err() == nil {
+				return nil, l.engine.config.Closed
+			}
+			ended := &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Answered: held}
+			if held {
+				ended.Answer = busy.Answer
+			} else {
+				ended.Failure = err
+			}
+			return nil, ended
+		}
+	}
+}
+
+// enter is reentry: under the context of a lease of this name, its hold gets one more entry.
+func (l *Lock) enter(ctx context.Context) *Lease {
+	outer := leaseOf(ctx)
+	if outer == nil {
+		return nil
+	}
+	e := l.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ; outer != nil; outer = leaseOf(outer.parent) {
+		h := outer.turn.hold
+		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
+			!outer.released && !h.over && outer.turn.lost == nil && !past(h.end(), time.Now()) {
+			return outer.turn.enter(ctx)
+		}
+	}
+	return nil
+}

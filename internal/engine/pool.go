@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A poolKey tells which callers may take turns on one hold: those for whom only the goroutine differs.
+type poolKey struct {
+	name, label string
+	kind        protocol.Kind
+	ttl         time.Duration
+}
+
+// A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads (it asks the
+// server for all), or one holds. Guarded by the engine's mutex.
+type pool struct {
+	key         poolKey
+	leader      *attempt // who asks, if anybody does
+	first, last *waiter
+}
+
+// A waiter is a goroutine in a pool.
+type waiter struct {
+	ctx        context.Context
+	since      time.Time
+	handed     chan handed // of one
+	next, prev *waiter
+	in         bool
+}
+
+// What a waiter is handed: a lease, or the attempt with which it leads from now on.
+type handed struct {
+	lease *Lease
+	lead  *attempt
+}
+
+func (p *pool) push(w *waiter) {
+	w.in, w.prev = true, p.last
+	if p.last == nil {
+		p.first = w
+	} else {
+		p.last.next = w
+	}
+	p.last = w
+}
+
+func (p *pool) remove(w *waiter) bool {
+	if !w.in {
+		return false
+	}
+	if w.prev == nil {
+		p.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		p.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.in, w.next, w.prev = false, nil, nil
+	return true
+}
+
+func (p *pool) pop() *waiter {
+	w := p.first
+	if w != nil {
+		p.remove(w)
+	}
+	return w
+}
+
+// block is how many tokens the next grant of a pool should bring: many when there is somebody to pass them to.
+func (p *pool) block() int64 {
+	if p.first == nil {
+		return 1
+	}
+	return passBlock
+}
+
+// pool takes the lock through the queue of this process.
+func (l *Lock) pool(ctx context.Context) (*Lease, error) {
+	e := l.engine
+	e.mu.Lock()
+	if e.over {
+		e.mu.Unlock()
+		return nil, e.config.Closed
+	}
+	p := e.pools[l.key]
+	if p == nil {
+		p = &pool{key: l.key, leader: l.attempt(1)}
+		e.pools[l.key] = p
+		e.mu.Unlock()
+		return l.lead(ctx, p, p.leader)
+	}
+	if ctx.Err() != nil {
+		e.mu.Unlock()
+		return nil, &WaitEnded{Err: context.Cause(ctx), Answered: true}
+	}
+	w := &waiter{ctx: ctx, since: time.Now(), handed: make(chan handed, 1)}
+	p.push(w)
+	e.mu.Unlock()
+	e.observe(Event{Kind: Waiting, Name: l.spec.Name})
+
+	select {
+	case h := <-w.handed:
+		if h.lead != nil {
+			h.lead.start = w.since
+			return l.lead(ctx, p, h.lead)
+		}
+		e.observe(h.lease.turn.hold.event(Passed, time.Since(w.since)))
+		return h.lease, nil
+	case <-e.closing:
+		return nil, e.config.Closed
+	case <-ctx.Done():
+	}
+
+	e.mu.Lock()
+	ended := &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(w.since), Answered: true}
+	if a := p.leader; a != nil {
+		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
+	}
+	if p.remove(w) {
+		e.mu.Unlock()
+		return nil, ended
+	}
+	e.mu.Unlock()
+	// Handed over at this very moment: it goes on to the next (trap 20).
+	switch h := <-w.handed; {
+	case h.lead != nil:
+		_, err := l.lead(ctx, p, h.lead)
+		if err == nil {
+			break
+		}
+		return nil, err
+	case h.lease != nil:
+		if err := h.lease.Release(); err != nil {
+			e.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
+		}
+	}
+	return nil, ended
+}
+
+// lead asks the server on behalf of the pool. A leader that gives up hands its attempt, and with it the place in the
+// server's line, to the next of the pool.
+func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
+	e := l.engine
+	h, err := a.run(ctx)
+	e.mu.Lock()
+	if err == nil {
+		p.leader = nil
+		if e.over { // closed meanwhile
+			e.mu.Unlock()
+			return nil, e.config.Closed
+		}
+		h.pool = p
+		lease := h.begin(ctx)
+		next := func() {}
+		if h.over { // lost before it began
+			next = e.succeed(h)
+		}
+		e.mu.Unlock()
+		next()
+		e.observe(h.event(Granted, h.begun.Sub(a.start)))
+		return lease, nil
+	}
+	w := p.pop()
+	if w == nil {
+		if e.pools[p.key] == p {
+			delete(e.pools, p.key)
+		}
+		e.mu.Unlock()
+		a.abandon()
+		return nil, err
+	}
+	var ended *WaitEnded
+	next := a
+	if !errors.As(err, &ended) {
+		next = l.attempt(p.block())
+	}
+	p.leader = next
+	e.mu.Unlock()
+	if next != a {
+		a.abandon()
+	}
+	w.handed <- handed{lead: next}
+	return nil, err
+}
+
+// succeed finds the next leader of the pool of a hold that is lost. It is called with the mutex held and returns what to do
+// without it.
+func (e *Engine) succeed(h *hold) func() {
+	p := h.pool
+	h.pool = nil
+	w := p.pop()
+	if w == nil {
+		if e.pools[p.key] == p {
+			delete(e.pools, p.key)
+		}
+		return func() {}
+	}
+	lead := h.lock.attempt(p.block())
+	p.leader = lead
+	return func() { w.handed <- handed{lead: lead} }
+}
+
+// giveBack ends the last turn of a hold: it goes to the next of this process, or is yielded with the next one asking in
+// the same request, or goes back to the server. It is called with the mutex held and returns what to do without it.
+func (e *Engine) giveBack(h *hold) (next func() error) {
+	took := time.Since(h.turn.since)
+	if p := h.pool; p != nil {
+		if w := p.pop(); w != nil {
+			event := h.event(Released, took)
+			if h.passes(time.Now()) {
+				h.token++
+				lease := h.begin(w.ctx)
+				return func() error {
+					w.handed <- handed{lease: lease}
+					e.observe(event)
+					return nil
+				}
+			}
+			h.over = true
+			e.watch.remove(h)
+			p.leader = h.lock.attempt(passBlock)
+			p.leader.release = &h.ticket
+			e.settled(h)
+			lead := p.leader
+			return func() error {
+				w.handed <- handed{lead: lead}
+				e.observe(event)
+				return nil
+			}
+		}
+		if e.pools[p.key] == p {
+			delete(e.pools, p.key)
+		}
+	}
+	h.over = true
+	e.watch.remove(h)
+	return func() error {
+		err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
+		event := h.event(Released, took)
+		event.Err = err
+		e.observe(event)
+		return err
+	}
+}
+
+// passes tells whether a hold may go on to the next goroutine without asking the server: within the slice, with a
+// token reserved, and with trust left for the next holder. Tokens must not run ahead of the server's
+// microseconds, or those given out after a loss of all data could be smaller.
+func (h *hold) passes(now time.Time) bool {
+	held := now.Sub(h.begun)
+	if held >= slice || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+		return false
+	}
+	if !h.lock.engine.features.Tokens {
+		return true
+	}
+	const ahead = 100 // tokens: less time than losing all data and granting anew takes
+	return h.token < h.last && h.token-h.first < held.Microseconds()+ahead
+}

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// tidy is the janitor: it gives a ticket back, in the background, until that is certain or until whatever there may be has
+// expired by itself. Certain is an answer to a request sent after the moment at which nothing of the ticket
+// can take effect any more.
+func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time) {
+	e.tidying.Add(1)
+	go func() {
+		defer e.tidying.Done()
+		for failures := 0; ; {
+			sent := time.Now()
+			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
+			_, err := l.resource.Free(ctx, request)
+			var pause time.Duration
+			var failure *protocol.Failure
+			switch {
+			case err == nil && !sent.Before(unsettled):
+				return
+			case err == nil:
+				pause = unsettled.Sub(time.Now()) + time.Millisecond
+			case errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown):
+				failures++
+				pause = backoff(failures)
+			default:
+				e.config.Logger.Warn("holdfast: cannot clean up", "name", l.spec.Name, "error", err)
+				return
+			}
+			if time.Now().Add(pause).After(until) || !e.pause(context.Background(), pause) {
+				return
+			}
+		}
+	}()
+}

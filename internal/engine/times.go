@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// The times of the design's table.
+const (
+	slice     = 5 * time.Millisecond // of passing inside a process
+	askEvery  = 5 * time.Second      // while waiting, +-20 %
+	placeLife = 18 * time.Second     // three missed asks
+	linger    = 10 * time.Second     // of the subscription after the last waiter left
+	passBlock = 1000                 // tokens reserved for passing
+)
+
+// margin is what trust ends earlier than the hold at the server: for the drift of two clocks over a TTL, and for the
+// time that telling takes.
+func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
+
+// claim is how long a hand-over waits to be taken up.
+func claim(ttl time.Duration) time.Duration { return min(ttl/3, 500*time.Millisecond) }
+
+// timeout is how long one request may take.
+func timeout(ttl time.Duration) time.Duration { return min(ttl/6, time.Second) }
+
+// retry is how soon a renewal that failed is tried again.
+func retry(ttl time.Duration) time.Duration { return jitter(min(ttl/30, 250*time.Millisecond)) }
+
+// jitter spreads a duration by 20 % either way.
+func jitter(d time.Duration) time.Duration {
+	return d - d/5 + time.Duration(rand.Int64N(int64(d)*2/5+1))
+}
+
+// past tells whether a moment is over, by either clock: the monotonic one stands still while the machine sleeps, and
+// the wall clock may be set. Whichever is ahead counts.
+func past(end, now time.Time) bool {
+	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
+}
+
+// earlier is the earlier of two moments, where zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A watch is the watchdog: all holds of a client by the moment at which something is to be done about each, a renewal or
+// the end of trust, and one timer for the first of them. It has no goroutine while nothing is due.
+type watch struct {
+	engine *Engine
+	holds  wakes
+	timer  *time.Timer
+	armed  time.Time // when the timer fires; zero: not set
+	rounds sync.WaitGroup
+}
+
+// add takes a hold in. All methods but tick are called with the engine's mutex held.
+func (w *watch) add(h *hold) {
+	h.wake = earlier(h.renewAt, h.end())
+	heap.Push(&w.holds, h)
+	w.arm()
+}
+
+// remove takes a hold out, if it is in. The timer stays: when it fires for nothing it is set anew, which costs less than
+// to set it for every short hold.
+func (w *watch) remove(h *hold) {
+	if h.index >= 0 {
+		heap.Remove(&w.holds, h.index)
+	}
+}
+
+// fix puts a hold where its new times belong.
+func (w *watch) fix(h *hold) {
+	if h.index >= 0 {
+		h.wake = earlier(h.renewAt, h.end())
+		heap.Fix(&w.holds, h.index)
+		w.arm()
+	}
+}
+
+// all are the holds, whatever is due.
+func (w *watch) all() []*hold { return append([]*hold(nil), w.holds...) }
+
+// stop ends the timer.
+func (w *watch) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// arm sets the timer if the first hold is due before it fires.
+func (w *watch) arm() {
+	if len(w.holds) == 0 || !w.armed.IsZero() && !w.holds[0].wake.Before(w.armed) {
+		return
+	}
+	w.armed = w.holds[0].wake
+	if d := time.Until(w.armed); w.timer == nil {
+		w.timer = time.AfterFunc(d, w.tick)
+	} else {
+		w.timer.Reset(d)
+	}
+}
+
+// tick does what is due: it tells holders whose trust is over, and renews. A renewal that is due soon goes along.
+func (w *watch) tick() {
+	e := w.engine
+	var tell []func()
+	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
+	e.mu.Lock()
+	if e.over {
+		e.mu.Unlock()
+		return
+	}
+	w.armed = time.Time{}
+	now := time.Now()
+	for len(w.holds) > 0 {
+		h := w.holds[0]
+		if past(h.end(), now) {
+			tell = append(tell, e.lose(h, h.why()))
+			continue
+		}
+		ttl := h.lock.options.TTL
+		if h.renewAt.IsZero() || h.renewAt.After(now.Add(ttl/24)) {
+			break
+		}
+		h.renewAt = time.Time{}
+		h.renewing = make(chan struct{})
+		due[ttl] = append(due[ttl], h)
+		w.fix(h)
+	}
+	w.arm()
+	e.mu.Unlock()
+	for _, f := range tell {
+		f()
+	}
+	for ttl, holds := range due {
+		go e.renew(holds, ttl, time.Now())
+	}
+}
+
+// renew sends the renewals of one round.
+func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
+	renewals := make([]protocol.Renewal, len(holds))
+	for i, h := range holds {
+		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, TTL: ttl}
+		if o := &h.lock.options; o.MinHold > 0 {
+			renewals[i].Floor = h.granted + o.MinHold.Microseconds()
+		}
+		if o := &h.lock.options; o.MaxHold > 0 {
+			renewals[i].Ceiling = h.granted + o.MaxHold.Microseconds()
+		}
+	}
+	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.settle(holds[i], r, sent, false) })
+}
+
+// settle takes the answer to a renewal, or to a look that prolonged nothing. An answer that says no is believed at
+// once; without an answer, trust goes on to its end and the renewal is tried again (trap 7).
+func (e *Engine) settle(h *hold, r protocol.Renewed, sent time.Time, look bool) {
+	ttl := h.lock.options.TTL
+	var foreign *protocol.Foreign
+	e.mu.Lock()
+	if !look && h.renewing != nil {
+		close(h.renewing)
+		h.renewing = nil
+	}
+	if h.over {
+		e.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	switch {
+	case errors.As(r.Err, &foreign):
+		h.failure = r.Err
+		tell := e.lose(h, Foreign)
+		e.mu.Unlock()
+		tell()
+	case r.Err == nil && !r.Held:
+		tell := e.lose(h, Gone)
+		e.mu.Unlock()
+		tell()
+	case look:
+		e.mu.Unlock()
+	case r.Err != nil:
+		h.failure = r.Err
+		h.renewAt = now.Add(retry(ttl))
+		e.watch.fix(h)
+		event := h.event(Retried, 0)
+		event.Left, event.Err = h.end().Sub(now), r.Err
+		e.mu.Unlock()
+		e.config.Logger.Warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
+		e.observe(event)
+	case past(h.end(), now): // too late: told by the clocks, and nothing brings it back
+		tell := e.lose(h, h.why())
+		e.mu.Unlock()
+		tell()
+	default:
+		event := h.event(Renewed, 0)
+		event.Left = h.end().Sub(now)
+		h.confirm(sent, ttl)
+		e.watch.fix(h)
+		e.mu.Unlock()
+		e.observe(event)
+	}
+}
+
+// wakes is a heap of holds by when they wake.
+type wakes []*hold
+
+func (w wakes) Len() int           { return len(w) }
+func (w wakes) Less(i, j int) bool { return w[i].wake.Before(w[j].wake) }
+func (w wakes) Swap(i, j int)      { w[i], w[j] = w[j], w[i]; w[i].index, w[j].index = i, j }
+
+// Push implements heap.Interface.
+func (w *wakes) Push(x any) { h := x.(*hold); h.index = len(*w); *w = append(*w, h) }
+
+// Pop implements heap.Interface.
+func (w *wakes) Pop() any {
+	last := len(*w) - 1
+	h := (*w)[last]
+	(*w)[last] = nil
+	*w, h.index = (*w)[:last], -1
+	return h
+}

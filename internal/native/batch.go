@@ -1,0 +1,158 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	maxFlights = 2   // batches of a lane under way at once: one that the server works on, one being written or read
+	maxBatch   = 256 // requests in a batch
+)
+
+// A lane carries the requests of many goroutines to one node. While few are under way, each goes at once and alone;
+// those that come while the flights are taken travel together with the next.
+type lane struct {
+	server Server
+
+	mu      sync.Mutex
+	flights int
+	queue   []*call
+}
+
+// A call is one request under way.
+type call struct {
+	ctx      context.Context
+	request  Request
+	deadline time.Time
+	done     chan Reply // of one; nil when the caller carries the request itself
+}
+
+// errOver answers a request that was not sent in its time.
+var errOver = errors.New("not sent in time: earlier requests got no answer")
+
+// do sends one request and waits for its reply, for ctx, or for the deadline. A reply of its own may still come after
+// ctx ended; it is dropped.
+func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Reply {
+	if err := ctx.Err(); err != nil {
+		return Reply{Err: context.Cause(ctx), Unsent: true}
+	}
+	c := &call{ctx: ctx, request: request, deadline: deadline}
+	l.mu.Lock()
+	alone := l.flights < maxFlights
+	if alone {
+		l.flights++
+		// One that cannot be cancelled carries its request itself: a goroutine less on the way.
+		if ctx.Done() == nil {
+			l.mu.Unlock()
+			reply := l.send([]*call{c})[0]
+			l.land()
+			return reply
+		}
+	} else {
+		l.queue = append(l.queue, c)
+	}
+	c.done = make(chan Reply, 1)
+	l.mu.Unlock()
+	if alone {
+		go l.fly([]*call{c})
+	}
+	select {
+	case reply := <-c.done:
+		return reply
+	case <-ctx.Done():
+		return l.abandon(c)
+	}
+}
+
+// abandon leaves a call: taken from the queue if it is still there, else its outcome is unknown.
+func (l *lane) abandon(c *call) Reply {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.queue {
+		if other == c {
+			l.queue = append(l.queue[:i], l.queue[i+1:]...)
+			return Reply{Err: context.Cause(c.ctx), Unsent: true}
+		}
+	}
+	select {
+	case reply := <-c.done:
+		return reply
+	default:
+		return Reply{Err: context.Cause(c.ctx)}
+	}
+}
+
+// land ends a flight, or sends another off with what has gathered.
+func (l *lane) land() {
+	if next := l.next(); next != nil {
+		go l.fly(next)
+	}
+}
+
+// fly carries batches until nothing is left.
+func (l *lane) fly(batch []*call) {
+	for ; batch != nil; batch = l.next() {
+		for i, reply := range l.send(batch) {
+			batch[i].done <- reply
+		}
+	}
+}
+
+// next takes what has gathered; when that is nothing, the flight is over.
+func (l *lane) next() []*call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.queue), maxBatch)
+	if n == 0 {
+		l.flights--
+		return nil
+	}
+	batch := make([]*call, n)
+	copy(batch, l.queue)
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	return batch
+}
+
+// send carries one batch. Its deadline is the last of its calls': each of them waits no longer than for its own ctx.
+func (l *lane) send(batch []*call) []Reply {
+	now := time.Now()
+	requests := make([]Request, 0, len(batch))
+	var deadline time.Time
+	for _, c := range batch {
+		if c.deadline.After(now) {
+			requests = append(requests, c.request)
+			if c.deadline.After(deadline) {
+				deadline = c.deadline
+			}
+		}
+	}
+	if len(requests) == len(batch) {
+		return l.server.Do(until{context.Background(), deadline}, requests)
+	}
+	var sent []Reply
+	if len(requests) > 0 {
+		sent = l.server.Do(until{context.Background(), deadline}, requests)
+	}
+	replies := make([]Reply, len(batch))
+	for i, c := range batch {
+		if c.deadline.After(now) {
+			replies[i], sent = sent[0], sent[1:]
+		} else {
+			replies[i] = Reply{Err: errOver, Unsent: true}
+		}
+	}
+	return replies
+}
+
+// until is a context with a deadline that stores read, without the timer that nobody would wait for.
+type until struct {
+	context.Context
+	deadline time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.deadline, true }

@@ -1,0 +1,44 @@
+package native
+
+import (
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A serverClock bounds the server's time from its answers. An answer that carries the server's microseconds s was
+// decided after its request was sent and before it was received, so at a later local time t the server's clock shows
+// at least s + (t - received) and at most s + (t - sent), as long as nobody sets it.
+type serverClock struct {
+	mu       sync.Mutex
+	server   int64 // microseconds; 0: nothing heard yet
+	received time.Time
+}
+
+// observe takes an answer. The newest counts: it is the one least touched by drift, and a clock that was set shows.
+func (c *serverClock) observe(server int64, received time.Time) {
+	c.mu.Lock()
+	c.server, c.received = server, received
+	c.mu.Unlock()
+}
+
+// notAfter is the earliest that the server's clock can show at a local time, as scripts compare it; false before the
+// first answer.
+func (c *serverClock) notAfter(local time.Time) (string, bool) {
+	c.mu.Lock()
+	server, received := c.server, c.received
+	c.mu.Unlock()
+	if server == 0 {
+		return "", false
+	}
+	return digits16(server + local.Sub(received).Microseconds()), true
+}
+
+// digits16 writes a number as scripts compare numbers: sixteen digits.
+func digits16(n int64) string {
+	s := strconv.FormatInt(max(n, 0), 10)
+	if len(s) >= 16 {
+		return s
+	}
+	return "0000000000000000"[len(s):] + s
+}

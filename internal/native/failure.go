@@ -1,0 +1,82 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// refusals are the error prefixes that mean something to us. They are the same on every server and version, while the
+// texts behind them are not (traps 14, 45); inside a script some arrive as "ERR ... PREFIX ...".
+var refusals = []struct {
+	prefix string
+	reason protocol.Reason
+}{
+	{"NOPERM", protocol.Denied},
+	{"NOAUTH", protocol.Denied},
+	{"WRONGPASS", protocol.Denied},
+	{"LOADING", protocol.Loading},
+	{"READONLY", protocol.ReadOnly},
+	{"OOM", protocol.OutOfMemory},
+	{"NOREPLICAS", protocol.NoReplicas},
+	{"MISCONF", protocol.Misconfigured},
+	{"CLUSTERDOWN", protocol.ClusterDown},
+	{"MASTERDOWN", protocol.ReadOnly},
+	{"TRYAGAIN", protocol.ClusterDown},
+	{"BUSY", protocol.NoAnswer},
+	{"UNKILLABLE", protocol.NoAnswer},
+}
+
+// failure reads why a reply is none; nil when it is one.
+func (r *resource) failure(op string, reply Reply) error {
+	switch {
+	case reply.Refused != "":
+		if is(reply.Refused, "WRONGTYPE") {
+			return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type",
+				Want: "a lock's"}
+		}
+		return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reasonOf(reply.Refused), Err: errors.New(reply.Refused)}
+	case reply.Err != nil:
+		reason := protocol.Unreachable
+		if !reply.Unsent && isTimeout(reply.Err) {
+			reason = protocol.NoAnswer
+		}
+		return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reason, Unknown: !reply.Unsent, Err: reply.Err}
+	}
+	return nil
+}
+
+func reasonOf(refused string) protocol.Reason {
+	for _, known := range refusals {
+		if is(refused, known.prefix) {
+			return known.reason
+		}
+	}
+	switch lower := strings.ToLower(refused); {
+	case strings.Contains(lower, "unknown command"), strings.Contains(lower, "unknown redis command"):
+		return protocol.Unsupported
+	case strings.Contains(lower, "can't run this command or subcommand"), strings.Contains(lower, "no permission"),
+		strings.Contains(lower, "no permissions"):
+		return protocol.Denied // Redis 7 hides NOPERM behind ERR inside a script
+	}
+	return protocol.Other
+}
+
+// is tells whether an error line is of a kind: by its first word, or, where a script wrapped it, by the first word
+// behind "ERR " or "-".
+func is(refused, prefix string) bool {
+	refused = strings.TrimPrefix(refused, "ERR ")
+	refused = strings.TrimPrefix(refused, "-")
+	return strings.HasPrefix(refused, prefix)
+}
+
+func isUnknownScript(refused string) bool { return refused != "" && is(refused, "NOSCRIPT") }
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}

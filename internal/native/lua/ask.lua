@@ -1,0 +1,106 @@
+-- ask: hold a name, or stand in line for it, or only look.
+--
+-- KEYS  1 state of the name, 2 clock of its slot
+-- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
+--       "t" try, 6 block of tokens, 7 life of a place in ms, 8 ticket to give back or "", 9 its payload
+-- reply "H" token block|now    this ticket holds
+--       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold
+--       "L" now                the request came too late and did nothing
+--       "F" what               the key is of another kind or format, and was not touched
+-- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
+
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if now > ARGV[4] then
+  return 'L' .. now
+end
+-- The common case: nobody holds, nobody waits. Three short commands and no table.
+if ARGV[5] ~= 'a' and ARGV[8] == '' and redis.call('SET', KEYS[1], ARGV[1] .. now .. ARGV[2], 'NX', 'PX', ARGV[3]) then
+  local last = redis.call('GETSET', KEYS[2], now)
+  if ARGV[6] == '1' and (not last or last < now) then
+    return 'H' .. now .. '1|' .. now
+  end
+  local token = now
+  if last and last >= now then
+    token = string.format('%016.0f', tonumber(last) + 1)
+    redis.call('SET', KEYS[1], ARGV[1] .. token .. ARGV[2], 'PX', ARGV[3])
+  end
+  redis.call('SET', KEYS[2], string.format('%016.0f', tonumber(token) + tonumber(ARGV[6]) - 1))
+  return 'H' .. token .. ARGV[6] .. '|' .. now
+end
+
+--@include line
+
+local ticket, payload, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local function answer(what)
+  return what .. now .. '|' .. describe(ticket .. payload)
+end
+
+local value = redis.pcall('GET', key)
+if type(value) == 'string' then
+  local odd = foreign(value, ticket)
+  if odd then
+    return odd
+  end
+  local holder = string.sub(value, 1, 26)
+  if holder == ticket then
+    redis.call('PEXPIRE', key, ARGV[3])
+    return 'H' .. string.sub(value, 27, 42) .. ARGV[6] .. '|' .. now
+  end
+  if holder == ARGV[8] then
+    redis.call('DEL', key)
+    local token = draw(ARGV[6])
+    redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
+    return 'H' .. token .. ARGV[6] .. '|' .. now
+  end
+  if ARGV[5] == 't' and not shares(string.sub(value, 43), payload) then
+    local left = redis.call('PTTL', key)
+    return 'B' .. now .. '|' .. left .. '|1|0|' .. holder .. string.sub(value, 43)
+  end
+  unfold(value)
+else
+  local odd = check(ticket)
+  if odd then
+    return odd
+  end
+end
+
+sweep()
+if redis.call('ZSCORE', key, 'h' .. ticket .. payload) then
+  redis.call('ZADD', key, ms + ttl, 'h' .. ticket .. payload)
+  outlive(ms + ttl)
+  return 'H' .. string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. ticket)) .. ARGV[6] .. '|' .. now
+end
+if ARGV[8] ~= '' then
+  drop(ARGV[8], ARGV[9])
+end
+
+local holder = first_holder()
+local free = not holder
+if holder and shares(string.sub(holder, 28), payload) then
+  free = true
+elseif free then
+  free = hand_on(ticket .. payload) == 'self'
+end
+if free then
+  redis.call('ZREM', key, 'q' .. ticket .. payload, 'l' .. ticket)
+  return 'H' .. hold(ticket, payload, ms + ttl, ARGV[6]) .. ARGV[6] .. '|' .. now
+end
+if ARGV[5] == 't' then
+  return answer('B')
+end
+
+local life = ms + tonumber(ARGV[7])
+if redis.call('ZSCORE', key, 'q' .. ticket .. payload) then
+  redis.call('ZADD', key, LIFE + life, 'l' .. ticket)
+else
+  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+  local place = tonumber(now)
+  if last[2] and tonumber(last[2]) >= place then
+    place = tonumber(last[2]) + 1
+  end
+  redis.call('ZADD', key, place, 'q' .. ticket .. payload, LIFE + life, 'l' .. ticket)
+end
+outlive(life)
+return answer('Q')

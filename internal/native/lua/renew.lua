@@ -1,0 +1,68 @@
+-- renew: prolong holds of many names, or look whether they are there.
+--
+-- KEYS  the states of the names
+-- ARGV  for each name five: ticket, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
+-- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format
+-- Never makes a hold, and never revives one whose time is over.
+
+local now
+
+local function clock()
+  if not now then
+    local time = redis.call('TIME')
+    now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  end
+  return now
+end
+
+-- term is the time to give, in ms: the TTL, no less than up to the floor and no more than up to the ceiling.
+local function term(at)
+  local ttl = tonumber(ARGV[at + 2])
+  if ttl > 0 and ARGV[at + 3] ~= '0' then
+    ttl = math.max(ttl, math.ceil(tonumber(ARGV[at + 3]) / 1000) - clock())
+  end
+  if ttl > 0 and ARGV[at + 4] ~= '0' then
+    ttl = math.max(1, math.min(ttl, math.floor(tonumber(ARGV[at + 4]) / 1000) - clock()))
+  end
+  return ttl
+end
+
+local function renew(key, at)
+  local ticket = ARGV[at]
+  local value = redis.pcall('GET', key)
+  if type(value) == 'string' then
+    if string.sub(value, 1, 26) ~= ticket then
+      return string.sub(value, 1, 2) == string.sub(ticket, 1, 2) and '0' or 'F'
+    end
+    local ttl = term(at)
+    if ttl > 0 then
+      redis.call('PEXPIRE', key, string.format('%.0f', ttl))
+    end
+    return '1'
+  end
+  if not value then
+    return '0'
+  end
+  local member = 'h' .. ticket .. ARGV[at + 1]
+  local expiry = redis.pcall('ZSCORE', key, member)
+  if type(expiry) == 'table' and expiry.err then
+    return 'F'
+  end
+  if not expiry or tonumber(expiry) <= clock() then
+    return '0'
+  end
+  local ttl = term(at)
+  if ttl > 0 then
+    if redis.call('PTTL', key) < ttl + 5000 then
+      redis.call('PEXPIRE', key, string.format('%.0f', ttl + 5000))
+    end
+    redis.call('ZADD', key, 'XX', clock() + ttl, member)
+  end
+  return '1'
+end
+
+local reply = {}
+for i, key in ipairs(KEYS) do
+  reply[i] = renew(key, i * 5 - 4)
+end
+return table.concat(reply)

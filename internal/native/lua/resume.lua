@@ -1,0 +1,59 @@
+-- resume: give the hold of an owner, with a token it was granted, a new ticket: another process goes on with it.
+--
+-- KEYS  1 state of the name, 2 clock of its slot
+-- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 owner, 6 token (16 digits)
+-- reply as for ask; "B" when there is no such hold
+-- The old ticket holds no more; the new token is larger. Replays: as for ask.
+
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if now > ARGV[4] then
+  return 'L' .. now
+end
+
+--@include line
+
+local ticket, payload, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+-- meant tells whether a hold is the one that the caller names: of this owner, or of none and this very id.
+local function meant(ticket, payload, token)
+  local _, block, _, owner = parts(payload)
+  local last = string.format('%016.0f', tonumber(token) + tonumber(block) - 1)
+  return (owner == ARGV[5] or owner == '' and string.sub(ticket, 5) == ARGV[5]) and token <= ARGV[6] and ARGV[6] <= last
+end
+
+local value = redis.pcall('GET', key)
+if type(value) == 'string' then
+  local odd = foreign(value, ticket)
+  if odd then
+    return odd
+  end
+  local holder, token, label = string.sub(value, 1, 26), string.sub(value, 27, 42), string.sub(value, 43)
+  if holder == ticket then
+    return 'H' .. token .. '1|' .. now
+  end
+  if meant(holder, label, token) then
+    redis.call('PEXPIRE', key, ARGV[3])
+    token = draw('1')
+    redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
+    return 'H' .. token .. '1|' .. now
+  end
+  return 'B' .. now .. '|' .. redis.call('PTTL', key) .. '|1|0|' .. holder .. label
+end
+local odd = check(ticket)
+if odd then
+  return odd
+end
+sweep()
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO)) do
+  local holder, label = string.sub(member, 2, 27), string.sub(member, 28)
+  local token = string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. holder))
+  if holder == ticket then
+    return 'H' .. token .. '1|' .. now
+  end
+  if meant(holder, label, token) then
+    drop(holder, label)
+    return 'H' .. hold(ticket, payload, ms + ttl, '1') .. '1|' .. now
+  end
+end
+return 'B' .. now .. '|' .. describe(ticket .. payload)

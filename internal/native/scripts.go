@@ -1,0 +1,50 @@
+package native
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed lua/*.lua
+var files embed.FS
+
+// A script is one operation at the server.
+type script struct {
+	op     string
+	source string // as it is sent
+	sha    any    // hex of its SHA-1; boxed once
+}
+
+// scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
+type scripts struct{ ask, free, renew, resume script }
+
+func loadScripts() *scripts {
+	return &scripts{
+		ask:    script{"ask", wire("ask"), digests["ask"]},
+		free:   script{"free", wire("free"), digests["free"]},
+		renew:  script{"renew", wire("renew"), digests["renew"]},
+		resume: script{"resume", wire("resume"), digests["resume"]},
+	}
+}
+
+// wire is the text of a script as it goes over the wire: includes resolved, comments and indentation cut.
+func wire(name string) string {
+	data, err := files.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic("holdfast: script not embedded: " + err.Error()) // a broken build
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if include, ok := strings.CutPrefix(line, "--@include "); ok {
+			out.WriteString(wire(include))
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, "--") {
+			continue
+		}
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+	return out.String()
+}

@@ -1,0 +1,125 @@
+package native
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Server carries requests: the root package's Store, in this package's words. See there for what each part means.
+type Server interface {
+	Do(ctx context.Context, requests []Request) []Reply
+	Subscribe(ctx context.Context, sink Sink) (Subscription, error)
+	Describe(ctx context.Context) (Topology, error)
+}
+
+// A Request is holdfast.Request.
+type Request struct {
+	Args            []any
+	Key             string
+	Node            string
+	Replicas        int
+	ReplicasTimeout int64
+}
+
+// A Reply is holdfast.Reply.
+type Reply struct {
+	Value    any
+	Refused  string
+	Err      error
+	Unsent   bool
+	Replicas int
+}
+
+// A Sink is holdfast.Sink.
+type Sink interface {
+	Message(channel, payload string)
+	Gap()
+}
+
+// A Subscription is holdfast.Subscription.
+type Subscription interface {
+	Add(ctx context.Context, channel string) error
+	Remove(ctx context.Context, channel string) error
+	Close() error
+}
+
+// A Topology is what of holdfast.Topology matters here.
+type Topology struct {
+	Cluster       bool
+	ShardedPubSub bool
+}
+
+// Config is what a Protocol needs to know.
+type Config struct {
+	Prefix  string        // of keys and channels, without braces
+	Process protocol.ID   // names this client: its channel
+	Timeout time.Duration // of a request that brings none
+}
+
+// Protocol is the seam's Protocol on one server.
+type Protocol struct {
+	server  Server
+	config  Config
+	channel string
+	scripts *scripts
+	clock   serverClock
+	lane    lane
+	shape   topology
+}
+
+// New makes a Protocol. It sends nothing.
+func New(server Server, config Config) *Protocol {
+	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + string(config.Process), scripts: loadScripts()}
+	p.lane.server = server
+	return p
+}
+
+// Features implements protocol.Protocol.
+func (p *Protocol) Features() protocol.Features { return protocol.Features{Queue: true, Tokens: true} }
+
+// Bind implements protocol.Protocol.
+func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
+	return &resource{
+		p:     p,
+		spec:  spec,
+		keys:  keysOf(p.config.Prefix, spec.Name),
+		stamp: string([]byte{format, byte(spec.Kind), 'x', ':'}),
+		heard: payload(spec, p.channel),
+		deaf:  payload(spec, ""),
+		life:  spec.Life.Milliseconds(),
+	}
+}
+
+// run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or
+// SCRIPT FLUSH. A server that does not know a script has done nothing, so sending again is no repetition.
+func (p *Protocol) run(ctx context.Context, s *script, key string, deadline time.Time, args []any) Reply {
+	args[0], args[1] = "EVALSHA", s.sha
+	reply := p.lane.do(ctx, Request{Args: args, Key: key}, deadline)
+	if isUnknownScript(reply.Refused) {
+		whole := append([]any(nil), args...) // a store may keep what it was given
+		whole[0], whole[1] = "EVAL", s.source
+		reply = p.lane.do(ctx, Request{Args: whole, Key: key}, deadline)
+	}
+	return reply
+}
+
+// notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
+// the server's clock it is asked for.
+func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time) (string, error) {
+	if at, ok := p.clock.notAfter(deadline); ok {
+		return at, nil
+	}
+	reply := p.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	if err := r.failure("time", reply); err != nil {
+		return "", err
+	}
+	server, ok := timeOf(reply.Value)
+	if !ok {
+		return "", r.unreadable("time", reply.Value)
+	}
+	p.clock.observe(server, time.Now())
+	at, _ := p.clock.notAfter(deadline)
+	return at, nil
+}

@@ -1,0 +1,17 @@
+// Package protocol is the seam between the engine, which decides who in this process waits and who holds, and whatever
+// keeps the state of the locks: our wire format on one server (package native), N independent masters, or the memory
+// of a test (package protocol/memory).
+//
+// A Protocol keeps names. For each it knows who holds and, if it can, who stands in line. All requests are plain
+// structs and idempotent per attempt: the same request, arriving twice or late, gives the same answer and changes
+// nothing more. The engine relies on four promises:
+//
+//  1. An Ask takes effect at no moment after its Deadline. So a Free that is sent after that and answered is the last
+//     word on the attempt, whatever became of the Ask.
+//  2. A Renewal never makes a hold: it prolongs the one with this ticket, or says that there is none.
+//  3. A hold is over when its time is over: nothing revives it, and nobody else gets in before.
+//  4. Server times are of one clock that the protocol names; the engine compares them with each other alone.
+//
+// Names: a ticket is the identity of one attempt, from the first Ask to the last Free; a grant is the passage from
+// "waits" to "holds", by an answer or, later, by a message.
+package protocol

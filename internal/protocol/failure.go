@@ -1,0 +1,69 @@
+package protocol
+
+import "fmt"
+
+// A Reason says why a request failed.
+type Reason int
+
+// Why a request failed.
+const (
+	Unreachable   Reason = iota + 1 // no connection, or none that works
+	NoAnswer                        // sent, and no answer came in time
+	Denied                          // password or permission
+	Loading                         // the server reads its data
+	ReadOnly                        // a replica, or a master that may not write
+	OutOfMemory                     // maxmemory is reached
+	NoReplicas                      // too few replicas, or too few that confirmed
+	Misconfigured                   // the server cannot persist, and so refuses writes
+	ClusterDown                     // the cluster does not serve this slot now
+	Unsupported                     // the server lacks what a script needs
+	Other                           // anything else that the server refuses
+)
+
+// String is the reason as users read it.
+func (r Reason) String() string {
+	names := [...]string{"", "unreachable", "no answer", "denied", "loading", "read-only", "out of memory", "too few replicas",
+		"cannot persist", "cluster down", "unsupported", "refused"}
+	if r <= 0 || int(r) >= len(names) {
+		return "unknown"
+	}
+	return names[r]
+}
+
+// Passing tells whether waiting may cure it, so that one who waits goes on.
+func (r Reason) Passing() bool {
+	switch r {
+	case Unreachable, NoAnswer, Loading, ReadOnly, ClusterDown, NoReplicas:
+		return true
+	}
+	return false
+}
+
+// A Failure is a request that did not get an answer, or was refused.
+type Failure struct {
+	Op      string
+	Name    string
+	Node    string
+	Reason  Reason
+	Unknown bool // the request may have taken effect
+	Err     error
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%s %q: %s: %v", f.Op, f.Name, f.Reason, f.Err)
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// A Foreign is a name whose key holds something that this kind or this version must not touch. Nothing was changed.
+type Foreign struct {
+	Op   string
+	Name string
+	Key  string
+	Is   string // what is there
+	Want string // what would have been allowed
+}
+
+func (f *Foreign) Error() string {
+	return fmt.Sprintf("%s %q: key %q is %s, not %s", f.Op, f.Name, f.Key, f.Is, f.Want)
+}

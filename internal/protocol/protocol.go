@@ -1,0 +1,180 @@
+package protocol
+
+import (
+	"context"
+	"time"
+)
+
+// A Protocol keeps the state of names. All methods are safe for concurrent use.
+type Protocol interface {
+	// Features tells what the engine must do itself. It never changes.
+	Features() Features
+
+	// Bind prepares requests about one name. It sends nothing and cannot fail.
+	Bind(spec Spec) Resource
+
+	// Renew prolongs holds of many names at once and answers each, in order. A node that does not answer delays
+	// the answers of no other node: they reach done, in parts, as they come; done is called once for each renewal.
+	Renew(ctx context.Context, renewals []Renewal, done func(i int, r Renewed))
+
+	// Listen opens the channel of messages to this process and returns once it is certain that no later message is
+	// missed. Gaps are told to the sink. The channel stays open until the Listening is closed.
+	Listen(ctx context.Context, sink Sink) (Listening, error)
+}
+
+// Features tells what a protocol can do beyond holding a name.
+type Features struct {
+	// Queue: Ask stands in line, and a Free hands on to the first. Without it, the engine asks again when it is told
+	// that a name is free, or when the holder's time is over.
+	Queue bool
+
+	// Tokens: grants carry fencing tokens.
+	Tokens bool
+}
+
+// A Kind is what a name is used as. It is part of the state of the name: another kind is refused.
+type Kind byte
+
+// The kinds of names.
+const (
+	Mutex     Kind = 'm'
+	ReadWrite Kind = 'r'
+	Semaphore Kind = 's'
+	Latch     Kind = 'l'
+	Election  Kind = 'e'
+)
+
+// String is the kind as users read it.
+func (k Kind) String() string {
+	switch k {
+	case Mutex:
+		return "mutex"
+	case ReadWrite:
+		return "rwmutex"
+	case Semaphore:
+		return "semaphore"
+	case Latch:
+		return "latch"
+	case Election:
+		return "election"
+	}
+	return "unknown kind " + string(rune(k))
+}
+
+// A Spec says what a Resource is: a name, and who wants it.
+type Spec struct {
+	Name  string
+	Kind  Kind
+	Owner string        // holds of one owner, not empty, do not exclude each other
+	Label string        // for others to read
+	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
+	Life  time.Duration // how long a place in line lives without a sign of life; whole milliseconds
+}
+
+// A Resource sends requests about one name on behalf of one kind of caller. All methods are safe for concurrent use.
+type Resource interface {
+	// Ask asks for the name. An error is a *Failure or a *Foreign.
+	Ask(ctx context.Context, ask Ask) (Answer, error)
+
+	// Free gives a hold back, or a place in line, and lets the next in. It tells whether there was any.
+	Free(ctx context.Context, free Free) (was bool, err error)
+
+	// Resume gives the hold of an owner, with a token that it was granted, a new ticket. Held, or Busy when there is
+	// no such hold.
+	Resume(ctx context.Context, ask Ask, owner string, token int64) (Answer, error)
+}
+
+// An ID is 128 random bits, 22 characters of base64url: one attempt.
+type ID string
+
+// A Ticket identifies an attempt and what it wishes; it never changes while the attempt lives.
+type Ticket struct {
+	ID    ID
+	Block int64 // how many tokens a grant reserves, at least 1
+	Deaf  bool  // no message reaches this process: a hand-over need not try
+}
+
+// An Ask asks for a name.
+type Ask struct {
+	Ticket   Ticket
+	Join     bool          // when it is taken, stand in line; else only look
+	InLine   bool          // an answer said that this ticket stands in line
+	TTL      time.Duration // the hold's time from the moment that it is granted
+	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
+	Deadline time.Time     // local time after which the request takes no effect
+}
+
+// A Status is what became of an Ask.
+type Status int
+
+// The answers to an Ask.
+const (
+	Held   Status = iota + 1 // this ticket holds
+	Queued                   // this ticket stands in line
+	Busy                     // others hold; nothing was left behind
+)
+
+// An Answer answers an Ask.
+type Answer struct {
+	Status    Status
+	Token     int64         // held: the first token of the hold
+	Block     int64         // held: how many tokens are reserved, from Token on
+	Server    int64         // server time of the decision, microseconds
+	Holder    Party         // else: one who holds
+	Holders   int           // else: how many hold
+	Waiters   int           // else: how many stand in line; before this ticket when it is queued
+	Remaining time.Duration // else: until the first of the holds is over, if it is not prolonged
+}
+
+// A Party is somebody who holds or waits.
+type Party struct{ Owner, Label string }
+
+// A Free gives back.
+type Free struct {
+	Ticket Ticket
+
+	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
+	Keep int64
+}
+
+// A Renewal prolongs one hold.
+type Renewal struct {
+	Resource Resource
+	Ticket   Ticket
+	TTL      time.Duration // from now; 0 only looks whether the hold is there
+	Floor    int64         // server time before which the hold must not end, microseconds; else 0
+	Ceiling  int64         // server time at which the hold must end, microseconds; else 0
+}
+
+// Renewed answers a Renewal. With an error it is not known whether the hold was prolonged.
+type Renewed struct {
+	Held bool // the hold is there, and prolonged
+	Err  error
+}
+
+// A Sink takes messages. Its methods return quickly.
+type Sink interface {
+	// Granted says that a ticket holds: from server time At for Claim, unless it is prolonged.
+	Granted(g Grant)
+
+	// Nudge says that a ticket should ask once the time has passed.
+	Nudge(id ID, after time.Duration)
+
+	// Gap says that messages may have been missed.
+	Gap()
+}
+
+// A Grant is a hand-over, as it is told to the one who waited.
+type Grant struct {
+	ID    ID
+	Token int64
+	Block int64
+	At    int64 // server time, microseconds
+	Claim time.Duration
+}
+
+// A Listening is an open channel of messages.
+type Listening interface {
+	// Close ends it; the sink hears nothing more once it has returned.
+	Close()
+}

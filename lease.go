@@ -1,0 +1,115 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// A Lease is a lock that is held. It is trusted until the moment the last confirmed request was sent, plus the TTL,
+// less a margin, and renewed every third of the TTL. When trust ends, or the server says that the hold is not there any
+// more, the lease is lost: its context ends, before anybody else can be let in, and nothing brings it back.
+// All methods are safe for concurrent use; those of nil and of the zero Lease say that nothing is held.
+type Lease struct {
+	inner  *engine.Lease
+	noCopy noCopy
+}
+
+// Context carries the values of the context that the lock was taken with, but not its deadline or cancellation. It ends
+// with the lease: at a loss its cause is a *LostError, after Release context.Canceled, after Client.Close ErrClosed.
+// Whoever locks the same name under it enters this hold; so goroutines that share it do not exclude each other.
+func (l *Lease) Context() context.Context {
+	if l.empty() {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(ErrNotHeld)
+		return ctx
+	}
+	return l.inner.Context()
+}
+
+// Done is closed when the lease ends.
+func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
+
+// Err is nil while the lease can be trusted: it compares the clocks itself, also where no goroutine has noticed yet. Then
+// it is the *LostError, or ErrClosed; and ErrNotHeld after Release.
+func (l *Lease) Err() error {
+	if l.empty() {
+		return ErrNotHeld
+	}
+	return public("lease", l.inner.Name(), l.inner.Err())
+}
+
+// Name is the name that is held.
+func (l *Lease) Name() string {
+	if l.empty() {
+		return ""
+	}
+	return l.inner.Name()
+}
+
+// Owner is the id of WithOwner, or one that is the hold's own. With the token it names the hold to Mutex.Resume.
+func (l *Lease) Owner() string {
+	if l.empty() {
+		return ""
+	}
+	return l.inner.Owner()
+}
+
+// Token is the fencing token: larger than that of every earlier holder of the name, and below 2^53. Entries into one
+// hold share it. A store that remembers the largest token it has seen, and refuses smaller ones, is safe from holders that
+// are late.
+func (l *Lease) Token() int64 {
+	if l.empty() {
+		return 0
+	}
+	return l.inner.Token()
+}
+
+// Tokens has the token of every name that the lease holds.
+func (l *Lease) Tokens() map[string]int64 {
+	if l.empty() {
+		return nil
+	}
+	return map[string]int64{l.inner.Name(): l.inner.Token()}
+}
+
+// Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended.
+func (l *Lease) Until() time.Time {
+	if l.empty() {
+		return time.Time{}
+	}
+	return l.inner.Until()
+}
+
+// Check asks the server whether the hold is there, in one round trip of at most a sixth of the TTL. Nil: it was, when the
+// server answered. A *LostError: it was not, and the lease has ended. A *StoreError: there was no answer, which changes
+// nothing; trust goes on as Until says.
+func (l *Lease) Check(ctx context.Context) error {
+	if l.empty() {
+		return ErrNotHeld
+	}
+	if ctx == nil {
+		var bad problems
+		bad.check(false, "ctx", nil, "not nil")
+		return bad.err("Lease.Check")
+	}
+	return public("check", l.inner.Name(), l.inner.Check(ctx))
+}
+
+// Release gives the lease back: nil says that it is. The hold is free when all its entries are released; the next in line
+// is let in by the same request. It works although ctx is over, and takes no longer than the smaller of the
+// remaining trust and Config.ReleaseTimeout; of ctx only the values count.
+//
+// ErrNotHeld: it was released before; nothing is sent. A *LostError: it was lost before, or the server says now that it
+// had gone. An error that matches ErrUncertain: no answer came in time; the hold is then removed in the background, or
+// expires within its TTL.
+func (l *Lease) Release(ctx context.Context) error {
+	_ = ctx
+	if l.empty() {
+		return ErrNotHeld
+	}
+	return public("release", l.inner.Name(), l.inner.Release())
+}
+
+func (l *Lease) empty() bool { return l == nil || l.inner == nil }

@@ -1,0 +1,134 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Mutex is a name that one at a time can hold. Handles have no state of their own, are cheap, and safe for
+// concurrent use; any number may be made of one name. The zero Mutex and nil return errors.
+type Mutex struct {
+	name   string
+	lock   *engine.Lock
+	err    error // what is wrong with its arguments
+	noCopy noCopy
+}
+
+// Mutex makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or the
+// options is an *ArgumentError from each of its methods.
+func (c *Client) Mutex(name string, options ...Option) *Mutex {
+	if c == nil || c.engine == nil {
+		return &Mutex{name: name, err: zeroHandle("Mutex", "a client that New made")}
+	}
+	s, err := c.settled("Mutex", name, options)
+	if err != nil {
+		return &Mutex{name: name, err: err}
+	}
+	spec := protocol.Spec{Name: name, Kind: protocol.Mutex, Owner: s.owner, Label: s.label}
+	return &Mutex{name: name, lock: c.engine.Lock(spec, s.Options)}
+}
+
+// Lock waits until the mutex is held. The waiting is bounded by ctx alone: while the server is away, Lock goes on
+// asking. Under the context of a lease of the same name it enters that hold at once.
+//
+// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, an *ArgumentError, or a *StoreError
+// for a refusal that waiting does not cure, such as a missing permission or a key of another kind. After an error
+// nothing is held: what was queued or won meanwhile is taken back in the background.
+func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
+	if err := m.check(ctx); err != nil {
+		return nil, err
+	}
+	return m.lease(m.lock.Acquire(ctx))
+}
+
+// TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, when another holds the mutex or
+// somebody waits for it; a *StoreError when the server cannot be asked or refuses; else as Lock's. After an error
+// nothing is held; if the answer was lost, what may have been won is taken back in the background.
+func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
+	if err := m.check(ctx); err != nil {
+		return nil, err
+	}
+	return m.lease(m.lock.Try(ctx))
+}
+
+// Do runs fn while the mutex is held. The context that fn gets ends with ctx, and when the lease is lost; then its cause
+// is a *LostError. The lock is given back when fn returns or panics. The error is Lock's, when fn was not
+// called; else fn's, joined with the *LostError if the lease was lost meanwhile. A release that fails after fn is told
+// to the observer only: the lock is then free when its TTL is over.
+func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
+	if fn == nil {
+		var bad problems
+		bad.check(false, "fn", nil, "not nil")
+		return bad.err("Mutex.Do")
+	}
+	lease, err := m.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return lease.do(ctx, fn)
+}
+
+// Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
+// Lease.Token said there. The new lease has a larger token and the full TTL; the old one is lost, and its release
+// is refused. The error is ErrHeld when there is no such hold (it is over, or has been resumed by somebody else), else as
+// TryLock's. After an error the hold is as it was.
+func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
+	if err := m.check(ctx); err != nil {
+		return nil, err
+	}
+	var bad problems
+	bad.check(owner != "" && len(owner) <= maxText, "owner", shortened(owner), "from 1 to 1024 bytes")
+	bad.check(token > 0 && token < 1<<53, "token", token, "above 0, below 2^53")
+	if err := bad.err("Mutex.Resume"); err != nil {
+		return nil, err
+	}
+	return m.lease(m.lock.Resume(ctx, owner, token))
+}
+
+// check refuses handles and contexts that are none.
+func (m *Mutex) check(ctx context.Context) error {
+	switch {
+	case m == nil || m.lock == nil && m.err == nil:
+		return zeroHandle("Mutex", "made by Client.Mutex")
+	case m.err != nil:
+		return m.err
+	case ctx == nil:
+		var bad problems
+		bad.check(false, "ctx", nil, "not nil")
+		return bad.err("Mutex")
+	}
+	return nil
+}
+
+// lease is the public form of what the engine answers.
+func (m *Mutex) lease(inner *engine.Lease, err error) (*Lease, error) {
+	if err != nil {
+		return nil, public("lock", m.name, err)
+	}
+	return &Lease{inner: inner}, nil
+}
+
+func zeroHandle(what, want string) error {
+	var bad problems
+	bad.check(false, what, nil, want)
+	return bad.err(what)
+}
+
+// do runs fn under a lease that is released at the end.
+func (l *Lease) do(ctx context.Context, fn func(context.Context) error) (err error) {
+	held, cancel := context.WithCancelCause(l.inner.Carry(ctx))
+	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
+	defer func() {
+		stop()
+		lost := l.Err()
+		_ = l.inner.Release() // the observer is told
+		cancel(context.Canceled)
+		if lost != nil && !errors.Is(err, lost) {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return fn(held)
+}

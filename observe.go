@@ -1,0 +1,60 @@
+package holdfast
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// An Observer is told what happens to the locks of a client. Observe is called from many goroutines, on their way: it
+// must be safe for that, return quickly, and not call the client.
+type Observer interface {
+	Observe(Event)
+}
+
+// An EventKind is what happened.
+type EventKind int
+
+// What happens to locks.
+const (
+	EventWaiting  EventKind = iota + 1 // a caller has to wait
+	EventGranted                       // a lease began on an answer or a message of the server; Waited
+	EventRenewed                       // a renewal was confirmed; Headroom is how much trust had been left
+	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
+	EventPassed                        // a lease began on a hold that this process had; Waited
+	EventLost                          // a lease was lost; Err is its *LostError
+	EventReleased                      // a hold was given back; Held, and Err when that is not certain
+)
+
+// String is the kind in lower case, as it is used for metrics.
+func (k EventKind) String() string {
+	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released"}
+	if k <= 0 || int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
+}
+
+// An Event is one thing that happened to one lock. Fields that its kind does not name are zero.
+type Event struct {
+	Kind     EventKind
+	Name     string
+	Token    int64
+	Waited   time.Duration
+	Held     time.Duration
+	Headroom time.Duration
+	Err      error
+}
+
+func eventOf(e engine.Event) Event {
+	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Token: e.Token, Headroom: e.Left, Err: public("background", e.Name, e.Err)}
+	switch e.Kind {
+	case engine.Granted, engine.Passed:
+		out.Waited = e.Took
+	case engine.Released, engine.LostHold:
+		out.Held = e.Took
+	case engine.Waiting:
+		out.Headroom = 0
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package holdfast
+
+import "context"
+
+// A Store carries requests to a server of the Redis family. It is what an adapter implements: no lock logic, no
+// retries, no batching of its own. All methods are safe for concurrent use. For adapters; may change before v1.
+//
+// The conformance suite in storetest tells whether an implementation is one.
+type Store interface {
+	// Do sends every request once, never again, in one flush a node, and returns a reply for each, in order.
+	// ctx's deadline bounds it also where the client library would wait longer; ctx's cancellation may be ignored.
+	Do(ctx context.Context, reqs []Request) []Reply
+
+	// Subscribe opens a subscription without channels. ctx bounds the opening alone.
+	Subscribe(ctx context.Context, sink Sink) (Subscription, error)
+
+	// Describe tells what is behind the store. Where the server refuses to say, the fields stay zero.
+	Describe(ctx context.Context) (Topology, error)
+}
+
+// A Request is one command of the server.
+type Request struct {
+	// Args are the command's name and its arguments: strings, []byte, int and int64 alone.
+	Args []any
+
+	// Key is a key of the request, for routing: all its keys lie in the slot of this one. Empty: any node.
+	Key string
+
+	// Node is the id of the node that must answer, from Topology. Empty: the master that serves Key.
+	Node string
+
+	// Replicas, when positive, asks that so many replicas confirm the write: WAIT on the same connection.
+	Replicas int
+
+	// ReplicasTimeout bounds the waiting for Replicas, in whole milliseconds.
+	ReplicasTimeout int64
+}
+
+// A Reply is the answer to one request.
+type Reply struct {
+	// Value is the server's answer: string, int64, nil, or []any of these.
+	Value any
+
+	// Refused is the error line of the server, without the leading "-", such as "NOSCRIPT No matching script."
+	// It says that the server answered; Value is then nil.
+	Refused string
+
+	// Err is set when no answer came: the network, a deadline, a closed client. What the request did is unknown,
+	// unless Unsent is set.
+	Err error
+
+	// Unsent is true when Err is known to have happened before a byte of the request was written.
+	Unsent bool
+
+	// Replicas is how many replicas confirmed, when the request asked.
+	Replicas int
+}
+
+// A Sink takes what a subscription hears. Its methods return quickly and are called from one goroutine at a time.
+type Sink interface {
+	// Message is one published message.
+	Message(channel, payload string)
+
+	// Gap says that messages may have been missed, because the connection was lost and is there again. It is
+	// called after all channels are subscribed again.
+	Gap()
+}
+
+// A Subscription is one connection, or one a node, on which messages come.
+type Subscription interface {
+	// Add subscribes a channel, and returns when the server has confirmed it.
+	Add(ctx context.Context, channel string) error
+
+	// Remove gives a channel up. Unknown channels are ignored.
+	Remove(ctx context.Context, channel string) error
+
+	// Close ends the subscription and its connection. The sink hears nothing more once it has returned.
+	Close() error
+}
+
+// A Topology is what a store knows of its servers.
+type Topology struct {
+	Cluster       bool // keys are spread over slots
+	ShardedPubSub bool // SPUBLISH is there
+	Nodes         []Node
+}
+
+// A Node is one server of a topology.
+type Node struct {
+	ID      string // stable while the node lives: its cluster id, or its address
+	Role    string // "master" or "replica"; empty when not known
+	Version string // such as "7.0.15"; empty when not known
+	Slots   []SlotRange
+}
+
+// A SlotRange is a range of cluster slots, both ends included.
+type SlotRange struct{ From, To int }

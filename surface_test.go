@@ -1,0 +1,256 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/holdfast-go/holdfast"
+
+// What each package of the root module may import of this module. A new package needs a line here: who may know whom
+// is decided, it does not happen.
+var mayImport = map[string][]string{
+	".":                     {"internal/engine", "internal/native", "internal/protocol"},
+	"internal/engine":       {"internal/protocol"},
+	"internal/native":       {"internal/protocol"},
+	"internal/protocol":     {},
+	"storetest":             {".", "storetest/redisserver"},
+	"storetest/redisserver": {},
+}
+
+// No file may be longer, so that each can be read in one go.
+const maxLines = 600
+
+type sourceFile struct {
+	path string // from the root of the repository, with slashes
+	dir  string // of path
+	root bool   // belongs to the root module
+	test bool
+	*ast.File
+}
+
+// sources reads the Go files of all modules of the repository.
+func sources(t *testing.T) (*token.FileSet, []sourceFile) {
+	t.Helper()
+	set, modules := token.NewFileSet(), map[string]bool{}
+	var files []sourceFile
+	walk(t, func(name string) {
+		if path.Base(name) == "go.mod" {
+			modules[path.Dir(name)] = true
+		}
+		if path.Ext(name) != ".go" {
+			return
+		}
+		parsed, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, sourceFile{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), File: parsed})
+	})
+	for i := range files {
+		dir := files[i].dir
+		for !modules[dir] {
+			dir = path.Dir(dir)
+		}
+		files[i].root = dir == "."
+	}
+	return set, files
+}
+
+// walk calls f for every file of the repository that go would look at, and those beside them.
+func walk(t *testing.T, f func(name string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != "." && (base[0] == '.' || base[0] == '_' || base == "testdata") {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() {
+			f(filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImports(t *testing.T) {
+	set, files := sources(t)
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			at := set.Position(spec.Pos())
+			if name == "crypto/sha1" && !file.test {
+				t.Errorf("%s: SHA-1 fails under GODEBUG=fips140=only: write digests as constants, checked by a test", at)
+			}
+			if !file.root || file.test {
+				continue
+			}
+			allowed, known := mayImport[file.dir]
+			if !known {
+				t.Errorf("%s: package %s is not in the table of allowed imports", at, file.dir)
+				break
+			}
+			own, ours := strings.CutPrefix(name+"/", module+"/")
+			switch {
+			case ours:
+				if own = strings.TrimSuffix(own, "/"); own == "" {
+					own = "."
+				}
+				if !slices.Contains(allowed, own) {
+					t.Errorf("%s: package %s must not import %s", at, file.dir, name)
+				}
+			case strings.Contains(strings.Split(name, "/")[0], "."):
+				t.Errorf("%s: the root module requires nothing, not even %s", at, name)
+			}
+		}
+	}
+}
+
+func TestNoRequirements(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte("require")) {
+		t.Error("go.mod of the root module has a requirement")
+	}
+}
+
+func TestNoInit(t *testing.T) {
+	set, files := sources(t)
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: no init functions", set.Position(f.Pos()))
+			}
+		}
+	}
+}
+
+func TestNoSleepInTests(t *testing.T) {
+	set, files := sources(t)
+	for _, file := range files {
+		if !file.test {
+			continue
+		}
+		ast.Inspect(file.File, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
+					t.Errorf("%s: a test waits for a signal or moves a fake clock, it does not sleep", set.Position(s.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestFileLength(t *testing.T) {
+	walk(t, func(name string) {
+		if ext := path.Ext(name); ext != ".go" && ext != ".lua" {
+			return
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte("\n")); n > maxLines {
+			t.Errorf("%s has %d lines, more than %d", name, n, maxLines)
+		}
+	})
+}
+
+func TestPackagesHaveDocuments(t *testing.T) {
+	_, files := sources(t)
+	documented := map[string]bool{}
+	for _, file := range files {
+		if !file.test {
+			documented[file.dir] = documented[file.dir] || file.Doc.Text() != ""
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(documented)) {
+		if !documented[dir] {
+			t.Errorf("package in %s has no document", dir)
+		}
+	}
+}
+
+func TestExportedNamesHaveDocuments(t *testing.T) {
+	set, files := sources(t)
+	for _, file := range files {
+		if file.test || file.Name.Name == "main" {
+			continue
+		}
+		for _, decl := range file.Decls {
+			for _, name := range undocumented(decl) {
+				t.Errorf("%s: %s has no document", set.Position(name.Pos()), name.Name)
+			}
+		}
+	}
+}
+
+// undocumented returns the exported names that decl introduces without a comment. A comment of a group counts for its
+// constants and variables, not for its types. Methods of interfaces count, fields do not.
+func undocumented(decl ast.Decl) (names []*ast.Ident) {
+	check := func(name *ast.Ident, docs ...*ast.CommentGroup) {
+		if name.IsExported() && !slices.ContainsFunc(docs, func(d *ast.CommentGroup) bool { return d.Text() != "" }) {
+			names = append(names, name)
+		}
+	}
+	if f, ok := decl.(*ast.FuncDecl); ok && (f.Recv == nil || ast.IsExported(receiver(f))) {
+		check(f.Name, f.Doc)
+	}
+	group, ok := decl.(*ast.GenDecl)
+	if !ok {
+		return names
+	}
+	for _, spec := range group.Specs {
+		switch s := spec.(type) {
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				check(name, group.Doc, s.Doc, s.Comment)
+			}
+		case *ast.TypeSpec:
+			doc := s.Doc
+			if !group.Lparen.IsValid() {
+				doc = group.Doc
+			}
+			check(s.Name, doc)
+			if i, ok := s.Type.(*ast.InterfaceType); ok && s.Name.IsExported() {
+				for _, method := range i.Methods.List {
+					for _, name := range method.Names {
+						check(name, method.Doc, method.Comment)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of the type that f is a method of.
+func receiver(f *ast.FuncDecl) string {
+	name := ""
+	ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && name == "" {
+			name = ident.Name
+		}
+		return name == ""
+	})
+	return name
+}

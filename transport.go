@@ -1,0 +1,49 @@
+package holdfast
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+)
+
+// transport puts a Store in the words of package native, which cannot import this package.
+type transport struct{ store Store }
+
+// Do implements native.Server.
+func (t transport) Do(ctx context.Context, requests []native.Request) []native.Reply {
+	in := make([]Request, len(requests))
+	for i := range requests {
+		in[i] = Request(requests[i])
+	}
+	replies := t.store.Do(ctx, in)
+	out := make([]native.Reply, len(requests))
+	for i := range out {
+		if i < len(replies) {
+			out[i] = native.Reply(replies[i])
+		} else {
+			out[i] = native.Reply{Err: errMissingReply}
+		}
+	}
+	return out
+}
+
+// Subscribe implements native.Server.
+func (t transport) Subscribe(ctx context.Context, sink native.Sink) (native.Subscription, error) {
+	return t.store.Subscribe(ctx, sink)
+}
+
+// Describe implements native.Server.
+func (t transport) Describe(ctx context.Context) (native.Topology, error) {
+	topology, err := t.store.Describe(ctx)
+	return native.Topology{Cluster: topology.Cluster, ShardedPubSub: topology.ShardedPubSub}, err
+}
+
+// isNil tells nil and a nil pointer in an interface.
+func isNil(store Store) bool {
+	if store == nil {
+		return true
+	}
+	v := reflect.ValueOf(store)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
