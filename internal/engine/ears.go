@@ -68,7 +68,7 @@ func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
 	}
 	if s.opening == nil {
 		s.opening = make(chan struct{})
-		s.engine.tidying.Add(1)
+		s.engine.busy.Add(1)
 		go s.listen()
 	}
 	opening := s.opening
@@ -90,7 +90,7 @@ func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
 
 // listen opens the subscription on behalf of all who wait for it: none of them can cancel it for the others.
 func (s *ears) listen() {
-	defer s.engine.tidying.Done()
+	defer s.engine.busy.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	open, err := s.engine.protocol.Listen(ctx, s.engine)

@@ -24,8 +24,8 @@ type Engine struct {
 	protocol protocol.Protocol
 	features protocol.Features
 	config   Config
-	closing  chan struct{} // closed by Close
-	tidying  sync.WaitGroup
+	closing  chan struct{}  // closed by Close
+	busy     sync.WaitGroup // calls and goroutines that may still send
 	ears     ears
 
 	mu    sync.Mutex // guards all below, and the fields of pools, holds, turns, leases and attempts that say so
@@ -87,8 +87,19 @@ func (e *Engine) Close() error {
 		}
 	}
 	e.ears.close()
-	e.await(&e.tidying, until)
+	e.await(&e.busy, until)
 	return first
+}
+
+// begin counts a call in, so that Close can wait for what it leaves behind; the caller must call e.busy.Done.
+func (e *Engine) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return e.config.Closed
+	}
+	e.busy.Add(1)
+	return nil
 }
 
 // await waits for a group, but not past a moment.

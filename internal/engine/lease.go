@@ -129,14 +129,14 @@ func (l *Lease) Release() error {
 	}
 	tell := l.look()
 	if l.turn.lost != nil {
-		err, first := l.turn.lost, !h.left
+		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
+		if !h.left && h.why() == Expired && !e.over {
+			e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), h.unsettled)
+		}
 		h.left = true
+		err := l.turn.lost
 		e.mu.Unlock()
 		tell()
-		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
-		if first && h.why() == Expired {
-			e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), time.Time{})
-		}
 		return err
 	}
 	l.released = true

@@ -44,6 +44,10 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 // *protocol.Foreign or a *protocol.Failure that waiting does not cure. After an error nothing is held, and what was
 // queued or won is taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
+	if err := l.engine.begin(); err != nil {
+		return nil, err
+	}
+	defer l.engine.busy.Done()
 	if lease := l.enter(ctx); lease != nil {
 		return lease, nil
 	}
@@ -79,13 +83,20 @@ func (l *Lock) first(ctx context.Context, h *hold) (*Lease, error) {
 // Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
 // cure it.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
+	if err := l.engine.begin(); err != nil {
+		return nil, err
+	}
+	defer l.engine.busy.Done()
 	if lease := l.enter(ctx); lease != nil {
 		return lease, nil
 	}
+	return l.once(ctx, l.resource.Ask)
+}
+
+// once makes one attempt of one request.
+func (l *Lock) once(ctx context.Context, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
 	a := l.attempt(1)
-	h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-		return l.resource.Ask(ctx, ask)
-	})
+	h, err := a.try(ctx, send)
 	if err != nil {
 		a.abandon()
 		return nil, err
@@ -95,21 +106,19 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 
 // Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
-	a := l.attempt(1)
-	h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-		return l.resource.Resume(ctx, ask, owner, token)
-	})
-	if err != nil {
-		a.abandon()
+	if err := l.engine.begin(); err != nil {
 		return nil, err
 	}
-	return l.first(ctx, h)
+	defer l.engine.busy.Done()
+	return l.once(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+		return l.resource.Resume(ctx, ask, owner, token)
+	})
 }
 
 // poll asks again and again. It does not stand in line.
 func (l *Lock) poll(ctx context.Context) (*Lease, error) {
 	for start, n := time.Now(), 1; ; n++ {
-		lease, err := l.Try(ctx)
+		lease, err := l.once(ctx, l.resource.Ask)
 		busy, held := err.(*Busy)
 		if failure, ok := err.(*protocol.Failure); err == nil || !held && !(ok && failure.Reason.Passing()) {
 			return lease, err

@@ -86,10 +86,6 @@ func (p *pool) block() int64 {
 func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	e := l.engine
 	e.mu.Lock()
-	if e.over {
-		e.mu.Unlock()
-		return nil, e.config.Closed
-	}
 	p := e.pools[l.key]
 	if p == nil {
 		p = &pool{key: l.key, leader: l.attempt(1)}
@@ -242,7 +238,9 @@ func (e *Engine) giveBack(h *hold) (next func() error) {
 	}
 	h.over = true
 	e.watch.remove(h)
+	e.busy.Add(1)
 	return func() error {
+		defer e.busy.Done()
 		err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
 		event := h.event(Released, took)
 		event.Err = err

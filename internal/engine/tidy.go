@@ -10,11 +10,11 @@ import (
 
 // tidy is the janitor: it gives a ticket back, in the background, until that is certain or until whatever there may be has
 // expired by itself. Certain is an answer to a request sent after the moment at which nothing of the ticket
-// can take effect any more.
+// can take effect any more. It is called by what Close waits for, or by Close.
 func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time) {
-	e.tidying.Add(1)
+	e.busy.Add(1)
 	go func() {
-		defer e.tidying.Done()
+		defer e.busy.Done()
 		for failures := 0; ; {
 			sent := time.Now()
 			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}

@@ -22,13 +22,16 @@ func (c *serverClock) observe(server int64, received time.Time) {
 	c.mu.Unlock()
 }
 
-// notAfter is the earliest that the server's clock can show at a local time, as scripts compare it; false before the
-// first answer.
+// fresh is how long an answer bounds the server's time well: clocks drift apart by some milliseconds meanwhile.
+const fresh = time.Minute
+
+// notAfter is the earliest that the server's clock can show at a local time, as scripts compare it; false when no answer
+// is fresh.
 func (c *serverClock) notAfter(local time.Time) (string, bool) {
 	c.mu.Lock()
 	server, received := c.server, c.received
 	c.mu.Unlock()
-	if server == 0 {
+	if server == 0 || local.Sub(received) > fresh {
 		return "", false
 	}
 	return digits16(server + local.Sub(received).Microseconds()), true

@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "a00c64089bd8ee329870b992e2dd090dbe6ad6f0",
-	"free":   "4181edd7348b2580d5bd1eabb602230ea8c015d2",
+	"ask":    "3a6b79e222b834f5888c40a8a45a2015748c9f63",
+	"free":   "b8513b30cd3f7a80ac4120b5826479fa7329f2de",
 	"renew":  "49b9704762a9377fe2c24e6828c46b9ed5019435",
-	"resume": "669e6136bdffb47aa48059afcb211e23bb8e8580",
+	"resume": "22ec0a4338c7ed94ce1b47dceadf3617992152d0",
 }

@@ -16,17 +16,17 @@ if now > ARGV[4] then
 end
 -- The common case: nobody holds, nobody waits. Three short commands and no table.
 if ARGV[5] ~= 'a' and ARGV[8] == '' and redis.call('SET', KEYS[1], ARGV[1] .. now .. ARGV[2], 'NX', 'PX', ARGV[3]) then
-  local last = redis.call('GETSET', KEYS[2], now)
-  if ARGV[6] == '1' and (not last or last < now) then
+  local last = redis.pcall('GETSET', KEYS[2], now)
+  if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
     return 'H' .. now .. '1|' .. now
   end
-  local token = now
-  if last and last >= now then
-    token = string.format('%016.0f', tonumber(last) + 1)
-    redis.call('SET', KEYS[1], ARGV[1] .. token .. ARGV[2], 'PX', ARGV[3])
+  -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
+  redis.call('DEL', KEYS[1])
+  if type(last) == 'string' then
+    redis.call('SET', KEYS[2], last)
+  elseif not last then
+    redis.call('DEL', KEYS[2])
   end
-  redis.call('SET', KEYS[2], string.format('%016.0f', tonumber(token) + tonumber(ARGV[6]) - 1))
-  return 'H' .. token .. ARGV[6] .. '|' .. now
 end
 
 --@include line
@@ -49,8 +49,9 @@ if type(value) == 'string' then
     return 'H' .. string.sub(value, 27, 42) .. ARGV[6] .. '|' .. now
   end
   if holder == ARGV[8] then
+    local token = next_token()
     redis.call('DEL', key)
-    local token = draw(ARGV[6])
+    spend(token, ARGV[6])
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
     return 'H' .. token .. ARGV[6] .. '|' .. now
   end
@@ -84,8 +85,15 @@ elseif free then
   free = hand_on(ticket .. payload) == 'self'
 end
 if free then
-  redis.call('ZREM', key, 'q' .. ticket .. payload, 'l' .. ticket)
-  return 'H' .. hold(ticket, payload, ms + ttl, ARGV[6]) .. ARGV[6] .. '|' .. now
+  local token = next_token()
+  if redis.call('EXISTS', key) == 0 then
+    spend(token, ARGV[6])
+    redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
+  else
+    redis.call('ZREM', key, 'q' .. ticket .. payload, 'l' .. ticket)
+    hold(ticket, payload, ms + ttl, token, ARGV[6])
+  end
+  return 'H' .. token .. ARGV[6] .. '|' .. now
 end
 if ARGV[5] == 't' then
   return answer('B')

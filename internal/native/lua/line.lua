@@ -74,28 +74,35 @@ local function shares(one, other)
   return owner == second
 end
 
--- draw takes a token and reserves the block behind it: larger than every one before, and than the time.
-local function draw(block)
-  local last, token = redis.call('GET', clock), now
-  if last and last >= now then
-    token = string.format('%016.0f', tonumber(last) + 1)
+-- next_token is larger than every one before, and not behind the time. A clock that holds anything but a number
+-- of ours, below 2^53 with room for every block, raises an error before anything is written.
+local function next_token()
+  local last = redis.pcall('GET', clock)
+  if not last or type(last) == 'string' and last < now and #last == 16 then
+    return now
   end
-  redis.call('SET', clock, string.format('%016.0f', tonumber(token) + tonumber(block) - 1))
-  return token
+  if type(last) ~= 'string' or not string.match(last, '^%d+$') or #last ~= 16 or last > '9007199254000000' then
+    error('holdfast: the key ' .. clock .. ' holds no token of ours')
+  end
+  return string.format('%016.0f', tonumber(last) + 1)
 end
 
-local function hold(ticket, payload, expiry, block)
-  local token = draw(block)
+-- spend reserves a token and the block behind it.
+local function spend(token, block)
+  redis.call('SET', clock, string.format('%016.0f', tonumber(token) + tonumber(block) - 1))
+end
+
+local function hold(ticket, payload, expiry, token, block)
+  spend(token, block)
   redis.call('ZADD', key, expiry, 'h' .. ticket .. payload, '-' .. token, 't' .. ticket)
   outlive(expiry)
-  return token
 end
 
 -- hand_on lets the first in line in, and tells it alone. A waiter without life is taken out; one whose process does
 -- not hear us is passed over for one that does, and keeps its place. "self", or a member without its "q", is the
 -- caller's own: it needs no message, and nothing is changed for it. Returns nil when nobody waits.
 local function hand_on(self)
-  local at, unheard = 0, nil
+  local at, unheard, token = 0, nil, next_token()
   while at < 8 do
     local member = redis.call('ZRANGEBYSCORE', key, PLACES, '+inf', 'LIMIT', at, 1)[1]
     if not member then
@@ -113,16 +120,12 @@ local function hand_on(self)
       local claim, block, channel = parts(payload)
       local heard = channel == ''
       if not heard then
-        local last, token = redis.call('GET', clock), now
-        if last and last >= now then
-          token = string.format('%016.0f', tonumber(last) + 1)
-        end
         local told = redis.pcall('PUBLISH', channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         heard = type(told) == 'number' and told > 0
       end
       if heard then
         redis.call('ZREM', key, member, 'l' .. ticket)
-        hold(ticket, payload, ms + tonumber(claim), block)
+        hold(ticket, payload, ms + tonumber(claim), token, block)
         return ticket
       end
       unheard = unheard or member
@@ -136,7 +139,7 @@ local function hand_on(self)
     local ticket, payload = string.sub(unheard, 2, 27), string.sub(unheard, 28)
     local claim, block = parts(payload)
     redis.call('ZREM', key, unheard, 'l' .. ticket)
-    hold(ticket, payload, ms + tonumber(claim), block)
+    hold(ticket, payload, ms + tonumber(claim), token, block)
     return ticket
   end
 end

@@ -33,8 +33,9 @@ if type(value) == 'string' then
     return 'H' .. token .. '1|' .. now
   end
   if meant(holder, label, token) then
+    token = next_token()
     redis.call('PEXPIRE', key, ARGV[3])
-    token = draw('1')
+    spend(token, '1')
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
     return 'H' .. token .. '1|' .. now
   end
@@ -52,8 +53,10 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSI
     return 'H' .. token .. '1|' .. now
   end
   if meant(holder, label, token) then
+    token = next_token()
     drop(holder, label)
-    return 'H' .. hold(ticket, payload, ms + ttl, '1') .. '1|' .. now
+    hold(ticket, payload, ms + ttl, token, '1')
+    return 'H' .. token .. '1|' .. now
   end
 end
 return 'B' .. now .. '|' .. describe(ticket .. payload)

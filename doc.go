@@ -1,0 +1,50 @@
+// Package holdfast is distributed locks on Redis and Valkey: several processes, on several hosts, that must not do the same
+// thing at once. Exactly one does; the others wait in order; a holder that crashed is replaced; and a holder that can
+// no longer be sure is told before anyone else can be let in.
+//
+//	client, err := holdfast.New(redisstore.New(rdb), nil)
+//	...
+//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx) })
+//
+// or, by hand:
+//
+//	lease, err := client.Mutex("order:42").Lock(ctx) // ctx bounds the wait
+//	if err != nil {
+//		return err
+//	}
+//	defer lease.Release(ctx)     // works although ctx is over
+//	work(lease.Context())        // ends when the lease is lost; context.Cause says why
+//	save(order, lease.Token())   // the fencing token
+//
+// # What holds
+//
+//   - Two leases of different owners that exclude each other are never trusted at one moment, as long as the server does not
+//     forget, and the clocks of server and client run at rates that differ by less than one in a hundred. Nobody's time
+//     of day matters.
+//   - A lease is trusted until the moment its last confirmed request was sent, plus the TTL, less a margin (TTL/100 + 5 ms).
+//     It is renewed every third of the TTL. When trust ends its context ends, with a *LostError as the cause, and nothing
+//     brings it back.
+//   - A holder that crashed is replaced when its TTL is over.
+//   - Processes are served in the order in which they began to wait. Within a process a lock passes from goroutine to
+//     goroutine, in order, for up to 5 ms before another process has its turn; WithStrictOrder makes every goroutine
+//     stand in line itself.
+//   - The tokens of a name grow strictly, through release, expiry, hand-over, crash, restart of the server, a fail-over that
+//     lost writes, and a server clock that steps back.
+//   - Each request is sent once and may arrive late: one that its sender has given up takes no effect, or is undone.
+//
+// # What does not
+//
+//   - A lock cannot stop code. Between the end of trust and the moment at which the code looks at its context, what it
+//     does is its own. Where that matters, let the storage refuse tokens that are smaller than the largest it has seen.
+//   - A server that forgets lets a second holder in until the first has asked again, a third of the TTL later at the most: a
+//     restart without persistence, a fail-over to a replica that had not yet received the lock, FLUSHALL, an operator's DEL.
+//   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back.
+//   - Goroutines that share a lease's context do not exclude each other: under it, locking the same name enters the hold.
+//   - Processes with different prefixes, or on different servers or databases, know nothing of each other.
+//
+// # Errors
+//
+// What was refused says so: *ArgumentError before anything is sent, *HeldError (ErrHeld) when another holds, *WaitError
+// when the context ended the waiting, *LostError (ErrLost) for a lease, *StoreError for a server that did not answer
+// or refused, with whether the request was applied, and ErrUncertain for a release without an answer.
+package holdfast

@@ -1,0 +1,96 @@
+// Package engine decides who waits and who holds in this process: the queue of its goroutines, leases, the watchdog and
+// trust. It speaks to whatever keeps the locks through package protocol alone, and runs on a protocol without
+// a queue and without tokens too.
+//
+// # Who owns what
+//
+//	Lock      a name and how it is held: no state
+//	attempt   one try to hold a name, with one ticket; run by one goroutine at a time
+//	hold      one hold at the server, from the grant until it is given back or lost
+//	turn      a hold in the hands of one local holder; one after the other
+//	Lease     one entry into a turn: a hold is given back with its last entry
+//	pool      the goroutines of this process that wait for one lock, and its leader or its hold
+//	watch     the watchdog: all holds, and one timer for the first that is due
+//	ears      the one subscription of the client, while anybody waits
+//	tidy      the janitor: goroutines that take back what was given up
+//
+// One mutex guards all of it; it is never held while a request is under way or while a caller's code runs.
+//
+// # An attempt
+//
+//	         ask                     held
+//	(start) ------> unknown outcome -------------------------> HOLD
+//	           ^     |  |  \ queued                              ^
+//	           |     |  |   v                                    | believed
+//	   timer,  |     |  |  IN LINE --- grant message ------------+
+//	  nudge,   |     |  |   |    \---- not believed: ask
+//	    gap    +-----+--|---+
+//	                    | refused, or ctx ended
+//	                    v
+//	                ABANDONED ---- free, until that is certain ----> (end)
+//
+// The ticket stays the same from the first ask to the last free, so that a request that arrives twice changes nothing, and
+// an answer that was lost is found again by the next ask. After a failure that may pass (no answer, no connection,
+// loading, read-only) an attempt asks again, after 20 ms at first and a second at last, until its caller's context ends.
+// An attempt is abandoned, too, when nobody knows whether it won: every ask carries the moment after which it takes no
+// effect, and a free that was sent later and answered is the last word.
+//
+// Who waits asks every 5 s (+-20 %): that is the sign of life, and finds what messages lost. It asks sooner when the
+// holder's known time is over (those behind the first a little later each), when a message says so, and at once after
+// the subscription was gone and is back. A message that comes before the answer it belongs to waits for it.
+//
+// # A pool
+//
+// At most one request of a pool stands in the server's queue: its leader's, who runs the attempt in its own goroutine.
+// A leader that gives up hands the attempt, with its place in line, to the next goroutine. A hold passes from
+// goroutine to goroutine in order, without a request, for 5 ms, while tokens are reserved and trust is left;
+// then it is yielded: the next goroutine asks with a new ticket and gives the old hold back in the same request, which hands
+// on if anybody waits elsewhere and keeps if nobody does. Only callers for whom nothing but the goroutine differs share
+// a pool; a lease with times of its own, with an owner, or in strict order asks the server itself.
+//
+// # Trust
+//
+// A hold is trusted until
+//
+//	the moment the last confirmed request was sent + TTL - margin,   margin = TTL/100 + 5 ms
+//
+// and not past the end of its max hold. The server set its expiry later than the request was sent, so it expires no
+// earlier than the margin after trust ended, as long as the two clocks run at rates that differ by less than one in a
+// hundred. Trust is compared with both of this process's clocks (past): the monotonic one stands still while the machine
+// sleeps, the wall clock may be set; whichever is ahead counts.
+//
+// A hand-over by message says: granted at server time g, for the claim. The attempt's last answer carried
+// the server's time s, and was asked for at local time t. The server's clock showed s after t, so it showed g no earlier than
+// t + (g - s), and the hand-over is trusted until t + (g - s) + claim - margin. It is believed when at least half of
+// the claim lies ahead and when g is not later than our clock allows (then the server's clock was set);
+// else the server is asked, which confirms or denies. A message for another ticket, or one that is older than the last
+// answer, is nothing. So a hand-over that was under way while the process stood still is never taken for a lease.
+//
+// # Renewal
+//
+// Every third of the TTL, measured from the sending of the last confirmed renewal, or of the claim after a hand-over. What
+// is due within TTL/24 goes along in one round; each TTL is a round of its own, and nodes are asked in parallel. A renewal
+// without an answer is tried again after TTL/30, until trust ends. An answer that says "not yours" ends the lease
+// at once. No renewal makes a hold; and a release waits for the renewal that is under way.
+//
+// # What each failure does
+//
+//	answer of an ask lost       the next ask of the same ticket finds what it did
+//	answer of a release lost    the release is sent again until trust or its time ends; then it is uncertain, and the
+//	                            janitor goes on until the hold must have expired
+//	message lost                found by asking: at the latest after 6 s
+//	message late or forged      not believed, or corrected by the first renewal, a third of the claim later
+//	server gone                 who waits goes on asking; who holds is told when trust ends
+//	server lost its data        holds: told by the next renewal; places: joined anew, in the order of asking
+//	server clock forward        holds end early: told by the next renewal; a message across the step is not believed
+//	server clock back           holds end late
+//	this process stood still    trust has ended by the clocks, before any code of the caller runs on a Lease's Err
+//	this process crashed        its holds end with their TTL; its places are passed over, and swept after 18 s
+//
+// # What is not guaranteed
+//
+// Code that does not look at its lease is not stopped: between the end of trust and the next look, or the next step at a
+// storage that checks tokens, it is the caller's. Order is that of joining at the server, per process for pooled
+// callers. A server that forgets (restart without persistence, fail-over without confirmed replicas, an operator's DEL)
+// lets another in while a holder still trusts its lease: at the longest until its next renewal.
+package engine
