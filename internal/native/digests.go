@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "3a6b79e222b834f5888c40a8a45a2015748c9f63",
-	"free":   "b8513b30cd3f7a80ac4120b5826479fa7329f2de",
+	"ask":    "fbdcec8a0ee608edb5135dc904d2c7843e92f62f",
+	"free":   "90cd67cebf7af5a81b63e71eeaa752c69f3be8fa",
 	"renew":  "49b9704762a9377fe2c24e6828c46b9ed5019435",
-	"resume": "22ec0a4338c7ed94ce1b47dceadf3617992152d0",
+	"resume": "c87479258cba5e9071da81bbecf9c66890273e71",
 }

@@ -33,9 +33,7 @@ end
 
 local ticket, payload, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local function answer(what)
-  return what .. now .. '|' .. describe(ticket .. payload)
-end
+local me = ticket .. payload
 
 local value = redis.pcall('GET', key)
 if type(value) == 'string' then
@@ -60,29 +58,34 @@ if type(value) == 'string' then
     return 'B' .. now .. '|' .. left .. '|1|0|' .. holder .. string.sub(value, 43)
   end
   unfold(value)
-else
-  local odd = check(ticket)
-  if odd then
-    return odd
+end
+
+-- The last in line, or else whatever is there: it tells whether the set is ours, and which place is the next.
+local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+local odd = last[1] and foreign(string.sub(last[1], 2), ticket)
+if odd then
+  return odd
+end
+local live, ends = holders()
+for _, member in ipairs(live) do
+  if member == 'h' .. me then
+    redis.call('ZADD', key, ms + ttl, member)
+    outlive(ms + ttl)
+    return 'H' .. string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. ticket)) .. ARGV[6] .. '|' .. now
   end
 end
-
-sweep()
-if redis.call('ZSCORE', key, 'h' .. ticket .. payload) then
-  redis.call('ZADD', key, ms + ttl, 'h' .. ticket .. payload)
-  outlive(ms + ttl)
-  return 'H' .. string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. ticket)) .. ARGV[6] .. '|' .. now
-end
-if ARGV[8] ~= '' then
-  drop(ARGV[8], ARGV[9])
+if ARGV[8] ~= '' and drop(ARGV[8], ARGV[9]) then
+  live, ends = holders()
 end
 
-local holder = first_holder()
-local free = not holder
-if holder and shares(string.sub(holder, 28), payload) then
-  free = true
-elseif free then
-  free = hand_on(ticket .. payload) == 'self'
+local free
+if live[1] then
+  free = shares(string.sub(live[1], 28), payload)
+else
+  free = hand_on(me) == 'self'
+  if not free then
+    live, ends = holders()
+  end
 end
 if free then
   local token = next_token()
@@ -90,25 +93,26 @@ if free then
     spend(token, ARGV[6])
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
   else
-    redis.call('ZREM', key, 'q' .. ticket .. payload, 'l' .. ticket)
+    redis.call('ZREM', key, 'q' .. me, 'l' .. ticket)
     hold(ticket, payload, ms + ttl, token, ARGV[6])
   end
   return 'H' .. token .. ARGV[6] .. '|' .. now
 end
 if ARGV[5] == 't' then
-  return answer('B')
+  return 'B' .. describe(live, ends, redis.call('ZCOUNT', key, PLACES, '+inf'))
 end
 
 local life = ms + tonumber(ARGV[7])
-if redis.call('ZSCORE', key, 'q' .. ticket .. payload) then
+local place = redis.call('ZSCORE', key, 'q' .. me)
+local before = redis.call('ZCOUNT', key, PLACES, place and '(' .. place or '+inf')
+if place then
   redis.call('ZADD', key, LIFE + life, 'l' .. ticket)
 else
-  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
-  local place = tonumber(now)
+  place = tonumber(now)
   if last[2] and tonumber(last[2]) >= place then
     place = tonumber(last[2]) + 1
   end
-  redis.call('ZADD', key, place, 'q' .. ticket .. payload, LIFE + life, 'l' .. ticket)
+  redis.call('ZADD', key, place, 'q' .. me, LIFE + life, 'l' .. ticket)
 end
 outlive(life)
-return answer('Q')
+return 'Q' .. describe(live, ends, before)

@@ -41,15 +41,11 @@ if type(value) == 'string' then
   return 1
 end
 
-local odd = check(ticket)
-if odd then
-  return odd
-end
-local held = redis.call('ZSCORE', key, 'h' .. ticket .. payload)
+local held = keep > 0 and redis.call('ZSCORE', key, 'h' .. ticket .. payload)
 if not drop(ticket, payload) then
   return 0
 end
-if held and tonumber(held) > ms and keep > 0 then
+if held and tonumber(held) > ms then
   redis.call('ZADD', key, ms + keep, 'h' .. rest .. nobody, '-' .. now, 't' .. rest)
   local first = redis.call('ZRANGEBYSCORE', key, PLACES, '+inf', 'LIMIT', 0, 1)[1]
   if first then
@@ -60,8 +56,7 @@ if held and tonumber(held) > ms and keep > 0 then
   end
   return 1
 end
-sweep()
-if not first_holder() then
+if not holders()[1] then
   hand_on(nil)
 end
 return 1

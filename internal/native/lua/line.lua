@@ -14,12 +14,6 @@ local function foreign(value, ticket)
   return 'F' .. string.sub(value, 1, 4)
 end
 
--- check does the same for a key that is no string: one of another type raises the server's WRONGTYPE.
-local function check(ticket)
-  local some = redis.call('ZRANGE', key, 0, 0)[1]
-  return some and foreign(string.sub(some, 2), ticket)
-end
-
 -- outlive keeps the key until a moment (server ms) and some seconds more; it never shortens its life.
 local function outlive(moment)
   local need = moment - ms + 5000
@@ -40,20 +34,27 @@ local function unfold(value)
   outlive(ms + left)
 end
 
--- sweep removes the holds whose time is over.
-local function sweep()
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, string.format('%.0f', ms))) do
-    redis.call('ZREM', key, member, 't' .. string.sub(member, 2, 27))
+-- holders are the members that hold, the first to end first; those whose time is over are removed. The second result is
+-- when the first ends.
+local function holders()
+  local found, live, ends = redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO, 'WITHSCORES'), {}, ms
+  for i = 1, #found, 2 do
+    local member, score = found[i], tonumber(found[i + 1])
+    if score <= ms then
+      redis.call('ZREM', key, member, 't' .. string.sub(member, 2, 27))
+    else
+      live[#live + 1] = member
+      if #live == 1 then
+        ends = score
+      end
+    end
   end
+  return live, ends
 end
 
 -- drop removes all that a ticket has; it tells whether there was anything.
 local function drop(ticket, payload)
   return redis.call('ZREM', key, 'h' .. ticket .. payload, 't' .. ticket, 'q' .. ticket .. payload, 'l' .. ticket) > 0
-end
-
-local function first_holder()
-  return redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO, 'LIMIT', 0, 1)[1]
 end
 
 -- parts takes a payload apart: claim, block, channel, owner.
@@ -144,14 +145,7 @@ local function hand_on(self)
   end
 end
 
--- describe says who holds and how many wait, for a ticket that waits: remaining|holders|before|a hold.
-local function describe(whole)
-  local holds = redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO, 'WITHSCORES', 'LIMIT', 0, 1)
-  local place = redis.call('ZSCORE', key, 'q' .. whole)
-  local before = redis.call('ZCOUNT', key, PLACES, place and '(' .. place or '+inf')
-  local left, member = 0, ''
-  if holds[1] then
-    left, member = tonumber(holds[2]) - ms, string.sub(holds[1], 2)
-  end
-  return string.format('%.0f', left) .. '|' .. redis.call('ZCOUNT', key, EXCLUSIVE_FROM, EXCLUSIVE_TO) .. '|' .. before .. '|' .. member
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold.
+local function describe(live, ends, before)
+  return now .. '|' .. string.format('%.0f', ends - ms) .. '|' .. #live .. '|' .. before .. '|' .. string.sub(live[1] or '', 2)
 end

@@ -41,12 +41,13 @@ if type(value) == 'string' then
   end
   return 'B' .. now .. '|' .. redis.call('PTTL', key) .. '|1|0|' .. holder .. label
 end
-local odd = check(ticket)
+local some = redis.call('ZRANGE', key, 0, 0)[1]
+local odd = some and foreign(string.sub(some, 2), ticket)
 if odd then
   return odd
 end
-sweep()
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO)) do
+local live, ends = holders()
+for _, member in ipairs(live) do
   local holder, label = string.sub(member, 2, 27), string.sub(member, 28)
   local token = string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. holder))
   if holder == ticket then
@@ -59,4 +60,4 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSI
     return 'H' .. token .. '1|' .. now
   end
 end
-return 'B' .. now .. '|' .. describe(ticket .. payload)
+return 'B' .. describe(live, ends, redis.call('ZCOUNT', key, PLACES, '+inf'))

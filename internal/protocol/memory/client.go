@@ -1,0 +1,65 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Client is the way of one process to a Server: a protocol.Protocol.
+type Client struct {
+	server *Server
+	prefix string
+	ears   []*listening // guarded by the server's mutex
+}
+
+// Connect makes a client. Clients exclude each other only under the same prefix.
+func (s *Server) Connect(prefix string) *Client { return &Client{server: s, prefix: prefix} }
+
+// Features implements protocol.Protocol.
+func (c *Client) Features() protocol.Features { return c.server.features }
+
+// Bind implements protocol.Protocol.
+func (c *Client) Bind(spec protocol.Spec) protocol.Resource { return &resource{client: c, spec: spec} }
+
+// Renew implements protocol.Protocol.
+func (c *Client) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+	for i, renewal := range renewals {
+		done(i, renewal.Resource.(*resource).renew(ctx, renewal))
+	}
+}
+
+// Listen implements protocol.Protocol.
+func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+	if err := over(ctx, "listen", c.prefix, time.Time{}); err != nil {
+		return nil, err
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	l := &listening{client: c, sink: sink}
+	c.ears = append(c.ears, l)
+	return l, nil
+}
+
+// hears tells whether messages reach anybody. It is called with the server's mutex held, as is tell.
+func (c *Client) hears() bool { return len(c.ears) > 0 }
+
+func (c *Client) tell(message func(protocol.Sink)) {
+	for _, l := range c.ears {
+		message(l.sink)
+	}
+}
+
+type listening struct {
+	client *Client
+	sink   protocol.Sink
+}
+
+// Close implements protocol.Listening.
+func (l *listening) Close() {
+	l.client.server.mu.Lock()
+	defer l.client.server.mu.Unlock()
+	l.client.ears = slices.DeleteFunc(l.client.ears, func(other *listening) bool { return other == l })
+}

@@ -1,0 +1,191 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A resource is a name and who wants it.
+type resource struct {
+	client *Client
+	spec   protocol.Spec
+}
+
+// open finds the name, with nothing in it whose time is over. It is called with the server's mutex held.
+func (r *resource) open(op string, now int64) (*name, error) {
+	s, at := r.client.server, key{r.client.prefix, r.spec.Name}
+	n := s.names[at]
+	if n == nil {
+		n = &name{kind: r.spec.Kind}
+		s.names[at] = n
+	}
+	n.sweep(now)
+	if n.kind != r.spec.Kind && len(n.holds)+len(n.line) > 0 {
+		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name, Is: "held as a " + n.kind.String(),
+			Want: "a " + r.spec.Kind.String()}
+	}
+	n.kind = r.spec.Kind
+	return n, nil
+}
+
+// Ask implements protocol.Resource.
+func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
+		return protocol.Answer{}, err
+	}
+	now := s.now()
+	n, err := r.open("ask", now)
+	if err != nil {
+		return protocol.Answer{}, err
+	}
+	if h := find(n.holds, ask.Ticket.ID); h != nil { // asked before
+		h.until = now + ask.TTL.Microseconds()
+		return h.answer(now), nil
+	}
+	if ask.Release != nil {
+		n.give(ask.Release.ID)
+		n.leave(ask.Release.ID)
+	}
+	holder := n.first()
+	if holder != nil && shares(holder.spec, r.spec) || holder == nil && s.handOn(n, ask.Ticket.ID, now) {
+		n.leave(ask.Ticket.ID)
+		return s.hold(n, &entry{ticket: ask.Ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
+	}
+	if !ask.Join && !ask.InLine {
+		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+	}
+	waiter := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
+	if !s.features.Queue {
+		n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
+		n.told = append(n.told, waiter)
+		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+	}
+	if place := find(n.line, ask.Ticket.ID); place != nil {
+		place.until = waiter.until
+	} else {
+		n.line = append(n.line, waiter)
+	}
+	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
+}
+
+// Resume implements protocol.Resource.
+func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "resume", r.spec.Name, ask.Deadline); err != nil {
+		return protocol.Answer{}, err
+	}
+	now := s.now()
+	n, err := r.open("resume", now)
+	if err != nil {
+		return protocol.Answer{}, err
+	}
+	for _, h := range n.holds {
+		if h.ticket.ID == ask.Ticket.ID {
+			return h.answer(now), nil
+		}
+		if (h.spec.Owner == owner || h.spec.Owner == "" && string(h.ticket.ID) == owner) && owner != "" &&
+			h.token <= token && token < h.token+h.ticket.Block {
+			n.give(h.ticket.ID)
+			ticket := ask.Ticket
+			ticket.Block = 1
+			return s.hold(n, &entry{ticket: ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
+		}
+	}
+	return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+}
+
+// Free implements protocol.Resource.
+func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "free", r.spec.Name, time.Time{}); err != nil {
+		return false, err
+	}
+	now := s.now()
+	n, err := r.open("free", now)
+	if err != nil {
+		return false, err
+	}
+	n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
+	held := n.give(free.Ticket.ID)
+	if !n.leave(free.Ticket.ID) && held == nil {
+		return false, nil
+	}
+	if keep := time.Duration(free.Keep-now) * time.Microsecond; held != nil && keep > 0 {
+		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1}, spec: protocol.Spec{Name: r.spec.Name}, until: free.Keep})
+		if len(n.line) > 0 {
+			next := n.line[0]
+			next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, keep) })
+		}
+		n.nudge(keep)
+		return true, nil
+	}
+	if n.first() == nil {
+		s.handOn(n, "", now)
+		n.nudge(0)
+	}
+	return true, nil
+}
+
+// renew prolongs a hold that is there.
+func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol.Renewed {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "renew", r.spec.Name, time.Time{}); err != nil {
+		return protocol.Renewed{Err: err}
+	}
+	now := s.now()
+	n, err := r.open("renew", now)
+	if err != nil {
+		return protocol.Renewed{Err: err}
+	}
+	h := find(n.holds, renewal.Ticket.ID)
+	if h != nil && renewal.TTL > 0 {
+		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)
+		if renewal.Ceiling != 0 {
+			h.until = max(now+1, min(h.until, renewal.Ceiling))
+		}
+	}
+	return protocol.Renewed{Held: h != nil}
+}
+
+// shares tells whether two are of one owner, and not of none.
+func shares(one, other protocol.Spec) bool { return one.Owner != "" && one.Owner == other.Owner }
+
+// give takes the hold of a ticket out.
+func (n *name) give(id protocol.ID) *entry {
+	h := find(n.holds, id)
+	n.holds = slices.DeleteFunc(n.holds, func(other *entry) bool { return other == h })
+	return h
+}
+
+// answer says that an entry holds.
+func (e *entry) answer(now int64) protocol.Answer {
+	return protocol.Answer{Status: protocol.Held, Token: e.token, Block: e.ticket.Block, Server: now}
+}
+
+// busy says who holds, and how many stand in line, before a ticket if it does itself.
+func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.Answer {
+	answer := protocol.Answer{Status: status, Server: now, Holders: len(n.holds), Waiters: len(n.line)}
+	if place := slices.IndexFunc(n.line, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
+		answer.Waiters = place
+	}
+	if h := n.first(); h != nil {
+		answer.Holder = protocol.Party{Owner: h.spec.Owner, Label: h.spec.Label}
+		if h.spec.Owner == "" { // a hold of no owner is its own
+			answer.Holder.Owner = string(h.ticket.ID)
+		}
+		answer.Remaining = time.Duration(h.until-now) * time.Microsecond
+	}
+	return answer
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Server keeps names. It is safe for concurrent use.
+type Server struct {
+	features protocol.Features
+	born     time.Time
+
+	mu    sync.Mutex // guards all below; messages are delivered under it, so that none comes after a Listening was closed
+	names map[key]*name
+	token int64 // the largest that was given out or reserved
+}
+
+type key struct{ prefix, name string }
+
+// A name is what is known of one name.
+type name struct {
+	kind  protocol.Kind
+	holds []*entry
+	line  []*entry // in order
+	told  []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
+}
+
+// An entry is a ticket that holds or waits. What is left of a hold that was released before its min hold was over has
+// no ticket, so that nobody can renew it or enter.
+type entry struct {
+	ticket protocol.Ticket
+	spec   protocol.Spec
+	client *Client
+	until  int64 // server time: the end of the hold, or of the place in line
+	token  int64
+}
+
+// New makes a server that knows no name.
+func New(features protocol.Features) *Server {
+	return &Server{features: features, born: time.Now(), names: make(map[key]*name)}
+}
+
+// Names are the names under a prefix that are held or waited for.
+func (s *Server) Names(prefix string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for k, n := range s.names {
+		n.sweep(s.now())
+		if k.prefix == prefix && len(n.holds)+len(n.line) > 0 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// now is the server's time, in microseconds.
+func (s *Server) now() int64 { return s.born.UnixMicro() + time.Since(s.born).Microseconds() }
+
+// draw takes a token and reserves the block behind it.
+func (s *Server) draw(now, block int64) int64 {
+	if !s.features.Tokens {
+		return 0
+	}
+	token := max(now, s.token+1)
+	s.token = token + block - 1
+	return token
+}
+
+// hold makes a ticket a holder.
+func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
+	n.holds = append(n.holds, &entry{ticket: e.ticket, spec: e.spec, client: e.client,
+		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block)})
+	return n.holds[len(n.holds)-1]
+}
+
+// handOn lets the first in line in and tells it; self, when it is first, or when nobody who waits can be told and it does
+// not stand in line itself, needs no telling. It tells whether it is self's turn.
+func (s *Server) handOn(n *name, self protocol.ID, now int64) bool {
+	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
+	var next *entry
+	for _, e := range n.line {
+		if e.ticket.ID == self {
+			return true
+		}
+		if e.ticket.Deaf || e.client.hears() {
+			next = e
+			break
+		}
+	}
+	if next == nil {
+		if self != "" || len(n.line) == 0 {
+			return self != ""
+		}
+		next = n.line[0] // nobody hears: it finds out when it asks
+	}
+	n.leave(next.ticket.ID)
+	h := s.hold(n, next, now, next.spec.Claim)
+	if !next.ticket.Deaf {
+		next.client.tell(func(sink protocol.Sink) {
+			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: next.spec.Claim})
+		})
+	}
+	return false
+}
+
+// nudge tells those who were told that the name is busy to ask again.
+func (n *name) nudge(after time.Duration) {
+	told := n.told
+	n.told = nil
+	for _, e := range told {
+		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
+	}
+}
+
+// first is the hold that ends first.
+func (n *name) first() *entry {
+	var first *entry
+	for _, h := range n.holds {
+		if first == nil || h.until < first.until {
+			first = h
+		}
+	}
+	return first
+}
+
+func (n *name) sweep(now int64) {
+	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.until <= now })
+}
+
+// leave takes a ticket out of the line, and tells whether it was in.
+func (n *name) leave(id protocol.ID) bool {
+	before := len(n.line)
+	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.ticket.ID == id })
+	return len(n.line) < before
+}
+
+func find(entries []*entry, id protocol.ID) *entry {
+	if i := slices.IndexFunc(entries, func(e *entry) bool { return e.ticket.ID == id }); i >= 0 {
+		return entries[i]
+	}
+	return nil
+}
+
+// over tells, as a Failure, that a request comes too late, or from one who has given up: it takes no effect.
+func over(ctx context.Context, op, name string, deadline time.Time) error {
+	err := ctx.Err()
+	if at, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(at) {
+		err = context.DeadlineExceeded
+	}
+	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
+		err = context.DeadlineExceeded
+	}
+	if err == nil {
+		return nil
+	}
+	return &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: err}
+}
