@@ -226,7 +226,7 @@ func public(op, name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case err == engine.ErrNotHeld:
+	case errors.Is(err, engine.ErrNotHeld):
 		return ErrNotHeld
 	case errors.As(err, &busy):
 		a := busy.Answer

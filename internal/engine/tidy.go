@@ -25,7 +25,7 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 			case err == nil && !sent.Before(unsettled):
 				return
 			case err == nil:
-				pause = unsettled.Sub(time.Now()) + time.Millisecond
+				pause = time.Until(unsettled) + time.Millisecond
 			case errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown):
 				failures++
 				pause = backoff(failures)

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -17,7 +16,6 @@ type watch struct {
 	holds  wakes
 	timer  *time.Timer
 	armed  time.Time // when the timer fires; zero: not set
-	rounds sync.WaitGroup
 }
 
 // add takes a hold in. All methods but tick are called with the engine's mutex held.

@@ -30,11 +30,6 @@ func escape(name string) string {
 	return strings.NewReplacer("%", "%25", "}", "%7D").Replace(name)
 }
 
-// nameOf is the inverse of escape.
-func nameOf(tag string) string {
-	return strings.NewReplacer("%25", "%", "%7D", "}").Replace(tag)
-}
-
 const slots = 16384
 
 // slotOf is the cluster slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the Redis Cluster specification says.

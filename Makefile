@@ -1,0 +1,41 @@
+# What a developer and CI run. Every module of go.work is meant by the package pattern "work".
+.DEFAULT_GOAL := help
+
+GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
+
+.PHONY: help
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: fmt
+fmt: ## format all Go files
+	gofmt -s -w .
+
+.PHONY: lint
+lint: ## gofmt and golangci-lint, changing nothing
+	@scripts/unformatted
+	scripts/each $(GOLANGCI) run ./...
+
+.PHONY: test
+test: ## all tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)
+	@scripts/need redis-server
+	CGO_ENABLED=0 go test -timeout 5m work
+
+.PHONY: check
+check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone
+	@scripts/need redis-server gcc
+	go vet work
+	HOLDFAST_CHECK=1 go test -race -count=1 -timeout 12m work
+	scripts/oldest
+	scripts/systems
+	scripts/alone
+	scripts/consumer
+	scripts/vulnerabilities
+
+.PHONY: demo
+demo: ## the noon lottery: eight processes, one draw a round
+	go run ./cmd/holdfast demo
+
+.PHONY: bench
+bench: ## side by side with other libraries, a table with every ratio
+	go run ./bench
