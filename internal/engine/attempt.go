@@ -125,6 +125,9 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
+	if !a.inLine && a.unsettled.IsZero() {
+		a.ticket.Deaf = e.ears.denied()
+	}
 	waiting := false
 	defer func() {
 		if waiting {
@@ -164,6 +167,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			}
 			return h, err
 		default:
+			hears := false
 			failures = 0
 			a.inLine = answer.Status == protocol.Queued
 			if !waiting {
@@ -171,11 +175,14 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 				e.ears.enter()
 				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
 			}
-			since, listenErr := e.ears.hear(ctx)
-			if a.relearn(listenErr) || since.After(sent) {
-				continue // deaf from now on, or a message may have been missed between joining and listening
+			if !a.ticket.Deaf {
+				since, listenErr := e.ears.hear(ctx)
+				if a.relearn(listenErr) || since.After(sent) {
+					continue // deaf from now on, or a message may have been missed between joining and listening
+				}
+				hears = !since.IsZero()
 			}
-			next = sent.Add(a.patience(answer, !since.IsZero()))
+			next = sent.Add(a.patience(answer, hears))
 		}
 		h, err := a.wait(ctx, next)
 		if h != nil || err != nil {
@@ -209,8 +216,7 @@ func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
 
 // relearn changes to a deaf ticket when listening is not allowed: a hand-over must not wait for one who cannot hear.
 func (a *attempt) relearn(err error) bool {
-	var failure *protocol.Failure
-	if a.ticket.Deaf || !errors.As(err, &failure) || failure.Reason != protocol.Denied {
+	if a.ticket.Deaf || !isDenied(err) {
 		return false
 	}
 	e := a.lock.engine

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ type ears struct {
 	since   time.Time     // when it was open
 	opening chan struct{} // closed when opening is done; nil: nobody opens
 	failure error         // why the last opening failed
+	failed  time.Time     // when
 	idle    *time.Timer
 	over    bool
 }
@@ -59,6 +61,18 @@ func (s *ears) rest() {
 	}
 }
 
+// denied tells whether listening was not allowed, a moment ago.
+func (s *ears) denied() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open == nil && isDenied(s.failure) && time.Since(s.failed) < linger
+}
+
+func isDenied(err error) bool {
+	var failure *protocol.Failure
+	return errors.As(err, &failure) && failure.Reason == protocol.Denied
+}
+
 // hear opens the subscription if it is not, and tells since when messages come; zero: they do not, for err.
 func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
 	s.mu.Lock()
@@ -97,7 +111,7 @@ func (s *ears) listen() {
 	s.mu.Lock()
 	close(s.opening)
 	s.opening = nil
-	s.failure = err
+	s.failure, s.failed = err, time.Now()
 	if err == nil && !s.over {
 		s.open, s.since = open, time.Now()
 		open = nil

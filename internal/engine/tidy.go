@@ -15,7 +15,7 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()
-		for failures := 0; ; {
+		for failures, last := 0, false; ; {
 			sent := time.Now()
 			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
 			_, err := l.resource.Free(ctx, request)
@@ -33,9 +33,10 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 				e.config.Logger.Warn("holdfast: cannot clean up", "name", l.spec.Name, "error", err)
 				return
 			}
-			if time.Now().Add(pause).After(until) || !e.pause(context.Background(), pause) {
+			if last || time.Now().Add(pause).After(until) {
 				return
 			}
+			last = !e.pause(context.Background(), pause) // Close waits for one more try
 		}
 	}()
 }

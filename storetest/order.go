@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func order() []test {
+	return []test{
+		{"first come, first served between clients", orderOfClients, queue},
+		{"first come, first served between goroutines", orderOfGoroutines, 0},
+		{"strict order between goroutines of two clients", strictOrder, queue},
+		{"who gives up leaves the others in order", orderWithoutOne, queue},
+		{"a goroutine takes over the place of one that gives up", placeIsKept, queue},
+		{"what is in order stays so after an expiry", orderAfterExpiry, queue},
+		{"many goroutines", manyGoroutines, 0},
+	}
+}
+
+// A served notes in which order goroutines came in.
+type served struct {
+	mu    sync.Mutex
+	order []string
+	all   sync.WaitGroup
+}
+
+// next starts a goroutine that waits, and when it is in, notes it and goes.
+func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
+	w := e.wait(c, e.ctx(), m)
+	s.all.Go(func() {
+		<-w.done
+		if w.err != nil {
+			e.Errorf("%s: %v", who, w.err)
+			return
+		}
+		s.mu.Lock()
+		s.order = append(s.order, who)
+		s.mu.Unlock()
+		e.release(w.lease)
+	})
+}
+
+// were waits for all and compares.
+func (s *served) were(e *env, want ...string) {
+	e.Helper()
+	s.all.Wait()
+	if !slices.Equal(s.order, want) {
+		e.Errorf("served %q, want %q", s.order, want)
+	}
+}
+
+// Trap 19: in order, also within one second.
+func orderOfClients(e *env) {
+	lease := e.lock(e.client().Mutex(name))
+	var s served
+	var want []string
+	for i := range 6 {
+		c, who := e.client(), fmt.Sprint(i)
+		s.next(e, c, who, c.Mutex(name))
+		want = append(want, who)
+	}
+	e.release(lease)
+	s.were(e, want...)
+}
+
+func orderOfGoroutines(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	var s served
+	var want []string
+	for i := range 12 {
+		who := fmt.Sprint(i)
+		s.next(e, c, who, c.Mutex(name))
+		want = append(want, who)
+	}
+	e.release(lease)
+	s.were(e, want...)
+}
+
+func strictOrder(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(e.client().Mutex(name))
+	var s served
+	for _, who := range []string{"a1", "b1", "a2", "b2", "a3", "b3"} {
+		c := a
+		if who[0] == 'b' {
+			c = b
+		}
+		s.next(e, c, who, c.Mutex(name, holdfast.WithStrictOrder()))
+	}
+	e.release(lease)
+	s.were(e, "a1", "b1", "a2", "b2", "a3", "b3")
+}
+
+// Trap 20.
+func orderWithoutOne(e *env) {
+	holder := e.client()
+	lease := e.lock(holder.Mutex(name))
+	var s served
+	for i := range 5 {
+		c := e.client()
+		if i == 0 || i == 2 {
+			ctx, cancel := context.WithCancel(e.ctx())
+			w := e.wait(c, ctx, c.Mutex(name))
+			defer w.gaveUp(context.Canceled)
+			defer cancel()
+			if i == 2 {
+				cancel()
+			}
+			e.Cleanup(cancel)
+			continue
+		}
+		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
+	}
+	e.release(lease)
+	s.were(e, "1", "3", "4")
+}
+
+// A process stands in line once; the place is not its first goroutine's alone.
+func placeIsKept(e *env) {
+	lease := e.lock(e.client().Mutex(name))
+	var s served
+	b, c := e.client(), e.client()
+	ctx, cancel := context.WithCancel(e.ctx())
+	defer cancel()
+	first := e.wait(b, ctx, b.Mutex(name))
+	s.next(e, b, "b2", b.Mutex(name))
+	s.next(e, c, "c", c.Mutex(name))
+	cancel()
+	first.gaveUp(context.Canceled)
+	e.release(lease)
+	s.were(e, "b2", "c")
+}
+
+// Trap 18: whoever stood first in line is next also when the holder never gave back.
+func orderAfterExpiry(e *env) {
+	a := e.client()
+	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	var s served
+	for i := range 3 {
+		c := e.client()
+		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
+	}
+	s.were(e, "0", "1", "2")
+}
+
+// Many goroutines of one process take turns, and nobody is forgotten.
+func manyGoroutines(e *env) {
+	c := e.client()
+	const n = 64
+	var all sync.WaitGroup
+	inside := 0 // the lock guards it: within one process the race detector sees that it does
+	for range n {
+		all.Go(func() {
+			lease, err := c.Mutex(name).Lock(e.ctx())
+			if err != nil {
+				e.Errorf("Lock: %v", err)
+				return
+			}
+			inside++
+			e.release(lease)
+		})
+	}
+	all.Wait()
+	if inside != n {
+		e.Errorf("%d were in, want %d", inside, n)
+	}
+}

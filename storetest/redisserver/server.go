@@ -1,0 +1,213 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// startTime is how long a server may take until it answers. Loading a large file after Restart counts as well.
+const startTime = 20 * time.Second
+
+// A Server is one server process. It is safe for concurrent use, except that Kill, Restart and Close exclude each
+// other: it is for the caller to call one at a time.
+type Server struct {
+	tb   testing.TB // nil: not in a test
+	dir  string
+	port int
+	opts []string
+	cli  client
+
+	mu   sync.Mutex
+	proc *process // nil: not running
+}
+
+// Start runs a server until the test is over. opts are arguments for the server's program, which win over those of
+// this package. A server that does not start, or is not installed, ends the test.
+func Start(tb testing.TB, opts ...string) *Server {
+	tb.Helper()
+	s, err := Run(context.Background(), opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.tb = tb
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Run runs a server until Close. ctx bounds the starting alone. On failure nothing is left behind.
+func Run(ctx context.Context, opts ...string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "redisserver-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, opts: opts}
+	for range 3 { // another process may take the free port before the server does
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		s.cli.addr = s.Addr()
+		if err = s.start(ctx); !errors.Is(err, errExited) {
+			break
+		}
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Addr is where the server listens, such as "127.0.0.1:40123". It stays the same through Kill and Restart.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Port is the port of Addr.
+func (s *Server) Port() int { return s.port }
+
+// Dir is the server's working directory. It stays the same through Kill and Restart.
+func (s *Server) Dir() string { return s.dir }
+
+// Pid is the process id, or 0 when the server does not run.
+func (s *Server) Pid() int {
+	if p := s.running(); p != nil {
+		return p.pid()
+	}
+	return 0
+}
+
+// Stop freezes the process (SIGSTOP): connections stay open, and what is sent waits. A server that does not run is
+// left alone.
+func (s *Server) Stop() { s.signal((*process).stop) }
+
+// Continue lets a frozen process go on (SIGCONT).
+func (s *Server) Continue() { s.signal((*process).resume) }
+
+// Kill ends the process at once (SIGKILL), also a frozen one, and returns when it is gone.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	p := s.proc
+	s.proc = nil
+	s.mu.Unlock()
+	if p != nil {
+		p.kill()
+	}
+	s.cli.close()
+}
+
+// Restart kills the server if it runs, starts it on the same port and directory, and returns when it answers. What
+// it remembers depends on its options. On failure the server does not run; the test of Start fails as well.
+func (s *Server) Restart() error {
+	s.Kill()
+	err := s.start(context.Background())
+	if err != nil && s.tb != nil {
+		s.tb.Errorf("restart: %v", err)
+	}
+	return err
+}
+
+// Close kills the server and removes its directory. Further calls do nothing. A Server of Start needs no Close.
+func (s *Server) Close() error {
+	s.Kill()
+	return os.RemoveAll(s.dir)
+}
+
+func (s *Server) running() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc
+}
+
+func (s *Server) signal(send func(*process) error) {
+	p := s.running()
+	if p == nil {
+		return
+	}
+	if err := send(p); err != nil {
+		if s.tb == nil {
+			panic("redisserver: " + err.Error()) // a platform without such signals
+		}
+		s.tb.Errorf("redisserver: %v", err)
+	}
+}
+
+// errExited marks a server that ended before it answered.
+var errExited = errors.New("the server ended before it answered")
+
+// start runs the program and waits for its first answer.
+func (s *Server) start(ctx context.Context) error {
+	program, err := program()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--logfile", s.logfile()}
+	p, err := spawn(program, append(args, s.opts...))
+	if err != nil {
+		return err
+	}
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for s.cli.ping() != nil {
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s: %w; its last words: %s", program, errExited, s.lastWords())
+		case <-ctx.Done():
+			p.kill()
+			return fmt.Errorf("%s does not answer on %s: %w; its last words: %s", program, s.Addr(), ctx.Err(), s.lastWords())
+		case <-poll.C:
+		}
+	}
+	s.mu.Lock()
+	s.proc = p
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Server) logfile() string { return filepath.Join(s.dir, "server.log") }
+
+// lastWords is the end of the server's log.
+func (s *Server) lastWords() string {
+	log, err := os.ReadFile(s.logfile())
+	if err != nil {
+		return "none"
+	}
+	return string(log[max(0, len(log)-600):])
+}
+
+// program finds the server's program.
+func program() (string, error) {
+	name := os.Getenv("REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("no %s: install Redis 6.2 or newer, or Valkey (make test installs it), or set REDIS_SERVER to the program: %w", name, err)
+	}
+	return path, nil
+}
+
+// freePort finds a port that is free, as is most likely the one 10000 above it, where a cluster's nodes talk.
+func freePort() (int, error) {
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		if port+10000 <= 65535 {
+			return port, nil
+		}
+	}
+}

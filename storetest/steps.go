@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const name = "order:42"
+
+// lock takes a mutex that is free, or will be.
+func (e *env) lock(m *holdfast.Mutex) *holdfast.Lease {
+	e.Helper()
+	lease, err := m.Lock(e.ctx())
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	return lease
+}
+
+// try takes a mutex that must be free.
+func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
+	e.Helper()
+	lease, err := m.TryLock(e.ctx())
+	if err != nil {
+		e.Fatalf("TryLock: %v", err)
+	}
+	return lease
+}
+
+func (e *env) release(lease *holdfast.Lease) {
+	e.Helper()
+	if err := lease.Release(e.ctx()); err != nil {
+		e.Errorf("Release: %v", err)
+	}
+}
+
+// held tries a mutex that another must hold.
+func (e *env) held(m *holdfast.Mutex) *holdfast.HeldError {
+	e.Helper()
+	lease, err := m.TryLock(e.ctx())
+	var held *holdfast.HeldError
+	if lease != nil || !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
+		e.Fatalf("TryLock of what another holds: %v, %v", lease, err)
+	}
+	return held
+}
+
+// free takes a mutex and gives it back at once: nobody holds it.
+func (e *env) free(m *holdfast.Mutex) {
+	e.Helper()
+	e.release(e.try(m))
+}
+
+// is fails unless err matches all of the targets.
+func (e *env) is(err error, targets ...error) {
+	e.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			e.Errorf("got %v, want %v", err, target)
+		}
+	}
+}
+
+// lost fails unless err is a *LostError for this reason.
+func (e *env) lost(err error, reason holdfast.LossReason) {
+	e.Helper()
+	var lost *holdfast.LostError
+	if !errors.As(err, &lost) || !errors.Is(err, holdfast.ErrLost) || lost.Reason != reason {
+		e.Errorf("got %v, want a loss because %s", err, reason)
+	}
+}
+
+// ended waits for the end of a context and returns its cause.
+func (e *env) ended(ctx context.Context) error {
+	e.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(patience):
+		e.Fatal("the context does not end")
+	}
+	return context.Cause(ctx)
+}
+
+// A waiter is a goroutine in Lock.
+type waiter struct {
+	e     *env
+	done  chan struct{}
+	lease *holdfast.Lease
+	err   error
+	at    time.Time // when Lock returned
+}
+
+// wait starts a goroutine in Lock, and returns when it is known to wait. Others of the same client must not start to
+// wait at the same time.
+func (e *env) wait(c *client, ctx context.Context, m *holdfast.Mutex) *waiter {
+	e.Helper()
+	before := len(c.of(holdfast.EventWaiting))
+	w := e.enter(ctx, m)
+	if !soon(func() bool { return w.over() || len(c.of(holdfast.EventWaiting)) > before }) {
+		e.Fatal("Lock neither waits nor returns")
+	}
+	if w.over() {
+		e.Fatalf("Lock returned instead of waiting: %v, %v", w.lease, w.err)
+	}
+	return w
+}
+
+// enter starts a goroutine in Lock.
+func (e *env) enter(ctx context.Context, m *holdfast.Mutex) *waiter {
+	w := &waiter{e: e, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = m.Lock(ctx)
+		w.at = time.Now()
+	}()
+	return w
+}
+
+// over tells whether Lock has returned.
+func (w *waiter) over() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// result waits until Lock returns.
+func (w *waiter) result() (*holdfast.Lease, error) {
+	w.e.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(2 * patience):
+		w.e.Fatal("Lock does not return")
+	}
+	return w.lease, w.err
+}
+
+// in waits until Lock returns a lease.
+func (w *waiter) in() *holdfast.Lease {
+	w.e.Helper()
+	lease, err := w.result()
+	if err != nil {
+		w.e.Fatalf("Lock: %v", err)
+	}
+	return lease
+}
+
+// gaveUp waits until Lock returns the error of a wait that its context ended.
+func (w *waiter) gaveUp(standard error) *holdfast.WaitError {
+	w.e.Helper()
+	lease, err := w.result()
+	var ended *holdfast.WaitError
+	if lease != nil || !errors.As(err, &ended) || !errors.Is(err, standard) || errors.Is(err, holdfast.ErrHeld) {
+		w.e.Fatalf("a wait that ended: %v, %v; want a WaitError that is %v", lease, err, standard)
+	}
+	return ended
+}

@@ -1,0 +1,165 @@
+// Package storetest is the suite that every store, server and topology passes: what the documents of package holdfast
+// promise, as tests. It needs nothing but the standard library.
+//
+//	func TestConformance(t *testing.T) {
+//		srv := redisserver.Start(t)
+//		storetest.Run(t, storetest.Backend{Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+//			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
+//			tb.Cleanup(func() { rdb.Close() })
+//			client, err := holdfast.New(redisstore.New(rdb), config)
+//			if err != nil {
+//				tb.Fatal(err)
+//			}
+//			return client
+//		}})
+//	}
+//
+// Cases run one after the other, each under a prefix of its own, and each fails when it leaves goroutines behind. They
+// wait for what happens, not for time to pass; where time must pass, it is a short TTL.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/leak"
+)
+
+// A Backend is what the suite runs on.
+type Backend struct {
+	// Open makes a client as another process would: of the same server, but sharing nothing else with earlier ones.
+	// The suite closes the client; tb.Cleanup may close what is under it.
+	Open func(tb testing.TB, config *holdfast.Config) *holdfast.Client
+
+	// Left, if it is not nil, are the keys under a prefix that are at the server, but for the clocks of tokens.
+	Left func(tb testing.TB, prefix string) []string
+
+	// NoQueue says that the server keeps no line: no order between clients is promised then.
+	NoQueue bool
+
+	// NoTokens says that leases carry no tokens.
+	NoTokens bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, backend Backend) {
+	for _, group := range []struct {
+		name  string
+		cases []test
+	}{
+		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"errors", failures()}, {"lease", lease()}, {"max hold", maxHold()},
+		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
+		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
+		{"tokens", tokens()}, {"waiting", waiting()},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.name, func(t *testing.T) { c.start(t, backend) })
+			}
+		})
+	}
+}
+
+// A test is one case.
+type test struct {
+	name  string
+	run   func(*env)
+	needs needs
+}
+
+// needs is what a case needs to run, and what it may leave.
+type needs int
+
+const (
+	queue  needs = 1 << iota // a line at the server
+	token                    // fencing tokens
+	leaves                   // it leaves keys until their time is over: what a min hold keeps, what a crash left
+)
+
+func (c test) start(t *testing.T, backend Backend) {
+	if c.needs&queue != 0 && backend.NoQueue {
+		t.Skip("no line at this server")
+	}
+	if c.needs&token != 0 && backend.NoTokens {
+		t.Skip("no tokens at this server")
+	}
+	leak.Check(t)
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(t.Name()))
+	e := &env{T: t, backend: backend, prefix: fmt.Sprintf("storetest-%x-%x", hash.Sum64(), time.Now().UnixNano())}
+	if backend.Left != nil && c.needs&leaves == 0 {
+		t.Cleanup(e.nothingLeft)
+	}
+	c.run(e)
+}
+
+// An env is what a case works with.
+type env struct {
+	*testing.T
+	backend Backend
+	prefix  string
+}
+
+// A client is a client of the backend and what its observer saw.
+type client struct {
+	*holdfast.Client
+	*events
+}
+
+// client opens a client, closed at the end of the case.
+func (e *env) client(change ...func(*holdfast.Config)) *client {
+	e.Helper()
+	seen := newEvents(e.T)
+	config := &holdfast.Config{Prefix: e.prefix, Observer: seen}
+	for _, f := range change {
+		f(config)
+	}
+	c := e.backend.Open(e.T, config)
+	e.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			e.Errorf("Close: %v", err)
+		}
+	})
+	return &client{c, seen}
+}
+
+// label is a change of a client's configuration.
+func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }
+
+// nothingLeft waits until the server has forgotten all names: what was given up is taken back in the background.
+func (e *env) nothingLeft() {
+	var left []string
+	if !soon(func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
+		slices.Sort(left)
+		e.Errorf("left at the server: %q", left)
+	}
+}
+
+// patience is how long a case waits for what must happen. It is long, because machines are slow, and shorter than the life of
+// a place in line, so that nobody gets in only because another was forgotten.
+const patience = 15 * time.Second
+
+// ctx is a context that bounds what a case does; its end is a failure.
+func (e *env) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	e.Cleanup(cancel)
+	return ctx
+}
+
+// soon tells whether a condition comes to hold.
+func soon(holds func() bool) bool {
+	late := time.After(patience)
+	for !holds() {
+		select {
+		case <-late:
+			return holds()
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return true
+}

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// ttl is that of leases that are to run out.
+const ttl = 150 * time.Millisecond
+
+func waiting() []test {
+	return []test{
+		{"until it is given back", untilReleased, 0},
+		{"until a holder that is gone has run out", untilExpired, leaves},
+		{"until the deadline", untilDeadline, 0},
+		{"until it is cancelled", untilCancelled, 0},
+		{"a cause of the caller's own", ownCause, 0},
+		{"a context that was over before", overBefore, 0},
+		{"behind another goroutine until the deadline", behindAnother, 0},
+		{"a wait given up leaves nothing", givenUp, 0},
+		{"given up at the moment of the grant", givenUpAtGrant, 0},
+	}
+}
+
+// Trap 17 is what this would hang on.
+func untilReleased(e *env) {
+	a, b := e.client(), e.client()
+	for range 10 {
+		lease := e.lock(a.Mutex(name))
+		w := e.wait(b, e.ctx(), b.Mutex(name))
+		e.release(lease)
+		e.release(w.in())
+	}
+}
+
+// The holder is told before anybody else is let in (trap 1).
+func untilExpired(e *env) {
+	a, b := e.client(), e.client()
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	next := w.in()
+	if took := w.at.Sub(before); took < ttl-time.Millisecond {
+		e.Errorf("let in %v after a grant for %v", took, ttl)
+	}
+	e.lost(lease.Err(), holdfast.LossExpired)
+	if until := lease.Until(); until.After(w.at) {
+		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
+	}
+	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	e.lost(lease.Release(e.ctx()), holdfast.LossExpired)
+	e.held(a.Mutex(name)) // the release did not touch the next
+	e.release(next)
+}
+
+func untilDeadline(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	const patience = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ended := e.wait(b, ctx, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
+	if ended.Name != name || ended.Holder != "A" || ended.Waited < patience/2 {
+		e.Errorf("got %+v", ended)
+	}
+	if errors.Is(ended, holdfast.ErrUnavailable) || errors.Is(ended, context.Canceled) {
+		e.Errorf("%v: the server had answered, and nobody cancelled", ended)
+	}
+	e.release(lease)
+}
+
+func untilCancelled(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.wait(b, ctx, b.Mutex(name))
+	cancel()
+	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
+		e.Errorf("got %v", ended)
+	}
+	e.release(lease)
+}
+
+func ownCause(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	shutdown := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w := e.wait(b, ctx, b.Mutex(name))
+	cancel(shutdown)
+	e.is(w.gaveUp(context.Canceled), shutdown)
+	e.release(lease)
+}
+
+func overBefore(e *env) {
+	c := e.client()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancel := context.WithTimeout(context.Background(), -time.Second)
+	defer cancel()
+	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0), holdfast.WithOwner("o")} {
+		m := c.Mutex(name, option)
+		e.enter(cancelled, m).gaveUp(context.Canceled)
+		e.enter(late, m).gaveUp(context.DeadlineExceeded)
+		if lease, err := m.TryLock(cancelled); lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrHeld) {
+			e.Errorf("TryLock: %v, %v", lease, err)
+		}
+	}
+	e.free(c.Mutex(name))
+}
+
+// Who waits behind another goroutine of its process is told the same.
+func behindAnother(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	first := e.wait(b, e.ctx(), b.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	second := e.wait(b, ctx, b.Mutex(name))
+	cancel()
+	if ended := second.gaveUp(context.Canceled); ended.Holder != "A" || ended.Name != name {
+		e.Errorf("got %+v", ended)
+	}
+	e.release(lease)
+	e.release(first.in())
+}
+
+// Trap 20: the server forgets who gave up, and nobody waits for its place to run out.
+func givenUp(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
+		lease := e.lock(a.Mutex(name))
+		ctx, cancel := context.WithCancel(context.Background())
+		w := e.wait(b, ctx, b.Mutex(name, option))
+		cancel()
+		w.gaveUp(context.Canceled)
+		if !soon(func() bool { return e.held(c.Mutex(name)).Waiters == 0 }) {
+			e.Error("its place in line stays")
+		}
+		e.release(lease)
+		e.free(c.Mutex(name))
+	}
+}
+
+// Trap 20: whoever wins that race, the lock goes on to the next.
+func givenUpAtGrant(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	began := time.Now()
+	const rounds = 20
+	for range rounds {
+		lease := e.lock(a.Mutex(name))
+		ctx, cancel := context.WithCancel(context.Background())
+		first := e.wait(b, ctx, b.Mutex(name))
+		second := e.wait(c, e.ctx(), c.Mutex(name))
+		go cancel()
+		e.release(lease)
+		if lease, err := first.result(); err == nil {
+			e.release(lease)
+		}
+		e.release(second.in())
+	}
+	// If each went on only when the claim of the one who left was over, that alone would take 500 ms a round.
+	if took := time.Since(began); took > rounds*500*time.Millisecond {
+		e.Errorf("%d rounds took %v", rounds, took)
+	}
+}
