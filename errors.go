@@ -185,9 +185,13 @@ func (e *ArgumentError) Error() string {
 // problems collects what is wrong.
 type problems []ArgumentProblem
 
+func (p *problems) add(argument string, value any, allowed string) {
+	*p = append(*p, ArgumentProblem{argument, value, allowed})
+}
+
 func (p *problems) check(ok bool, argument string, value any, allowed string) {
 	if !ok {
-		*p = append(*p, ArgumentProblem{argument, value, allowed})
+		p.add(argument, value, allowed)
 	}
 }
 
@@ -216,6 +220,13 @@ func lostError(lost engine.Lost) error {
 
 // public is the documented form of an error of the inner packages.
 func public(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return published(op, name, err)
+}
+
+func published(op, name string, err error) error {
 	var (
 		busy      *engine.Busy
 		ended     *engine.WaitEnded
@@ -224,8 +235,6 @@ func public(op, name string, err error) error {
 		foreign   *protocol.Foreign
 	)
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, engine.ErrNotHeld):
 		return ErrNotHeld
 	case errors.As(err, &busy):

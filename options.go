@@ -79,23 +79,46 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 			option(&s)
 		}
 	}
-	var bad problems
-	bad.check(name != "", "name", name, "at least 1 byte")
-	bad.check(len(name) <= maxText, "name", shortened(name), "at most 1024 bytes")
-	longest := c.config.MaxTTL
-	bad.check(s.TTL >= minTTL && s.TTL <= longest, "WithTTL", s.TTL, fmt.Sprintf("from 100ms to Config.MaxTTL, %v", longest))
-	bad.check(!s.maxSet || s.MaxHold >= minTTL, "WithMaxHold", s.MaxHold, "at least 100ms")
-	bad.check(!s.minSet || s.MinHold > 0 && s.MinHold <= longest, "WithMinHold", s.MinHold, fmt.Sprintf("above 0, at most Config.MaxTTL, %v", longest))
-	bad.check(!s.minSet || !s.maxSet || s.MinHold <= s.MaxHold, "WithMinHold", s.MinHold, fmt.Sprintf("at most the max hold, %v", s.MaxHold))
-	bad.check(!s.polling || s.Interval >= time.Millisecond, "WithPolling interval", s.Interval, "at least 1ms")
-	bad.check(!s.polling || s.Attempts >= 0, "WithPolling attempts", s.Attempts, "at least 0")
-	bad.check(!s.ownerSet || s.owner != "" && len(s.owner) <= maxText, "WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
-	bad.check(len(s.label) <= maxText, "WithLabel", shortened(s.label), "at most 1024 bytes")
+	if bad := s.wrong(name, c.config.MaxTTL); bad != nil {
+		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
+	}
 	if s.maxSet && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
 	}
 	s.TTL = s.TTL.Truncate(time.Millisecond)
-	return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
+	return s, nil
+}
+
+// wrong is all that is wrong with a name and its options.
+func (s *settings) wrong(name string, longest time.Duration) (bad problems) {
+	if name == "" || len(name) > maxText {
+		bad.add("name", shortened(name), "from 1 to 1024 bytes")
+	}
+	if s.TTL < minTTL || s.TTL > longest {
+		bad.add("WithTTL", s.TTL, fmt.Sprintf("from 100ms to Config.MaxTTL, %v", longest))
+	}
+	if s.maxSet && s.MaxHold < minTTL {
+		bad.add("WithMaxHold", s.MaxHold, "at least 100ms")
+	}
+	if s.minSet && (s.MinHold <= 0 || s.MinHold > longest) {
+		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("above 0, at most Config.MaxTTL, %v", longest))
+	}
+	if s.minSet && s.maxSet && s.MinHold > s.MaxHold {
+		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("at most the max hold, %v", s.MaxHold))
+	}
+	if s.polling && s.Interval < time.Millisecond {
+		bad.add("WithPolling interval", s.Interval, "at least 1ms")
+	}
+	if s.polling && s.Attempts < 0 {
+		bad.add("WithPolling attempts", s.Attempts, "at least 0")
+	}
+	if s.ownerSet && (s.owner == "" || len(s.owner) > maxText) {
+		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
+	}
+	if len(s.label) > maxText {
+		bad.add("WithLabel", shortened(s.label), "at most 1024 bytes")
+	}
+	return bad
 }
 
 // shortened keeps errors readable.

@@ -25,7 +25,7 @@ type attempt struct {
 
 	// Guarded by the engine's mutex.
 	mail     mail
-	told     chan struct{} // of one
+	told     chan struct{} // of one; made by the first to wait
 	won      bool          // it holds: nothing to abandon
 	answer   protocol.Answer
 	answered bool
@@ -50,13 +50,13 @@ func ID() protocol.ID {
 
 // attempt starts a try. The mutex may be held.
 func (l *Lock) attempt(block int64) *attempt {
-	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block}, start: time.Now(), told: make(chan struct{}, 1)}
+	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block}, start: time.Now()}
 }
 
 // wake tells the attempt that there is mail. It is called with the mutex held.
 func (a *attempt) wake() {
 	select {
-	case a.told <- struct{}{}:
+	case a.told <- struct{}{}: // nobody waits yet where there is no channel: the mail is read before waiting
 	default:
 	}
 }
@@ -240,6 +240,9 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 		e.mu.Lock()
 		mail := a.mail
 		a.mail.grant = nil
+		if a.told == nil {
+			a.told = make(chan struct{}, 1)
+		}
 		e.mu.Unlock()
 		if mail.gap {
 			return nil, nil

@@ -65,7 +65,7 @@ func (s *ears) rest() {
 func (s *ears) denied() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open == nil && isDenied(s.failure) && time.Since(s.failed) < linger
+	return s.failure != nil && s.open == nil && isDenied(s.failure) && time.Since(s.failed) < linger
 }
 
 func isDenied(err error) bool {

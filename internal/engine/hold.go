@@ -27,6 +27,7 @@ type hold struct {
 
 	pool *pool // nil: not passed on
 	turn *turn
+	only turn
 	over bool  // lost, given back, or being given back
 	left bool  // its holder knows that it is lost
 	lost error // the cause, once lost
@@ -88,19 +89,32 @@ type turn struct {
 	lost    error // the cause, once lost
 	leases  []*Lease
 	entries int
+
+	first Lease // the only one, mostly: made with the turn
+	alone [1]*Lease
 }
 
 // begin starts a turn.
 func (h *hold) begin(ctx context.Context) *Lease {
-	h.turn = &turn{hold: h, token: h.token, since: time.Now(), lost: h.lost}
+	if h.turn == nil { // the only one, mostly: made with the hold
+		h.turn, h.only.since = &h.only, h.begun
+	} else {
+		h.turn = &turn{since: time.Now()}
+	}
+	h.turn.hold, h.turn.token, h.turn.lost = h, h.token, h.lost
 	return h.turn.enter(ctx)
 }
 
 // enter adds a lease to a turn.
 func (t *turn) enter(ctx context.Context) *Lease {
+	if t.entries++; len(t.leases) == 0 {
+		t.first = Lease{turn: t, parent: ctx}
+		t.alone[0] = &t.first
+		t.leases = t.alone[:]
+		return &t.first
+	}
 	l := &Lease{turn: t, parent: ctx}
 	t.leases = append(t.leases, l)
-	t.entries++
 	return l
 }
 

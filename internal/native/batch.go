@@ -27,7 +27,7 @@ type call struct {
 	ctx      context.Context
 	request  Request
 	deadline time.Time
-	done     chan Reply // of one; nil when the caller carries the request itself
+	done     chan Reply // of one
 }
 
 // errOver answers a request that was not sent in its time.
@@ -39,7 +39,6 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 	if err := ctx.Err(); err != nil {
 		return Reply{Err: context.Cause(ctx), Unsent: true}
 	}
-	c := &call{ctx: ctx, request: request, deadline: deadline}
 	l.mu.Lock()
 	alone := l.flights < maxFlights
 	if alone {
@@ -47,14 +46,15 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 		// One that cannot be cancelled carries its request itself: a goroutine less on the way.
 		if ctx.Done() == nil {
 			l.mu.Unlock()
-			reply := l.send([]*call{c})[0]
+			reply := l.server.Do(until{context.Background(), deadline}, []Request{request})[0]
 			l.land()
 			return reply
 		}
-	} else {
+	}
+	c := &call{ctx: ctx, request: request, deadline: deadline, done: make(chan Reply, 1)}
+	if !alone {
 		l.queue = append(l.queue, c)
 	}
-	c.done = make(chan Reply, 1)
 	l.mu.Unlock()
 	if alone {
 		go l.fly([]*call{c})

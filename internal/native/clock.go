@@ -39,9 +39,7 @@ func (c *serverClock) notAfter(local time.Time) (string, bool) {
 
 // digits16 writes a number as scripts compare numbers: sixteen digits.
 func digits16(n int64) string {
-	s := strconv.FormatInt(max(n, 0), 10)
-	if len(s) >= 16 {
-		return s
-	}
-	return "0000000000000000"[len(s):] + s
+	const zeros = "0000000000000000"
+	buf := strconv.AppendInt(make([]byte, 0, 20), max(n, 0), 10)
+	return zeros[min(len(buf), len(zeros)):] + string(buf)
 }

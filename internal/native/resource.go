@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -20,14 +19,13 @@ type resource struct {
 	keys  keys
 	stamp string // a ticket without its id
 	heard func(block int64) any
-	deaf  func(block int64) any
-	life  int64
+	life  any
 }
 
 // payload prepares what others read of a caller: all but the block is known when a handle is made.
 func payload(spec protocol.Spec, channel string) func(block int64) any {
 	claim := strconv.FormatInt(spec.Claim.Milliseconds(), 10)
-	tail := fmt.Sprintf(":%d:%d:%s%s%s", len(channel), len(spec.Owner), channel, spec.Owner, spec.Label)
+	tail := ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":" + channel + spec.Owner + spec.Label
 	one := any(claim + ":1" + tail)
 	return func(block int64) any {
 		if block == 1 {
@@ -39,7 +37,7 @@ func payload(spec protocol.Spec, channel string) func(block int64) any {
 
 func (r *resource) payload(t protocol.Ticket) any {
 	if t.Deaf {
-		return r.deaf(t.Block)
+		return payload(r.spec, "")(t.Block)
 	}
 	return r.heard(t.Block)
 }

@@ -87,7 +87,6 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 		keys:  keysOf(p.config.Prefix, spec.Name),
 		stamp: string([]byte{format, byte(spec.Kind), 'x', ':'}),
 		heard: payload(spec, p.channel),
-		deaf:  payload(spec, ""),
 		life:  spec.Life.Milliseconds(),
 	}
 }

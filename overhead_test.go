@@ -1,0 +1,59 @@
+package holdfast_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// An instant store answers at once, so that what is measured is all that this module does around a request.
+type instant struct{ holdfast.Store }
+
+func (instant) Do(_ context.Context, requests []holdfast.Request) []holdfast.Reply {
+	replies := make([]holdfast.Reply, len(requests))
+	for i, request := range requests {
+		switch {
+		case len(request.Args) == 1:
+			replies[i].Value = []any{"1795231125", "887127"}
+		case len(request.Args) == 8: // free
+			replies[i].Value = int64(1)
+		default:
+			replies[i].Value = "H17952311258871271|1795231125887127"
+		}
+	}
+	return replies
+}
+
+// BenchmarkOverhead is a pair of Lock and Release without a server.
+func BenchmarkOverhead(b *testing.B) {
+	client, err := holdfast.New(instant{}, &holdfast.Config{TTL: 15 * time.Second})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	mutex := client.Mutex("order:42")
+	cancellable, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"background": context.Background(), "cancellable": cancellable} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, err := mutex.Lock(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.Release(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("handle", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			client.Mutex("order:42")
+		}
+	})
+}
