@@ -25,9 +25,8 @@ var (
 	// ErrClosed: the client is closed.
 	ErrClosed = errors.New("holdfast: client closed")
 
-	// ErrUncertain: no answer came, so that it is not known whether the request took effect. Joined with the
-	// *StoreError that says more.
-	ErrUncertain = errors.New("holdfast: outcome unknown")
+	// ErrUncertain: the server did not confirm a release in time. Joined with the *StoreError that says more.
+	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
 	// ErrUnavailable: the server could not be asked, or cannot serve now. The error is a *StoreError, or a *WaitError
 	// that no answer ever reached.
@@ -118,7 +117,7 @@ type StoreError struct {
 }
 
 func (e *StoreError) Error() string {
-	return fmt.Sprintf("holdfast: %s %q: %s (%s): %v", e.Op, shortened(e.Name), e.Kind, e.Applied, e.Err)
+	return fmt.Sprintf("%s %q: %s (%s): %v", e.Op, shortened(e.Name), e.Kind, e.Applied, e.Err)
 }
 
 // Is matches ErrUnavailable where the server could not be asked or cannot serve now.

@@ -98,23 +98,20 @@ func strictOrder(e *env) {
 
 // Trap 20.
 func orderWithoutOne(e *env) {
-	holder := e.client()
-	lease := e.lock(holder.Mutex(name))
+	lease := e.lock(e.client().Mutex(name))
+	ctx, cancel := context.WithCancel(e.ctx())
 	var s served
-	for i := range 5 {
-		c := e.client()
-		if i == 0 || i == 2 {
-			ctx, cancel := context.WithCancel(e.ctx())
-			w := e.wait(c, ctx, c.Mutex(name))
-			defer w.gaveUp(context.Canceled)
-			defer cancel()
-			if i == 2 {
-				cancel()
-			}
-			e.Cleanup(cancel)
-			continue
+	var leaving []*waiter
+	for _, who := range []string{"leaves", "1", "leaves", "3", "4", "leaves"} {
+		if c := e.client(); who == "leaves" {
+			leaving = append(leaving, e.wait(c, ctx, c.Mutex(name)))
+		} else {
+			s.next(e, c, who, c.Mutex(name))
 		}
-		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
+	}
+	cancel()
+	for _, w := range leaving {
+		w.gaveUp(context.Canceled)
 	}
 	e.release(lease)
 	s.were(e, "1", "3", "4")

@@ -115,18 +115,18 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), deadline,
 		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), keep})
-	if err := r.failure("free", reply); err != nil {
+	if err := r.failure("release", reply); err != nil {
 		return false, err
 	}
 	switch value := reply.Value.(type) {
 	case int64:
 		return value == 1, nil
 	case string:
-		if parsed, ok := r.parse("free", value); ok && parsed.foreign != nil {
+		if parsed, ok := r.parse("release", value); ok && parsed.foreign != nil {
 			return false, parsed.foreign
 		}
 	}
-	return false, r.unreadable("free", reply.Value)
+	return false, r.unreadable("release", reply.Value)
 }
 
 // millis is a duration as scripts take it: whole milliseconds, never 0.

@@ -20,8 +20,8 @@ type scripts struct{ ask, free, renew, resume script }
 
 func loadScripts() *scripts {
 	return &scripts{
-		ask:    script{"ask", wire("ask"), digests["ask"]},
-		free:   script{"free", wire("free"), digests["free"]},
+		ask:    script{"lock", wire("ask"), digests["ask"]},
+		free:   script{"release", wire("free"), digests["free"]},
 		renew:  script{"renew", wire("renew"), digests["renew"]},
 		resume: script{"resume", wire("resume"), digests["resume"]},
 	}

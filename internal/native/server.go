@@ -111,12 +111,12 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 		return at, nil
 	}
 	reply := p.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
-	if err := r.failure("time", reply); err != nil {
+	if err := r.failure("lock", reply); err != nil {
 		return "", err
 	}
 	server, ok := timeOf(reply.Value)
 	if !ok {
-		return "", r.unreadable("time", reply.Value)
+		return "", r.unreadable("lock", reply.Value)
 	}
 	p.clock.observe(server, time.Now())
 	at, _ := p.clock.notAfter(deadline)

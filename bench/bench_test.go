@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be a worker process, which is the program itself again.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == childArg {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"-runs", "1", "-seconds", "0.05", "-contenders", "holdfast", "-markdown"}, &out, io.Discard); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{"**1. ", "**2. ", "**3. ", "**4. ", "**5. ", "| bare pair |", "| baton |", "| holdfast |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for name, args := range map[string][]string{
+		"row":       {"-rows", "6"},
+		"no number": {"-rows", "one"},
+		"contender": {"-contenders", "nobody"},
+		"runs":      {"-runs", "0"},
+		"seconds":   {"-seconds", "-1"},
+		"argument":  {"more"},
+	} {
+		if err := run(args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestBoardIsShared(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "board")
+	one, err := openBoard(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := openBoard(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.enter(0)
+	one.leave(0)
+	other.enter(1)
+	if n := one.violations.Load(); n != 0 {
+		t.Errorf("%d violations, though one left before the other came", n)
+	}
+	one.enter(0)
+	if n := other.violations.Load(); n != 1 {
+		t.Errorf("two at once count as %d", n)
+	}
+}
+
+// TestTwoAtOnce shows that the referee sees a lock that lets everybody in.
+func TestTwoAtOnce(t *testing.T) {
+	on := new(board)
+	on.ready.Store(2)
+	on.enter(0)
+	on.enter(1)
+	on.leave(0)
+	on.leave(1)
+	if n := on.violations.Load(); n < 2 {
+		t.Errorf("%d violations", n)
+	}
+}
+
+func TestInTurn(t *testing.T) {
+	const n = 8
+	on := new(board)
+	on.ready.Store(n)
+	for who := range n {
+		on.ask(who)
+	}
+	for i := range 10 * n { // all in a circle
+		on.enter(i % n)
+		on.leave(i % n)
+		on.ask(i % n)
+	}
+	if got := on.read(n).inTurn; got < 9*n {
+		t.Errorf("in a circle %d of %d are in turn", got, 10*n)
+	}
+	before := on.read(n).inTurn
+	for range 100 { // one alone
+		on.enter(0)
+		on.leave(0)
+		on.ask(0)
+	}
+	if got := on.read(n).inTurn - before; got > 1 {
+		t.Errorf("%d are in turn when one overtakes all", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	stats := map[string]int{"evalsha": 5, "set": 3, "get": 7, "info": 1, "script|load": 1, "client|setinfo": 2, "scripts": 9}
+	if got := count(stats, nil); got != 8 {
+		t.Errorf("without plain commands: %d", got)
+	}
+	if got := count(stats, []string{"set"}); got != 11 {
+		t.Errorf("with set: %d", got)
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	if got := jain([]int64{5, 5, 5, 5}); got != 1 {
+		t.Errorf("even: %v", got)
+	}
+	if got := jain([]int64{8, 0, 0, 0}); got != 0.25 {
+		t.Errorf("one has all: %v", got)
+	}
+	if got := median([]float64{9, 1, 5}); got != 5 {
+		t.Errorf("median of three: %v", got)
+	}
+	if got := median([]float64{9, 1, 5, 6}); got != 5.5 {
+		t.Errorf("median of four: %v", got)
+	}
+	if got := percentile([]time.Duration{1, 2, 3, 4}, 0.99); got != 4 {
+		t.Errorf("p99 of four: %v", got)
+	}
+}
+
+func TestAtLeast(t *testing.T) {
+	for version, want := range map[string]bool{"7.0.5": true, "7.0.15": true, "7.0.4": false, "6.2.14": false, "8.0.0": true, "": false} {
+		if atLeast(version, 7, 0, 5) != want {
+			t.Errorf("%q: %v", version, !want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// subject is the contender that has goals.
+const subject = "holdfast"
+
+func main() {
+	var err error
+	if len(os.Args) == 3 && os.Args[1] == childArg {
+		err = child(os.Args[2])
+	} else {
+		err = run(os.Args[1:], os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run reads the flags and prints the table.
+func run(args []string, out, progress io.Writer) (err error) {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	var (
+		which      = flags.String("rows", "1,2,3,4,5", "the `rows` to run")
+		contenders = flags.String("contenders", "", "the `names` of those to run, next to the references; empty: all")
+		runs       = flags.Int("runs", 5, "how often each contender runs")
+		seconds    = flags.Float64("seconds", 0.7, "how `long` each of these runs is measured")
+		poll       = flags.Duration("poll", 2*time.Millisecond, "how often contenders ask that poll")
+		asMarkdown = flags.Bool("markdown", false, "print tables for a document")
+		cpu        = flags.String("cpuprofile", "", "write a CPU profile to `file`, and one of a worker to file.worker")
+	)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *runs < 1 || *seconds <= 0 || *poll <= 0 || flags.NArg() > 0 {
+		return fmt.Errorf("-runs, -seconds and -poll must be positive, and there are no other arguments")
+	}
+	table, err := choose(*which)
+	if err != nil {
+		return err
+	}
+	names := list(*contenders)
+	for _, n := range names {
+		if !slices.ContainsFunc(entries(), func(e entry) bool { return strings.HasPrefix(e.name, n) }) {
+			return fmt.Errorf("-contenders: nobody's name begins with %q", n)
+		}
+	}
+
+	b := &bench{runs: *runs, seconds: time.Duration(*seconds * float64(time.Second)), profile: *cpu}
+	b.warmup = min(b.seconds/2, 200*time.Millisecond)
+	b.target.poll = *poll
+	stop, err := b.start(context.Background())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	endProfile, err := profile(*cpu)
+	if err != nil {
+		return err
+	}
+	defer endProfile()
+
+	fmt.Fprintf(out, "%s %s, %d CPUs, %s %s/%s; medians of %d runs of %v, in brackets the range of the ratios;\n",
+		b.kind, b.target.version, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.runs, b.seconds)
+	fmt.Fprintf(out, "those that poll ask every %v\n", *poll)
+	fine := true
+	for _, r := range table {
+		lines := b.measure(context.Background(), r, invited(r, names), progress)
+		fine = report(out, r, lines, *asMarkdown) && fine
+	}
+	if !fine {
+		return fmt.Errorf("not everything went as it should; see the table")
+	}
+	return nil
+}
+
+// choose returns the rows with the numbers in a list.
+func choose(numbers string) ([]row, error) {
+	var chosen []row
+	for _, word := range list(numbers) {
+		n, err := strconv.Atoi(word)
+		all := rows()
+		if err != nil || n < 1 || n > len(all) {
+			return nil, fmt.Errorf("-rows: %q is no row; there are 1 to %d", word, len(all))
+		}
+		chosen = append(chosen, all[n-1])
+	}
+	return chosen, nil
+}
+
+// invited returns those that take part in r: the named ones, or all, and the reference first.
+func invited(r row, names []string) []entry {
+	var in []entry
+	for _, e := range entries() {
+		named := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(e.name, n) })
+		switch {
+		case !e.takesPart(r.number):
+		case e.name == r.reference:
+			in = slices.Insert(in, 0, e)
+		case named || len(names) == 0:
+			in = append(in, e)
+		}
+	}
+	return in
+}
+
+// list splits at commas.
+func list(words string) []string {
+	return strings.FieldsFunc(words, func(c rune) bool { return c == ',' })
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// runProcesses is row 4: processes want one name, without a pause.
+func runProcesses(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	s, _, err := b.apart(ctx, e, 4, run, 8)
+	if s.handovers > 0 {
+		s.commands *= s.rate / s.handovers // for each hand-over, not for each acquisition
+	}
+	return s, err
+}
+
+// runTurns is row 5: two processes take turns, and each is surely waiting when the other gives back.
+func runTurns(ctx context.Context, b *bench, e entry, run int) (sample, error) {
+	s, times, err := b.apart(ctx, e, 5, run, 2)
+	if err == nil && len(times) == 0 {
+		err = errors.New("nothing was handed over")
+	}
+	slices.Sort(times)
+	s.p50, s.p99 = percentile(times, 0.5), percentile(times, 0.99)
+	return s, err
+}
+
+// apart runs a row in n processes, which are this program again, and collects what they print: the times of their
+// hand-overs.
+func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []time.Duration, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return sample{}, nil, err
+	}
+	c, err := e.open(b.target)
+	if err != nil {
+		return sample{}, nil, err
+	}
+	name := fmt.Sprintf("bench:%d:%s:%d", row, e.name, run)
+	err = seed(ctx, c, name)
+	if cerr := c.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return sample{}, nil, err
+	}
+	path := filepath.Join(b.dir, fmt.Sprintf("board-%d-%s-%d", row, strings.ReplaceAll(e.name, " ", "-"), run))
+	on, err := openBoard(path)
+	if err != nil {
+		return sample{}, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx) // kills those that still run when something has failed
+	defer cancel()
+	var (
+		out    = make([]bytes.Buffer, n)
+		failed = make(chan error, n)
+	)
+	for i := range n {
+		order, err := json.Marshal(duty{
+			Contender: e.name, Row: row, Name: name, Board: path, Who: i,
+			Addr: b.target.addr, Version: b.target.version, Poll: b.target.poll, Profile: b.childProfile(i),
+		})
+		if err != nil {
+			return sample{}, nil, err
+		}
+		cmd := exec.CommandContext(ctx, self, childArg, string(order))
+		cmd.Stdout, cmd.Stderr = &out[i], os.Stderr
+		if err := cmd.Start(); err != nil {
+			return sample{}, nil, err
+		}
+		go func() {
+			err := cmd.Wait()
+			if err != nil {
+				on.phase.Store(over)
+			}
+			failed <- err
+		}()
+	}
+	s, err := b.watch(e, on, n)
+	on.phase.Store(over)
+	late := time.AfterFunc(homecoming, cancel)
+	for range n {
+		if werr := <-failed; werr != nil && err == nil && ctx.Err() == nil {
+			err = fmt.Errorf("a process: %w", werr)
+		}
+	}
+	s.stuck = !late.Stop()
+	var times []time.Duration
+	for i := range out {
+		var more []time.Duration
+		if s.stuck && out[i].Len() == 0 {
+			continue // it was killed
+		}
+		if jerr := json.Unmarshal(out[i].Bytes(), &more); jerr != nil && err == nil {
+			err = fmt.Errorf("what a process printed: %w", jerr)
+		}
+		times = append(times, more...)
+	}
+	s.violations = on.violations.Load()
+	return s, times, err
+}

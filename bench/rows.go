@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A row is one comparison.
+type row struct {
+	number    int
+	title     string
+	reference string
+	contended bool // holders sign in and out
+	run       func(ctx context.Context, b *bench, e entry, run int) (sample, error)
+	columns   []column
+	ratio     func(sample) float64 // what is compared with the reference
+	goals     []goal
+}
+
+// A column is a number of the table.
+type column struct {
+	title  string
+	value  func(sample) float64
+	format func(float64) string
+}
+
+// A goal is what holdfast has to reach.
+type goal struct {
+	text string
+	met  func(ratio float64, medians sample) bool
+}
+
+var (
+	p50       = column{"p50", func(s sample) float64 { return float64(s.p50) }, inTime}
+	p99       = column{"p99", func(s sample) float64 { return float64(s.p99) }, inTime}
+	pairs     = column{"pairs/s", func(s sample) float64 { return s.rate }, inThousands}
+	rate      = column{"acquisitions/s", func(s sample) float64 { return s.rate }, inThousands}
+	handovers = column{"hand-overs/s", func(s sample) float64 { return s.handovers }, inThousands}
+	commands  = column{"commands", func(s sample) float64 { return s.commands }, inDecimals}
+	fairness  = column{"Jain", func(s sample) float64 { return s.jain }, inDecimals}
+	turn      = column{"in turn", func(s sample) float64 { return s.inTurn }, inPercent}
+)
+
+// rows returns the table's rows in order.
+func rows() []row {
+	return []row{
+		{
+			number: 1, title: "lock and unlock, a name of one's own, one goroutine", reference: "bare pair",
+			run: runAlone, columns: []column{p50, p99, commands}, ratio: p50.value,
+			goals: []goal{most("p50", 1.25, "bare pair"), aim(most("p50", 1.15, "bare pair")), {"2 commands", commandsMost(2)}},
+		},
+		{
+			number: 2, title: fmt.Sprintf("%d goroutines, each a name of its own", crowd), reference: "bare pair",
+			run: runCrowd, columns: []column{pairs, commands}, ratio: rate.value,
+			goals: []goal{least("pairs/s", 1.2, "bare pair")},
+		},
+		{
+			number: 3, title: fmt.Sprintf("%d goroutines of one process, one name", mates), reference: "sync.Mutex", contended: true,
+			run: runMates, columns: []column{rate, handovers, commands, fairness, turn}, ratio: rate.value,
+			goals: []goal{
+				{"at least 200k acquisitions/s", func(_ float64, s sample) bool { return s.rate >= 200e3 }},
+				{"in turn, 99 %", func(_ float64, s sample) bool { return s.inTurn >= 0.99 }},
+				{"under 0.05 commands each", func(_ float64, s sample) bool { return s.commands < 0.05 }},
+				evenly,
+			},
+		},
+		{
+			number: 4, title: "8 processes, one name", reference: "baton", contended: true,
+			run: runProcesses, columns: []column{handovers, rate, commands, fairness}, ratio: handovers.value,
+			goals: []goal{
+				least("hand-overs/s", 0.75, "baton"), aim(least("hand-overs/s", 0.85, "baton")),
+				{"at most 3 commands", commandsMost(3)}, evenly,
+			},
+		},
+		{
+			number: 5, title: "two processes taking turns, the time of a hand-over", reference: "baton", contended: true,
+			run: runTurns, columns: []column{p50, p99, commands}, ratio: p50.value,
+			goals: []goal{most("p50", 1.4, "baton"), aim(most("p50", 1.2, "baton"))},
+		},
+	}
+}
+
+var evenly = goal{"Jain at least 0.99", func(_ float64, s sample) bool { return s.jain >= 0.99 }}
+
+func most(what string, limit float64, of string) goal {
+	met := func(ratio float64, _ sample) bool { return ratio > 0 && ratio <= limit }
+	return goal{fmt.Sprintf("%s at most %v x %s", what, limit, of), met}
+}
+
+func least(what string, limit float64, of string) goal {
+	met := func(ratio float64, _ sample) bool { return ratio >= limit }
+	return goal{fmt.Sprintf("%s at least %v x %s", what, limit, of), met}
+}
+
+func aim(g goal) goal { return goal{"aim: " + g.text, g.met} }
+
+// commandsMost allows for the few commands that are no operation's, such as a renewal.
+func commandsMost(limit float64) func(float64, sample) bool {
+	return func(_ float64, s sample) bool { return s.commands > 0 && s.commands <= limit+0.01 }
+}
+
+func inTime(v float64) string {
+	d := time.Duration(v)
+	if d < time.Millisecond {
+		return strconv.FormatFloat(float64(d)/1e3, 'f', 1, 64) + " us"
+	}
+	return strconv.FormatFloat(float64(d)/1e6, 'f', 2, 64) + " ms"
+}
+
+func inThousands(v float64) string {
+	if v < 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v/1000, 'f', 1, 64) + "k"
+}
+
+func inDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+func inPercent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }

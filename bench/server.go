@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// start starts the server, and returns what ends it and removes all files.
+func (b *bench) start(ctx context.Context) (stop func(), err error) {
+	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return nil, err
+	}
+	b.server, err = redisserver.Run(ctx)
+	if err != nil {
+		_ = os.RemoveAll(b.dir)
+		return nil, err
+	}
+	stop = func() {
+		_ = b.server.Close()
+		_ = os.RemoveAll(b.dir)
+	}
+	b.target.addr = b.server.Addr()
+	if b.target.version, b.kind, err = version(b.server); err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// version asks the server for its version and for whose it is. Valkey reports the version of the Redis that it is
+// compatible with as well.
+func version(s *redisserver.Server) (version, kind string, err error) {
+	answer, err := s.Do("INFO", "server")
+	if err != nil {
+		return "", "", err
+	}
+	facts := map[string]string{}
+	text, _ := answer.(string)
+	for line := range strings.SplitSeq(text, "\r\n") {
+		key, value, _ := strings.Cut(line, ":")
+		facts[key] = value
+	}
+	if facts["redis_version"] == "" {
+		return "", "", errors.New("INFO does not tell the version")
+	}
+	if v := facts["valkey_version"]; v != "" {
+		return v, "Valkey", nil
+	}
+	return facts["redis_version"], "Redis", nil
+}
+
+// alwaysSent are the commands that scripts never call, so that every call of one was sent by a client. A name ending
+// in "|" stands for all its subcommands.
+var alwaysSent = []string{
+	"eval", "evalsha", "fcall", "script|", "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe", "hello", "client|",
+	"ping",
+}
+
+// count is how many commands clients sent according to the server's statistics. These count what scripts call, too, so
+// plain commands are those alone that a contender says it sends, and that its scripts do not call.
+func count(stats map[string]int, plain []string) int64 {
+	var n int64
+	for name, calls := range stats {
+		if isSent(name, alwaysSent) || isSent(name, plain) {
+			n += int64(calls)
+		}
+	}
+	return n
+}
+
+func isSent(name string, sent []string) bool {
+	for _, s := range sent {
+		if name == s || strings.HasSuffix(s, "|") && strings.HasPrefix(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// sent asks the server what was sent so far.
+func (b *bench) sent(e entry) (int64, error) {
+	stats := b.server.CommandStats()
+	if len(stats) == 0 {
+		return 0, fmt.Errorf("the server at %s does not tell its statistics", b.target.addr)
+	}
+	return count(stats, e.sends), nil
+}
+
+// atLeast tells whether a version such as "7.0.15" is not below the wanted one.
+func atLeast(version string, want ...int) bool {
+	parts := strings.Split(version, ".")
+	for i, w := range want {
+		if i >= len(parts) {
+			return false
+		}
+		if n, err := strconv.Atoi(parts[i]); err != nil || n != w {
+			return err == nil && n > w
+		}
+	}
+	return true
+}

@@ -1,0 +1,34 @@
+package lottery
+
+import "time"
+
+// A Kind says what happened.
+type Kind int
+
+// The kinds of events, with the fields that they fill besides Round and Worker.
+const (
+	Opened   Kind = iota // all workers were told; Others: how many; no Worker
+	Entered              // got the lock before the round was drawn: Token; without the lock: came to look, no Token
+	Killed               // was killed while it held: Took is the TTL
+	TookOver             // got the lock of the one that was killed: Token, Took
+	Drawn                // Token, Ticket
+	Refused              // a draw was not taken: Token, Text
+	Lost                 // saw that its lease was lost: Text
+	Closed               // every worker had its turn; Others: how many after the draw; Took: the median hand-over; no Worker
+	Problem              // Text
+)
+
+// An Event is what a View is told, one at a time.
+type Event struct {
+	Kind   Kind
+	Round  int
+	Worker int
+	Others int
+	Token  int64
+	Ticket int
+	Took   time.Duration
+	Text   string
+}
+
+// A View shows what happens.
+type View func(Event)

@@ -1,0 +1,7 @@
+//go:build !unix && !windows
+
+package server
+
+import "os/exec"
+
+func apart(*exec.Cmd) {}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Find looks for a server program on the PATH.
+func Find() (path string, ok bool) {
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// errBusy says that the port was taken in the meantime.
+var errBusy = errors.New("the port is in use")
+
+// Start starts the server program at path on a free loopback port; it keeps nothing on disk. keeper is the command
+// that calls Keep with the arguments that follow it.
+func Start(ctx context.Context, path string, keeper []string) (*Server, error) {
+	var err error
+	for range 5 { // the port is free when it is chosen, and another's a moment later
+		var port int
+		if port, err = freePort(); err != nil {
+			return nil, err
+		}
+		var s *Server
+		if s, err = startOn(ctx, path, keeper, port); err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errBusy) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func startOn(ctx context.Context, path string, keeper []string, port int) (*Server, error) {
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	args := append(append([]string(nil), keeper[1:]...), path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+		"--save", "", "--appendonly", "no", "--dir", os.TempDir())
+	cmd := exec.Command(keeper[0], args...)
+	cmd.Stderr = os.Stderr
+	apart(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", path, err)
+	}
+	ready, drained := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(drained)
+		watch(stdout, ready)
+	}()
+	s := &Server{URL: "redis://" + addr, stop: stopper(cmd, stdin, stdout, drained)}
+	if err := await(ctx, ready); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s on %s: %w", path, addr, err), s.Stop())
+	}
+	if err := s.ask(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s on %s: %w", path, addr, err), s.Stop())
+	}
+	return s, nil
+}
+
+// watch reads what the server says until it ends. A connection that works is no sign that the server is there: the
+// port may have become that of somebody else's server. Its own word is.
+func watch(log io.Reader, ready chan<- error) {
+	err := errors.New("it ended at once and said nothing")
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case strings.Contains(line, "Ready to accept connections"):
+			ready <- nil
+			_, _ = io.Copy(io.Discard, log)
+			return
+		case strings.Contains(line, "Address already in use"):
+			err = errBusy
+		case line != "" && !errors.Is(err, errBusy):
+			err = fmt.Errorf("it ended at once: %s", line)
+		}
+	}
+	ready <- err
+}
+
+func await(ctx context.Context, ready <-chan error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("not ready after 10s"))
+	defer cancel()
+	select {
+	case err := <-ready:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// freePort asks the system for a port that nobody uses.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("no free loopback port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

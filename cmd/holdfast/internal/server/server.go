@@ -1,0 +1,97 @@
+// Package server gives the commands a server of the Redis family to talk to: the one that the user names by URL, one
+// of their own that is started on a free loopback port, or one that is embedded in the process.
+//
+// A server that was started ends with the process that started it, also if that process is killed with -9: see Keep.
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Server is a server that answers.
+type Server struct {
+	URL  string // for clients; it may carry a password
+	Name string // for people: product and version
+
+	stop func() error
+}
+
+// Use is the server at a URL. It is asked once, so that a wrong address is an error here and not later.
+func Use(ctx context.Context, rawURL string) (*Server, error) {
+	s := &Server{URL: rawURL, stop: func() error { return nil }}
+	if err := s.ask(ctx); err != nil {
+		return nil, fmt.Errorf("no answer from %s: %w", Redact(rawURL), err)
+	}
+	return s, nil
+}
+
+// Stop ends the server if it was started here, and returns when it is gone. A server that was only used goes on.
+func (s *Server) Stop() error {
+	return s.stop()
+}
+
+// Forget deletes all keys that begin with prefix, which must hold no character of a pattern.
+func (s *Server) Forget(ctx context.Context, prefix string) error {
+	return s.with(func(rdb *redis.Client) error {
+		keys := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
+		for keys.Next(ctx) {
+			if err := rdb.Del(ctx, keys.Val()).Err(); err != nil {
+				return err
+			}
+		}
+		return keys.Err()
+	})
+}
+
+// ask fills Name from what the server says of itself.
+func (s *Server) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return s.with(func(rdb *redis.Client) error {
+		if err := rdb.Ping(ctx).Err(); err != nil {
+			return err
+		}
+		info, err := rdb.Info(ctx, "server").Result()
+		if err != nil {
+			s.Name = "a server that does not tell its version" // it may: INFO needs a permission of its own
+			return nil
+		}
+		s.Name = product(info)
+		return nil
+	})
+}
+
+// with lends a client that lives for one call.
+func (s *Server) with(use func(*redis.Client) error) error {
+	options, err := ParseURL(s.URL)
+	if err != nil {
+		return err
+	}
+	options.ContextTimeoutEnabled = true
+	options.MaxRetries, options.DialerRetries = -1, 1 // who cannot be reached now is told so now
+	rdb := redis.NewClient(options)
+	defer rdb.Close()
+	return use(rdb)
+}
+
+// product reads the reply of INFO. Valkey calls itself redis_version 7.2.4 too, for old clients.
+func product(info string) string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[key] = value
+		}
+	}
+	switch {
+	case fields["valkey_version"] != "":
+		return "Valkey " + fields["valkey_version"]
+	case fields["redis_version"] != "":
+		return "Redis " + fields["redis_version"]
+	}
+	return "a server without a version"
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/redis/go-redis/v9"
+)
+
+// The arguments by which the test binary becomes the keeper of a server, and a server that does not come up.
+const (
+	asKeeper = "keeper"
+	asBroken = "HOLDFAST_TEST_BROKEN_SERVER"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == asKeeper:
+		_ = Keep(os.Stdin, os.Args[2], os.Args[3:]...)
+	case os.Getenv(asBroken) != "":
+		fmt.Println("no room on this disk")
+		os.Exit(1)
+	default:
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process started here ends a second later under -race
+		os.Exit(leak.Main(m))
+	}
+}
+
+func keeper(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, asKeeper}
+}
+
+func connect(t *testing.T, s *Server) *redis.Client {
+	t.Helper()
+	options, err := ParseURL(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Trap 48: an embedded server's keys live for ever unless its clock runs. And not a moment less than they were given.
+func TestEmbeddedClockRuns(t *testing.T) {
+	s, err := Embed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	rdb := connect(t, s)
+	const ttl = 100 * time.Millisecond
+	sent := time.Now()
+	if err := rdb.Set(t.Context(), "key", "value", ttl).Err(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := rdb.Get(t.Context(), "key").Result()
+		lived := time.Since(sent)
+		if errors.Is(err, redis.Nil) {
+			if lived < ttl {
+				t.Errorf("lived %v, want %v", lived, ttl)
+			}
+			return
+		}
+		if err != nil || lived > 5*time.Second {
+			t.Fatalf("still there after %v, %v", lived, err)
+		}
+		<-tick.C
+	}
+}
+
+func TestStartAndStop(t *testing.T) {
+	path, ok := Find()
+	if !ok {
+		t.Skip("no redis-server on the PATH")
+	}
+	s, err := Start(t.Context(), path, keeper(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := connect(t, s).Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+	if name, _, ok := strings.Cut(s.Name, " "); !ok || name != "Redis" && name != "Valkey" {
+		t.Errorf("name %q", s.Name)
+	}
+	for range 2 {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "redis://")); err == nil {
+		_ = c.Close()
+		t.Error("still listening")
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	t.Run("no such program", func(t *testing.T) {
+		if s, err := Start(t.Context(), "no-such-program", keeper(t)); err == nil {
+			t.Errorf("started %+v", s)
+		}
+	})
+	t.Run("port in use", func(t *testing.T) {
+		path, ok := Find()
+		if !ok {
+			t.Skip("no redis-server on the PATH")
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if _, err := startOn(t.Context(), path, keeper(t), l.Addr().(*net.TCPAddr).Port); !errors.Is(err, errBusy) {
+			t.Errorf("error %v, want %v", err, errBusy)
+		}
+	})
+	t.Run("says why", func(t *testing.T) {
+		keep := keeper(t)
+		t.Setenv(asBroken, "1")
+		_, err := Start(t.Context(), keep[0], keep)
+		if err == nil || !strings.Contains(err.Error(), "no room on this disk") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestProduct(t *testing.T) {
+	for info, want := range map[string]string{
+		"# Server\r\nredis_version:7.0.15\r\nos:Linux\r\n":                              "Redis 7.0.15",
+		"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.0": "Valkey 9.0.0",
+		"": "a server without a version",
+	} {
+		if got := product(info); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ParseURL reads redis://, rediss:// and unix:// URLs. Its errors say which part is wrong and never hold the user or
+// the password: parsers like to quote what they do not understand, so the rest is parsed first without them.
+func ParseURL(raw string) (*redis.Options, error) {
+	public := Redact(raw)
+	bare, secret := split(raw)
+	if !strings.Contains(bare, "://") {
+		return nil, fmt.Errorf("%q is not a URL: it must look like redis://HOST:PORT", public)
+	}
+	u, err := url.Parse(bare)
+	if err != nil {
+		var broken *url.Error
+		if errors.As(err, &broken) {
+			err = broken.Err
+		}
+		return nil, fmt.Errorf("%q is not a URL: %w", public, err)
+	}
+	switch u.Scheme {
+	case "redis", "rediss", "unix":
+	default:
+		return nil, fmt.Errorf("%q has the scheme %s: use redis, rediss or unix", public, u.Scheme)
+	}
+	if _, err := redis.ParseURL(bare); err != nil {
+		return nil, fmt.Errorf("%q: %s", public, strings.TrimPrefix(err.Error(), "redis: "))
+	}
+	options, err := redis.ParseURL(raw)
+	if err != nil && secret {
+		return nil, fmt.Errorf("%q: user or password is not percent-encoded", public)
+	}
+	return options, err
+}
+
+// Redact is the URL without user and password, fit to be shown.
+func Redact(raw string) string {
+	bare, secret := split(raw)
+	if !secret {
+		return raw
+	}
+	if scheme, rest, ok := strings.Cut(bare, "://"); ok {
+		return scheme + "://***@" + rest
+	}
+	return "***@" + bare
+}
+
+// split takes user and password out of a URL that may be broken: everything between the scheme and the last "@". That
+// is too much where an "@" stands in the query, and then too little is shown, never too much.
+func split(raw string) (bare string, secret bool) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if ok {
+		scheme += "://"
+	} else {
+		scheme, rest = "", raw
+	}
+	at := strings.LastIndex(rest, "@")
+	return scheme + rest[at+1:], at >= 0
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseURL(t *testing.T) {
+	for raw, addr := range map[string]string{
+		"redis://localhost":                   "localhost:6379",
+		"redis://host:7000/2":                 "host:7000",
+		"rediss://user:pass@host":             "host:6379",
+		"redis://:p%40ss@host:1":              "host:1",
+		"redis://[::1]:7000":                  "[::1]:7000",
+		"redis://host/0?client_name=me@there": "host:6379",
+		"unix:///run/redis.sock?db=1":         "/run/redis.sock",
+	} {
+		options, err := ParseURL(raw)
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+		} else if options.Addr != addr {
+			t.Errorf("%s: address %s, want %s", raw, options.Addr, addr)
+		}
+	}
+}
+
+// Whatever is wrong, the password is not part of the error; "secret" stands for it.
+func TestParseURLFails(t *testing.T) {
+	for raw, want := range map[string]string{
+		"":                                  "must look like redis://HOST:PORT",
+		"localhost:6379":                    "must look like redis://HOST:PORT",
+		"me:secret@localhost":               `"***@localhost" is not a URL`,
+		"http://me:secret@host":             "scheme http",
+		"redis://me:secret@host:port":       `invalid port ":port"`,
+		"redis://me:secret@host/x":          `database number: "x"`,
+		"redis://me:secret@host?nonsense=1": "unexpected option: nonsense",
+		"redis://me:secret%zz@host":         "not percent-encoded",
+		"redis://me:secret/secret@host":     "not percent-encoded",
+		"redis://me:secret@secret@host:x":   `invalid port ":x"`,
+		"unix://":                           "empty unix socket path",
+	} {
+		_, err := ParseURL(raw)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: error %v, want %q", raw, err, want)
+		}
+	}
+}

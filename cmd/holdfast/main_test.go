@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/leak"
+)
+
+// TestMain lets the test binary be the program too: the demo starts the workers from os.Executable, and some tests
+// start the demo itself. A test binary's own arguments begin with "-".
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		main()
+		return
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process that a test starts ends a second later under -race
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt) // starts a goroutine of the standard library that never ends
+	signal.Stop(signals)
+	os.Exit(leak.Main(m))
+}
+
+func TestRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		args      []string
+		code      int
+		out, errs string // what must be in it
+	}{
+		"help":              {nil, 0, "demo ", ""},
+		"version":           {[]string{"version"}, 0, "holdfast ", ""},
+		"version with more": {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
+		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo?`},
+		"unknown flag":      {[]string{"demo", "--wrokers", "3"}, 64, "", "--wrokers"},
+		"not a number":      {[]string{"demo", "--rounds", "many"}, 64, "", `"many"`},
+		"not a duration":    {[]string{"demo", "--ttl", "2"}, 64, "", `"2"`},
+		"out of range":      {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
+		"worker by hand":    {[]string{workerName}, 1, "", "not by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := run(context.Background(), test.args, strings.NewReader(""), &out, &errs); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if !strings.Contains(out.String(), test.out) {
+				t.Errorf("stdout %q lacks %q", out.String(), test.out)
+			}
+			if !strings.Contains(errs.String(), test.errs) || (test.errs == "") != (errs.Len() == 0) {
+				t.Errorf("stderr %q, want %q", errs.String(), test.errs)
+			}
+		})
+	}
+}
+
+func TestHelpHidesTheInside(t *testing.T) {
+	var out bytes.Buffer
+	run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &out)
+	for _, name := range []string{workerName, keeperName} {
+		if strings.Contains(out.String(), name) {
+			t.Errorf("help shows %s:\n%s", name, out.String())
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Version tells what this program was built from.
+type Version struct {
+	Out io.Writer
+}
+
+// Run prints one line: version, commit if known, Go, system.
+func (v *Version) Run() error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	_, err := fmt.Fprintf(v.Out, "holdfast %s, %s %s/%s\n", versionOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+func versionOf(info *debug.BuildInfo) string {
+	version := info.Main.Version
+	if version == "" || version == "(devel)" {
+		version = "development version"
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if commit := settings["vcs.revision"]; commit != "" {
+		version += " of commit " + commit[:min(12, len(commit))]
+		if settings["vcs.modified"] == "true" {
+			version += " with changes"
+		}
+	}
+	return version
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print what this is",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
+	}
+}

@@ -1,0 +1,40 @@
+package holdfast_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+// TestConformance shows that the engine keeps its promises over whatever a protocol can do.
+func TestConformance(t *testing.T) {
+	for name, features := range map[string]protocol.Features{
+		"queue and tokens": {Queue: true, Tokens: true},
+		"queue":            {Queue: true},
+		"tokens":           {Tokens: true},
+		"neither":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := memory.New(features)
+			storetest.Run(t, storetest.Backend{
+				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+					client, err := holdfast.NewOn(server.Connect(config.Prefix), config)
+					if err != nil {
+						tb.Fatal(err)
+					}
+					return client
+				},
+				Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
+				NoQueue:  !features.Queue,
+				NoTokens: !features.Tokens,
+			})
+		})
+	}
+}

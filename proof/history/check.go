@@ -1,0 +1,111 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The rules that a history can break.
+const (
+	RuleOverlap  = "overlap"
+	RuleToken    = "token"
+	RuleRelease  = "release"
+	RuleTrust    = "trust"
+	RuleResource = "resource"
+	RuleStuck    = "stuck"
+	RuleFailed   = "failed" // an error that the workload did not expect
+)
+
+// A Violation is one rule broken once.
+type Violation struct {
+	Rule    string
+	Name    string // of the lock
+	Text    string // what happened, in a sentence
+	Records []Record
+	origin  int64
+}
+
+// String is the violation for people: the sentence, then the records that show it, in the order of time.
+func (v Violation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %q: %s", v.Rule, v.Name, v.Text)
+	for _, r := range v.Records {
+		b.WriteString("\n  " + r.Format(v.origin))
+	}
+	return b.String()
+}
+
+// Limits are what a check allows beyond the letter.
+type Limits struct {
+	Slack time.Duration // how much later than its limit a call may return; defaults to 5s
+}
+
+// Check tells every violation of the history, in the order of time.
+func Check(h *History, limits Limits) []Violation {
+	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
+	var found []Violation
+	for _, holds := range byName(h.Holds) {
+		found = append(found, checkOverlap(holds)...)
+		found = append(found, checkTokens(holds)...)
+		found = append(found, checkReleases(holds)...)
+		found = append(found, checkTrust(holds)...)
+	}
+	found = append(found, checkResource(h)...)
+	found = append(found, checkCalls(h, limits.Slack)...)
+	for i := range found {
+		v := &found[i]
+		slices.SortStableFunc(v.Records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
+		v.origin = h.Records[0].At
+	}
+	slices.SortStableFunc(found, func(a, b Violation) int { return cmp.Compare(a.at(), b.at()) })
+	return found
+}
+
+// at is when the violation was complete.
+func (v Violation) at() int64 {
+	if len(v.Records) == 0 {
+		return 0
+	}
+	return v.Records[len(v.Records)-1].At
+}
+
+// byName parts holds by the name of their lock; each part keeps the order.
+func byName(holds []*Hold) map[string][]*Hold {
+	parts := map[string][]*Hold{}
+	for _, hold := range holds {
+		parts[hold.Name] = append(parts[hold.Name], hold)
+	}
+	return parts
+}
+
+// story is what a violation shows of a hold.
+func (hold *Hold) story() []Record {
+	records := []Record{hold.Lock}
+	if n := len(hold.Trusts); n > 0 {
+		records = append(records, hold.Trusts[n-1])
+	}
+	if hold.Notice != nil {
+		records = append(records, *hold.Notice)
+	}
+	for _, op := range hold.Releases {
+		records = append(records, op.Call)
+		if op.Return != nil {
+			records = append(records, *op.Return)
+		}
+	}
+	if hold.Cause == Kill {
+		records = append(records, Record{At: hold.End, Proc: hold.Proc, Event: Kill, Hold: hold.ID})
+	}
+	return records
+}
+
+func stories(holds ...*Hold) []Record {
+	var records []Record
+	for _, hold := range holds {
+		records = append(records, hold.story()...)
+	}
+	return records
+}

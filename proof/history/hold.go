@@ -1,0 +1,63 @@
+package history
+
+import "math"
+
+// never is the time of what has not happened.
+const never = math.MaxInt64
+
+// A Hold is one lease, or one entry into a lease, from the return of the lock on.
+type Hold struct {
+	ID, Root, Name, Proc string // Root: ID of the first of the leases that entered one another
+	Called, Start        int64  // of the lock: its call and its return
+	Token                int64
+	End                  int64 // when trust ended, or the end of the history; may be before Start
+	Cause                Event // Call (of Release), Lost, Trust (its end came), Close, Kill
+
+	Lock     Record   // the return of the lock
+	Trusts   []Record // what the library said while it was held, in order
+	Notice   *Record  // of the loss
+	Releases []*Op
+	outer    *Hold   // the one entered, if it was
+	bad      *Record // its loss was not told as it should be
+}
+
+// finish finds the end of the hold: the earliest of what can end it.
+func (h *History) finish(hold *Hold) {
+	hold.End = never
+	end := func(at int64, cause Event) {
+		if at < hold.End {
+			hold.End, hold.Cause = at, cause
+		}
+	}
+	if n := len(hold.Trusts); n > 0 {
+		// A renewal moves the trust end on, so the last one told counts.
+		end(hold.Trusts[n-1].Until, Trust)
+	} else {
+		end(hold.Lock.Until, Trust)
+	}
+	if len(hold.Releases) > 0 {
+		end(hold.Releases[0].Call.At, Call)
+	}
+	if hold.Notice != nil {
+		end(hold.Notice.At, Lost)
+	}
+	if at, killed := h.kills[hold.Proc]; killed {
+		end(at, Kill)
+	}
+	if at, closed := h.closes[hold.Proc]; closed {
+		end(at, Close)
+	}
+}
+
+// settle finds the root: of a chain of entries, the first hold. A lock under a lease that was over, and did not know it
+// yet, is no entry but a new contender; its token tells. Whoever was entered has been settled before.
+func (hold *Hold) settle() {
+	hold.Root = hold.ID
+	if outer := hold.outer; outer != nil && (hold.Token == outer.Token || hold.Start < outer.End) {
+		hold.Root = outer.Root
+	}
+}
+
+// trusted tells whether the hold was ever one: a lease that was over when Lock returned, because the process stood
+// still in between, excludes nobody.
+func (hold *Hold) trusted() bool { return hold.Start < hold.End }

@@ -1,0 +1,75 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// anyHolds draws holds of one name on a small time scale, so that every relation of two of them is common.
+func anyHolds(t *rapid.T) []*Hold {
+	n := rapid.IntRange(0, 12).Draw(t, "holds")
+	holds := make([]*Hold, n)
+	for i := range holds {
+		called := rapid.Int64Range(0, 30).Draw(t, "called")
+		hold := &Hold{
+			ID: fmt.Sprint("h", i), Name: "n", Called: called,
+			Start: called + rapid.Int64Range(0, 10).Draw(t, "wait"),
+			Token: rapid.Int64Range(1, 20).Draw(t, "token"),
+		}
+		hold.End = hold.Start + rapid.Int64Range(-5, 20).Draw(t, "length")
+		hold.Root = fmt.Sprint("h", rapid.IntRange(0, i).Draw(t, "root"))
+		for _, outer := range holds[:i] {
+			if outer.ID == hold.Root {
+				hold.Root = outer.Root
+			}
+		}
+		holds[i] = hold
+	}
+	slices.SortStableFunc(holds, func(a, b *Hold) int { return cmp.Compare(a.Start, b.Start) })
+	return holds
+}
+
+// TestOverlapAgreesWithEveryPair compares the sweep with the definition: any two, and whether they overlap.
+func TestOverlapAgreesWithEveryPair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		holds := anyHolds(t)
+		var want int
+		for j, second := range holds {
+			if slices.ContainsFunc(holds[:j], func(first *Hold) bool {
+				return first.Root != second.Root && first.trusted() && second.trusted() && first.End > second.Start
+			}) {
+				want++
+			}
+		}
+		if got := checkOverlap(holds); len(got) != want {
+			t.Fatalf("%d holds overlap an earlier one, found %d:\n%v", want, len(got), got)
+		}
+	})
+}
+
+// TestTokensAgreeWithEveryPair does the same for the growth of tokens.
+func TestTokensAgreeWithEveryPair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		holds := anyHolds(t)
+		for name, since := range map[string]func(*Hold) int64{
+			"called": func(hold *Hold) int64 { return hold.Called },
+			"start":  func(hold *Hold) int64 { return hold.Start },
+		} {
+			var want int
+			for _, second := range holds {
+				if slices.ContainsFunc(holds, func(first *Hold) bool {
+					return first.Start < since(second) && first.Token > second.Token
+				}) {
+					want++
+				}
+			}
+			if got := fallen(holds, since); len(got) != want {
+				t.Fatalf("by %s: %d tokens fell, found %d:\n%v", name, want, len(got), got)
+			}
+		}
+	})
+}

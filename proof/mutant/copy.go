@@ -1,0 +1,69 @@
+package mutant
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// modules are the parts of the repository that the workload needs, beside the root package.
+var modules = []string{"internal", "proof", "redisstore", "storetest"}
+
+// Copy copies the sources that the workload needs from the repository at root into dir, without tests other than the
+// workload's own and the one that writes digests.
+func Copy(root, dir string) error {
+	if err := copyFiles(root, dir, "."); err != nil {
+		return err
+	}
+	for _, module := range modules {
+		err := fs.WalkDir(os.DirFS(root), module, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				err = copyFiles(root, dir, path)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("mutant: copy: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyFiles(root, dir, sub string) error {
+	entries, err := os.ReadDir(filepath.Join(root, sub))
+	if err != nil {
+		return fmt.Errorf("mutant: copy: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+		return fmt.Errorf("mutant: copy: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() || !wanted(entry.Name()) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(root, sub, entry.Name()))
+		if err != nil {
+			return fmt.Errorf("mutant: copy: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, sub, entry.Name()), data, 0o600); err != nil {
+			return fmt.Errorf("mutant: copy: %w", err)
+		}
+	}
+	return nil
+}
+
+func wanted(name string) bool {
+	switch {
+	case name == "torture_test.go" || name == "scripts_test.go":
+		return true
+	case strings.HasSuffix(name, "_test.go"):
+		return false
+	}
+	switch filepath.Ext(name) {
+	case ".go", ".lua", ".mod", ".sum":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// patience is how long keys may outlive the workload where a waiter was killed: the longest TTL, the time after which the
+// waiter counts as dead (three missed asks), and the seconds that the state of a name outlives all that is in it.
+const patience = longestTTL + 3*6*time.Second + 6*time.Second
+
+// clocks are the keys of tokens, which stay, by design.
+var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
+
+// A Rest is what was left at the server.
+type Rest struct {
+	Dead    []string      // when all TTLs were over, of killed workers: places in line that wait for their end
+	Leaked  []string      // then, of workers that ended well: should be none
+	Forever []string      // keys without an expiry, or beyond all patience: should be none
+	Cleared time.Duration // how long after the end the last key went; 0: not waited for
+}
+
+// label is what a worker calls itself in its keys.
+func label(proc string) string { return "worker " + proc + "." }
+
+// left looks at the keys of the plan when all TTLs are over, and, if patient, until they are gone. ended are the workers
+// that were not killed.
+func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Rest, err error) {
+	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	begin := time.Now()
+	for {
+		keys, err := keysOf(ctx, rdb, plan.Prefix)
+		if err != nil {
+			return rest, err
+		}
+		took := time.Since(begin)
+		switch {
+		case len(keys) == 0:
+			rest.Cleared = took
+			return rest, nil
+		case took > patience:
+			rest.Forever = keys
+			return rest, nil
+		case took > longestTTL && rest.Dead == nil && rest.Leaked == nil:
+			if err := sweep(ctx, rdb, plan); err != nil {
+				return rest, err
+			}
+			if keys, err = keysOf(ctx, rdb, plan.Prefix); err != nil {
+				return rest, err
+			}
+			for _, key := range keys {
+				rest.sort(key, contents(ctx, rdb, key), rdb.PTTL(ctx, key).Val(), ended)
+			}
+			if !patient {
+				return rest, nil
+			}
+		}
+		pause(20*time.Millisecond, ctx.Done())
+	}
+}
+
+// sweep tries every lock once: a hold whose time is over stays in the state of a name until somebody asks.
+func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: ttls[0]})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	for _, name := range plan.Names {
+		lease, err := client.Mutex(name).TryLock(ctx)
+		switch {
+		case err == nil:
+			if err := lease.Release(ctx); err != nil {
+				return fmt.Errorf("workload: sweep %q: %w", name, err)
+			}
+		case !errors.Is(err, holdfast.ErrHeld):
+			return fmt.Errorf("workload: sweep %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// sort says what the presence of a key means.
+func (rest *Rest) sort(key, content string, expires time.Duration, ended []string) {
+	text := fmt.Sprintf("%s, for another %v: %s", key, expires, content)
+	switch {
+	case expires == -2: // gone meanwhile
+		return
+	case expires < 0 || expires > patience:
+		rest.Forever = append(rest.Forever, text)
+		return
+	}
+	for _, proc := range ended {
+		if strings.Contains(content, label(proc)) {
+			rest.Leaked = append(rest.Leaked, text)
+			return
+		}
+	}
+	rest.Dead = append(rest.Dead, text)
+}
+
+func keysOf(ctx context.Context, rdb *redis.Client, prefix string) ([]string, error) {
+	var keys []string
+	each := rdb.Scan(ctx, 0, prefix+":*", 1000).Iterator()
+	for each.Next(ctx) {
+		if !clocks.MatchString(each.Val()) {
+			keys = append(keys, each.Val())
+		}
+	}
+	if err := each.Err(); err != nil {
+		return nil, fmt.Errorf("workload: what is left: %w", err)
+	}
+	return keys, nil
+}
+
+// contents shows a key of either type that locks have.
+func contents(ctx context.Context, rdb *redis.Client, key string) string {
+	if text, err := rdb.Get(ctx, key).Result(); err == nil {
+		return text
+	}
+	members, err := rdb.ZRangeWithScores(ctx, key, 0, -1).Result()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, member := range members {
+		fmt.Fprintf(&b, "\n    %18.0f %v", member.Score, member.Member)
+	}
+	return b.String()
+}

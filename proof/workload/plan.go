@@ -1,0 +1,81 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+// Env is the environment variable in which a worker finds its Plan. A program that starts workers by running itself
+// again looks for it first thing, and calls Worker if it is there.
+const Env = "HOLDFAST_WORKER"
+
+// A Plan is what a worker needs to know.
+type Plan struct {
+	Addr       string   // of the server
+	Dir        string   // of the history
+	Goroutines int      // in each process
+	Names      []string // of the locks
+	Prefix     string   // of the keys
+	Proc       string   // name of this process; different for each life
+	Resource   string   // address of the Resource
+	Seed       uint64
+	Slot       int // of the process, the same in each life
+}
+
+// TTLs are those that leases of the workload have: short, so that they often run out.
+var ttls = []time.Duration{300 * time.Millisecond, 500 * time.Millisecond, time.Second}
+
+// longestTTL is after how long nothing of a crashed worker counts any more.
+const longestTTL = time.Second
+
+// longestWait is the longest a worker waits for a lock.
+const longestWait = 2 * time.Second
+
+// PlanFromEnv finds the plan of this process. ok is false if it is no worker.
+func PlanFromEnv() (plan Plan, ok bool, err error) {
+	text, ok := os.LookupEnv(Env)
+	if !ok {
+		return Plan{}, false, nil
+	}
+	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+		return Plan{}, true, fmt.Errorf("workload: %s: %w", Env, err)
+	}
+	return plan, true, nil
+}
+
+// env is the plan as an entry of an environment.
+func (p Plan) env() (string, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("workload: %w", err)
+	}
+	return Env + "=" + string(text), nil
+}
+
+// A dice draws the decisions of one goroutine, from the seed and the names of those it is for.
+type dice struct{ *rand.Rand }
+
+func newDice(seed uint64, parts ...uint64) dice {
+	var stream uint64
+	for _, part := range parts {
+		stream = stream*1_000_003 + part + 1
+	}
+	return dice{rand.New(rand.NewPCG(seed, stream))}
+}
+
+// percent is true in n of 100 draws.
+func (d dice) percent(n int) bool { return d.IntN(100) < n }
+
+// between draws a duration.
+func (d dice) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(d.Int64N(int64(to-from)+1))
+}
+
+// short draws a duration of which most are much nearer to from than to to.
+func (d dice) short(from, to time.Duration) time.Duration {
+	x := d.Float64()
+	return from + time.Duration(x*x*x*float64(to-from))
+}

@@ -1,0 +1,157 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// A Resource is storage as the fencing tokens are meant for: a number a name, read and written with a token, of which
+// it refuses any that is smaller than the largest it has seen. Every worker reads, adds one, and writes.
+type Resource struct {
+	listener net.Listener
+	serving  sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	cells map[string]*cell
+	count ResourceCount
+	mute  func(slot int, long time.Duration)
+}
+
+// A ResourceCount is what a resource has seen.
+type ResourceCount struct {
+	Writes  int // taken
+	Late    int // reads and writes refused because of their token
+	Spoiled int // refused writes that would have overwritten another's
+	Lost    int // taken writes that have overwritten another's: none, if tokens grow
+}
+
+type cell struct{ token, value int64 }
+
+type access struct {
+	Name  string
+	Token int64
+	Write bool
+	Value int64 // to write, or read
+	Base  int64 // what the writer had read
+	Taken bool
+	Lost  bool
+
+	Slot int
+	Mute time.Duration // not an access, but a wish: that the network of this slot fall silent, now that a lease is held
+}
+
+// NewResource starts one on the loopback interface.
+func NewResource() (*Resource, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("workload: resource: %w", err)
+	}
+	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, cells: map[string]*cell{}}
+	r.serving.Go(r.accept)
+	return r, nil
+}
+
+// Addr is where it listens.
+func (r *Resource) Addr() string { return r.listener.Addr().String() }
+
+// Count is what it has seen so far.
+func (r *Resource) Count() ResourceCount {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// Close ends it and all its connections.
+func (r *Resource) Close() error {
+	err := r.listener.Close()
+	r.mu.Lock()
+	for conn := range r.conns {
+		_ = conn.Close()
+	}
+	r.conns = nil
+	r.mu.Unlock()
+	r.serving.Wait()
+	return err
+}
+
+func (r *Resource) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		if r.conns == nil {
+			_ = conn.Close()
+		} else {
+			r.conns[conn] = struct{}{}
+			r.serving.Go(func() { r.serve(conn) })
+		}
+		r.mu.Unlock()
+	}
+}
+
+func (r *Resource) serve(conn net.Conn) {
+	defer func() {
+		_ = conn.Close()
+		r.mu.Lock()
+		delete(r.conns, conn)
+		r.mu.Unlock()
+	}()
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	for {
+		var a access
+		if in.Decode(&a) != nil { // the worker is gone, as workers go here
+			return
+		}
+		r.answer(&a)
+		if out.Encode(a) != nil {
+			return
+		}
+	}
+}
+
+// onMute says what to do when a worker wishes to be muted.
+func (r *Resource) onMute(mute func(slot int, long time.Duration)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mute = mute
+}
+
+func (r *Resource) answer(a *access) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.Mute > 0 {
+		if r.mute != nil {
+			r.mute(a.Slot, a.Mute)
+		}
+		return
+	}
+	c := r.cells[a.Name]
+	if c == nil {
+		c = &cell{}
+		r.cells[a.Name] = c
+	}
+	a.Taken = a.Token >= c.token
+	switch {
+	case !a.Taken:
+		r.count.Late++
+		if a.Write && a.Base != c.value {
+			r.count.Spoiled++
+		}
+		return
+	case a.Write:
+		r.count.Writes++
+		if a.Lost = a.Base != c.value; a.Lost {
+			r.count.Lost++
+		}
+		c.value = a.Value
+	default:
+		a.Value = c.value
+	}
+	c.token = a.Token
+}

@@ -1,0 +1,151 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/proof/history"
+)
+
+// A Run is one workload: its processes, its faults, and how long it goes on.
+type Run struct {
+	Plan
+	Command func() *exec.Cmd // makes a program that finds its plan in Env and calls Worker
+	For     time.Duration
+	Procs   int
+	Faults  bool   // kill, stop and continue the processes, and silence their networks
+	Server  Server // to be troubled as well; nil: leave it alone
+
+	parent   *history.Recorder
+	resource *Resource
+
+	mu     sync.Mutex
+	counts Counts
+	ended  []string // workers that were not killed
+	failed []error
+}
+
+// Counts are the faults of a run.
+type Counts struct {
+	Kills, Stops, LongStops int // of processes; LongStops: past the longest TTL
+	Mutes                   int // of the network of a process
+	Freezes, Cuts           int // of the server, and of all its connections
+}
+
+// A Report is what came out of a run.
+type Report struct {
+	history.Summary
+	Counts
+	Resource   ResourceCount
+	Rest       Rest
+	Violations []history.Violation
+}
+
+// Do starts the processes, troubles them, waits for their end and checks what they wrote. An error is trouble of the
+// run itself; what the locks did wrong is in the report. Do takes For and some seconds.
+func (r *Run) Do(ctx context.Context) (report Report, err error) {
+	if r.parent, err = history.Create(r.Dir, "parent"); err != nil {
+		return Report{}, err
+	}
+	if r.resource, err = NewResource(); err != nil {
+		_ = r.parent.Close()
+		return Report{}, err
+	}
+	r.Resource = r.resource.Addr()
+	end := time.Now().Add(r.For)
+	slots, err := r.slots(end)
+	if err != nil {
+		return Report{}, errors.Join(err, r.parent.Close(), r.resource.Close())
+	}
+	if r.Faults {
+		r.resource.onMute(func(slot int, long time.Duration) {
+			if time.Until(end) > quiet+long {
+				slots[slot].mute(long)
+			}
+		})
+	}
+	var wg sync.WaitGroup
+	for _, s := range slots {
+		wg.Go(func() {
+			if err := s.keep(ctx); err != nil {
+				r.fail(err)
+			}
+		})
+	}
+	if r.Server != nil {
+		wg.Go(func() { r.troubleServer(ctx, end) })
+	}
+	wg.Wait()
+	if err := r.parent.Close(); err != nil {
+		r.fail(err)
+	}
+	if err := r.resource.Close(); err != nil {
+		r.fail(err)
+	}
+	if len(r.failed) > 0 {
+		// The history may tell more than the first error, so both are reported.
+		err = fmt.Errorf("workload: %d failures, the first: %w", len(r.failed), r.failed[0])
+	}
+	return r.report(ctx, err)
+}
+
+func (r *Run) slots(end time.Time) ([]*slot, error) {
+	slots := make([]*slot, r.Procs)
+	for i := range slots {
+		proxy, err := newProxy(r.Addr)
+		if err != nil {
+			for _, s := range slots[:i] {
+				s.proxy.close()
+			}
+			return nil, err
+		}
+		slots[i] = &slot{run: r, index: i, dice: newDice(r.Seed, uint64(i)), end: end, proxy: proxy}
+	}
+	return slots, nil
+}
+
+func (r *Run) report(ctx context.Context, failure error) (Report, error) {
+	report := Report{Counts: r.counts, Resource: r.resource.Count()}
+	var err error
+	if report.Rest, err = left(ctx, r.Plan, r.ended, r.For >= patience); err != nil {
+		return report, errors.Join(failure, err)
+	}
+	records, err := history.Load(r.Dir)
+	if err != nil {
+		return report, errors.Join(failure, err)
+	}
+	h, err := history.Assemble(records)
+	if err != nil {
+		return report, errors.Join(failure, err)
+	}
+	report.Summary = history.Summarize(h)
+	report.Violations = history.Check(h, history.Limits{})
+	return report, failure
+}
+
+func (r *Run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err)
+}
+
+func (r *Run) count(add func(*Counts)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	add(&r.counts)
+}
+
+// String is the report in a few lines, without the violations.
+func (r Report) String() string {
+	return fmt.Sprintf("%v\n  faults   %d killed, %d stopped, %d of them past every TTL, %d cut off;"+
+		" the server frozen %d times, its connections cut %d times\n"+
+		"  resource %d writes, %d late ones refused, of which %d would have destroyed another's; %d updates lost\n"+
+		"  server   %d names with places of the dead a TTL after the end; all keys gone after %v",
+		r.Summary, r.Kills, r.Stops, r.LongStops, r.Mutes, r.Freezes, r.Cuts,
+		r.Resource.Writes, r.Resource.Late, r.Resource.Spoiled, r.Resource.Lost,
+		len(r.Rest.Dead), r.Rest.Cleared.Round(time.Millisecond))
+}

@@ -1,0 +1,45 @@
+package workload
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/proof/history"
+)
+
+// A Server is what a run can do to the server.
+type Server interface {
+	Stop()                       // Stop freezes it.
+	Continue()                   // Continue lets it go on.
+	Do(args ...any) (any, error) // Do sends it one command.
+}
+
+// troubleServer freezes the server now and then, and cuts all connections to it, until end.
+func (r *Run) troubleServer(ctx context.Context, end time.Time) {
+	d := newDice(r.Seed, 1<<32)
+	for {
+		pause(d.between(300*time.Millisecond, 1500*time.Millisecond), ctx.Done())
+		left := time.Until(end) - quiet
+		if ctx.Err() != nil || left <= 0 {
+			return
+		}
+		if d.percent(50) {
+			// Answers are lost, and subscriptions have gaps. SKIPME spares the connection that asks, no other.
+			r.parent.Put(history.Record{Event: history.Kill, Proc: "server", Text: "connections"})
+			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
+			r.count(func(c *Counts) { c.Cuts++ })
+			continue
+		}
+		r.parent.Put(history.Record{Event: history.Stop, Proc: "server"})
+		r.Server.Stop()
+		long := d.between(20*time.Millisecond, ttls[0]/2)
+		if d.percent(40) {
+			long = d.between(ttls[0], longestTTL+longestTTL/4)
+		}
+		pause(min(left, long), ctx.Done())
+		r.Server.Continue()
+		r.parent.Put(history.Record{Event: history.Cont, Proc: "server"})
+		r.count(func(c *Counts) { c.Freezes++ })
+	}
+}

@@ -1,0 +1,253 @@
+package redisstore_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
+)
+
+// A scene is a fake clock, an embedded server, and clients with a network each. All of its times are exact: the clock
+// stands still while anybody has something to do.
+type scene struct {
+	t    *testing.T
+	srv  *embedded.Server
+	rdb  *redis.Client // the operator's
+	sha  map[string]string
+	mu   sync.Mutex
+	step time.Duration // of the server's clock
+	log  []arrival
+	deny map[string]string // actor -> error line for its scripts
+	held []*holdfast.Lease
+}
+
+// An arrival is a command that reached the server.
+type arrival struct {
+	at   time.Time
+	from string
+	op   string // of a script: ask, free, renew, resume; else the command
+	keys []string
+	args []string
+}
+
+// An actor is a client with a network of its own: a process on another host.
+type actor struct {
+	*holdfast.Client
+	*wire
+	name string
+}
+
+// play runs a scene. A bubble's clock begins in the year 2000; servers have known no time before 2001 since the scripts
+// were written, and these compare microseconds as sixteen digits.
+func play(t *testing.T, f func(t *testing.T, s *scene)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour)
+		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
+		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
+		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
+		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.srv.Redis.Server().SetPreHook(s.arrived)
+		warm := s.actor("warm")
+		lease := s.lock(warm, "warm")
+		if err := lease.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.release(lease)
+		f(t, s)
+	})
+}
+
+// arrived notes a command and sets the server's clock. Commands of scripts come from nobody; their server is locked.
+func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
+	if c.ClientName == "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.srv.Redis.SetTime(time.Now().Add(s.step))
+	a := arrival{at: time.Now(), from: c.ClientName, op: cmd, args: args}
+	if cmd == "EVALSHA" || cmd == "EVAL" {
+		n, _ := strconv.Atoi(args[1])
+		a.keys, a.args = args[2:2+n], args[2+n:]
+		switch len(a.args) {
+		case 3:
+			a.op = "free"
+		case 6:
+			a.op = "resume"
+		case 9:
+			a.op = "ask"
+		default:
+			a.op = "renew"
+		}
+		if cmd == "EVALSHA" {
+			s.sha[a.op] = args[0]
+		}
+	}
+	s.log = append(s.log, a)
+	if line := s.deny[c.ClientName]; line != "" && a.keys != nil {
+		c.WriteError(line)
+		return true
+	}
+	return false
+}
+
+// setClock steps the server's clock.
+func (s *scene) setClock(step time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step = step
+}
+
+// refuse makes the server answer the scripts of an actor with an error line; "" ends that.
+func (s *scene) refuse(a *actor, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deny[a.name] = line
+}
+
+// seen are the commands of an actor since a moment, of the given kinds, or all.
+func (s *scene) seen(a *actor, since time.Time, ops ...string) (found []arrival) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.log {
+		match := len(ops) == 0
+		for _, op := range ops {
+			match = match || c.op == op
+		}
+		if match && c.from == a.name && !c.at.Before(since) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
+	s.t.Helper()
+	return s.actorOn(name, func(store holdfast.Store) holdfast.Store { return store }, change...)
+}
+
+// actorOn makes an actor whose store is changed.
+func (s *scene) actorOn(name string, on func(holdfast.Store) holdfast.Store, change ...func(*holdfast.Config)) *actor {
+	s.t.Helper()
+	a := &actor{wire: newWire(s.srv.Redis), name: name}
+	rdb := s.srv.Client(func(o *redis.Options) { o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true })
+	s.t.Cleanup(a.kill)
+	config := &holdfast.Config{Label: name}
+	for _, f := range change {
+		f(config)
+	}
+	client, err := holdfast.New(on(redisstore.New(rdb)), config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.Client = client
+	s.t.Cleanup(func() { _ = client.Close() })
+	return a
+}
+
+// pass lets time go by.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// until lets time go by until a moment.
+func until(at time.Time) { pass(time.Until(at)) }
+
+// lock locks what is free.
+func (s *scene) lock(a *actor, name string, options ...holdfast.Option) *holdfast.Lease {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	lease, err := a.Mutex(name, options...).Lock(ctx)
+	if err != nil {
+		s.t.Fatalf("%s: %v", a.name, err)
+	}
+	s.alone(lease)
+	return lease
+}
+
+func (s *scene) release(lease *holdfast.Lease) {
+	s.t.Helper()
+	if err := lease.Release(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// got is what a waiter got, and when.
+type got struct {
+	lease *holdfast.Lease
+	err   error
+	at    time.Time
+}
+
+// wait lets an actor wait for a name, and returns when it stands in line or is done.
+func (s *scene) wait(a *actor, name string, options ...holdfast.Option) <-chan got {
+	return s.waitFor(s.t.Context(), a, name, options...)
+}
+
+func (s *scene) waitFor(ctx context.Context, a *actor, name string, options ...holdfast.Option) <-chan got {
+	done := make(chan got, 1)
+	go func() {
+		lease, err := a.Mutex(name, options...).Lock(ctx)
+		done <- got{lease, err, time.Now()}
+	}()
+	synctest.Wait()
+	return done
+}
+
+// take takes what a waiter got, within a time that is long.
+func (s *scene) take(waiter <-chan got) got {
+	s.t.Helper()
+	select {
+	case g := <-waiter:
+		if g.err == nil {
+			s.alone(g.lease)
+		}
+		return g
+	case <-time.After(time.Hour):
+		s.t.Fatal("waited for an hour")
+		return got{}
+	}
+}
+
+// alone checks rule 1: whoever got a lease before knows by now that it is over, and had a smaller token.
+func (s *scene) alone(lease *holdfast.Lease) {
+	s.t.Helper()
+	for _, earlier := range s.held {
+		if earlier.Name() != lease.Name() {
+			continue
+		}
+		if earlier.Err() == nil {
+			s.t.Errorf("two trusted leases of %q: tokens %d and %d", lease.Name(), earlier.Token(), lease.Token())
+		}
+		if earlier.Token() >= lease.Token() {
+			s.t.Errorf("token %d after %d", lease.Token(), earlier.Token())
+		}
+	}
+	s.held = append(s.held, lease)
+}
+
+// key is where the state of a name lies, and left how long it still lives there; negative when it is gone.
+func key(name string) string { return "holdfast:{" + name + "}" }
+
+func (s *scene) left(name string) time.Duration {
+	s.t.Helper()
+	d, err := s.rdb.PTTL(context.WithoutCancel(s.t.Context()), key(name)).Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,204 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried out.
+const redirects = 3
+
+// cluster is a store on a Redis Cluster. It uses the client's knowledge of the slots and the connections of the
+// client's nodes, and not its way of processing, which repeats requests.
+type cluster struct {
+	rdb    *redis.ClusterClient
+	loaded atomic.Bool // the client knows the slots
+	nodes  sync.Map    // *redis.Client -> *node, those in use
+
+	mu    sync.Mutex
+	known map[string]*redis.Client // by id and by address
+}
+
+func newCluster(rdb *redis.ClusterClient) *cluster { return &cluster{rdb: rdb} }
+
+// A stop is a request on its way through the cluster.
+type stop struct {
+	index  int // of the request
+	at     *node
+	asking bool // the node has not taken the slot over yet
+}
+
+func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	replies := make([]holdfast.Reply, len(reqs))
+	if err := c.load(ctx); err != nil {
+		return unsent(replies, err)
+	}
+	stops := make([]stop, 0, len(reqs))
+	for i := range reqs {
+		n, err := c.serving(ctx, &reqs[i])
+		if err != nil {
+			replies[i] = holdfast.Reply{Err: err, Unsent: true}
+			continue
+		}
+		stops = append(stops, stop{index: i, at: n})
+	}
+	for left := redirects; len(stops) > 0; left-- {
+		c.send(ctx, reqs, replies, stops)
+		if left == 0 {
+			break
+		}
+		stops = c.redirected(ctx, replies, stops)
+	}
+	return replies
+}
+
+// send sends every node what it shall get in one flush, all nodes at the same time.
+func (c *cluster) send(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) {
+	loads := map[*node][]stop{}
+	for _, s := range stops {
+		loads[s.at] = append(loads[s.at], s)
+	}
+	var all sync.WaitGroup
+	for n, load := range loads {
+		if len(loads) == 1 {
+			c.deliver(ctx, n, load, reqs, replies)
+			return
+		}
+		all.Go(func() { c.deliver(ctx, n, load, reqs, replies) })
+	}
+	all.Wait()
+}
+
+func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []holdfast.Request, replies []holdfast.Reply) {
+	batch := make([]holdfast.Request, 0, len(load))
+	for _, s := range load {
+		if s.asking {
+			batch = append(batch, holdfast.Request{Args: []any{"ASKING"}})
+		}
+		batch = append(batch, reqs[s.index])
+	}
+	answers := n.do(ctx, batch)
+	for _, s := range load {
+		if s.asking {
+			answers = answers[1:]
+		}
+		replies[s.index], answers = answers[0], answers[1:]
+		if r := &replies[s.index]; r.Err != nil || hasPrefix(r.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
+			c.rdb.ReloadState(ctx) // in the background: another node may serve the slot by now
+		}
+	}
+}
+
+// redirected returns the stops of those that were sent on to a node that is known.
+func (c *cluster) redirected(ctx context.Context, replies []holdfast.Reply, stops []stop) []stop {
+	var next []stop
+	fresh := false
+	for _, s := range stops {
+		words := strings.Fields(replies[s.index].Refused) // MOVED 3999 127.0.0.1:6381
+		if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
+			continue
+		}
+		rdb := c.lookup(words[2])
+		if rdb == nil && !fresh {
+			fresh = true
+			if c.refresh(ctx) == nil {
+				rdb = c.lookup(words[2])
+			}
+		}
+		if rdb != nil {
+			next = append(next, stop{index: s.index, at: c.node(rdb), asking: words[0] == "ASK"})
+		}
+	}
+	return next
+}
+
+// serving is the node that the request is for.
+func (c *cluster) serving(ctx context.Context, r *holdfast.Request) (*node, error) {
+	if r.Node == "" {
+		rdb, err := c.rdb.MasterForKey(ctx, r.Key)
+		if err != nil {
+			return nil, err
+		}
+		return c.node(rdb), nil
+	}
+	rdb := c.lookup(r.Node)
+	if rdb == nil {
+		if err := c.refresh(ctx); err != nil {
+			return nil, err
+		}
+		if rdb = c.lookup(r.Node); rdb == nil {
+			return nil, fmt.Errorf("redisstore: the cluster has no node %q", r.Node)
+		}
+	}
+	return c.node(rdb), nil
+}
+
+func (c *cluster) node(rdb *redis.Client) *node {
+	if n, ok := c.nodes.Load(rdb); ok {
+		return n.(*node)
+	}
+	n, _ := c.nodes.LoadOrStore(rdb, newNode(rdb))
+	return n.(*node)
+}
+
+func (c *cluster) lookup(name string) *redis.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[name]
+}
+
+// load makes the client learn the slots, once, and waits no longer than ctx.
+func (c *cluster) load(ctx context.Context) error {
+	if c.loaded.Load() {
+		return ctx.Err()
+	}
+	err := within(ctx, func() error {
+		_, err := c.rdb.MasterForKey(ctx, "")
+		return err
+	})
+	if err == nil {
+		c.loaded.Store(true)
+	}
+	return err
+}
+
+func (c *cluster) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newSubscription(sink, func() *redis.PubSub { return c.rdb.Subscribe(context.Background()) }), nil
+}
+
+// within runs what a context does not interrupt. When ctx is over first, it goes on until the client's own timeouts.
+func within(ctx context.Context, run func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- run() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+var errSlots = errors.New("redisstore: cannot read the answer to CLUSTER SLOTS")

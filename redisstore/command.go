@@ -1,0 +1,97 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A command is one request on its way through go-redis.
+type command struct {
+	redis.Cmd
+	written bool // go-redis has asked for the arguments, which it does in order to write them
+	reply   [1]holdfast.Reply
+}
+
+func newCommand(ctx context.Context, args []any) command {
+	return command{Cmd: *redis.NewCmd(ctx, args...)}
+}
+
+// NoRetry makes every kind of client send the command once, alone and in pipelines.
+func (c *command) NoRetry() bool { return true }
+
+// Args notes that the command may be on the wire from now on. A hook may ask as well; neverWritten is for that.
+func (c *command) Args() []any {
+	c.written = true
+	return c.Cmd.Args()
+}
+
+// answer is what became of the command, once it was processed.
+func (c *command) answer() holdfast.Reply {
+	err := c.Err()
+	if err == nil {
+		return holdfast.Reply{Value: plain(c.Val())}
+	}
+	if text, ok := refusal(err); ok {
+		return holdfast.Reply{Refused: text}
+	}
+	if errors.Is(err, redis.Nil) {
+		return holdfast.Reply{}
+	}
+	return holdfast.Reply{Err: err, Unsent: !c.written || neverWritten(err)}
+}
+
+// refusal returns the error line of the server, if err is one. It may be the answer to the greeting of a new
+// connection, such as WRONGPASS; the request was not carried out then either.
+func refusal(err error) (string, bool) {
+	var line redis.Error
+	if !errors.As(err, &line) || line == redis.Nil {
+		return "", false
+	}
+	return line.Error(), true
+}
+
+// neverWritten knows the errors that come before a connection is there.
+func neverWritten(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// plain turns what go-redis makes of an answer into string, int64, nil, and []any of these. Only servers that were
+// told to speak RESP3 inside scripts send the other types.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, string, int64:
+		return v
+	case []any:
+		for i, e := range v {
+			switch e.(type) {
+			case nil, string, int64: // assigning would only cost
+			default:
+				v[i] = plain(e)
+			}
+		}
+		return v
+	case bool:
+		if v {
+			return int64(1)
+		}
+		return nil // as in RESP2
+	case float64:
+		return strconv.FormatFloat(v, 'g', 17, 64)
+	case map[any]any:
+		flat := make([]any, 0, 2*len(v))
+		for k, e := range v {
+			flat = append(flat, plain(k), plain(e))
+		}
+		return flat
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,175 @@
+package fault
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A link is one connection of a client and the one to the server that belongs to it.
+type link struct {
+	p              *Proxy
+	client, server net.Conn
+	once           sync.Once
+	over           chan struct{} // closed when it is cut
+
+	mu   sync.Mutex
+	lose *rule // whose request the server works on
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.all.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	l := &link{p: p, client: client, server: server, over: make(chan struct{})}
+	p.mu.Lock()
+	closed := p.closed
+	p.links[l] = struct{}{}
+	p.mu.Unlock()
+	if closed {
+		l.cut()
+	}
+	p.all.Go(l.answers)
+	l.requests()
+	l.cut()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+func (l *link) cut() {
+	l.once.Do(func() {
+		close(l.over)
+		_ = l.client.Close()
+		_ = l.server.Close()
+	})
+}
+
+// requests carries what the client sends.
+func (l *link) requests() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.client.Read(buf)
+		if err != nil {
+			return
+		}
+		text := string(buf[:n])
+		l.p.mu.Lock()
+		if l.p.record {
+			l.p.sent = append(l.p.sent, text)
+		}
+		l.p.mu.Unlock()
+		if h := l.p.held(text, false); h != nil {
+			<-h.passed // also when the client is gone
+		}
+		if !l.speech() {
+			return
+		}
+		if r := l.p.dropped(text, false); r != nil {
+			l.mu.Lock()
+			l.lose = r
+			l.mu.Unlock()
+		}
+		if _, err := l.server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// answers carries what the server sends.
+func (l *link) answers() {
+	defer l.cut()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.server.Read(buf)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		lose := l.lose
+		l.mu.Unlock()
+		if lose != nil {
+			l.cut()
+			close(lose.happen)
+			return
+		}
+		text := string(buf[:n])
+		if r := l.p.dropped(text, true); r != nil {
+			close(r.happen)
+			continue
+		}
+		if h := l.p.held(text, true); h != nil {
+			select {
+			case <-h.passed:
+			case <-l.over:
+				return
+			}
+		}
+		l.p.mu.Lock()
+		delay := l.p.delay
+		l.p.mu.Unlock()
+		if delay > 0 {
+			time.Sleep(delay)
+		}
+		if !l.speech() {
+			return
+		}
+		if _, err := l.client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// speech waits for the end of a silence; false when the link is cut.
+func (l *link) speech() bool {
+	l.p.mu.Lock()
+	silent := l.p.silent
+	l.p.mu.Unlock()
+	if silent == nil {
+		return true
+	}
+	select {
+	case <-silent:
+		return true
+	case <-l.over:
+		return false
+	}
+}
+
+// dropped is the first rule to lose an answer that matches; it is used up.
+func (p *Proxy) dropped(text string, answers bool) *rule { return p.take(&p.drops, text, answers) }
+
+// held is what becomes of something that is to be kept back; nil: nothing.
+func (p *Proxy) held(text string, answers bool) *Held {
+	r := p.take(&p.holds, text, answers)
+	if r == nil {
+		return nil
+	}
+	close(r.happen)
+	return r.held
+}
+
+func (p *Proxy) take(rules *[]*rule, text string, answers bool) *rule {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range *rules {
+		if r.answers == answers && strings.Contains(text, r.match) {
+			*rules = append((*rules)[:i:i], (*rules)[i+1:]...)
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// greetingTime bounds each answer while a connection for messages is made.
+const greetingTime = 2 * time.Second
+
+// single is a store on one server, or on the master that sentinels name.
+type single struct {
+	id string // of its only node
+	*node
+}
+
+func newSingle(rdb *redis.Client) *single {
+	return &single{id: rdb.Options().Addr, node: newNode(rdb)}
+}
+
+func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	for i := range reqs {
+		if reqs[i].Node != "" && reqs[i].Node != s.id {
+			err := fmt.Errorf("redisstore: no node %q, there is only %q", reqs[i].Node, s.id)
+			return unsent(make([]holdfast.Reply, len(reqs)), err)
+		}
+	}
+	return s.do(ctx, reqs)
+}
+
+func (s *single) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newSubscription(sink, listener(s.rdb)), nil
+}
+
+// listener returns a function that makes unconnected PubSubs. They speak RESP2, in which go-redis reads nothing but
+// their messages, and take no longer than greetingTime for an answer, as no context interrupts that.
+func listener(rdb *redis.Client) func() *redis.PubSub {
+	limit := greetingTime
+	if user := rdb.Options().ReadTimeout; user > 0 {
+		limit = min(limit, user)
+	}
+	quiet := rdb.WithTimeout(limit)
+	quiet.Options().ContextTimeoutEnabled = true
+	quiet.Options().Protocol = 2
+	return func() *redis.PubSub { return quiet.Subscribe(context.Background()) }
+}
+
+func (s *single) Describe(ctx context.Context) (holdfast.Topology, error) {
+	node, err := describe(ctx, s.node)
+	if err != nil {
+		return holdfast.Topology{}, err
+	}
+	node.ID = s.id
+	return holdfast.Topology{ShardedPubSub: shards(node.Version), Nodes: []holdfast.Node{node}}, nil
+}

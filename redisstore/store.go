@@ -1,0 +1,65 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// New returns a store on a client of go-redis: *redis.Client or *redis.ClusterClient. For anything else, or a client
+// that is nil or was not made by its constructor, it returns a store whose methods all fail with the reason. It
+// neither sends anything nor starts a goroutine, and never panics.
+func New(rdb redis.UniversalClient) holdfast.Store {
+	switch rdb := rdb.(type) {
+	case nil:
+		return useless{errors.New("redisstore: the client is nil")}
+	case *redis.Client:
+		if !made(func() { _ = *rdb.Options() }) {
+			return useless{errors.New("redisstore: the *redis.Client is nil, or not from redis.NewClient or redis.NewFailoverClient")}
+		}
+		return newSingle(rdb)
+	case *redis.ClusterClient:
+		if !made(func() { _ = *rdb.Options() }) {
+			return useless{errors.New("redisstore: the *redis.ClusterClient is nil, or not from redis.NewClusterClient")}
+		}
+		return newCluster(rdb)
+	case *redis.Ring:
+		return useless{errors.New("redisstore: a *redis.Ring cannot hold locks: its servers know nothing of each other, " +
+			"and a lock would be forgotten when one comes or goes; give each server a client and use holdfast.NewQuorum")}
+	}
+	return useless{fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb)}
+}
+
+// made tells whether a client's options can be read, which they cannot in a nil or zero client.
+func made(read func()) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	read()
+	return
+}
+
+// A useless store says why it is.
+type useless struct{ why error }
+
+func (u useless) Do(_ context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	return unsent(make([]holdfast.Reply, len(reqs)), u.why)
+}
+
+func (u useless) Subscribe(context.Context, holdfast.Sink) (holdfast.Subscription, error) {
+	return nil, u.why
+}
+
+func (u useless) Describe(context.Context) (holdfast.Topology, error) {
+	return holdfast.Topology{}, u.why
+}
+
+// unsent says of all replies that their requests were not sent.
+func unsent(replies []holdfast.Reply, err error) []holdfast.Reply {
+	for i := range replies {
+		replies[i] = holdfast.Reply{Err: err, Unsent: true}
+	}
+	return replies
+}

@@ -1,0 +1,49 @@
+package redisstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+type ownClient struct{ *redis.Client }
+
+func TestNewRefuses(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
+	defer ring.Close()
+	for name, test := range map[string]struct {
+		rdb  redis.UniversalClient
+		want string
+	}{
+		"nil":              {nil, "the client is nil"},
+		"nil client":       {(*redis.Client)(nil), "is nil, or not from redis.NewClient"},
+		"empty client":     {&redis.Client{}, "is nil, or not from redis.NewClient"},
+		"nil cluster":      {(*redis.ClusterClient)(nil), "is nil, or not from redis.NewClusterClient"},
+		"empty cluster":    {&redis.ClusterClient{}, "is nil, or not from redis.NewClusterClient"},
+		"ring":             {ring, "a *redis.Ring cannot hold locks"},
+		"of another type":  {ownClient{}, "a redisstore_test.ownClient is neither"},
+		"nil of that type": {(*ownClient)(nil), "a *redisstore_test.ownClient is neither"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, ctx := redisstore.New(test.rdb), context.Background()
+			replies := store.Do(ctx, append(request("PING"), request("PING")...))
+			if len(replies) != 2 || replies[1].Err == nil || !replies[1].Unsent {
+				t.Fatalf("got %+v", replies)
+			}
+			_, err := store.Subscribe(ctx, nil)
+			_, err2 := store.Describe(ctx)
+			for _, err := range []error{replies[0].Err, err, err2} {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+var _ holdfast.Sink = (*sink)(nil)

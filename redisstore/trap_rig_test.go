@@ -1,0 +1,189 @@
+package redisstore_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/redisstore/internal/fault"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// The tests in files named trap_* run on real servers. Each says in its comment into which trap of lock libraries
+// it would see us fall; the numbers are those of the list that they were collected in.
+
+// patience bounds what must happen, on a machine that has much else to do.
+const patience = 20 * time.Second
+
+// thorough tells that the long counts are wanted.
+var thorough = os.Getenv("HOLDFAST_CHECK") == "1"
+
+// locker makes a client of its own, on connections of its own.
+func locker(t *testing.T, addr string, config *holdfast.Config, opts ...func(*redis.Options)) *holdfast.Client {
+	t.Helper()
+	opt := &redis.Options{Addr: addr}
+	for _, change := range opts {
+		change(opt)
+	}
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { rdb.Close() })
+	c, err := holdfast.New(redisstore.New(rdb), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// proxied is a server behind a proxy.
+func proxied(t *testing.T, opts ...string) (*redisserver.Server, *fault.Proxy) {
+	t.Helper()
+	srv := redisserver.Start(t, opts...)
+	return srv, fault.Start(t, srv.Addr())
+}
+
+func brief(ttl time.Duration) *holdfast.Config { return &holdfast.Config{TTL: ttl} }
+
+// lock waits for a lease, long enough.
+func lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
+	t.Helper()
+	lease, err := m.Lock(within(t, patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func release(t *testing.T, lease *holdfast.Lease) {
+	t.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		t.Fatal("release: ", err)
+	}
+}
+
+// A claimant is a Lock under way.
+type claimant struct {
+	done  chan struct{} // closed when it returned
+	lease *holdfast.Lease
+	err   error
+}
+
+func claim(ctx context.Context, m *holdfast.Mutex) *claimant {
+	c := &claimant{done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.lease, c.err = m.Lock(ctx)
+	}()
+	return c
+}
+
+// got is the lease that a claimant gets at last.
+func (c *claimant) got(t *testing.T) *holdfast.Lease {
+	t.Helper()
+	signalled(t, "the waiter returns", c.done)
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	return c.lease
+}
+
+func signalled(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// must sends a command of the test itself.
+func must(t *testing.T, srv *redisserver.Server, args ...any) any {
+	t.Helper()
+	v, err := srv.Do(args...)
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+func keyOf(name string) string { return "holdfast:{" + name + "}" }
+
+// inLine is how many stand in the server's queue.
+func inLine(srv *redisserver.Server, name string) int64 {
+	v, _ := srv.Do("ZCOUNT", keyOf(name), "1000000000000000", "+inf") // a string refuses it: nobody
+	n, _ := v.(int64)
+	return n
+}
+
+func waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
+	t.Helper()
+	eventually(t, "all stand in line", func() bool { return inLine(srv, name) == n })
+}
+
+// gone waits until nothing is left of a name, and fails when that takes as long as only an expiry does.
+func gone(t *testing.T, srv *redisserver.Server, name string, limit time.Duration) {
+	t.Helper()
+	began := time.Now()
+	eventually(t, name+" is free", func() bool { return must(t, srv, "EXISTS", keyOf(name)) == int64(0) })
+	if took := time.Since(began); took > limit {
+		t.Errorf("%s was free after %v only", name, took)
+	}
+}
+
+// sentTo is the names of the commands among what a proxy recorded, in order.
+func sentTo(p *fault.Proxy) (names []string) {
+	for _, chunk := range p.Sent("") {
+		for _, m := range beginning.FindAllStringSubmatch(chunk, -1) {
+			names = append(names, strings.ToUpper(m[1]))
+		}
+	}
+	return names
+}
+
+var beginning = regexp.MustCompile(`\*\d+\r\n\$\d+\r\n([A-Za-z]+)\r\n`)
+
+// events keeps what an observer is told.
+type events struct {
+	mu  sync.Mutex
+	all []holdfast.Event
+}
+
+func (e *events) Observe(event holdfast.Event) {
+	e.mu.Lock()
+	e.all = append(e.all, event)
+	e.mu.Unlock()
+}
+
+func (e *events) count(kind holdfast.EventKind) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range e.all {
+		if event.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// child runs one test of this program as a process of its own, with more environment.
+func child(test string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.v")
+	cmd.Env = append(append(os.Environ(), "HOLDFAST_CHILD=1"), env...)
+	return cmd
+}
+
+// onlyChild skips what is run by child alone.
+func onlyChild(t *testing.T) {
+	if os.Getenv("HOLDFAST_CHILD") == "" {
+		t.Skip("a part of another test")
+	}
+}

@@ -1,0 +1,187 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// expiry is a moment that is not before the end of a key at the server.
+func expiry(t *testing.T, srv *redisserver.Server, name string) time.Time {
+	t.Helper()
+	left := must(t, srv, "PTTL", keyOf(name)).(int64)
+	if left < 0 {
+		t.Fatalf("the key has no end: %d", left)
+	}
+	return time.Now().Add(time.Duration(left) * time.Millisecond)
+}
+
+// Trap 1: the new deadline is counted from the answer, or set before the asking, so that the holder learns of its loss
+// when the key is gone. Every answer is late by 300 ms here; the server's end must lie behind that of trust.
+func TestTrustEndsBeforeTheKey(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	seen := new(events)
+	c := locker(t, p.Addr(), &holdfast.Config{TTL: 3 * time.Second, Observer: seen})
+	release(t, lock(t, c.Mutex("warm")))
+	p.Delay(300 * time.Millisecond)
+	lease := lock(t, c.Mutex("n"))
+	check := func(when string) {
+		t.Helper()
+		for { // without a renewal in between
+			until := lease.Until()
+			end := expiry(t, srv, "n")
+			if lease.Until().Equal(until) {
+				if !until.Before(end.Add(-10 * time.Millisecond)) {
+					t.Errorf("%s: trusted until %v after the key's end", when, until.Sub(end))
+				}
+				return
+			}
+		}
+	}
+	check("after the grant")
+	eventually(t, "a renewal", func() bool { return seen.count(holdfast.EventRenewed) == 1 })
+	check("after a renewal")
+
+	// The network falls silent.
+	p.Silence()
+	signalled(t, "the holder is told", lease.Done())
+	var lost *holdfast.LostError
+	// Trap 6: loss is no "context canceled".
+	if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.Reason != holdfast.LossExpired || lost.Err == nil ||
+		errors.Is(cause, context.Canceled) || !errors.Is(lease.Err(), holdfast.ErrLost) {
+		t.Errorf("cause %v, Err %v", cause, lease.Err())
+	}
+	p.Speak()
+	if err := lease.Err(); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("revived: %v", err)
+	}
+	if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("release: %v", err)
+	}
+	gone(t, srv, "n", patience) // the janitor, or expiry
+}
+
+// Trap 5: a key that an operator deleted, overwrote or gave to another is noticed by the next renewal, and is neither
+// prolonged nor made again. Trap 7: renewal stops at once on such an answer.
+func TestTamperedKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reason holdfast.LossReason
+		tamper []any
+	}{
+		"deleted":     {holdfast.LossGone, []any{"DEL", keyOf("n")}},
+		"overwritten": {holdfast.LossForeign, []any{"SET", keyOf("n"), "by hand", "PX", 600_000}},
+		"given away": {holdfast.LossGone, []any{"SET", keyOf("n"),
+			"1mx:AAAAAAAAAAAAAAAAAAAAAA" + "1763700000000000" + "200:1:0:0:other", "PX", 600_000}},
+		"another kind": {holdfast.LossForeign, []any{"SET", keyOf("n"), "1sx:AAAAAAAAAAAAAAAAAAAAAA17637000000000001:1:0:0:", "PX", 600_000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, p := proxied(t)
+			lease := lock(t, locker(t, p.Addr(), brief(3*time.Second)).Mutex("n"))
+			must(t, srv, test.tamper...)
+			before := must(t, srv, "DUMP", keyOf("n"))
+			began := time.Now()
+			signalled(t, "the holder is told", lease.Done())
+			if took := time.Since(began); took > 2500*time.Millisecond {
+				t.Errorf("told after %v, not by the next renewal", took)
+			}
+			var lost *holdfast.LostError
+			if !errors.As(lease.Err(), &lost) || lost.Reason != test.reason {
+				t.Errorf("Err is %v", lease.Err())
+			}
+			p.Record()
+			if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("release: %v", err)
+			}
+			quiet := time.After(1500 * time.Millisecond) // more than one renewal's time
+			<-quiet
+			if sent := sentTo(p); len(sent) > 0 {
+				t.Errorf("sent after the loss: %v", sent)
+			}
+			if after := must(t, srv, "DUMP", keyOf("n")); after != before {
+				t.Errorf("the key was touched: %q, then %q", before, after)
+			}
+			if left, _ := must(t, srv, "PTTL", keyOf("n")).(int64); before != nil && left < 590_000 {
+				t.Errorf("its time was set to %d ms", left)
+			}
+		})
+	}
+}
+
+// Trap 7: the first renewal that fails ends renewal for ever.
+func TestRenewalSurvivesFailures(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	seen := new(events)
+	lease := lock(t, locker(t, p.Addr(), &holdfast.Config{TTL: 3 * time.Second, Observer: seen}).Mutex("n"))
+	for round := 1; round <= 2; round++ {
+		lost := p.DropAnswer("EVALSHA")
+		signalled(t, "a renewal without an answer", lost)
+		p.Cut()
+		eventually(t, "a renewal after it", func() bool { return seen.count(holdfast.EventRenewed) > round && lease.Err() == nil })
+	}
+	if seen.count(holdfast.EventRetried) < 2 {
+		t.Error("the observer heard of no failure")
+	}
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 8: a renewal that is under way outlives the release and holds the lock, or prolongs what the next holds.
+func TestRenewalDoesNotOutliveRelease(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	lease := lock(t, locker(t, p.Addr(), brief(2*time.Second)).Mutex("n"))
+	held := p.HoldRequest("EVALSHA") // the first renewal
+	signalled(t, "a renewal", held.Arrived())
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+	next := lock(t, locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithoutRenewal()))
+	value := must(t, srv, "GET", keyOf("n"))
+	end := must(t, srv, "PEXPIRETIME", keyOf("n"))
+	calls := srv.CommandStats()["eval"] + srv.CommandStats()["evalsha"]
+	held.Pass()
+	eventually(t, "the renewal arrives", func() bool { return srv.CommandStats()["eval"]+srv.CommandStats()["evalsha"] > calls })
+	if got := must(t, srv, "GET", keyOf("n")); got != value || must(t, srv, "PEXPIRETIME", keyOf("n")) != end {
+		t.Errorf("%q became %q", value, got)
+	}
+	release(t, next)
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 4: a hand-over that arrives after its claim time is taken for a lease.
+func TestLateHandOver(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
+	slow := claim(within(t, patience), locker(t, p.Addr(), brief(600*time.Millisecond)).Mutex("n")) // a claim of 200 ms
+	waiting(t, srv, "n", 1)
+	message := p.HoldAnswer("holdfast:@")
+	release(t, holder)
+	signalled(t, "the message", message.Arrived())
+	p.Silence()
+	eventually(t, "the claim lapses", func() bool {
+		lease, err := locker(t, srv.Addr(), nil).Mutex("n").TryLock(within(t, patience))
+		holder = lease
+		return err == nil
+	})
+	message.Pass()
+	p.Speak()
+	select {
+	case <-slow.done:
+		t.Fatalf("got %v, %v while another holds", slow.lease, slow.err)
+	case <-time.After(time.Second):
+	}
+	if v, _ := srv.Do("TYPE", keyOf("n")); !strings.Contains("string zset", v.(string)) || holder.Err() != nil {
+		t.Errorf("the other's hold is touched: %v, %v", v, holder.Err())
+	}
+	release(t, holder)
+	release(t, slow.got(t))
+}

@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func closing() []test {
+	return []test{
+		{"gives all leases back", closeReleases, 0},
+		{"ends contexts with a cause", closeEnds, 0},
+		{"wakes who waits", closeWakes, 0},
+		{"takes those who waited out of the line", closeLeavesLine, 0},
+		{"hands on", closeHandsOn, 0},
+		{"twice", closeTwice, 0},
+		{"nothing works after it", closedUse, 0},
+		{"while many lock", closeUnderLoad, 0},
+		{"an unused client", closeUnused, 0},
+	}
+}
+
+func (e *env) close(c *client) {
+	e.Helper()
+	if err := c.Close(); err != nil {
+		e.Errorf("Close: %v", err)
+	}
+}
+
+func closeReleases(e *env) {
+	a, b := e.client(), e.client()
+	names := []string{"one", "two", "three"}
+	for _, n := range names {
+		e.under(e.lock(a.Mutex(n)).Context(), a.Mutex(n)) // two entries, one hold
+	}
+	e.lock(a.Mutex("owned", holdfast.WithOwner("o")))
+	e.close(a)
+	for _, n := range append(names, "owned") {
+		e.free(b.Mutex(n))
+	}
+}
+
+func closeEnds(e *env) {
+	c := e.client()
+	lease, unasked := e.lock(c.Mutex("one")), e.lock(c.Mutex("two"))
+	ctx := lease.Context()
+	e.close(c)
+	if cause := e.ended(ctx); cause != holdfast.ErrClosed {
+		e.Errorf("the cause is %v", cause)
+	}
+	for _, l := range []*holdfast.Lease{lease, unasked} {
+		e.is(l.Err(), holdfast.ErrClosed)
+		e.is(context.Cause(l.Context()), holdfast.ErrClosed)
+		e.is(l.Check(e.ctx()), holdfast.ErrClosed)
+		e.is(l.Release(e.ctx()), holdfast.ErrClosed)
+	}
+	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
+		e.Errorf("lost: %v", lost)
+	}
+}
+
+func closeWakes(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	waiters := []*waiter{e.wait(b, e.ctx(), b.Mutex(name)), e.wait(b, e.ctx(), b.Mutex(name)), e.wait(b, e.ctx(), b.Mutex(name)),
+		e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithStrictOrder()))}
+	e.close(b)
+	for _, w := range waiters {
+		lease, err := w.result()
+		if e.is(err, holdfast.ErrClosed); lease != nil {
+			e.Error("it got a lease")
+		}
+	}
+	e.release(lease)
+	e.free(a.Mutex(name))
+}
+
+// Trap 20: when Close has returned, nobody has to wait for a place of a client that is gone.
+func closeLeavesLine(e *env) {
+	a := e.client()
+	lease := e.lock(a.Mutex(name))
+	for range 10 {
+		b := e.client()
+		e.wait(b, e.ctx(), b.Mutex(name))
+		e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithStrictOrder()))
+		e.close(b)
+		if n := e.held(a.Mutex(name)).Waiters; n != 0 {
+			e.Fatalf("%d places in line are left", n)
+		}
+	}
+	e.release(lease)
+	e.free(a.Mutex(name))
+}
+
+func closeHandsOn(e *env) {
+	a, b := e.client(), e.client()
+	e.lock(a.Mutex(name))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	e.close(a)
+	e.release(w.in())
+}
+
+func closeTwice(e *env) {
+	c := e.client()
+	e.lock(c.Mutex(name))
+	e.close(c)
+	e.close(c)
+}
+
+func closedUse(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	made, ctx := c.Mutex(name), context.WithoutCancel(lease.Context())
+	e.close(c)
+	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()), c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
+		_, err := m.Lock(e.ctx())
+		e.is(err, holdfast.ErrClosed)
+		_, err = m.TryLock(ctx)
+		e.is(err, holdfast.ErrClosed)
+		_, err = m.Resume(e.ctx(), "o", 1)
+		e.is(err, holdfast.ErrClosed)
+		e.is(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }), holdfast.ErrClosed)
+	}
+}
+
+// Whoever is in the middle of locking gets a lease that ends, or ErrClosed; what was won is given back.
+func closeUnderLoad(e *env) {
+	other := e.client()
+	for range 5 {
+		c := e.client()
+		var waiters []*waiter
+		for range 8 {
+			waiters = append(waiters, e.enter(e.ctx(), c.Mutex(name)), e.enter(e.ctx(), c.Mutex(name, holdfast.WithStrictOrder())))
+		}
+		e.close(c)
+		for _, w := range waiters {
+			if lease, err := w.result(); err == nil {
+				e.is(e.ended(lease.Context()), holdfast.ErrClosed)
+			} else {
+				e.is(err, holdfast.ErrClosed)
+			}
+		}
+		e.release(e.lock(other.Mutex(name)))
+	}
+}
+
+func closeUnused(e *env) {
+	e.close(e.client())
+}

@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func failures() []test {
+	return []test{
+		{"what the server refuses", refusals, 0},
+		{"a server that is away", unreachable, 0},
+		{"an answer that never comes", noAnswer, 0},
+		{"a wait without any answer", waitUnanswered, 0},
+		{"the texts", texts, 0},
+	}
+}
+
+// A fakeStore answers with a function: the errors of the client, whatever the store.
+type fakeStore struct {
+	answer func(holdfast.Request) holdfast.Reply
+}
+
+// Do implements holdfast.Store.
+func (s fakeStore) Do(_ context.Context, requests []holdfast.Request) []holdfast.Reply {
+	replies := make([]holdfast.Reply, len(requests))
+	for i, r := range requests {
+		replies[i] = s.answer(r)
+	}
+	return replies
+}
+
+// Subscribe implements holdfast.Store.
+func (fakeStore) Subscribe(context.Context, holdfast.Sink) (holdfast.Subscription, error) {
+	return nil, errors.New("no messages here")
+}
+
+// Describe implements holdfast.Store.
+func (fakeStore) Describe(context.Context) (holdfast.Topology, error) {
+	return holdfast.Topology{}, nil
+}
+
+// faked is a client whose every request gets this reply.
+func (e *env) faked(reply holdfast.Reply) *client {
+	seen := newEvents(e.T)
+	c, err := holdfast.New(fakeStore{func(holdfast.Request) holdfast.Reply { return reply }},
+		&holdfast.Config{Observer: seen, ReleaseTimeout: 10 * time.Millisecond})
+	if err != nil {
+		e.Fatalf("New: %v", err)
+	}
+	e.Cleanup(func() { _ = c.Close() })
+	return &client{c, seen}
+}
+
+// failed fails unless err is a *StoreError of this kind.
+func (e *env) failed(err error, kind holdfast.StoreKind, applied holdfast.Applied) {
+	e.Helper()
+	var failed *holdfast.StoreError
+	if !errors.As(err, &failed) || failed.Kind != kind || failed.Applied != applied || failed.Name != name || failed.Op == "" || failed.Err == nil {
+		e.Errorf("got %#v: %v, want one that is %s and %s", failed, err, kind, applied)
+	}
+	if errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrLost) {
+		e.Errorf("%v looks like an answer (trap 22)", err)
+	}
+}
+
+// Trap 45: by their first word, on its own or as a script wraps it.
+func refusals(e *env) {
+	for _, test := range []struct {
+		line        string
+		kind        holdfast.StoreKind
+		waits       bool // Lock goes on
+		unavailable bool
+	}{
+		{"NOPERM this user has no permissions to run the 'evalsha' command", holdfast.StoreDenied, false, false},
+		{"NOAUTH Authentication required.", holdfast.StoreDenied, false, false},
+		{"WRONGPASS invalid username-password pair or user is disabled.", holdfast.StoreDenied, false, false},
+		{"OOM command not allowed when used memory > 'maxmemory'.", holdfast.StoreOutOfMemory, false, true},
+		{"-OOM command not allowed when used memory > 'maxmemory'.", holdfast.StoreOutOfMemory, false, true},
+		{"MISCONF Redis is configured to save RDB snapshots", holdfast.StoreMisconfigured, false, true},
+		{"LOADING Redis is loading the dataset in memory", holdfast.StoreLoading, true, true},
+		{"READONLY You can't write against a read only replica.", holdfast.StoreReadOnly, true, true},
+		{"NOREPLICAS Not enough good replicas to write.", holdfast.StoreNoReplicas, true, true},
+		{"CLUSTERDOWN The cluster is down", holdfast.StoreClusterDown, true, true},
+		{"ERR unknown command 'EVALSHA'", holdfast.StoreUnsupported, false, false},
+		{"ERR something else", holdfast.StoreOther, false, false},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", holdfast.StoreForeign, false, false},
+	} {
+		c := e.faked(holdfast.Reply{Refused: test.line})
+		m := c.Mutex(name)
+		_, err := m.TryLock(e.ctx())
+		e.failed(err, test.kind, holdfast.NotApplied)
+		if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable {
+			e.Errorf("%v matches ErrUnavailable: %v", err, !test.unavailable)
+		}
+		_, err = m.Resume(e.ctx(), "o", 1)
+		e.failed(err, test.kind, holdfast.NotApplied)
+		if !test.waits {
+			_, err = m.Lock(e.ctx())
+			e.failed(err, test.kind, holdfast.NotApplied)
+			continue
+		}
+		ctx, cancel := context.WithCancel(e.ctx())
+		w := e.enter(ctx, m)
+		c.await(holdfast.EventRetried, 2)
+		cancel()
+		ended := w.gaveUp(context.Canceled)
+		e.is(ended, holdfast.ErrUnavailable)
+		e.failed(ended, test.kind, holdfast.NotApplied)
+	}
+}
+
+func unreachable(e *env) {
+	refused := errors.New("connection refused")
+	c := e.faked(holdfast.Reply{Err: refused, Unsent: true})
+	_, err := c.Mutex(name).TryLock(e.ctx())
+	e.failed(err, holdfast.StoreUnreachable, holdfast.NotApplied)
+	e.is(err, holdfast.ErrUnavailable, refused)
+	_, err = c.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock(e.ctx())
+	e.failed(err, holdfast.StoreUnreachable, holdfast.NotApplied)
+	if n := len(c.of(holdfast.EventGranted)); n > 0 {
+		e.Errorf("%d leases were granted", n)
+	}
+}
+
+// Trap 10: what may have been done is said to be unknown. A server that was never heard is first asked for the time,
+// which cannot have done anything that matters, so here it answers that.
+func noAnswer(e *env) {
+	c, err := holdfast.New(fakeStore{func(r holdfast.Request) holdfast.Reply {
+		if r.Args[0] == "TIME" {
+			return holdfast.Reply{Value: []any{"1700000000", "000000"}}
+		}
+		return holdfast.Reply{Err: os.ErrDeadlineExceeded}
+	}}, &holdfast.Config{ReleaseTimeout: 10 * time.Millisecond})
+	if err != nil {
+		e.Fatalf("New: %v", err)
+	}
+	e.Cleanup(func() { _ = c.Close() })
+	_, err = c.Mutex(name).TryLock(e.ctx())
+	e.failed(err, holdfast.StoreNoAnswer, holdfast.AppliedUnknown)
+	e.is(err, holdfast.ErrUnavailable)
+}
+
+// Trap 22: nobody is known to hold it, and that is said.
+func waitUnanswered(e *env) {
+	c := e.faked(holdfast.Reply{Err: errors.New("connection refused"), Unsent: true})
+	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0)} {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		ended := e.enter(ctx, c.Mutex(name, option)).gaveUp(context.DeadlineExceeded)
+		if e.is(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
+			e.Errorf("got %+v", ended)
+		}
+	}
+}
+
+// Texts name the lock, and are short whatever the names are.
+func texts(e *env) {
+	long := string(make([]byte, 1024))
+	for _, err := range []error{
+		&holdfast.HeldError{Name: long, Holder: long}, &holdfast.WaitError{Name: long, Holder: long, Err: context.Canceled},
+		&holdfast.LostError{Name: long, Reason: holdfast.LossGone}, &holdfast.StoreError{Name: long, Err: context.Canceled},
+	} {
+		if text := err.Error(); len(text) > 700 || len(text) < 40 {
+			e.Errorf("%d bytes: %s", len(text), text)
+		}
+	}
+}

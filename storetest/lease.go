@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func lease() []test {
+	return []test{
+		{"its context", leaseContext, 0},
+		{"what it says of itself", leaseSays, 0},
+		{"a check", leaseCheck, 0},
+		{"a check that finds the loss", leaseCheckLost, token},
+		{"a loss has a cause", leaseLost, 0},
+		{"nil and zero", leaseZero, 0},
+	}
+}
+
+type contextKey struct{}
+
+// It carries values, not the end: whoever took the lock with a timeout for the waiting may hold it longer.
+func leaseContext(e *env) {
+	m := e.client().Mutex(name)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), contextKey{}, "value"), time.Hour)
+	lease, err := m.Lock(ctx)
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	held := lease.Context()
+	cancel()
+	if held.Value(contextKey{}) != "value" || held.Err() != nil || lease.Err() != nil {
+		e.Errorf("value %v, ended %v, %v", held.Value(contextKey{}), held.Err(), lease.Err())
+	}
+	if at, ok := held.Deadline(); ok {
+		e.Errorf("it has the deadline %v", at)
+	}
+	if held != lease.Context() || held.Done() != lease.Done() {
+		e.Error("each call has another context")
+	}
+	e.release(lease)
+	if e.ended(held) != context.Canceled {
+		e.Errorf("the cause is %v", context.Cause(held))
+	}
+}
+
+func leaseSays(e *env) {
+	c := e.client()
+	before := time.Now()
+	one, other := e.lock(c.Mutex("one", holdfast.WithTTL(20*time.Second))), e.lock(c.Mutex("other"))
+	if one.Name() != "one" || one.Owner() == "" || one.Owner() == other.Owner() {
+		e.Errorf("%q of %q; %q of %q", one.Name(), one.Owner(), other.Name(), other.Owner())
+	}
+	if until := one.Until(); until.Before(before) || until.After(time.Now().Add(20*time.Second)) {
+		e.Errorf("trusted for %v", time.Until(until))
+	}
+	if tokens := one.Tokens(); len(tokens) != 1 || tokens["one"] != one.Token() {
+		e.Errorf("tokens %v, token %d", tokens, one.Token())
+	}
+	e.release(one)
+	e.release(other)
+	if one.Name() != "one" || one.Owner() == "" {
+		e.Error("it forgets its name when it is released")
+	}
+}
+
+func leaseCheck(e *env) {
+	lease := e.lock(e.client().Mutex(name))
+	for range 2 {
+		if err := lease.Check(e.ctx()); err != nil {
+			e.Errorf("Check: %v", err)
+		}
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	var failed *holdfast.StoreError
+	if err := lease.Check(over); !errors.As(err, &failed) || lease.Err() != nil {
+		e.Errorf("a check that is cancelled: %v; the lease: %v", err, lease.Err())
+	}
+	var none context.Context
+	e.refused(lease.Check(none), "ctx")
+	e.release(lease)
+}
+
+// Trap 5.
+func leaseCheckLost(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx := lease.Context()
+	taken, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
+	if err != nil {
+		e.Fatalf("Resume: %v", err)
+	}
+	if lease.Err() != nil {
+		e.Errorf("it cannot know yet: %v", lease.Err())
+	}
+	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
+	e.lost(lease.Err(), holdfast.LossGone)
+	e.lost(e.ended(ctx), holdfast.LossGone)
+	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
+	e.release(taken)
+}
+
+// Trap 6: a loss can be told from the caller's own cancel.
+func leaseLost(e *env) {
+	c := e.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lease, err := c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)).Lock(ctx)
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	cause := e.ended(lease.Context())
+	var lost *holdfast.LostError
+	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() || lost.Reason != holdfast.LossExpired {
+		e.Errorf("got %v", cause)
+	}
+	if errors.Is(cause, context.Canceled) || ctx.Err() != nil {
+		e.Errorf("%v looks like a cancel", cause)
+	}
+	if late := lease.Context(); late.Err() == nil || lease.Until().After(time.Now()) {
+		e.Errorf("it comes back: %v, %v", late.Err(), lease.Until())
+	}
+	if events := c.await(holdfast.EventLost, 1); events[0].Err != cause {
+		e.Errorf("the observer was told %v", events)
+	}
+}
+
+func leaseZero(e *env) {
+	var none *holdfast.Lease
+	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
+		e.is(lease.Err(), holdfast.ErrNotHeld)
+		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		e.is(lease.Check(e.ctx()), holdfast.ErrNotHeld)
+		e.is(e.ended(lease.Context()), holdfast.ErrNotHeld)
+		<-lease.Done()
+		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil || !lease.Until().IsZero() {
+			e.Error("it holds something")
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func names() []test {
+	return []test{
+		{"any bytes", anyName, 0},
+		{"no two share a lock", distinctNames, 0},
+		{"wait in line", oddNamesWait, 0},
+	}
+}
+
+// Trap 27. The keys of a lock lie in one slot also where a name holds what marks the tag.
+func oddNames() []string {
+	return []string{
+		"a", " ", "two words", "\n", "line\nline\r\n", "\x00", "a\x00b", "{", "}", "{}", "}{", "}a", "{a}", "a{b}c", "{a}{b}", "}}", "{{", "a}", "%", "%%",
+		"%7D", "%257D", "%7d", "%25", "a:b", ":", "@", "*", "?", "[a-z]", "\\", "'", `"`, "äöü", "日本語", "\xff\xfe", "a\xffb", "\xc3", "1", "-1", "clock", "{}:clock",
+		strings.Repeat("n", 1024), strings.Repeat("}", 1024), strings.Repeat("%", 1024), strings.Repeat("\x00", 1024), strings.Repeat("é", 512),
+	}
+}
+
+func anyName(e *env) {
+	a, b := e.client(), e.client()
+	for _, name := range oddNames() {
+		lease := e.lock(a.Mutex(name))
+		if lease.Name() != name {
+			e.Errorf("%q is called %q", name, lease.Name())
+		}
+		if held := e.held(b.Mutex(name)); held.Name != name {
+			e.Errorf("%q is held as %q", name, held.Name)
+		}
+		if err := lease.Check(e.ctx()); err != nil {
+			e.Errorf("Check of %q: %v", name, err)
+		}
+		e.release(lease)
+		e.free(b.Mutex(name))
+	}
+}
+
+// All are held at once, so each is a lock of its own; "}" is not "%7D".
+func distinctNames(e *env) {
+	a, b := e.client(), e.client()
+	var leases []*holdfast.Lease
+	for _, name := range oddNames() {
+		leases = append(leases, e.try(a.Mutex(name)))
+	}
+	for _, lease := range leases {
+		e.release(lease)
+		e.free(b.Mutex(lease.Name()))
+	}
+}
+
+// With others in line the state has another shape, and messages come to it.
+func oddNamesWait(e *env) {
+	a, b := e.client(label("a:b|c")), e.client(label("\x00:|\n"))
+	for _, name := range oddNames() {
+		lease := e.lock(a.Mutex(name, holdfast.WithOwner("o:|\x00")))
+		w := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithOwner(name)))
+		e.release(lease)
+		next := w.in()
+		if held := e.held(a.Mutex(name)); held.Holder != "\x00:|\n" {
+			e.Errorf("%q is held by %q", name, held.Holder)
+		}
+		e.release(next)
+	}
+}

@@ -1,0 +1,83 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func observing() []test {
+	return []test{
+		{"a lease's life", observeLife, 0},
+		{"passing on inside the process", observePassed, 0},
+		{"polling waits too", observePolling, 0},
+		{"a reentry is no news", observeReentry, 0},
+	}
+}
+
+func observeLife(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	if granted := a.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Name != name || granted[0].Token != lease.Token() {
+		e.Errorf("granted: %+v", granted)
+	}
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	e.release(lease)
+	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() || released[0].Held <= 0 || released[0].Err != nil {
+		e.Errorf("released: %+v", released)
+	}
+	next := w.in()
+	if granted := b.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Waited <= 0 || granted[0].Token != next.Token() {
+		e.Errorf("granted: %+v", granted)
+	}
+	e.release(next)
+	for _, c := range []*client{a, b} {
+		if bad := append(c.of(holdfast.EventLost), c.of(holdfast.EventRetried)...); len(bad) > 0 {
+			e.Errorf("got %+v", bad)
+		}
+	}
+}
+
+// Whatever way each went, every lease began once and ended once.
+func observePassed(e *env) {
+	c := e.client()
+	const n = 10
+	lease := e.lock(c.Mutex(name))
+	var waiters []*waiter
+	for range n {
+		waiters = append(waiters, e.wait(c, e.ctx(), c.Mutex(name)))
+	}
+	for _, w := range waiters {
+		e.release(lease)
+		lease = w.in()
+	}
+	e.release(lease)
+	began := len(c.of(holdfast.EventGranted)) + len(c.of(holdfast.EventPassed))
+	if ended := len(c.await(holdfast.EventReleased, n+1)); began != n+1 || ended != n+1 {
+		e.Errorf("%d began, %d ended, want %d", began, ended, n+1)
+	}
+}
+
+func observePolling(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
+	cancel()
+	w.gaveUp(context.Canceled)
+	if waits := b.of(holdfast.EventWaiting); len(waits) != 1 || waits[0].Name != name {
+		e.Errorf("told %d times: %v", len(waits), waits)
+	}
+	e.release(lease)
+}
+
+func observeReentry(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex(name))
+	e.release(e.under(outer.Context(), c.Mutex(name)))
+	if granted, released := c.of(holdfast.EventGranted), c.of(holdfast.EventReleased); len(granted) != 1 || len(released) != 0 {
+		e.Errorf("granted %v, released %v", granted, released)
+	}
+	e.release(outer)
+}

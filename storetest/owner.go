@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func owner() []test {
+	return []test{
+		{"processes of one owner are in together", ownerShares, 0},
+		{"goroutines of one owner are in together", ownerInProcess, 0},
+		{"others are kept out", ownerOthers, 0},
+		{"a name that starts with another's", ownerPrefix, 0},
+		{"a lease without an owner is not entered", ownerOfNone, 0},
+		{"those of one owner in line get in together", ownerInLine, queue},
+	}
+}
+
+func ownerShares(e *env) {
+	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
+	one := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
+	two := e.try(b.Mutex(name, holdfast.WithOwner("o")))
+	if one.Owner() != "o" || two.Owner() != "o" || two.Token() <= one.Token() && !e.backend.NoTokens {
+		e.Errorf("owners %q, %q, tokens %d, %d", one.Owner(), two.Owner(), one.Token(), two.Token())
+	}
+	if held := e.held(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
+		e.Errorf("got %+v", held)
+	}
+	w := e.wait(other, e.ctx(), other.Mutex(name))
+	e.release(one)
+	if err := two.Check(e.ctx()); err != nil || w.over() {
+		e.Errorf("when one of two is released: %v, another is in: %v", err, w.over())
+	}
+	e.held(a.Mutex(name))
+	e.release(two)
+	e.release(w.in())
+}
+
+func ownerInProcess(e *env) {
+	c := e.client()
+	m := c.Mutex(name, holdfast.WithOwner("o"))
+	one, two := e.lock(m), e.try(m)
+	e.release(two)
+	e.held(c.Mutex(name))
+	e.release(one)
+	e.free(c.Mutex(name))
+}
+
+func ownerOthers(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
+	e.held(b.Mutex(name, holdfast.WithOwner("p")))
+	e.held(b.Mutex(name))
+	e.held(a.Mutex(name))
+	e.release(lease)
+}
+
+// Trap 26. Nor may owner and label run together.
+func ownerPrefix(e *env) {
+	a, b := e.client(), e.client()
+	type who struct{ owner, label string }
+	long := strings.Repeat("o", 1023)
+	for _, test := range []struct{ one, other who }{
+		{who{"worker-10", ""}, who{"worker-1", ""}},
+		{who{"worker-1", ""}, who{"worker-10", ""}},
+		{who{"worker-1", "0"}, who{"worker-10", ""}},
+		{who{"a", "bc"}, who{"ab", "c"}},
+		{who{"a:1", ""}, who{"a", ":1"}},
+		{who{"a\x00b", ""}, who{"a", ""}},
+		{who{"%", ""}, who{"%%", ""}},
+		{who{"a*", ""}, who{"ab", ""}},
+		{who{long + "1", ""}, who{long + "2", ""}},
+	} {
+		lease := e.lock(a.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.one.label)))
+		if got := e.held(b.Mutex(name, holdfast.WithOwner(test.other.owner), holdfast.WithLabel(test.other.label))); got.Holder != test.one.label {
+			e.Errorf("held by %q, want %q", got.Holder, test.one.label)
+		}
+		same := e.try(b.Mutex(name, holdfast.WithOwner(test.one.owner), holdfast.WithLabel(test.other.label)))
+		e.release(same)
+		e.release(lease)
+	}
+}
+
+// The id that a lease has of its own is for Resume; it is no owner that others could name.
+func ownerOfNone(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	e.held(b.Mutex(name, holdfast.WithOwner(lease.Owner())))
+	e.release(lease)
+}
+
+func ownerInLine(e *env) {
+	a, b, c, other := e.client(), e.client(), e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	one := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithOwner("o")))
+	two := e.wait(c, e.ctx(), c.Mutex(name, holdfast.WithOwner("o")))
+	last := e.wait(other, e.ctx(), other.Mutex(name))
+	e.release(lease)
+	first, second := one.in(), two.in() // neither waits for the other
+	if last.over() {
+		e.Error("another is in with them")
+	}
+	e.release(first)
+	e.release(second)
+	e.release(last.in())
+}

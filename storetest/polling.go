@@ -1,0 +1,121 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func polling() []test {
+	return []test{
+		{"attempts that ran out", pollingRanOut, 0},
+		{"one attempt", pollingOnce, 0},
+		{"until the context ends", pollingEnded, 0},
+		{"gets in", pollingGetsIn, 0},
+		{"stands in no line", pollingInNoLine, 0},
+		{"is woken by Close", pollingClosed, 0},
+		{"options keep no state", optionsKeepNoState, 0},
+	}
+}
+
+func pollingRanOut(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	_, err := b.Mutex(name, holdfast.WithPolling(time.Millisecond, 3)).Lock(e.ctx())
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || held.Holder != "A" || held.Name != name {
+		e.Errorf("got %v", err)
+	}
+	var ended *holdfast.WaitError
+	if e.is(err, holdfast.ErrHeld); errors.As(err, &ended) {
+		e.Errorf("%v is a WaitError, although the context did not end", err)
+	}
+	e.release(lease)
+}
+
+func pollingOnce(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	_, err := b.Mutex(name, holdfast.WithPolling(time.Hour, 1)).Lock(e.ctx())
+	e.is(err, holdfast.ErrHeld)
+	e.release(lease)
+}
+
+func pollingEnded(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	cancel()
+	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, holdfast.ErrUnavailable) {
+		e.Errorf("got %v", ended)
+	}
+	late, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if ended := e.wait(b, late, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0))).gaveUp(context.DeadlineExceeded); ended.Holder != "A" {
+		e.Errorf("got %v", ended)
+	}
+	e.release(lease)
+}
+
+func pollingGetsIn(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	w := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
+	e.release(lease)
+	e.release(w.in())
+}
+
+func pollingInNoLine(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	if held := e.held(a.Mutex(name)); held.Waiters != 0 {
+		e.Errorf("%d stand in line", held.Waiters)
+	}
+	e.release(lease)
+	e.free(a.Mutex(name)) // it was not handed over
+	cancel()
+	w.gaveUp(context.Canceled)
+}
+
+func pollingClosed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	w := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	if err := b.Close(); err != nil {
+		e.Errorf("Close: %v", err)
+	}
+	_, err := w.result()
+	e.is(err, holdfast.ErrClosed)
+	e.release(lease)
+}
+
+// Trap 31: the second use of the same options, on the same and on another handle, is like the first.
+func optionsKeepNoState(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	const interval, attempts = 5 * time.Millisecond, 4
+	options := []holdfast.Option{holdfast.WithPolling(interval, attempts), holdfast.WithLabel("twice")}
+	for range 2 {
+		m := b.Mutex(name, options...)
+		for range 2 {
+			began := time.Now()
+			_, err := m.Lock(e.ctx())
+			if e.is(err, holdfast.ErrHeld); time.Since(began) < (attempts-1)*interval {
+				e.Errorf("only %v for %d attempts every %v", time.Since(began), attempts, interval)
+			}
+		}
+	}
+	e.release(lease)
+	for range 2 {
+		lease := e.lock(b.Mutex(name, options...))
+		if held := e.held(a.Mutex(name)); held.Holder != "twice" {
+			e.Errorf("held by %q", held.Holder)
+		}
+		e.release(lease)
+	}
+}

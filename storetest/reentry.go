@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func reentry() []test {
+	return []test{
+		{"under a lease's context", reenter, 0},
+		{"the outer entry may go first", reenterOuterFirst, 0},
+		{"through other names", reenterThroughOthers, 0},
+		{"another name is another lock", reenterOtherName, 0},
+		{"after the release is a new contender", reenterReleased, 0},
+		{"without the context is a new contender", reenterWithout, 0},
+		{"does not wait for those in line", reenterPastLine, 0},
+		{"ends with the hold", reenterLost, 0},
+		{"in another process is a new contender", reenterElsewhere, 0},
+		{"in Do", reenterDo, 0},
+		{"a hundred times", reenterOften, 0},
+	}
+}
+
+// under locks with a context that must enter.
+func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
+	e.Helper()
+	lease, err := m.TryLock(ctx)
+	if err != nil {
+		e.Fatalf("entering: %v", err)
+	}
+	return lease
+}
+
+func reenter(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex(name))
+	inner := e.under(outer.Context(), a.Mutex(name))
+	locked, err := a.Mutex(name).Lock(inner.Context())
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	if inner.Token() != outer.Token() || locked.Token() != outer.Token() || inner.Owner() != outer.Owner() {
+		e.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), locked.Token())
+	}
+	if held := e.held(b.Mutex(name)); held.Holders != 1 {
+		e.Errorf("%d hold", held.Holders)
+	}
+	for _, lease := range []*holdfast.Lease{locked, inner} {
+		e.release(lease)
+		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		if lease.Context().Err() == nil || outer.Err() != nil || outer.Context().Err() != nil {
+			e.Errorf("its own context: %v; that of the hold: %v, %v", lease.Context().Err(), outer.Err(), outer.Context().Err())
+		}
+		e.held(b.Mutex(name))
+	}
+	e.release(outer)
+	e.free(b.Mutex(name))
+}
+
+func reenterOuterFirst(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex(name))
+	inner := e.under(outer.Context(), a.Mutex(name))
+	e.release(outer)
+	e.is(outer.Err(), holdfast.ErrNotHeld)
+	if inner.Err() != nil || inner.Context().Err() != nil {
+		e.Errorf("the inner entry ends with the outer: %v", inner.Err())
+	}
+	e.held(b.Mutex(name))
+	again := e.under(inner.Context(), a.Mutex(name))
+	e.release(inner)
+	e.held(b.Mutex(name))
+	e.release(again)
+	e.free(b.Mutex(name))
+}
+
+func reenterThroughOthers(e *env) {
+	c := e.client()
+	one := e.lock(c.Mutex("one"))
+	two := e.under(one.Context(), c.Mutex("two"))
+	again := e.under(context.WithValue(two.Context(), contextKey{}, 1), c.Mutex("one"))
+	if again.Token() != one.Token() || again.Owner() != one.Owner() {
+		e.Errorf("it did not enter: token %d after %d", again.Token(), one.Token())
+	}
+	for _, lease := range []*holdfast.Lease{again, two, one} {
+		e.release(lease)
+	}
+}
+
+func reenterOtherName(e *env) {
+	a, b := e.client(), e.client()
+	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
+	_, err := a.Mutex("other").TryLock(lease.Context())
+	e.is(err, holdfast.ErrHeld)
+	e.release(other)
+	e.release(lease)
+}
+
+// A context keeps no entry that was given back: it was handed to goroutines that may still have it.
+func reenterReleased(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ctx := context.WithoutCancel(lease.Context())
+	e.release(lease)
+	next := e.lock(b.Mutex(name))
+	_, err := a.Mutex(name).TryLock(ctx)
+	e.is(err, holdfast.ErrHeld)
+	e.release(next)
+	again := e.under(ctx, a.Mutex(name))
+	if again.Token() <= lease.Token() && !e.backend.NoTokens {
+		e.Errorf("token %d after %d", again.Token(), lease.Token())
+	}
+	e.release(again)
+}
+
+func reenterWithout(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	e.held(c.Mutex(name))
+	e.release(lease)
+}
+
+func reenterPastLine(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex(name))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	inner := e.under(outer.Context(), a.Mutex(name))
+	e.release(outer)
+	if w.over() {
+		e.Error("another is in, although the inner entry holds")
+	}
+	e.release(inner)
+	e.release(w.in())
+}
+
+func reenterLost(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(300*time.Millisecond)))
+	ctx := context.WithoutCancel(outer.Context())
+	inner := e.under(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
+	e.lost(e.ended(inner.Context()), holdfast.LossExpired)
+	e.lost(outer.Err(), holdfast.LossExpired)
+	e.lost(inner.Release(e.ctx()), holdfast.LossExpired)
+	next := e.lock(b.Mutex(name))
+	_, err := a.Mutex(name).TryLock(ctx) // what is lost cannot be entered
+	e.is(err, holdfast.ErrHeld)
+	e.release(next)
+}
+
+func reenterElsewhere(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	_, err := b.Mutex(name).TryLock(lease.Context())
+	e.is(err, holdfast.ErrHeld)
+	e.release(lease)
+}
+
+func reenterDo(e *env) {
+	a, b := e.client(), e.client()
+	ran := false
+	err := a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
+		return a.Mutex(name).Do(ctx, func(ctx context.Context) error {
+			inner := e.under(ctx, a.Mutex(name))
+			e.held(b.Mutex(name))
+			e.release(inner)
+			ran = true
+			return ctx.Err()
+		})
+	})
+	if err != nil || !ran {
+		e.Errorf("ran %v, %v", ran, err)
+	}
+	e.free(b.Mutex(name))
+}
+
+// Traps 25 and 33: entries add nothing up, and leave no goroutine.
+func reenterOften(e *env) {
+	a, b := e.client(), e.client()
+	leases := []*holdfast.Lease{e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))}
+	for range 100 {
+		leases = append(leases, e.under(leases[len(leases)-1].Context(), a.Mutex(name)))
+	}
+	if held := e.held(b.Mutex(name)); held.Remaining > 20*time.Second || held.Holders != 1 {
+		e.Errorf("got %+v", held)
+	}
+	for _, lease := range leases {
+		e.held(b.Mutex(name))
+		e.release(lease)
+	}
+	e.free(b.Mutex(name))
+}

@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func release() []test {
+	return []test{
+		{"twice", releaseTwice, 0},
+		{"by many at once", releaseByMany, 0},
+		{"with a context that is over", releaseOver, 0},
+		{"after a loss", releaseLost, 0},
+		{"of what another resumed", releaseResumed, token},
+		{"ends the lease", releaseEnds, 0},
+		{"lets the next in", releaseHandsOn, 0},
+	}
+}
+
+func releaseTwice(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	e.release(lease)
+	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	next := e.lock(b.Mutex(name))
+	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.held(a.Mutex(name)) // the next is not touched
+	e.release(next)
+}
+
+func releaseByMany(e *env) {
+	lease := e.lock(e.client().Mutex(name))
+	const n = 8
+	results := make(chan error, n)
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { results <- lease.Release(e.ctx()) })
+	}
+	all.Wait()
+	good := 0
+	for range n {
+		if err := <-results; err == nil {
+			good++
+		} else {
+			e.is(err, holdfast.ErrNotHeld)
+		}
+	}
+	if good != 1 {
+		e.Errorf("%d released it", good)
+	}
+}
+
+// Trap 13.
+func releaseOver(e *env) {
+	a, b := e.client(), e.client()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancel := context.WithTimeout(context.Background(), -time.Second)
+	defer cancel()
+	var none context.Context
+	for _, ctx := range []context.Context{cancelled, late, none} {
+		lease := e.lock(a.Mutex(name))
+		if err := lease.Release(ctx); err != nil {
+			e.Errorf("Release: %v", err)
+		}
+		e.free(b.Mutex(name))
+	}
+	taken, cancel := context.WithCancel(context.Background())
+	lease, err := a.Mutex(name).Lock(taken)
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	cancel()
+	if err := lease.Release(taken); err != nil {
+		e.Errorf("Release with the context of Lock, which is over: %v", err)
+	}
+	e.free(b.Mutex(name))
+}
+
+// Trap 3: a late release is told so, and does not touch the next holder.
+func releaseLost(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	e.ended(lease.Context())
+	next := e.lock(b.Mutex(name))
+	for range 2 {
+		err := lease.Release(e.ctx())
+		e.lost(err, holdfast.LossExpired)
+		if errors.Is(err, holdfast.ErrNotHeld) {
+			e.Errorf("%v: nobody had released it", err)
+		}
+	}
+	e.held(a.Mutex(name))
+	e.release(next)
+}
+
+// Trap 5: the hold went to another, and its holder does not know yet.
+func releaseResumed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	taken, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
+	if err != nil {
+		e.Fatalf("Resume: %v", err)
+	}
+	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.held(a.Mutex(name))
+	e.release(taken)
+}
+
+func releaseEnds(e *env) {
+	c := e.client()
+	lease, unasked := e.lock(c.Mutex(name)), e.lock(c.Mutex("another"))
+	ctx := lease.Context()
+	e.release(lease)
+	e.release(unasked)
+	for _, l := range []*holdfast.Lease{lease, unasked} {
+		if ctx := l.Context(); ctx.Err() != context.Canceled || context.Cause(ctx) != context.Canceled {
+			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
+		}
+		e.is(l.Err(), holdfast.ErrNotHeld)
+		e.is(l.Check(e.ctx()), holdfast.ErrNotHeld)
+		if l.Until().After(time.Now()) {
+			e.Errorf("%s is trusted for %v", l.Name(), time.Until(l.Until()))
+		}
+		e.ended(l.Context())
+	}
+	if lease.Context() != ctx {
+		e.Error("the context is another after the release")
+	}
+	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
+		e.Errorf("lost: %v", lost)
+	}
+}
+
+func releaseHandsOn(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	e.release(lease)
+	next := w.in()
+	e.held(a.Mutex(name))
+	if err := next.Check(e.ctx()); err != nil { // it is a hold, and not only a message
+		e.Errorf("Check: %v", err)
+	}
+	e.release(next)
+}

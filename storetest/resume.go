@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func resume() []test {
+	return []test{
+		{"another process goes on", resumed, token},
+		{"of an owner", resumedOwner, token},
+		{"by the wrong owner", resumeWrongOwner, token},
+		{"with the wrong token", resumeWrongToken, token},
+		{"twice", resumeTwice, token},
+		{"of what is free", resumeFree, token},
+		{"while others wait", resumeWhileWaiting, token},
+		{"of what was passed on in the process", resumePassed, token},
+	}
+}
+
+// resume takes a hold over that must be there.
+func (e *env) resume(m *holdfast.Mutex, owner string, token int64) *holdfast.Lease {
+	e.Helper()
+	lease, err := m.Resume(e.ctx(), owner, token)
+	if err != nil {
+		e.Fatalf("Resume: %v", err)
+	}
+	return lease
+}
+
+func resumed(e *env) {
+	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second)))
+	ctx := lease.Context()
+	taken := e.resume(b.Mutex(name, holdfast.WithTTL(20*time.Second)), lease.Owner(), lease.Token())
+	if taken.Token() <= lease.Token() || taken.Err() != nil || taken.Name() != name {
+		e.Errorf("token %d after %d, %v", taken.Token(), lease.Token(), taken.Err())
+	}
+	if held := e.held(other.Mutex(name)); held.Holder != "B" || held.Holders != 1 || held.Remaining < 5*time.Second {
+		e.Errorf("got %+v", held)
+	}
+	e.lost(e.ended(ctx), holdfast.LossGone) // told by its next renewal
+	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.held(other.Mutex(name))
+	if err := taken.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(taken)
+	e.free(other.Mutex(name))
+}
+
+func resumedOwner(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	one := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
+	two := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
+	taken := e.resume(b.Mutex(name, holdfast.WithOwner("o")), "o", two.Token())
+	e.lost(two.Release(e.ctx()), holdfast.LossGone) // of the two, it was this one
+	e.release(one)
+	e.held(other.Mutex(name))
+	e.release(taken)
+	e.free(other.Mutex(name))
+}
+
+func resumeWrongOwner(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	owned := e.lock(a.Mutex("owned", holdfast.WithOwner("worker-10")))
+	for _, test := range []struct {
+		name, owner string
+		token       int64
+	}{{name, "x", lease.Token()}, {name, lease.Owner() + "x", lease.Token()}, {name, lease.Owner()[1:], lease.Token()},
+		{"owned", "worker-1", owned.Token()}, {"owned", lease.Owner(), owned.Token()}, {name, "worker-10", lease.Token()}} {
+		taken, err := b.Mutex(test.name).Resume(e.ctx(), test.owner, test.token)
+		if e.is(err, holdfast.ErrHeld); taken != nil {
+			e.Errorf("%q took over %q", test.owner, test.name)
+		}
+	}
+	e.release(lease)
+	e.release(owned)
+}
+
+func resumeWrongToken(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	for _, token := range []int64{1, lease.Token() - 1, lease.Token() + 1, 1<<53 - 1} {
+		_, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), token)
+		e.is(err, holdfast.ErrHeld)
+	}
+	e.refused(second(b.Mutex(name).Resume(e.ctx(), lease.Owner(), 0)), "token")
+	e.refused(second(b.Mutex(name).Resume(e.ctx(), lease.Owner(), -1)), "token")
+	e.refused(second(b.Mutex(name).Resume(e.ctx(), lease.Owner(), 1<<53)), "token")
+	e.refused(second(b.Mutex(name).Resume(e.ctx(), "", lease.Token())), "owner")
+	e.release(lease)
+}
+
+func second(_ *holdfast.Lease, err error) error { return err }
+
+func resumeTwice(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	for _, owner := range []string{"", "o"} {
+		var options []holdfast.Option
+		if owner != "" {
+			options = append(options, holdfast.WithOwner(owner))
+		}
+		lease := e.lock(a.Mutex(name, options...))
+		taken := e.resume(b.Mutex(name, options...), lease.Owner(), lease.Token())
+		_, err := c.Mutex(name, options...).Resume(e.ctx(), lease.Owner(), lease.Token())
+		e.is(err, holdfast.ErrHeld)
+		again := e.resume(c.Mutex(name, options...), taken.Owner(), taken.Token())
+		e.lost(taken.Release(e.ctx()), holdfast.LossGone)
+		e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+		e.release(again)
+		e.free(a.Mutex(name))
+	}
+}
+
+func resumeFree(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	e.release(lease)
+	_, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
+	e.is(err, holdfast.ErrHeld)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	e.is(second(b.Mutex(name).Resume(over, lease.Owner(), lease.Token())), context.Canceled)
+	e.free(a.Mutex(name))
+}
+
+func resumeWhileWaiting(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	w := e.wait(c, e.ctx(), c.Mutex(name))
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	if w.over() {
+		e.Error("another is in")
+	}
+	if err := taken.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(taken)
+	e.release(w.in())
+}
+
+// A hold that passed from goroutine to goroutine has had several tokens; the last one names it.
+func resumePassed(e *env) {
+	a, b := e.client(), e.client()
+	first := e.lock(a.Mutex(name))
+	w, next := e.wait(a, e.ctx(), a.Mutex(name)), e.wait(a, e.ctx(), a.Mutex(name))
+	e.release(first)
+	e.release(w.in())
+	lease := next.in()
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	if taken.Token() <= lease.Token() {
+		e.Errorf("token %d after %d", taken.Token(), lease.Token())
+	}
+	e.release(taken)
+}

@@ -1,0 +1,243 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// slack is what a server that counts whole milliseconds, and its clock, may differ from ours.
+const slack = 2 * time.Millisecond
+
+func minHold() []test {
+	return []test{
+		{"keeps others out after the release", minHoldKeeps, 0},
+		{"keeps others out after a crash", minHoldCrash, 0},
+		{"that is over delays nobody", minHoldOver, 0},
+		{"is not cut by a renewal", minHoldRenewed, leaves},
+		{"of one owner is not cut by another of its leases", minHoldOfOwner, leaves},
+		{"lets nobody in again early", minHoldSelf, leaves},
+	}
+}
+
+// Release returns at once; the next gets in when the time is over.
+func minHoldKeeps(e *env) {
+	a, b := e.client(), e.client()
+	const least = 400 * time.Millisecond
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(least)))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	e.release(lease)
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+	next := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("another was in after %v of %v", took, least)
+	}
+	e.release(next)
+}
+
+func minHoldCrash(e *env) {
+	a, b := e.client(), e.client()
+	const least = 500 * time.Millisecond
+	before := time.Now()
+	e.lock(a.Mutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(100*time.Millisecond), holdfast.WithoutRenewal()))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	next := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("another was in after %v of %v", took, least)
+	}
+	e.release(next)
+}
+
+func minHoldOver(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(20*time.Millisecond)))
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	<-time.After(30 * time.Millisecond)
+	e.release(lease)
+	e.release(w.in())
+	e.free(a.Mutex(name))
+}
+
+// A renewal for a short TTL must not bring the end of a longer min hold forward.
+func minHoldRenewed(e *env) {
+	a, b := e.client(), e.client()
+	e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(600*time.Millisecond)))
+	a.await(holdfast.EventRenewed, 1)
+	if held := e.held(b.Mutex(name)); held.Remaining < 30*time.Second {
+		e.Errorf("%v remain of a minute", held.Remaining)
+	}
+}
+
+func minHoldOfOwner(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	long := e.lock(a.Mutex(name, holdfast.WithOwner("o"), holdfast.WithMinHold(time.Minute)))
+	short := e.lock(b.Mutex(name, holdfast.WithOwner("o"), holdfast.WithMinHold(2*time.Second)))
+	e.release(long)
+	e.release(short)
+	if held := e.held(other.Mutex(name)); held.Remaining < 30*time.Second {
+		e.Errorf("%v remain of a minute", held.Remaining)
+	}
+}
+
+// What is left of a released hold is nobody's: not even its owner's, who would take it for a hold of its own.
+func minHoldSelf(e *env) {
+	a := e.client()
+	owner := holdfast.WithOwner("o")
+	e.release(e.lock(a.Mutex(name, owner, holdfast.WithMinHold(time.Minute))))
+	if held := e.held(a.Mutex(name, owner)); held.Remaining < 30*time.Second || held.Remaining > time.Minute {
+		e.Errorf("%v remain of a minute", held.Remaining)
+	}
+	if _, err := a.Mutex(name).Resume(e.ctx(), "o", 1); err == nil {
+		e.Error("resumed")
+	}
+}
+
+func maxHold() []test {
+	return []test{
+		{"ends a lease that is renewed", maxHoldEnds, 0},
+		{"below the TTL lowers it", maxHoldLowers, 0},
+		{"is not passed by the server's expiry", maxHoldAtServer, 0},
+		{"has no say after a release", maxHoldReleased, 0},
+	}
+}
+
+func maxHoldEnds(e *env) {
+	a, b := e.client(), e.client()
+	const most = 1200 * time.Millisecond
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(most), holdfast.WithTTL(900*time.Millisecond)))
+	after := time.Now()
+	w := e.wait(b, e.ctx(), b.Mutex(name))
+	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	if took := time.Since(before); took < most-100*time.Millisecond {
+		e.Errorf("ended after %v of %v", took, most)
+	}
+	if until := lease.Until(); until.After(after.Add(most)) {
+		e.Errorf("trusted until %v after the grant, although %v is the most", until.Sub(after), most)
+	}
+	e.lost(lease.Err(), holdfast.LossMaxHold)
+	next := w.in() // while the holder does not even release
+	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+	e.release(next)
+}
+
+func maxHoldLowers(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(5*time.Second), holdfast.WithTTL(time.Minute)))
+	if held := e.held(b.Mutex(name)); held.Remaining > 5*time.Second {
+		e.Errorf("%v remain of 5s", held.Remaining)
+	}
+	if until := time.Until(lease.Until()); until > 5*time.Second {
+		e.Errorf("trusted for %v", until)
+	}
+	e.release(lease)
+}
+
+func maxHoldAtServer(e *env) {
+	a, b := e.client(), e.client()
+	const most = 1500 * time.Millisecond
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(most), holdfast.WithTTL(1400*time.Millisecond)))
+	after := time.Now()
+	a.await(holdfast.EventRenewed, 2) // by now, renewals for a full TTL would have passed it
+	if held, err := b.Mutex(name).TryLock(e.ctx()); err == nil {
+		e.release(held)
+	} else if left := time.Since(before); e.held(b.Mutex(name)).Remaining > most-left+after.Sub(before)+slack {
+		e.Errorf("%v after the grant, more than the rest of %v remains: %v", left, most, err)
+	}
+	_ = lease.Release(e.ctx())
+}
+
+func maxHoldReleased(e *env) {
+	a := e.client()
+	m := a.Mutex(name, holdfast.WithMaxHold(300*time.Millisecond))
+	lease := e.lock(m)
+	e.release(lease)
+	e.free(a.Mutex(name))
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+	if lost := a.of(holdfast.EventLost); len(lost) > 0 {
+		e.Errorf("lost after the release: %v", lost)
+	}
+}
+
+func renewal() []test {
+	return []test{
+		{"keeps a lease beyond its TTL", renewed, 0},
+		{"of many at once", renewedTogether, 0},
+		{"ends with the release", notRenewedAfterRelease, 0},
+		{"none", notRenewed, 0},
+	}
+}
+
+func renewed(e *env) {
+	a, b := e.client(), e.client()
+	const ttl = 1200 * time.Millisecond
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(ttl)))
+	first := lease.Until()
+	for _, event := range a.await(holdfast.EventRenewed, 4) {
+		if event.Name != name || event.Headroom <= 0 || event.Headroom > ttl || event.Token != lease.Token() {
+			e.Errorf("got %+v", event)
+		}
+	}
+	if err := lease.Err(); err != nil || lease.Context().Err() != nil || !lease.Until().After(first) {
+		e.Errorf("%v, trusted until %v after the first end", err, lease.Until().Sub(first))
+	}
+	if held := e.held(b.Mutex(name)); held.Remaining > ttl {
+		e.Errorf("%v remain of %v", held.Remaining, ttl)
+	}
+	e.release(lease)
+}
+
+// Trap 9: one after the other they would outlast their TTL.
+func renewedTogether(e *env) {
+	c := e.client(func(c *holdfast.Config) { c.TTL = 3 * time.Second })
+	var leases []*holdfast.Lease
+	for i := range 150 {
+		leases = append(leases, e.lock(c.Mutex(name+string(rune('A'+i)))))
+	}
+	c.await(holdfast.EventRenewed, 2*len(leases))
+	for _, lease := range leases {
+		if err := lease.Err(); err != nil {
+			e.Errorf("%s: %v", lease.Name(), err)
+		}
+		e.release(lease)
+	}
+}
+
+// Trap 8: a renewal that outlives the release would hold for ever.
+func notRenewedAfterRelease(e *env) {
+	a, b := e.client(), e.client()
+	m := a.Mutex(name, holdfast.WithTTL(100*time.Millisecond))
+	for range 10 {
+		lease, err := m.Lock(e.ctx())
+		if err != nil {
+			e.Fatalf("Lock: %v", err)
+		}
+		<-time.After(30 * time.Millisecond) // about when a renewal is sent
+		if err := lease.Release(e.ctx()); err == nil {
+			e.free(b.Mutex(name))
+		} // else it took this machine 100 ms
+	}
+	if !soon(func() bool {
+		lease, err := b.Mutex(name).TryLock(e.ctx())
+		return err == nil && lease.Release(e.ctx()) == nil
+	}) {
+		e.Error("held for ever")
+	}
+}
+
+func notRenewed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	first := lease.Until()
+	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	if until := lease.Until(); until.After(first) || len(a.of(holdfast.EventRenewed)) > 0 {
+		e.Errorf("it was renewed for %v", until.Sub(first))
+	}
+	e.lost(lease.Err(), holdfast.LossExpired)
+	if lost := a.await(holdfast.EventLost, 1)[0]; lost.Name != name || lost.Token != lease.Token() {
+		e.Errorf("got %+v", lost)
+	}
+	e.release(e.lock(b.Mutex(name)))
+}

@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func tokens() []test {
+	return []test{
+		{"grow", tokensGrow, token},
+		{"grow through an expiry", tokensExpiry, token},
+		{"grow through hand-overs", tokensHandedOn, token},
+		{"grow inside a process", tokensPassed, token},
+		{"are the same for all entries", tokensEntries, token},
+	}
+}
+
+// above fails unless a lease has a token above the last one, that storage can take for a number.
+func (e *env) above(last *int64, lease *holdfast.Lease) {
+	e.Helper()
+	token := lease.Token()
+	if token <= *last || token >= 1<<53 || lease.Tokens()[name] != token {
+		e.Errorf("token %d after %d, %v", token, *last, lease.Tokens())
+	}
+	*last = token
+}
+
+// Trap 40 is about numbers that are almost these.
+func tokensGrow(e *env) {
+	a, b := e.client(), e.client()
+	var last int64
+	for i := range 200 {
+		c := a
+		if i%3 == 0 {
+			c = b
+		}
+		lease := e.lock(c.Mutex(name))
+		e.above(&last, lease)
+		e.release(lease)
+		if got := lease.Token(); got != last {
+			e.Errorf("the token was %d, and is %d after the release", last, got)
+		}
+	}
+}
+
+func tokensExpiry(e *env) {
+	a, b := e.client(), e.client()
+	var last int64
+	for range 2 {
+		lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+		e.above(&last, lease)
+		next := e.lock(b.Mutex(name))
+		e.above(&last, next)
+		e.release(next)
+	}
+}
+
+func tokensHandedOn(e *env) {
+	var last int64
+	lease := e.lock(e.client().Mutex(name))
+	var waiters []*waiter
+	for range 5 {
+		c := e.client()
+		waiters = append(waiters, e.wait(c, e.ctx(), c.Mutex(name, holdfast.WithTTL(time.Minute))))
+	}
+	for _, w := range waiters {
+		e.above(&last, lease)
+		e.release(lease)
+		lease = w.in()
+	}
+	e.above(&last, lease)
+	e.release(lease)
+}
+
+func tokensPassed(e *env) {
+	a, b := e.client(), e.client()
+	var last int64
+	lease := e.lock(a.Mutex(name))
+	var waiters []*waiter
+	for range 20 {
+		waiters = append(waiters, e.wait(a, e.ctx(), a.Mutex(name)))
+	}
+	elsewhere := e.wait(b, e.ctx(), b.Mutex(name))
+	gone := make(chan struct{})
+	go func() { // when it is in, somewhere between them, it goes
+		defer close(gone)
+		<-elsewhere.done
+		if elsewhere.err != nil {
+			e.Errorf("Lock: %v", elsewhere.err)
+			return
+		}
+		e.release(elsewhere.lease)
+	}()
+	for _, w := range waiters {
+		e.above(&last, lease)
+		e.release(lease)
+		lease = w.in()
+	}
+	e.above(&last, lease)
+	e.release(lease)
+	<-gone
+	after := e.lock(b.Mutex(name))
+	e.above(&last, after)
+	e.release(after)
+}
+
+func tokensEntries(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex(name))
+	inner := e.under(outer.Context(), c.Mutex(name))
+	if inner.Token() != outer.Token() {
+		e.Errorf("tokens %d and %d in one hold", outer.Token(), inner.Token())
+	}
+	e.release(outer)
+	e.release(inner)
+}
