@@ -130,7 +130,7 @@ func (l *Lease) Release() error {
 	tell := l.look()
 	if l.turn.lost != nil {
 		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
-		if !h.left && h.why() == Expired && !e.over {
+		if !h.left && !e.over {
 			e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), h.unsettled)
 		}
 		h.left = true

@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "fbdcec8a0ee608edb5135dc904d2c7843e92f62f",
-	"free":   "90cd67cebf7af5a81b63e71eeaa752c69f3be8fa",
+	"ask":    "bbed71356df41b027e586c34a94722fa127e84cc",
+	"free":   "7c6fea8dc194c4978c80a947c10abbc5fc8b3b20",
 	"renew":  "49b9704762a9377fe2c24e6828c46b9ed5019435",
-	"resume": "c87479258cba5e9071da81bbecf9c66890273e71",
+	"resume": "2b4d714b8144e94a3658b15ec5eae70b081dbe11",
 }

@@ -22,18 +22,19 @@
 //	a hash      a latch: format and kind, count, generation
 //
 // A ticket is the format number, the kind (m mutex, r read-write, s semaphore, e election, l latch), the mode (x excludes
-// all others, s shares), a colon, and 128 random bits in 22 characters. Every member of the set carries one, so that
+// all others, o all but those of its owner, s shares), a colon, and 128 random bits in 22 characters. Every member of the set carries one, so that
 // another kind or format is seen by the same read, refused and left as it was.
 //
 //	member              score
+//	t ticket            the token of a hold, negative
+//	l ticket            the end of a waiter's life in server milliseconds, negative
+//	w, c                of a semaphore: the weight of all holds, its capacity; negative
 //	h ticket payload    a hold: its end in server milliseconds; + 1e13 when it shares
-//	t ticket            the token of the hold, negative
-//	w                   weight of all holds that share, for a semaphore; its capacity is beside it in c
-//	l ticket            the waiter's life: server milliseconds + 2e13
 //	q ticket payload    a waiter: its place in line, at least 1e15, growing
 //
-// So one range of scores holds the members of one sort: "whose time is over", "who is first in line" and "how many
-// stand before me" are each one command, and the cost of none grows with the length of the line.
+// What is negative is looked up by name only. Of the rest, one range holds the members of one sort: "who holds", "who is
+// first in line" and "how many stand before me" are each one command, and the cost of none grows with the length of
+// the line.
 //
 // A payload is "claim:block:length:length:" and the channel, the owner and the label themselves: what the hand-over
 // must know of a waiter, and what others read of a holder. Claim is milliseconds, block the number of tokens that a

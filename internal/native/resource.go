@@ -113,8 +113,12 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if free.Keep > 0 {
 		keep = free.Keep
 	}
+	likely := any("")
+	if free.Contended {
+		likely = "z"
+	}
 	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), deadline,
-		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), keep})
+		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), keep, likely})
 	if err := r.failure("release", reply); err != nil {
 		return false, err
 	}

@@ -85,10 +85,19 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 		p:     p,
 		spec:  spec,
 		keys:  keysOf(p.config.Prefix, spec.Name),
-		stamp: string([]byte{format, byte(spec.Kind), 'x', ':'}),
+		stamp: stamp(spec),
 		heard: payload(spec, p.channel),
 		life:  spec.Life.Milliseconds(),
 	}
+}
+
+// stamp is what all tickets of a Spec start with: "x" excludes all others, "o" all but those of its owner.
+func stamp(spec protocol.Spec) string {
+	mode := byte('x')
+	if spec.Owner != "" {
+		mode = 'o'
+	}
+	return string([]byte{format, byte(spec.Kind), mode, ':'})
 }
 
 // run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or

@@ -135,6 +135,9 @@ type Free struct {
 
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
 	Keep int64
+
+	// Contended says that others were seen to wait: a hint, for speed.
+	Contended bool
 }
 
 // A Renewal prolongs one hold.

@@ -32,11 +32,17 @@ end
 --@include line
 
 local ticket, payload, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
-
 local me = ticket .. payload
 
-local value = redis.pcall('GET', key)
-if type(value) == 'string' then
+-- drop removes all that a ticket has; it tells whether there was anything.
+local function drop(ticket, payload)
+  return redis.call('ZREM', key, 'h' .. ticket .. payload, 't' .. ticket, 'q' .. ticket .. payload, 'l' .. ticket) > 0
+end
+
+-- The last in line, or else whatever is there: it tells whether the set is ours, and which place is the next.
+local last = redis.pcall('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+if last.err then
+  local value = redis.call('GET', key)
   local odd = foreign(value, ticket)
   if odd then
     return odd
@@ -47,25 +53,23 @@ if type(value) == 'string' then
     return 'H' .. string.sub(value, 27, 42) .. ARGV[6] .. '|' .. now
   end
   if holder == ARGV[8] then
-    local token = next_token()
-    redis.call('DEL', key)
-    spend(token, ARGV[6])
+    redis.call('PEXPIRE', key, ARGV[3])
+    local token = take(ARGV[6])
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
     return 'H' .. token .. ARGV[6] .. '|' .. now
   end
-  if ARGV[5] == 't' and not shares(string.sub(value, 43), payload) then
-    local left = redis.call('PTTL', key)
-    return 'B' .. now .. '|' .. left .. '|1|0|' .. holder .. string.sub(value, 43)
+  if ARGV[5] == 't' and string.byte(ticket, 3) == 120 then
+    return 'B' .. now .. '|' .. redis.call('PTTL', key) .. '|1|0|' .. holder .. string.sub(value, 43)
   end
   unfold(value)
+  last = {}
+elseif last[1] then
+  local odd = foreign(string.sub(last[1], 2), ticket)
+  if odd then
+    return odd
+  end
 end
 
--- The last in line, or else whatever is there: it tells whether the set is ours, and which place is the next.
-local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
-local odd = last[1] and foreign(string.sub(last[1], 2), ticket)
-if odd then
-  return odd
-end
 local live, ends = holders()
 for _, member in ipairs(live) do
   if member == 'h' .. me then
@@ -78,23 +82,26 @@ if ARGV[8] ~= '' and drop(ARGV[8], ARGV[9]) then
   live, ends = holders()
 end
 
-local free
-if live[1] then
-  free = shares(string.sub(live[1], 28), payload)
-else
-  free = hand_on(me) == 'self'
+-- A ticket of an owner ("o" for "x") enters beside a hold of that owner.
+local free = not live[1]
+if free then
+  free = hand_on(me, first(0)) == 'self'
   if not free then
     live, ends = holders()
   end
+elseif string.byte(ticket, 3) == 111 and string.byte(live[1], 4) == 111 then
+  local _, _, _, mine = parts(payload)
+  local _, _, _, theirs = parts(string.sub(live[1], 28))
+  free = mine == theirs
 end
 if free then
-  local token = next_token()
+  local token = take(ARGV[6])
   if redis.call('EXISTS', key) == 0 then
-    spend(token, ARGV[6])
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
   else
     redis.call('ZREM', key, 'q' .. me, 'l' .. ticket)
-    hold(ticket, payload, ms + ttl, token, ARGV[6])
+    hold(ticket, payload, ms + ttl, token)
+    outlive(ms + ttl)
   end
   return 'H' .. token .. ARGV[6] .. '|' .. now
 end
@@ -102,17 +109,16 @@ if ARGV[5] == 't' then
   return 'B' .. describe(live, ends, redis.call('ZCOUNT', key, PLACES, '+inf'))
 end
 
-local life = ms + tonumber(ARGV[7])
-local place = redis.call('ZSCORE', key, 'q' .. me)
-local before = redis.call('ZCOUNT', key, PLACES, place and '(' .. place or '+inf')
-if place then
-  redis.call('ZADD', key, LIFE + life, 'l' .. ticket)
+local life, place = ms + tonumber(ARGV[7]), tonumber(now)
+if last[2] and tonumber(last[2]) >= place then
+  place = tonumber(last[2]) + 1
+end
+local before
+if redis.call('ZADD', key, 'NX', place, 'q' .. me, -life, 'l' .. ticket) == 2 then
+  before = redis.call('ZCOUNT', key, PLACES, '+inf') - 1
 else
-  place = tonumber(now)
-  if last[2] and tonumber(last[2]) >= place then
-    place = tonumber(last[2]) + 1
-  end
-  redis.call('ZADD', key, place, 'q' .. me, LIFE + life, 'l' .. ticket)
+  redis.call('ZADD', key, -life, 'l' .. ticket)
+  before = redis.call('ZCOUNT', key, PLACES, '(' .. redis.call('ZSCORE', key, 'q' .. me))
 end
 outlive(life)
 return 'Q' .. describe(live, ends, before)

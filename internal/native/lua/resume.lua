@@ -33,9 +33,8 @@ if type(value) == 'string' then
     return 'H' .. token .. '1|' .. now
   end
   if meant(holder, label, token) then
-    token = next_token()
     redis.call('PEXPIRE', key, ARGV[3])
-    spend(token, '1')
+    token = take('1')
     redis.call('SET', key, ticket .. token .. payload, 'PX', ARGV[3])
     return 'H' .. token .. '1|' .. now
   end
@@ -54,9 +53,10 @@ for _, member in ipairs(live) do
     return 'H' .. token .. '1|' .. now
   end
   if meant(holder, label, token) then
-    token = next_token()
-    drop(holder, label)
-    hold(ticket, payload, ms + ttl, token, '1')
+    redis.call('ZREM', key, member, 't' .. holder)
+    token = take('1')
+    hold(ticket, payload, ms + ttl, token)
+    outlive(ms + ttl)
     return 'H' .. token .. '1|' .. now
   end
 end
