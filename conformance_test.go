@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/leak"
@@ -21,20 +22,35 @@ func TestConformance(t *testing.T) {
 		"tokens":           {Tokens: true},
 		"neither":          {},
 	} {
+		var server *memory.Server
+		backend := storetest.Backend{
+			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+				client, err := holdfast.NewOn(server.Connect(config.Prefix), config)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				return client
+			},
+			Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
+			NoQueue:  !features.Queue,
+			NoTokens: !features.Tokens,
+		}
 		t.Run(name, func(t *testing.T) {
-			server := memory.New(features)
-			storetest.Run(t, storetest.Backend{
-				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-					client, err := holdfast.NewOn(server.Connect(config.Prefix), config)
-					if err != nil {
-						tb.Fatal(err)
-					}
-					return client
-				},
-				Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
-				NoQueue:  !features.Queue,
-				NoTokens: !features.Tokens,
-			})
+			backend := backend
+			backend.Around = func(t *testing.T, run func(*testing.T)) {
+				synctest.Test(t, func(t *testing.T) {
+					server = memory.New(features)
+					run(t)
+				})
+			}
+			storetest.Run(t, backend)
+		})
+		t.Run(name+", real time", func(t *testing.T) {
+			if os.Getenv("HOLDFAST_CHECK") == "" {
+				t.Skip("with HOLDFAST_CHECK=1 only")
+			}
+			server = memory.New(features)
+			storetest.Run(t, backend)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -81,15 +82,15 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 	if cmd == "EVALSHA" || cmd == "EVAL" {
 		n, _ := strconv.Atoi(args[1])
 		a.keys, a.args = args[2:2+n], args[2+n:]
-		switch len(a.args) {
-		case 3:
-			a.op = "free"
-		case 6:
-			a.op = "resume"
-		case 9:
-			a.op = "ask"
-		default:
+		switch {
+		case n != 2 || len(a.args) == 10: // five a name
 			a.op = "renew"
+		case len(a.args) > 4 && len(a.args[4]) == 1 && strings.Contains("jat", a.args[4]): // its mode
+			a.op = "ask"
+		case len(a.args) == 6:
+			a.op = "resume"
+		default:
+			a.op = "free"
 		}
 		if cmd == "EVALSHA" {
 			s.sha[a.op] = args[0]
@@ -142,7 +143,10 @@ func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 func (s *scene) actorOn(name string, on func(holdfast.Store) holdfast.Store, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
 	a := &actor{wire: newWire(s.srv.Redis), name: name}
-	rdb := s.srv.Client(func(o *redis.Options) { o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true })
+	rdb := s.srv.Client(func(o *redis.Options) {
+		o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true
+		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
+	})
 	s.t.Cleanup(a.kill)
 	config := &holdfast.Config{Label: name}
 	for _, f := range change {
@@ -250,4 +254,10 @@ func (s *scene) left(name string) time.Duration {
 		s.t.Fatal(err)
 	}
 	return d
+}
+
+func withCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
 }

@@ -99,7 +99,7 @@ func TestClockSlowAnswer(t *testing.T) {
 				pass(time.Second)
 				if test.delay > 0 {
 					a.slow(there, s.sha["ask"], 1, test.delay/3)
-					a.slow(back, "H10", 1, test.delay-test.delay/3)
+					a.slow(back, granted, 1, test.delay-test.delay/3)
 				}
 				sent := time.Now()
 				lease := s.lock(a, "n", holdfast.WithTTL(test.ttl), holdfast.WithoutRenewal())

@@ -46,6 +46,7 @@ type line struct {
 	queue          [2][]packet
 	ended          [2]bool
 	cut            bool
+	done           int // of its two ways
 }
 
 type packet struct {
@@ -167,7 +168,7 @@ func (w *wire) give(l *line, to net.Conn, way way) {
 	}
 	_ = to.Close()
 	w.change(func() {
-		if way == back {
+		if l.done++; l.done == 2 {
 			delete(w.lines, l)
 		}
 	})

@@ -18,7 +18,7 @@ const (
 	// steady is how long a connection must have lived for the next one to be made without much waiting.
 	steady = 10 * time.Second
 	// The pause before a new connection, doubled each time.
-	shortestPause, longestPause = 10 * time.Millisecond, 5 * time.Second
+	shortestPause, longestPause = 10 * time.Millisecond, 2 * time.Second
 )
 
 // errIdle ends a connection that nobody needs.

@@ -39,6 +39,9 @@ type Backend struct {
 	// Left, if it is not nil, are the keys under a prefix that are at the server, but for the clocks of tokens.
 	Left func(tb testing.TB, prefix string) []string
 
+	// Around, if it is not nil, runs each case: synctest.Test for instance, where the server goes by the fake clock too.
+	Around func(t *testing.T, run func(*testing.T))
+
 	// NoQueue says that the server keeps no line: no order between clients is promised then.
 	NoQueue bool
 
@@ -88,6 +91,14 @@ func (c test) start(t *testing.T, backend Backend) {
 	if c.needs&token != 0 && backend.NoTokens {
 		t.Skip("no tokens at this server")
 	}
+	if backend.Around == nil {
+		c.begin(t, backend)
+		return
+	}
+	backend.Around(t, func(t *testing.T) { c.begin(t, backend) })
+}
+
+func (c test) begin(t *testing.T, backend Backend) {
 	leak.Check(t)
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(t.Name()))

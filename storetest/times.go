@@ -140,7 +140,7 @@ func maxHoldAtServer(e *env) {
 	before := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(most), holdfast.WithTTL(1400*time.Millisecond)))
 	after := time.Now()
-	a.await(holdfast.EventRenewed, 2) // by now, renewals for a full TTL would have passed it
+	a.await(holdfast.EventRenewed, 1) // for a full TTL it would have passed it
 	if held, err := b.Mutex(name).TryLock(e.ctx()); err == nil {
 		e.release(held)
 	} else if left := time.Since(before); e.held(b.Mutex(name)).Remaining > most-left+after.Sub(before)+slack {

@@ -10,7 +10,7 @@ func tokens() []test {
 	return []test{
 		{"grow", tokensGrow, token},
 		{"grow through an expiry", tokensExpiry, token},
-		{"grow through hand-overs", tokensHandedOn, token},
+		{"grow through hand-overs", tokensHandedOn, token | queue},
 		{"grow inside a process", tokensPassed, token},
 		{"are the same for all entries", tokensEntries, token},
 	}

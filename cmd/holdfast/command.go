@@ -14,27 +14,21 @@ import (
 
 var errInterrupted = errors.New("interrupted")
 
-// A usageError is the caller's, not the command's.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
 		SilenceErrors:     true, // run prints them, once
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // ours has exit codes
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+		return &usageError{fmt.Errorf("%w%s (see %s --help)", err, meant(cmd, err), cmd.CommandPath())}
 	})
-	root.AddCommand(newDemo(), newVersion(), newWorker(), newKeeper())
+	root.AddCommand(newRun(), newDev(), newDemo(), newCompletion(), newVersion(), newWorker(), newKeeper())
 	return root
 }
 

@@ -1,11 +1,13 @@
 // Command holdfast shows what the library does, and lends its locks to programs that are not written in Go.
 //
-//	holdfast demo      eight processes, one lock, one of them killed while it holds
-//	holdfast version   what this is
+//	holdfast run NAME -- CMD ARGS...   a command under a lock
+//	holdfast dev                       a server in memory, to try that without Redis
+//	holdfast demo                      eight processes, one lock, and what can happen to its holder
+//	holdfast completion SHELL          completion for bash, zsh or fish
+//	holdfast version                   what this is
 //
 // Each command is a file and a struct: the struct is the command without the flags, for tests and for other commands;
-// the function beside it makes the cobra command that fills it. Exit codes: 0, 1 if it failed, 64 if it was not
-// understood, 130 if it was interrupted.
+// the function beside it makes the cobra command that fills it. Exit codes are in exit.go.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,24 +34,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintf(errs, "holdfast: %v\n", err)
+	var exit *exitError
+	if said := errors.As(err, &exit) && exit.err == nil; err != nil && !said {
+		fmt.Fprintf(errs, "holdfast: %s\n", trimmed(err.Error()))
 	}
 	return exitCode(err)
 }
 
-func exitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &usage):
-		return 64
-	case errors.Is(err, errInterrupted):
-		return 130
-	}
-	return 1
-}
+// trimmed is a text without the name of the library, which says it too.
+func trimmed(text string) string { return strings.TrimPrefix(text, "holdfast: ") }
 
 type silence struct{}
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,9 +13,9 @@ import (
 )
 
 // TestMain lets the test binary be the program too: the demo starts the workers from os.Executable, and some tests
-// start the demo itself. A test binary's own arguments begin with "-".
+// start the demo itself. A test binary's own arguments begin with "-"; one that is called holdfast is the program.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+	if filepath.Base(os.Args[0]) == "holdfast" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return
 	}

@@ -134,6 +134,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			e.ears.leave()
 		}
 	}()
+	var listened time.Time
 	for failures := 0; ; {
 		e.mu.Lock()
 		a.mail.nudge, a.mail.gap = time.Time{}, false
@@ -142,9 +143,10 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 
 		answer, sent, err := a.ask(ctx, true, l.resource.Ask)
 		e.mu.Lock()
-		a.failure = err
 		if err == nil {
-			a.answer, a.answered = answer, true
+			a.answer, a.answered, a.failure = answer, true, nil
+		} else if ctx.Err() == nil { // else it failed because the caller gave up
+			a.failure = err
 		}
 		e.mu.Unlock()
 		var next time.Time
@@ -177,7 +179,9 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			}
 			if !a.ticket.Deaf {
 				since, listenErr := e.ears.hear(ctx)
-				if a.relearn(listenErr) || since.After(sent) {
+				missed := !since.Before(sent) && since != listened // on a fake clock they may be one moment
+				listened = since
+				if a.relearn(listenErr) || missed {
 					continue // deaf from now on, or a message may have been missed between joining and listening
 				}
 				hears = !since.IsZero()
@@ -203,10 +207,10 @@ func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
 	if !hears {
 		d = jitter(claim(a.lock.options.TTL) / 3)
 	}
-	if answer.Remaining <= 0 {
-		return d
+	if answer.Remaining < 0 { // not told: by then we know more, and most are let in before
+		return min(d, jitter(claim(a.lock.options.TTL)))
 	}
-	place := time.Duration(answer.Waiters)
+	place := time.Duration(max(answer.Waiters, 0))
 	end := answer.Remaining + time.Millisecond + place*20*time.Millisecond
 	if !a.lock.engine.features.Queue {
 		end += jitter(10 * time.Millisecond)
@@ -247,7 +251,7 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 		if mail.gap {
 			return nil, nil
 		}
-		if g := mail.grant; g != nil && g.At > a.server && a.server != 0 {
+		if g := mail.grant; g != nil && a.server != 0 {
 			if from, ok := a.believes(g); ok {
 				return e.held(a, g.Token, g.Block, g.At, from, g.Claim)
 			}
@@ -275,10 +279,11 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 func (a *attempt) believes(g *protocol.Grant) (from time.Time, ok bool) {
 	o := &a.lock.options
 	now := time.Now()
-	from = a.sent.Add(time.Duration(g.At-a.server) * time.Microsecond)
-	left := from.Add(g.Claim - margin(o.TTL)).Sub(now)
-	stepped := from.After(now.Add(margin(o.TTL))) // its clock was set between answer and grant
-	return from, !stepped && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(o.TTL)), now) && !o.Fixed && o.MinHold == 0
+	since := time.Duration(g.At-a.server) * time.Microsecond
+	from = a.sent.Add(since - since/100) // less the drift of two clocks meanwhile
+	left := from.Add(g.Claim - margin(g.Claim)).Sub(now)
+	stepped := g.At < a.server || from.After(now) // its clock was set between answer and grant
+	return from, !stepped && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(g.Claim)), now) && !o.Fixed && o.MinHold == 0
 }
 
 // ended is the error of a wait that its caller ended.

@@ -61,8 +61,9 @@
 //
 // A hand-over by message says: granted at server time g, for the claim. The attempt's last answer carried
 // the server's time s, and was asked for at local time t. The server's clock showed s after t, so it showed g no earlier than
-// t + (g - s), and the hand-over is trusted until t + (g - s) + claim - margin. It is believed when at least half of
-// the claim lies ahead and when g is not later than our clock allows (then the server's clock was set);
+// t + (g - s), less a hundredth of g - s for drift, and the hand-over is trusted until the claim after that, less the
+// margin of the claim: claim/100 + 5 ms. It is believed when at least half of the claim lies ahead and when g is not later
+// than our clock allows (then the server's clock was set);
 // else the server is asked, which confirms or denies. A message for another ticket, or one that is older than the last
 // answer, is nothing. So a hand-over that was under way while the process stood still is never taken for a lease.
 //

@@ -44,7 +44,7 @@ func (h *hold) end() time.Time { return earlier(h.ceiling, h.trust) }
 
 // confirm takes a confirmation that was asked for at a local moment and lasts for a time from then on.
 func (h *hold) confirm(sent time.Time, ttl time.Duration) {
-	h.trust = sent.Add(ttl - margin(h.lock.options.TTL))
+	h.trust = sent.Add(ttl - margin(ttl))
 	h.failure = nil
 	h.renewAt = time.Time{}
 	if !h.lock.options.Fixed && (h.ceiling.IsZero() || h.trust.Before(h.ceiling)) {
@@ -71,7 +71,7 @@ func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, tt
 	delete(e.waits, a.ticket.ID)
 	a.won = true
 	if e.over {
-		a.won = false
+		a.won, a.inLine = false, true // won too late: to be given back
 		return nil, e.config.Closed
 	}
 	e.watch.add(h)
@@ -180,7 +180,7 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		case <-time.After(time.Until(until)):
 		}
 	}
-	request := protocol.Free{Ticket: h.ticket, Contended: h.contended}
+	request := protocol.Free{Ticket: h.ticket, Contended: h.contended, Token: h.first}
 	if o := h.lock.options; o.MinHold > 0 {
 		request.Keep = h.granted + o.MinHold.Microseconds()
 	}

@@ -108,7 +108,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
 	var answer protocol.Renewed
-	e.protocol.Renew(ctx, []protocol.Renewal{{Resource: h.lock.resource, Ticket: h.ticket}},
+	e.protocol.Renew(ctx, []protocol.Renewal{{Resource: h.lock.resource, Ticket: h.ticket, Token: h.first}},
 		func(_ int, r protocol.Renewed) { answer = r })
 	e.settle(h, answer, time.Time{}, true)
 	if err := l.Err(); err != nil {

@@ -117,25 +117,34 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 
 // poll asks again and again. It does not stand in line.
 func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+	ended, waiting := &WaitEnded{}, false
 	for start, n := time.Now(), 1; ; n++ {
 		lease, err := l.once(ctx, l.resource.Ask)
 		busy, held := err.(*Busy)
-		if failure, ok := err.(*protocol.Failure); err == nil || !held && !(ok && failure.Reason.Passing()) {
+		failure, failed := err.(*protocol.Failure)
+		_, over := err.(*WaitEnded)
+		switch {
+		case held:
+			ended.Answer, ended.Answered, ended.Failure = busy.Answer, true, nil
+		case failed && failure.Reason.Passing():
+			if ctx.Err() == nil { // else it failed because the caller gave up
+				ended.Failure = err
+			}
+		case !over || n == 1:
 			return lease, err
 		}
-		if n == l.options.Attempts {
+		if n == l.options.Attempts && (held || ctx.Err() == nil) {
 			return nil, err
 		}
-		if !l.engine.pause(ctx, l.options.Interval) {
+		if held && !waiting {
+			waiting = true
+			l.engine.observe(Event{Kind: Waiting, Name: l.spec.Name})
+		}
+		if ctx.Err() != nil || !l.engine.pause(ctx, l.options.Interval) {
 			if ctx.Err() == nil {
 				return nil, l.engine.config.Closed
 			}
-			ended := &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Answered: held}
-			if held {
-				ended.Answer = busy.Answer
-			} else {
-				ended.Failure = err
-			}
+			ended.Err, ended.Waited = context.Cause(ctx), time.Since(start)
 			return nil, ended
 		}
 	}

@@ -106,7 +106,7 @@ func (w *watch) tick() {
 func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, TTL: ttl}
+		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.first, TTL: ttl}
 		if o := &h.lock.options; o.MinHold > 0 {
 			renewals[i].Floor = h.granted + o.MinHold.Microseconds()
 		}

@@ -16,6 +16,7 @@ const (
 // those that come while the flights are taken travel together with the next.
 type lane struct {
 	server Server
+	timers sync.Pool // *time.Timer, stopped
 
 	mu      sync.Mutex
 	flights int
@@ -46,7 +47,7 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 		// One that cannot be cancelled carries its request itself: a goroutine less on the way.
 		if ctx.Done() == nil {
 			l.mu.Unlock()
-			reply := l.server.Do(until{context.Background(), deadline}, []Request{request})[0]
+			reply := l.server.Do(&until{deadline: deadline}, []Request{request})[0]
 			l.land()
 			return reply
 		}
@@ -59,29 +60,43 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 	if alone {
 		go l.fly([]*call{c})
 	}
+	timer := l.timer(deadline)
+	defer l.timers.Put(timer)
+	defer timer.Stop()
 	select {
 	case reply := <-c.done:
 		return reply
 	case <-ctx.Done():
-		return l.abandon(c)
+		return l.abandon(c, context.Cause(ctx))
+	case <-timer.C: // its flight, or one before it, has more time
+		return l.abandon(c, context.DeadlineExceeded)
 	}
 }
 
+// timer is one that has been used before, if there is any.
+func (l *lane) timer(at time.Time) *time.Timer {
+	if timer, ok := l.timers.Get().(*time.Timer); ok {
+		timer.Reset(time.Until(at))
+		return timer
+	}
+	return time.NewTimer(time.Until(at))
+}
+
 // abandon leaves a call: taken from the queue if it is still there, else its outcome is unknown.
-func (l *lane) abandon(c *call) Reply {
+func (l *lane) abandon(c *call, why error) Reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, other := range l.queue {
 		if other == c {
 			l.queue = append(l.queue[:i], l.queue[i+1:]...)
-			return Reply{Err: context.Cause(c.ctx), Unsent: true}
+			return Reply{Err: why, Unsent: true}
 		}
 	}
 	select {
 	case reply := <-c.done:
 		return reply
 	default:
-		return Reply{Err: context.Cause(c.ctx)}
+		return Reply{Err: why}
 	}
 }
 
@@ -132,11 +147,11 @@ func (l *lane) send(batch []*call) []Reply {
 		}
 	}
 	if len(requests) == len(batch) {
-		return l.server.Do(until{context.Background(), deadline}, requests)
+		return l.server.Do(&until{deadline: deadline}, requests)
 	}
 	var sent []Reply
 	if len(requests) > 0 {
-		sent = l.server.Do(until{context.Background(), deadline}, requests)
+		sent = l.server.Do(&until{deadline: deadline}, requests)
 	}
 	replies := make([]Reply, len(batch))
 	for i, c := range batch {
@@ -149,10 +164,29 @@ func (l *lane) send(batch []*call) []Reply {
 	return replies
 }
 
-// until is a context with a deadline that stores read, without the timer that nobody would wait for.
+// until is a context with a deadline. Most requests find a connection at once and read the deadline alone, so there is a
+// timer only for those whose store asks for Done, because it has to wait for a connection.
 type until struct {
-	context.Context
 	deadline time.Time
+	once     sync.Once
+	done     chan struct{}
 }
 
-func (u until) Deadline() (time.Time, bool) { return u.deadline, true }
+func (u *until) Deadline() (time.Time, bool) { return u.deadline, true }
+
+func (u *until) Done() <-chan struct{} {
+	u.once.Do(func() {
+		u.done = make(chan struct{})
+		time.AfterFunc(time.Until(u.deadline), func() { close(u.done) })
+	})
+	return u.done
+}
+
+func (u *until) Err() error {
+	if time.Now().Before(u.deadline) {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+func (u *until) Value(any) any { return nil }

@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "bbed71356df41b027e586c34a94722fa127e84cc",
-	"free":   "7c6fea8dc194c4978c80a947c10abbc5fc8b3b20",
-	"renew":  "49b9704762a9377fe2c24e6828c46b9ed5019435",
-	"resume": "2b4d714b8144e94a3658b15ec5eae70b081dbe11",
+	"ask":    "50c385e0429e957c4a64378eaa1b2a935f11c35c",
+	"free":   "920580dc7b428986496a6bc9849385eca35f4626",
+	"renew":  "5b4cf0cb6dc3b3a2049204fb807203ace4b5bd53",
+	"resume": "322c84a2d4b7dda82fbd94be447c3ddaca50cfc8",
 }

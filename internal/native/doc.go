@@ -26,11 +26,10 @@
 // another kind or format is seen by the same read, refused and left as it was.
 //
 //	member              score
-//	t ticket            the token of a hold, negative
-//	l ticket            the end of a waiter's life in server milliseconds, negative
+//	l ticket            the end of a waiter's life in server milliseconds, negative; none while it is 18 s from its place
 //	w, c                of a semaphore: the weight of all holds, its capacity; negative
-//	h ticket payload    a hold: its end in server milliseconds; + 1e13 when it shares
-//	q ticket payload    a waiter: its place in line, at least 1e15, growing
+//	h ticket token payload    a hold: its end in server milliseconds; + 1e13 when it shares
+//	q ticket payload          a waiter: its place in line: the server's microseconds when it joined, or one more than the last
 //
 // What is negative is looked up by name only. Of the rest, one range holds the members of one sort: "who holds", "who is
 // first in line" and "how many stand before me" are each one command, and the cost of none grows with the length of

@@ -12,7 +12,11 @@ const renewBatch = 100 // names in one command: long enough to be cheap, short e
 
 // Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
-	together := p.shape.single(ctx, p.server)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(p.config.Timeout)
+	}
+	together := p.shape.single(&until{deadline: deadline}, p.server)
 	groups := make(map[int][]int)
 	for i, renewal := range renewals {
 		group := -1
@@ -20,10 +24,6 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 			group = renewal.Resource.(*resource).keys.slot
 		}
 		groups[group] = append(groups[group], i)
-	}
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(p.config.Timeout)
 	}
 	var wg sync.WaitGroup
 	for _, group := range groups {
@@ -51,7 +51,7 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 		if renewal.TTL > 0 {
 			ttl = millis(renewal.TTL)
 		}
-		args = append(args, r.ticket(renewal.Ticket), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
+		args = append(args, r.ticket(renewal.Ticket)+digits16(renewal.Token), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
 	}
 	reply := p.run(ctx, &p.scripts.renew, first.keys.state.(string), deadline, args)
 	text, _ := reply.Value.(string)

@@ -53,13 +53,13 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	case ask.Join:
 		mode = "j"
 	}
-	old, oldPayload := "", any("")
+	old := ""
 	if ask.Release != nil {
-		old, oldPayload = r.ticket(*ask.Release), r.payload(*ask.Release)
+		old = r.ticket(*ask.Release)
 	}
 	return r.answered(ctx, &r.p.scripts.ask, ask, func(notAfter string) []any {
 		return []any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
-			mode, ask.Ticket.Block, r.life, old, oldPayload}
+			mode, ask.Ticket.Block, r.life, old}
 	})
 }
 
@@ -109,7 +109,10 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if !ok {
 		deadline = time.Now().Add(r.p.config.Timeout)
 	}
-	keep := any("0")
+	keep, token := any("0"), any("")
+	if free.Token > 0 {
+		token = digits16(free.Token)
+	}
 	if free.Keep > 0 {
 		keep = free.Keep
 	}
@@ -118,7 +121,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		likely = "z"
 	}
 	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), deadline,
-		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), keep, likely})
+		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), token, keep, likely})
 	if err := r.failure("release", reply); err != nil {
 		return false, err
 	}

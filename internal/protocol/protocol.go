@@ -122,8 +122,8 @@ type Answer struct {
 	Server    int64         // server time of the decision, microseconds
 	Holder    Party         // else: one who holds
 	Holders   int           // else: how many hold
-	Waiters   int           // else: how many stand in line; before this ticket when it is queued
-	Remaining time.Duration // else: until the first of the holds is over, if it is not prolonged
+	Waiters   int           // else: how many stand in line; before this ticket when it is queued; -1: not told
+	Remaining time.Duration // else: until the first of the holds is over, if it is not prolonged; negative: not told
 }
 
 // A Party is somebody who holds or waits.
@@ -132,6 +132,9 @@ type Party struct{ Owner, Label string }
 // A Free gives back.
 type Free struct {
 	Ticket Ticket
+
+	// Token is that of the grant; 0 when it is not known.
+	Token int64
 
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
 	Keep int64
@@ -144,6 +147,7 @@ type Free struct {
 type Renewal struct {
 	Resource Resource
 	Ticket   Ticket
+	Token    int64         // of the grant
 	TTL      time.Duration // from now; 0 only looks whether the hold is there
 	Floor    int64         // server time before which the hold must not end, microseconds; else 0
 	Ceiling  int64         // server time at which the hold must end, microseconds; else 0

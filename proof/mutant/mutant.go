@@ -72,6 +72,7 @@ func (m Mutant) Try(ctx context.Context, root, dir string, env ...string) (Verdi
 			return Verdict{}, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
 		}
 	}
+	env = append(env, "TMPDIR="+dir) // the history of a failed run is kept: not longer than the copy
 	out, err := test(ctx, filepath.Join(dir, "proof"), env, "-v", "-run=^TestTorture$", ".")
 	verdict := Verdict{Output: out, Rules: broken(out)}
 	if err == nil {

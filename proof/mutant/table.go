@@ -10,8 +10,8 @@ func Mutants() []Mutant {
 			Rules: []string{history.RuleOverlap},
 			Patches: []Patch{{
 				File: "internal/native/lua/ask.lua",
-				Old:  "  free = shares(string.sub(live[1], 28), payload)\n",
-				New:  "  free = true\n",
+				Old:  "local free = not live[1]\n",
+				New:  "local free = true\n",
 			}},
 		},
 		{
@@ -19,8 +19,8 @@ func Mutants() []Mutant {
 			Rules: []string{history.RuleOverlap},
 			Patches: []Patch{{
 				File: "internal/native/lua/free.lua",
-				Old:  "if not drop(ticket, payload) then\n",
-				New:  "if redis.call('ZREMRANGEBYSCORE', key, EXCLUSIVE_FROM, EXCLUSIVE_TO) == 0 and not drop(ticket, payload) then\n",
+				Old:  "if dropped == 0 then\n  return 0\nend\n",
+				New:  "if dropped == 0 then\n  dropped = redis.call('ZREMRANGEBYSCORE', KEYS[1], '0', '9999999999999')\nend\n",
 			}},
 		},
 		{

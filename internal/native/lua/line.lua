@@ -1,9 +1,12 @@
 -- What all scripts share once the short path does not do: the state as a sorted set. See the package document for
 -- the layout. They expect now (server us, 16 digits).
+--
+-- Scores are asked for only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than
+-- any command here.
 
 local key, clock = KEYS[1], KEYS[2]
 local ms = math.floor(tonumber(now) / 1000)
-local HOLDS_END, PLACES = '9999999999999', 1e15
+local HOLDS_END, PLACES = '9999999999999', '1000000000000000'
 
 -- foreign tells, in the words of a reply, that a value is not of the ticket's kind and format.
 local function foreign(value, ticket)
@@ -17,38 +20,17 @@ end
 local function outlive(moment)
   local need = moment - ms + 5000
   if redis.call('PTTL', key) < need then
-    redis.call('PEXPIRE', key, string.format('%.0f', need))
+    redis.call('PEXPIRE', key, string.format('%d', need))
   end
 end
 
--- unfold turns the string of a single hold into the set, with the same expiry.
-local function unfold(value)
-  local left = redis.call('PTTL', key)
-  if left < 0 then
-    left = 86400000
-  end
-  local ticket = string.sub(value, 1, 26)
-  redis.call('DEL', key)
-  redis.call('ZADD', key, ms + left, 'h' .. ticket .. string.sub(value, 43), '-' .. string.sub(value, 27, 42), 't' .. ticket)
-  outlive(ms + left)
-end
-
--- holders are the members that hold, the first to end first; those whose time is over are removed. The second result is
--- when the first ends.
+-- holders are the members that hold, the first to end first; those whose time is over are removed.
 local function holders()
-  local found, live, ends = redis.call('ZRANGEBYSCORE', key, '0', HOLDS_END, 'WITHSCORES'), {}, ms
-  for i = 1, #found, 2 do
-    local member, score = found[i], tonumber(found[i + 1])
-    if score <= ms then
-      redis.call('ZREM', key, member, 't' .. string.sub(member, 2, 27))
-    else
-      live[#live + 1] = member
-      if #live == 1 then
-        ends = score
-      end
-    end
+  local over = redis.call('ZCOUNT', key, '0', string.format('%d', ms))
+  if over > 0 then
+    redis.call('ZREMRANGEBYSCORE', key, '0', string.format('%d', ms))
   end
-  return live, ends
+  return redis.call('ZRANGEBYSCORE', key, '0', HOLDS_END)
 end
 
 -- parts takes a payload apart: claim, block, channel, owner.
@@ -62,13 +44,13 @@ end
 -- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
 -- that holds anything but a number of ours, below 2^53 with room for every block, raises an error and stays.
 local function take(block)
-  local token, up_to = now, now
+  local up_to = now
   if block ~= '1' then
     up_to = string.format('%016.0f', tonumber(now) + tonumber(block) - 1)
   end
   local last = redis.pcall('GETSET', clock, up_to)
   if not last or type(last) == 'string' and last < now and #last == 16 then
-    return token
+    return now
   end
   if type(last) == 'string' then
     redis.call('SET', clock, last)
@@ -76,18 +58,32 @@ local function take(block)
   if type(last) ~= 'string' or not string.match(last, '^%d+$') or #last ~= 16 or last > '9007199254000000' then
     error('holdfast: the key ' .. clock .. ' holds no token of ours')
   end
-  token = string.format('%016.0f', tonumber(last) + 1)
   redis.call('SET', clock, string.format('%016.0f', tonumber(last) + tonumber(block)))
-  return token
+  return string.format('%016.0f', tonumber(last) + 1)
 end
 
-local function hold(ticket, payload, expiry, token)
-  redis.call('ZADD', key, expiry, 'h' .. ticket .. payload, '-' .. token, 't' .. ticket)
+-- hold adds a hold that ends in so many ms.
+local function hold(ticket, token, payload, last)
+  redis.call('ZADD', key, string.format('%d', ms + last), 'h' .. ticket .. token .. payload)
 end
 
 -- first is the member at a place in line, from 0.
 local function first(at)
-  return redis.call('ZRANGEBYSCORE', key, PLACES, '+inf', 'LIMIT', at, 1)[1]
+  return redis.call('ZRANGEBYSCORE', key, PLACES, '+inf', 'LIMIT', at, '1')[1]
+end
+
+-- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
+local function lives(member, ticket)
+  local life = redis.call('ZSCORE', key, 'l' .. ticket) or -(redis.call('ZSCORE', key, member) / 1000 + 18000)
+  return -life > ms
+end
+
+-- let_in makes a waiter hold, for its claim.
+local function let_in(member, token)
+  local ticket, payload = string.sub(member, 2, 27), string.sub(member, 28)
+  local claim, block = parts(payload)
+  redis.call('ZREM', key, member, 'l' .. ticket)
+  hold(ticket, token or take(block), payload, claim)
 end
 
 -- hand_on lets the first in line in, and tells it alone. A waiter whose process does not hear us is passed over
@@ -96,50 +92,46 @@ end
 local function hand_on(self, member)
   local at, unheard = 0, nil
   while member and at < 8 do
-    local whole = string.sub(member, 2)
-    if whole == self then
+    if string.sub(member, 2) == self then
       return 'self'
     end
-    local ticket, payload = string.sub(whole, 1, 26), string.sub(whole, 27)
+    local ticket, payload = string.sub(member, 2, 27), string.sub(member, 28)
     local claim, block, channel = parts(payload)
-    local token = take(block)
-    local heard = channel ~= ''
-    if heard then
+    if channel ~= '' then
+      local token = take(block)
       local told = redis.pcall('PUBLISH', channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
-      heard = type(told) == 'number' and told > 0
-    end
-    if not heard then
-      local life = redis.call('ZSCORE', key, 'l' .. ticket)
-      if not life or -life <= ms then
-        redis.call('ZREM', key, member, 'l' .. ticket)
-        at = at - 1
-      elseif channel == '' then
-        heard = true
-      else
-        unheard = unheard or member
+      if type(told) == 'number' and told > 0 then
+        let_in(member, token)
+        return ticket
       end
     end
-    if heard then
+    if not lives(member, ticket) then
       redis.call('ZREM', key, member, 'l' .. ticket)
-      hold(ticket, payload, ms + tonumber(claim), token)
+    elseif channel == '' then
+      let_in(member)
       return ticket
+    else
+      unheard = unheard or member
+      at = at + 1
     end
-    at = at + 1
     member = first(at)
   end
   if self and not redis.call('ZSCORE', key, 'q' .. self) then
     return 'self'
   end
   if unheard then
-    local ticket, payload = string.sub(unheard, 2, 27), string.sub(unheard, 28)
-    local claim, block = parts(payload)
-    redis.call('ZREM', key, unheard, 'l' .. ticket)
-    hold(ticket, payload, ms + tonumber(claim), take(block))
-    return ticket
+    let_in(unheard)
+    return string.sub(unheard, 2, 27)
   end
 end
 
+-- whose is a hold as others see it: its member without the token.
+local function whose(member)
+  return string.sub(member, 2, 27) .. string.sub(member, 44)
+end
+
 -- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold.
-local function describe(live, ends, before)
-  return now .. '|' .. string.format('%.0f', ends - ms) .. '|' .. #live .. '|' .. before .. '|' .. string.sub(live[1] or '', 2)
+local function describe(live, before)
+  local left = live[1] and redis.call('ZSCORE', key, live[1]) - ms or 0
+  return now .. '|' .. string.format('%d', left) .. '|' .. #live .. '|' .. before .. '|' .. whose(live[1] or '')
 end

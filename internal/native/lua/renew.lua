@@ -1,7 +1,7 @@
 -- renew: prolong holds of many names, or look whether they are there.
 --
 -- KEYS  the states of the names
--- ARGV  for each name five: ticket, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
+-- ARGV  for each name five: ticket with token, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
 -- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format
 -- Never makes a hold, and never revives one whose time is over.
 
@@ -31,7 +31,7 @@ local function renew(key, at)
   local ticket = ARGV[at]
   local value = redis.pcall('GET', key)
   if type(value) == 'string' then
-    if string.sub(value, 1, 26) ~= ticket then
+    if string.sub(value, 1, 42) ~= ticket then
       return string.sub(value, 1, 2) == string.sub(ticket, 1, 2) and '0' or 'F'
     end
     local ttl = term(at)
@@ -56,7 +56,7 @@ local function renew(key, at)
     if redis.call('PTTL', key) < ttl + 5000 then
       redis.call('PEXPIRE', key, string.format('%.0f', ttl + 5000))
     end
-    redis.call('ZADD', key, 'XX', clock() + ttl, member)
+    redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl), member)
   end
   return '1'
 end

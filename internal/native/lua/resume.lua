@@ -40,24 +40,23 @@ if type(value) == 'string' then
   end
   return 'B' .. now .. '|' .. redis.call('PTTL', key) .. '|1|0|' .. holder .. label
 end
-local some = redis.call('ZRANGE', key, 0, 0)[1]
+local some = redis.call('ZRANGE', key, '-1', '-1')[1]
 local odd = some and foreign(string.sub(some, 2), ticket)
 if odd then
   return odd
 end
-local live, ends = holders()
+local live = holders()
 for _, member in ipairs(live) do
-  local holder, label = string.sub(member, 2, 27), string.sub(member, 28)
-  local token = string.format('%016.0f', -redis.call('ZSCORE', key, 't' .. holder))
+  local holder, token, label = string.sub(member, 2, 27), string.sub(member, 28, 43), string.sub(member, 44)
   if holder == ticket then
     return 'H' .. token .. '1|' .. now
   end
   if meant(holder, label, token) then
-    redis.call('ZREM', key, member, 't' .. holder)
+    redis.call('ZREM', key, member)
     token = take('1')
-    hold(ticket, payload, ms + ttl, token)
+    hold(ticket, token, payload, ttl)
     outlive(ms + ttl)
     return 'H' .. token .. '1|' .. now
   end
 end
-return 'B' .. describe(live, ends, redis.call('ZCOUNT', key, PLACES, '+inf'))
+return 'B' .. describe(live, redis.call('ZCOUNT', key, PLACES, '+inf'))

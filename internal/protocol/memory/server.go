@@ -105,6 +105,12 @@ func (s *Server) handOn(n *name, self protocol.ID, now int64) bool {
 			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: next.spec.Claim})
 		})
 	}
+	for _, e := range n.line { // those of its owner enter beside it
+		if !shares(e.spec, next.spec) {
+			break
+		}
+		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, 0) })
+	}
 	return false
 }
 

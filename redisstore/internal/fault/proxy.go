@@ -32,6 +32,7 @@ type Proxy struct {
 	delay  time.Duration
 	drops  []*rule
 	holds  []*rule
+	kept   []*Held // all there ever were
 	sent   []string // what clients sent, once Record was called
 	record bool
 }
@@ -90,6 +91,7 @@ func (p *Proxy) hold(match string, answers bool) *Held {
 	h := &Held{arrived: make(chan struct{}), passed: make(chan struct{})}
 	p.mu.Lock()
 	p.holds = append(p.holds, &rule{match: match, answers: answers, happen: h.arrived, held: h})
+	p.kept = append(p.kept, h)
 	p.mu.Unlock()
 	return h
 }
@@ -172,8 +174,8 @@ func (p *Proxy) open() (links []*link) {
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, r := range p.holds {
-		r.held.Pass()
+	for _, h := range p.kept {
+		h.Pass()
 	}
 	p.mu.Unlock()
 	p.Speak()

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+// Validate names every argument that cannot be, before anything is sent. It never shows a password.
+func (r *Run) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Name != "" && len(r.Name) <= maxText, "NAME of %d bytes: it must be 1 to %d", len(r.Name), maxText)
+	check(len(r.Command) > 0 && r.Command[0] != "", "no command")
+	check(r.TTL >= leastTTL && r.TTL <= mostTTL, "--ttl %v: it must be %v to %v", r.TTL, leastTTL, mostTTL)
+	check(r.MaxHold == 0 || r.MaxHold >= leastTTL, "--max-hold %v: it must be at least %v", r.MaxHold, leastTTL)
+	check(r.MinHold >= 0 && r.MinHold <= mostTTL, "--min-hold %v: it must be 0 to %v", r.MinHold, mostTTL)
+	check(r.MaxHold == 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
+	check(r.Grace >= 0, "--grace %v: it must not be negative", r.Grace)
+	check(r.Wait >= 0, "--wait %v: it must not be negative", r.Wait)
+	check(!r.Nonblock || r.Wait == 0, "--nonblock and --wait: it can only be one of them")
+	check(r.Conflict >= 0 && r.Conflict <= 255, "--conflict-exit-code %d: it must be 0 to 255", r.Conflict)
+	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost), "--on-lost %q: it must be kill, term or ignore", r.OnLost)
+	check(len(r.Owner) <= maxText, "--owner of %d bytes: at most %d", len(r.Owner), maxText)
+	check(len(r.Label) <= maxText, "--label of %d bytes: at most %d", len(r.Label), maxText)
+	check(len(r.Prefix) <= maxText && !strings.ContainsAny(r.Prefix, "{}"), "--prefix %q: at most %d bytes, without { and }", r.Prefix, maxText)
+	// Environment variables end at a zero byte.
+	check(!strings.ContainsRune(r.Name+r.Owner, 0), "NAME and --owner must not hold a zero byte")
+	if _, err := server.Connect(r.Redis, r.TLS); err != nil {
+		errs = append(errs, fmt.Errorf("--redis or REDIS_URL: %w", err))
+	}
+	if len(errs) > 0 {
+		return &usageError{errors.Join(errs...)}
+	}
+	return nil
+}
+
+// lookUp finds a program as a shell does, before anybody has to wait for it.
+func lookUp(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrDot):
+		return "", &exitError{exitNotFound, fmt.Errorf("%s is in the current directory, which the PATH names: write %s", name, filepath.Join(".", name))}
+	case errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(name, filepath.Separator):
+		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+				return "", &exitError{exitNotRunnable, fmt.Errorf("%s may not be run", filepath.Join(dir, name))}
+			}
+		}
+		return "", &exitError{exitNotFound, fmt.Errorf("%s: no such program on the PATH", name)}
+	case errors.Is(err, os.ErrNotExist):
+		return "", &exitError{exitNotFound, fmt.Errorf("%s: no such program", name)}
+	}
+	var broken *exec.Error
+	if errors.As(err, &broken) {
+		err = broken.Err
+	}
+	return "", &exitError{exitNotRunnable, fmt.Errorf("%s may not be run: %w", name, err)}
+}

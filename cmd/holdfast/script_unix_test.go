@@ -1,0 +1,201 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// patient is how long a test waits for what must come.
+const patient = 30 * time.Second
+
+// TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL, and these commands besides
+// those of testscript:
+//
+//	exits CODE PROGRAM ARGS...      runs it and compares its exit code
+//	bg NAME PROGRAM ARGS...         starts it; its output goes to NAME.out and NAME.err
+//	ended NAME CODE                 waits for it and compares its exit code
+//	signal NAME SIGNAL              sends it a signal, such as TERM
+//	await FILE PATTERN              waits until a file has a line that matches
+//	server stop|continue|kill|restart
+//	server do ARGS...               sends a command; its answer is stdout
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "holdfast")); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			s, err := redisserver.Run(context.Background(), "--unixsocket", filepath.Join(env.WorkDir, "redis.sock"))
+			if err != nil {
+				return err
+			}
+			b := &background{started: map[string]*exec.Cmd{}}
+			env.Defer(func() {
+				b.end()
+				_ = s.Close()
+			})
+			env.Values["server"], env.Values["background"] = s, b
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			env.Setenv("REDIS_URL", "redis://"+s.Addr())
+			env.Setenv("ADDR", s.Addr())
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "bg": startBackground, "ended": ended, "signal": signalTo, "await": await, "server": serverCommand,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
+	}
+	compare(ts, ts.Exec(args[1], args[2:]...), args[0])
+}
+
+func compare(ts *testscript.TestScript, err error, want string) {
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		if code = exit.ExitCode(); code < 0 {
+			ts.Fatalf("ended by %v, want exit code %s", exit, want)
+		}
+	case err != nil:
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != want {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// background are the processes of a script.
+type background struct{ started map[string]*exec.Cmd }
+
+func (b *background) end() {
+	for _, cmd := range b.started {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+func startBackground(ts *testscript.TestScript, _ bool, args []string) {
+	b := ts.Value("background").(*background)
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.Getenv("PWD")
+	if cmd.Dir == "" {
+		cmd.Dir = ts.MkAbs(".")
+	}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "REDIS_URL", "GORACE", "WORK"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	if path, err := exec.LookPath(args[1]); err == nil {
+		cmd.Path, cmd.Err = path, nil
+	}
+	if args[1] == "holdfast" {
+		cmd.Path, cmd.Err = filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "holdfast"), nil
+	}
+	for suffix, to := range map[string]*io.Writer{".out": &cmd.Stdout, ".err": &cmd.Stderr} {
+		f, err := os.Create(ts.MkAbs(args[0] + suffix))
+		ts.Check(err)
+		defer f.Close()
+		*to = f
+	}
+	ts.Check(cmd.Start())
+	b.started[args[0]] = cmd
+}
+
+func (b *background) get(ts *testscript.TestScript, name string) *exec.Cmd {
+	cmd := b.started[name]
+	if cmd == nil {
+		ts.Fatalf("nothing is called %s", name)
+	}
+	return cmd
+}
+
+func ended(ts *testscript.TestScript, _ bool, args []string) {
+	b := ts.Value("background").(*background)
+	cmd := b.get(ts, args[0])
+	late := time.AfterFunc(patient, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	late.Stop()
+	delete(b.started, args[0])
+	for _, suffix := range []string{".out", ".err"} {
+		ts.Logf("[%s%s]\n%s", args[0], suffix, ts.ReadFile(args[0]+suffix))
+	}
+	compare(ts, err, args[1])
+}
+
+func signalTo(ts *testscript.TestScript, _ bool, args []string) {
+	number := unix.SignalNum("SIG" + args[1])
+	if number == 0 {
+		ts.Fatalf("no signal %s", args[1])
+	}
+	ts.Check(ts.Value("background").(*background).get(ts, args[0]).Process.Signal(syscall.Signal(number)))
+}
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile("(?m)" + args[1])
+	tick, late := time.NewTicker(2*time.Millisecond), time.After(patient)
+	defer tick.Stop()
+	for {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && pattern.Match(text) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			ts.Fatalf("no %q in %s:\n%s", args[1], args[0], text)
+		}
+	}
+}
+
+func serverCommand(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.Value("server").(*redisserver.Server)
+	switch args[0] {
+	case "stop":
+		s.Stop()
+	case "continue":
+		s.Continue()
+	case "kill":
+		s.Kill()
+	case "restart":
+		ts.Check(s.Restart())
+	case "do":
+		rest := make([]any, len(args)-1)
+		for i, arg := range args[1:] {
+			rest[i] = arg
+		}
+		answer, err := s.Do(rest...)
+		ts.Check(err)
+		_, _ = fmt.Fprintln(ts.Stdout(), answer)
+	default:
+		ts.Fatalf("server %s?", strings.Join(args, " "))
+	}
+}

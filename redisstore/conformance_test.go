@@ -1,0 +1,78 @@
+package redisstore_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
+	"github.com/holdfast-go/holdfast/storetest"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+func TestConformance(t *testing.T) {
+	t.Run("redis-server", func(t *testing.T) {
+		srv := redisserver.Start(t)
+		storetest.Run(t, storetest.Backend{
+			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+				rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
+				tb.Cleanup(func() { rdb.Close() })
+				return open(tb, rdb, config)
+			},
+			Left: func(tb testing.TB, prefix string) []string {
+				answer, err := srv.Do("KEYS", prefix+"*")
+				if err != nil {
+					tb.Fatal(err)
+				}
+				var keys []string
+				for _, key := range answer.([]any) {
+					keys = append(keys, key.(string))
+				}
+				return locks(keys, prefix)
+			},
+		})
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		var srv *embedded.Server
+		storetest.Run(t, storetest.Backend{
+			Around: func(t *testing.T, run func(*testing.T)) {
+				synctest.Test(t, func(t *testing.T) {
+					pass(2 * 365 * 24 * time.Hour)          // see play
+					t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
+					srv = embedded.Start(t)
+					run(t)
+				})
+			},
+			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+				rdb := srv.Client()
+				tb.Cleanup(func() { rdb.Close() })
+				return open(tb, rdb, config)
+			},
+			Left: func(_ testing.TB, prefix string) []string { return locks(srv.Redis.Keys(), prefix) },
+		})
+	})
+}
+
+func open(tb testing.TB, rdb *redis.Client, config *holdfast.Config) *holdfast.Client {
+	tb.Helper()
+	client, err := holdfast.New(redisstore.New(rdb), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return client
+}
+
+// locks are the keys under a prefix that are not the clock of a slot.
+func locks(keys []string, prefix string) (states []string) {
+	for _, key := range keys {
+		if strings.HasPrefix(key, prefix) && !strings.HasSuffix(key, "}:clock") {
+			states = append(states, key)
+		}
+	}
+	return states
+}

@@ -1,0 +1,139 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// An uncontended lock costs one command, as does its release; only the first of a client asks for the time before.
+func TestCommandsOfAPair(t *testing.T) {
+	t.Parallel()
+	_, p := proxied(t)
+	m := locker(t, p.Addr(), nil).Mutex("n")
+	p.Record()
+	release(t, lock(t, m))
+	first := slices.DeleteFunc(sentTo(p), func(name string) bool { return name == "HELLO" || name == "CLIENT" })
+	if want := []string{"TIME", "EVALSHA", "EVAL", "EVALSHA", "EVAL"}; !slices.Equal(first, want) {
+		t.Errorf("the first pair sent %v, want %v", first, want)
+	}
+	const pairs = 50
+	p.Record()
+	for range pairs {
+		release(t, lock(t, m))
+	}
+	if sent := sentTo(p); len(sent) != 2*pairs || slices.ContainsFunc(sent, func(name string) bool { return name != "EVALSHA" }) {
+		t.Errorf("%d pairs sent %d commands: %v", pairs, len(sent), sent)
+	}
+}
+
+// Trap 15: holding a lock idly floods the server. One lease costs one command a renewal; a client that holds nothing
+// sends nothing.
+func TestCommandsWhileHolding(t *testing.T) {
+	t.Parallel()
+	_, p := proxied(t)
+	seen := new(events)
+	c := locker(t, p.Addr(), &holdfast.Config{TTL: 1500 * time.Millisecond, Observer: seen})
+	lease := lock(t, c.Mutex("n"))
+	eventually(t, "a renewal", func() bool { return seen.count(holdfast.EventRenewed) == 1 })
+	p.Record()
+	eventually(t, "three more", func() bool { return seen.count(holdfast.EventRenewed) >= 4 })
+	sent := sentTo(p)
+	if n := seen.count(holdfast.EventRenewed) + seen.count(holdfast.EventRetried) - 1; len(sent) < 3 || len(sent) > n+1 {
+		t.Errorf("%d renewals sent %v", n, sent)
+	}
+	release(t, lease)
+	p.Record()
+	quiet := time.After(1500 * time.Millisecond)
+	<-quiet
+	if sent := sentTo(p); len(sent) != 0 {
+		t.Errorf("an idle client sent %v", sent)
+	}
+}
+
+// Trap 15, many: 1,000 leases of two clients cost their renewals, a hundred in a command, and no goroutine each.
+// It is not parallel, because it counts goroutines.
+func TestThousandIdleLeases(t *testing.T) {
+	srv := redisserver.Start(t)
+	const each, ttl, rounds = 500, 3 * time.Second, 3
+	before := runtime.NumGoroutine()
+	var leases [2][each]*holdfast.Lease
+	var seen [2]events
+	var all sync.WaitGroup
+	for i := range leases {
+		c := locker(t, srv.Addr(), &holdfast.Config{TTL: ttl, Observer: &seen[i]}, func(o *redis.Options) { o.PoolSize = 8 })
+		for g := range 8 {
+			all.Go(func() {
+				for n := g; n < each; n += 8 {
+					leases[i][n], _ = c.Mutex(fmt.Sprint("n", i, "/", n)).Lock(within(t, patience))
+				}
+			})
+		}
+	}
+	all.Wait()
+	renewed := func(n int) bool {
+		return seen[0].count(holdfast.EventRenewed) >= n*each && seen[1].count(holdfast.EventRenewed) >= n*each
+	}
+	eventually(t, "the first renewals", func() bool { return renewed(1) })
+	scripts := func() int { stats := srv.CommandStats(); return stats["eval"] + stats["evalsha"] }
+	calls, began, highest := scripts(), time.Now(), 0
+	eventually(t, "three rounds", func() bool {
+		highest = max(highest, runtime.NumGoroutine()-before)
+		return renewed(1 + rounds)
+	})
+	calls = scripts() - calls
+	intervals := time.Since(began).Seconds() / (ttl / 3).Seconds()
+	t.Logf("%d commands for 1,000 leases in %.1f renewal intervals, at most %d more goroutines", calls, intervals, highest)
+	// Ten full commands an interval, and as many again for those that were taken while others were renewed, or later.
+	if most := int(30 * (intervals + 1)); calls > most {
+		t.Errorf("%d commands, at most %d are expected", calls, most)
+	}
+	if highest > 60 { // connections, and the renewals under way; not one a lease
+		t.Errorf("%d more goroutines", highest)
+	}
+	for i := range leases {
+		for n, lease := range leases[i] {
+			if lease == nil || lease.Err() != nil {
+				t.Fatalf("lease %d of client %d: %v", n, i, lease.Err())
+			}
+			all.Go(func() { release(t, lease) })
+		}
+	}
+	all.Wait()
+	calls = scripts()
+	quiet := time.After(ttl / 2)
+	<-quiet
+	if n := scripts() - calls; n != 0 {
+		t.Errorf("%d commands of idle clients", n)
+	}
+}
+
+// Trap 33: goroutines are left behind after reentry. It is not parallel, because it counts them.
+func TestReentryLeavesNoGoroutine(t *testing.T) {
+	srv := redisserver.Start(t)
+	m := locker(t, srv.Addr(), nil).Mutex("n")
+	pair := func() {
+		outer := lock(t, m)
+		inner, err := m.Lock(outer.Context())
+		if err != nil || inner.Token() != outer.Token() {
+			t.Fatalf("reentry: %v", err)
+		}
+		_ = inner.Context()
+		release(t, inner)
+		release(t, outer)
+	}
+	pair()
+	check := noLeak(t)
+	for range 100 {
+		pair()
+	}
+	check()
+}

@@ -1,0 +1,91 @@
+package redisstore_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 28: the key exists with another type, or is another kind's or another format's. The error names it, and it is
+// left as it was.
+func TestForeignKeys(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := locker(t, srv.Addr(), nil)
+	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:0:0:"
+	for name, put := range map[string][]any{
+		"hash":             {"HSET", "", "f", "v"},
+		"list":             {"RPUSH", "", "a"},
+		"plain set":        {"SADD", "", "a"},
+		"stream":           {"XADD", "", "1-1", "f", "v"},
+		"string":           {"SET", "", "by hand"},
+		"empty string":     {"SET", "", ""},
+		"short string":     {"SET", "", "1"},
+		"almost ours":      {"SET", "", "1mx:"},
+		"sorted set":       {"ZADD", "", 1, "a"},
+		"scores":           {"ZADD", "", 1e15, "someone", 5, "else"},
+		"another kind":     {"SET", "", "1sx:" + id + rest},
+		"another format":   {"SET", "", "2mx:" + id + rest},
+		"kind in line":     {"ZADD", "", 1e15, "q1sx:" + id + "500:1:0:0:"},
+		"format in line":   {"ZADD", "", 1e15, "q2mx:" + id + "500:1:0:0:"},
+		"format that held": {"ZADD", "", 9e12, "h2mx:" + id + "500:1:0:0:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put[1] = keyOf(name)
+			must(t, srv, put...)
+			must(t, srv, "PEXPIRE", keyOf(name), 600_000)
+			before := must(t, srv, "DUMP", keyOf(name))
+			m := c.Mutex(name)
+			calls := map[string]func() error{
+				"TryLock":    func() error { _, err := m.TryLock(within(t, patience)); return err },
+				"Lock":       func() error { _, err := m.Lock(within(t, patience)); return err },
+				"with owner": func() error { _, err := c.Mutex(name, holdfast.WithOwner("o")).TryLock(within(t, patience)); return err },
+				"Resume":     func() error { _, err := m.Resume(within(t, patience), id, 1763700000000000); return err },
+			}
+			for call, do := range calls {
+				var failure *holdfast.StoreError
+				if err := do(); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != holdfast.NotApplied ||
+					!strings.Contains(err.Error(), keyOf(name)) || errors.Is(err, holdfast.ErrUnavailable) {
+					t.Errorf("%s: got %v", call, err)
+				}
+				if must(t, srv, "DUMP", keyOf(name)) != before {
+					t.Fatalf("%s touched it: %v", call, must(t, srv, "TYPE", keyOf(name)))
+				}
+			}
+			if left := must(t, srv, "PTTL", keyOf(name)).(int64); left < 590_000 {
+				t.Errorf("its time is %d ms now", left)
+			}
+		})
+	}
+}
+
+// A held key that becomes another type is refused to the release too, and left as it is.
+func TestForeignWhileHeld(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := locker(t, srv.Addr(), brief(time.Minute))
+	for name, put := range map[string][]any{
+		"list":   {"RPUSH", "", "a"},
+		"string": {"SET", "", "by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lease := lock(t, c.Mutex(name))
+			put[1] = keyOf(name)
+			must(t, srv, "DEL", put[1])
+			must(t, srv, put...)
+			before := must(t, srv, "DUMP", put[1])
+			err := lease.Release(t.Context())
+			var failure *holdfast.StoreError
+			if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {
+				t.Errorf("got %v", err)
+			}
+			if must(t, srv, "DUMP", put[1]) != before {
+				t.Error("touched")
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Trap 10: an acquire whose answer is lost is "held by another", about its own key. Lock asks again and finds that it
+// holds; TryLock says that it does not know, and what it may have won is taken back.
+// Trap 36: the client's own retries send it again. Here nothing goes out twice.
+func TestAcquireWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	c := locker(t, p.Addr(), brief(time.Minute), func(o *redis.Options) { o.MaxRetries = 3 })
+	release(t, lock(t, c.Mutex("warm")))
+
+	lost := p.DropAnswer("EVALSHA")
+	lease := lock(t, c.Mutex("n"))
+	signalled(t, "the answer is lost", lost)
+	if holders := must(t, srv, "TYPE", keyOf("n")); holders != "string" {
+		t.Errorf("its key is a %v", holders)
+	}
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+
+	p.Record()
+	lost = p.DropAnswer("EVALSHA")
+	_, err := c.Mutex("tried").TryLock(within(t, patience))
+	signalled(t, "the answer is lost", lost)
+	var failure *holdfast.StoreError
+	if !errors.As(err, &failure) || failure.Applied != holdfast.AppliedUnknown || !errors.Is(err, holdfast.ErrUnavailable) ||
+		errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("got %v", err)
+	}
+	gone(t, srv, "tried", 10*time.Second) // its TTL is a minute
+	ask := p.Sent("tried")[0]
+	if n := len(p.Sent(ask)); n != 1 {
+		t.Errorf("the request was sent %d times", n)
+	}
+}
+
+// Trap 10 with a hold of an owner: what counts entries counts a repeated one twice, and never comes to zero.
+func TestEntryWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	m := locker(t, p.Addr(), nil).Mutex("n", holdfast.WithOwner("me"))
+	first := lock(t, m)
+	lost := p.DropAnswer("EVALSHA")
+	second := lock(t, m)
+	signalled(t, "the answer is lost", lost)
+	release(t, second)
+	if n := must(t, srv, "EXISTS", keyOf("n")); n != int64(1) || first.Check(within(t, patience)) != nil {
+		t.Error("the first entry was released with the second")
+	}
+	release(t, first)
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 11: a release whose answer is lost is "not held". It is sent again, and what it did is known by then; if no
+// answer comes at all, it is uncertain, and says so in time.
+func TestReleaseWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	c := locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: 300 * time.Millisecond})
+	lease := lock(t, c.Mutex("n"))
+	next := claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n"))
+	waiting(t, srv, "n", 1)
+	lost := p.DropAnswer("EVALSHA")
+	release(t, lease)
+	signalled(t, "the answer is lost", lost)
+	release(t, next.got(t))
+	if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrNotHeld) {
+		t.Errorf("a second release: %v", err)
+	}
+
+	lease = lock(t, c.Mutex("n"))
+	p.Silence()
+	began := time.Now()
+	err := lease.Release(context.Background())
+	if !errors.Is(err, holdfast.ErrUncertain) || errors.Is(err, holdfast.ErrNotHeld) || time.Since(began) > 5*time.Second {
+		t.Errorf("got %v after %v", err, time.Since(began))
+	}
+	p.Speak()
+	gone(t, srv, "n", 5*time.Second)
+}
+
+// A message of a hand-over that is lost (17): the waiter finds out by asking.
+func TestHandOverWithoutMessage(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	holder := lock(t, locker(t, srv.Addr(), brief(1500*time.Millisecond)).Mutex("n"))
+	next := claim(within(t, patience), locker(t, p.Addr(), nil).Mutex("n"))
+	waiting(t, srv, "n", 1)
+	lost := p.SwallowAnswer("holdfast:@")
+	release(t, holder)
+	signalled(t, "the message is lost", lost)
+	release(t, next.got(t))
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 12: a cancelled context may leave the request to be applied later: what it won is taken back.
+func TestCancelledInFlight(t *testing.T) {
+	t.Parallel()
+	for name, passed := range map[string]bool{"arrives": true, "answer cut off": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, p := proxied(t)
+			c := locker(t, p.Addr(), brief(time.Minute))
+			release(t, lock(t, c.Mutex("n")))
+			ctx, cancel := context.WithCancel(context.Background())
+			held := p.HoldRequest("EVALSHA")
+			if !passed {
+				held = p.HoldAnswer("|") // of ask, which took effect
+			}
+			waiter := claim(ctx, c.Mutex("n"))
+			signalled(t, "the request", held.Arrived())
+			cancel()
+			signalled(t, "Lock returns", waiter.done)
+			var ended *holdfast.WaitError
+			if !errors.As(waiter.err, &ended) || !errors.Is(waiter.err, context.Canceled) || errors.Is(waiter.err, holdfast.ErrHeld) {
+				t.Errorf("got %v", waiter.err)
+			}
+			calls, _ := counts(srv)
+			held.Pass()
+			eventually(t, "the request, or one more, arrives", func() bool { n, _ := counts(srv); return n > calls })
+			gone(t, srv, "n", 10*time.Second) // its TTL is a minute
+			release(t, lock(t, locker(t, srv.Addr(), nil).Mutex("n")))
+		})
+	}
+}
+
+// Trap 13: a release with a context that is over leaks the lock until its TTL.
+func TestReleaseWithDeadContext(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	lease, err := locker(t, p.Addr(), nil).Mutex("n").Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := lease.Err(); err != nil {
+		t.Errorf("the lease ended with the context of Lock: %v", err)
+	}
+	if err := lease.Release(ctx); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	gone(t, srv, "n", time.Second)
+}

@@ -1,0 +1,210 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Traps 22, 28 and 45: busy, down, denied and unable look alike. Each server that cannot serve is named for what it is,
+// with whether the request took effect, and leaves nothing behind.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	few := func(o *redis.Options) { o.Username, o.Password = "few", "pw" }
+	for name, test := range map[string]struct {
+		opts        []string
+		make        func(*testing.T, *redisserver.Server)
+		client      func(*redis.Options)
+		kind        holdfast.StoreKind
+		text        string
+		unavailable bool // matches ErrUnavailable
+		waits       bool // Lock goes on asking
+	}{
+		"down": {make: func(_ *testing.T, srv *redisserver.Server) { srv.Kill() }, kind: holdfast.StoreUnreachable, unavailable: true, waits: true},
+		"wrong password": {make: user("+@all"), client: func(o *redis.Options) { o.Username, o.Password = "few", "guess" },
+			kind: holdfast.StoreDenied, text: "WRONGPASS"},
+		"no password": {make: func(t *testing.T, srv *redisserver.Server) { must(t, srv, "ACL", "SETUSER", "default", "resetpass", ">pw") },
+			kind: holdfast.StoreDenied, text: "NOAUTH"},
+		"no scripts":        {make: user("-@all"), client: few, kind: holdfast.StoreDenied, text: "NOPERM"},
+		"no SET in scripts": {make: user("+@all", "-set"), client: few, kind: holdfast.StoreDenied},
+		"no keys":           {make: user("+@all", "resetkeys", "~other*"), client: few, kind: holdfast.StoreDenied},
+		"a replica": {make: func(t *testing.T, srv *redisserver.Server) { must(t, srv, "REPLICAOF", "127.0.0.1", "1") },
+			kind: holdfast.StoreReadOnly, unavailable: true, waits: true},
+		"too few replicas": {make: func(t *testing.T, srv *redisserver.Server) { must(t, srv, "CONFIG", "SET", "min-replicas-to-write", 1) },
+			kind: holdfast.StoreNoReplicas, text: "NOREPLICAS", unavailable: true, waits: true},
+		"out of memory": {make: full, kind: holdfast.StoreOutOfMemory, unavailable: true},
+		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: unsaved, kind: holdfast.StoreMisconfigured, text: "MISCONF",
+			unavailable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t, test.opts...)
+			test.make(t, srv)
+			if test.client == nil {
+				test.client = func(*redis.Options) {}
+			}
+			m := locker(t, srv.Addr(), nil, test.client).Mutex("n")
+			judge := func(err error, op string) {
+				t.Helper()
+				var failure *holdfast.StoreError
+				if !errors.As(err, &failure) {
+					t.Fatalf("%s: got %v", op, err)
+				}
+				if failure.Kind != test.kind || failure.Applied != holdfast.NotApplied || failure.Name != "n" || failure.Op == "" ||
+					!strings.Contains(err.Error(), test.text) {
+					t.Errorf("%s: got %+v", op, failure)
+				}
+				if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable || errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUncertain) {
+					t.Errorf("%s: matches what it is not: %v", op, err)
+				}
+			}
+			_, err := m.TryLock(within(t, patience))
+			judge(err, "TryLock")
+			_, err = m.Lock(within(t, 700*time.Millisecond))
+			judge(err, "Lock")
+			if errors.Is(err, context.DeadlineExceeded) != test.waits {
+				t.Errorf("Lock waits: %v, want %v: %v", !test.waits, test.waits, err)
+			}
+			if test.kind != holdfast.StoreUnreachable && test.text != "NOAUTH" {
+				if v := must(t, srv, "DBSIZE"); v != int64(0) {
+					t.Errorf("%v keys left", v)
+				}
+			}
+		})
+	}
+}
+
+// user makes the user few.
+func user(rules ...string) func(*testing.T, *redisserver.Server) {
+	return func(t *testing.T, srv *redisserver.Server) {
+		t.Helper()
+		args := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "~*", "&*"}
+		for _, rule := range rules {
+			args = append(args, rule)
+		}
+		must(t, srv, args...)
+	}
+}
+
+// full makes a server refuse what takes memory.
+func full(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	must(t, srv, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+}
+
+// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file should go.
+func unsaved(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	must(t, srv, "CONFIG", "SET", "save", "3600 1")
+	must(t, srv, "BGSAVE")
+	eventually(t, "saving fails", func() bool {
+		return strings.Contains(must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
+	})
+}
+
+// Trap 22: busy is busy, in one round trip, and a wait that ends is no "busy".
+func TestBusyIsBusy(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	lease := lock(t, locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithLabel("me")))
+	m := locker(t, srv.Addr(), nil).Mutex("n")
+	_, err := m.TryLock(within(t, patience))
+	var busy *holdfast.HeldError
+	if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) || busy.Holder != "me" {
+		t.Errorf("got %#v", err)
+	}
+	_, err = m.Lock(within(t, 100*time.Millisecond))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 28: a server that reads its data is loading, and a Lock that waits gets in when it has.
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t, "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
+	for i := range 1500 {
+		must(t, srv, "SET", fmt.Sprint("filler", i), strings.Repeat("x", 1024))
+	}
+	must(t, srv, "SAVE")
+	m := locker(t, srv.Addr(), nil).Mutex("n")
+	restarted := make(chan error)
+	go func() { restarted <- srv.Restart() }()
+	seen := false
+	eventually(t, "an answer", func() bool {
+		lease, err := m.TryLock(within(t, patience))
+		var failure *holdfast.StoreError
+		if errors.As(err, &failure) && failure.Kind == holdfast.StoreLoading && failure.Applied == holdfast.NotApplied {
+			seen = true
+		}
+		if err == nil {
+			release(t, lease)
+		}
+		return seen || err == nil
+	})
+	if !seen {
+		t.Skip("it was loaded too quickly to be seen")
+	}
+	lease := lock(t, m)
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+	release(t, lease)
+}
+
+// Trap 41: out of memory, a release must work, also one that hands on; and joining is an error or a place, not half of it.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c, other := locker(t, srv.Addr(), brief(3*time.Second)), locker(t, srv.Addr(), brief(time.Minute))
+	alone, held := lock(t, c.Mutex("alone")), lock(t, c.Mutex("held"))
+	contended := lock(t, c.Mutex("contended"))
+	next := claim(within(t, patience), other.Mutex("contended"))
+	waiting(t, srv, "contended", 1)
+	full(t, srv)
+
+	release(t, alone)
+	gone(t, srv, "alone", time.Second)
+	release(t, contended)
+	release(t, next.got(t))
+	gone(t, srv, "contended", time.Second)
+
+	joining := claim(within(t, patience), other.Mutex("held"))
+	var failure *holdfast.StoreError
+	select {
+	case <-joining.done:
+		if !errors.As(joining.err, &failure) || failure.Kind != holdfast.StoreOutOfMemory || failure.Applied != holdfast.NotApplied {
+			t.Errorf("joining: got %v", joining.err)
+		}
+	case <-time.After(1500 * time.Millisecond): // and the holder's renewal
+		if inLine(srv, "held") != 1 {
+			t.Error("neither refused nor in line")
+		}
+	}
+	if err := held.Check(within(t, patience)); err != nil {
+		t.Errorf("the holder: %v", err)
+	}
+	release(t, held)
+	if failure == nil {
+		release(t, joining.got(t))
+	}
+	gone(t, srv, "held", time.Second)
+	if n := must(t, srv, "DBSIZE"); n.(int64) > 3 { // clocks
+		t.Errorf("%v keys left", n)
+	}
+}

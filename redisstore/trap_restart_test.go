@@ -1,0 +1,131 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 14: the server forgets its scripts between acquire and release, and while many lock.
+func TestScriptFlush(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := locker(t, srv.Addr(), nil)
+	m := c.Mutex("n")
+	lease := lock(t, m)
+	must(t, srv, "SCRIPT", "FLUSH")
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+
+	stop, flushed := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				flushed <- n
+				return
+			default:
+				_, _ = srv.Do("SCRIPT", "FLUSH")
+				n++
+			}
+		}
+	}()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for round := range 60 {
+				m := c.Mutex("n", holdfast.WithStrictOrder())
+				if i%2 == 0 {
+					m = c.Mutex(fmt.Sprint("own", i))
+				}
+				lease, err := m.Lock(within(t, patience))
+				if err == nil {
+					err = lease.Release(context.Background())
+				}
+				if err != nil {
+					t.Errorf("round %d: %v", round, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(stop)
+	if n := <-flushed; n < 10 {
+		t.Errorf("only %d flushes", n)
+	}
+}
+
+// Traps 5 and 14: a server that is started again empty, while a lock is held and waited for, has forgotten both. The
+// holder is told by its next renewal, and who waits gets in.
+func TestServerStartedAgainEmpty(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	holder := lock(t, locker(t, srv.Addr(), brief(3*time.Second)).Mutex("n"))
+	var waiters []*claimant
+	for i := range 3 {
+		waiters = append(waiters, claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n")))
+		waiting(t, srv, "n", int64(i+1))
+	}
+	if err := srv.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	signalled(t, "the holder is told", holder.Done())
+	var lost *holdfast.LostError
+	if !errors.As(holder.Err(), &lost) || lost.Reason != holdfast.LossGone {
+		t.Errorf("Err is %v", holder.Err())
+	}
+	if err := holder.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("release: %v", err)
+	}
+	largest := holder.Token()
+	got := make(chan int64, len(waiters))
+	for _, w := range waiters {
+		go func() {
+			<-w.done
+			if w.err != nil {
+				t.Error(w.err)
+				got <- 0
+				return
+			}
+			got <- w.lease.Token()
+			_ = w.lease.Release(context.Background())
+		}()
+	}
+	for range waiters { // in the order of getting in: each lets the next in
+		select {
+		case token := <-got:
+			if token <= largest { // trap 40: tokens grow although the clock key is lost
+				t.Errorf("token %d after %d", token, largest)
+			}
+			largest = token
+		case <-time.After(patience):
+			t.Fatal("a waiter is stuck")
+		}
+	}
+}
+
+// A server that is away for a while, with its data: who waits goes on, and so does a holder that still has trust.
+func TestServerAwayForAWhile(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	holder := lock(t, locker(t, srv.Addr(), brief(time.Minute)).Mutex("n"))
+	next := claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n"))
+	waiting(t, srv, "n", 1)
+	if err := srv.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	release(t, holder)
+	lease := next.got(t)
+	if lease.Token() <= holder.Token() {
+		t.Errorf("token %d after %d", lease.Token(), holder.Token())
+	}
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+}

@@ -1,0 +1,211 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore/internal/fault"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 17: a missed message costs the whole lease, or hangs for ever. The subscription is killed while one waits, and the
+// lock is given back before it is there again, or at the same time, or after.
+func TestSubscriptionKilled(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	one, other := locker(t, srv.Addr(), brief(time.Minute)), locker(t, srv.Addr(), brief(time.Minute))
+	for round := range 6 {
+		name := fmt.Sprint("n", round)
+		holder := lock(t, one.Mutex(name))
+		next := claim(within(t, patience), other.Mutex(name))
+		waiting(t, srv, name, 1)
+		eventually(t, "it listens", func() bool { return listening(t, srv) == 1 })
+		began := time.Now()
+		switch must(t, srv, "CLIENT", "KILL", "TYPE", "pubsub"); round % 3 {
+		case 0:
+			release(t, holder)
+		case 1:
+			go func() { _ = holder.Release(context.Background()) }()
+		case 2:
+			eventually(t, "it listens again", func() bool { return listening(t, srv) == 1 })
+			release(t, holder)
+		}
+		release(t, next.got(t))
+		if took := time.Since(began); took > 4*time.Second { // its next sign of life is at least as far
+			t.Errorf("round %d: in after %v", round, took)
+		}
+	}
+}
+
+func listening(t *testing.T, srv *redisserver.Server) int {
+	t.Helper()
+	channels, _ := must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
+	return len(channels)
+}
+
+// Trap 18: a dead waiter at the head blocks the others. One whose process crashed is passed over, and one that cannot be
+// told from a living one gets its claim; the next asks when the last holder's time would have been over, as it was told.
+func TestDeadWaiter(t *testing.T) {
+	t.Parallel()
+	for name, die := range map[string]func(*fault.Proxy){
+		"crashed":   func(p *fault.Proxy) { p.Silence(); p.Cut() },
+		"half-open": (*fault.Proxy).Silence,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, p := proxied(t)
+			holder := lock(t, locker(t, srv.Addr(), brief(2*time.Second)).Mutex("n"))
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			dead := claim(ctx, locker(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond}).Mutex("n"))
+			waiting(t, srv, "n", 1)
+			eventually(t, "it listens", func() bool { return listening(t, srv) == 1 })
+			next := claim(within(t, patience), locker(t, srv.Addr(), brief(time.Minute)).Mutex("n"))
+			waiting(t, srv, "n", 2)
+			eventually(t, "both listen", func() bool { return listening(t, srv) == 2 })
+			die(p)
+			if name == "crashed" {
+				eventually(t, "the server knows", func() bool { return listening(t, srv) == 1 })
+			}
+			began := time.Now()
+			release(t, holder)
+			release(t, next.got(t))
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("in after %v", took)
+			}
+			cancel()
+			signalled(t, "the dead one", dead.done)
+		})
+	}
+}
+
+// Trap 19: order inside one second is lexicographic, and waiting long loses one's place. Here all join within a second.
+func TestOrderOfJoining(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	const n = 12
+	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
+	order := make(chan int, n)
+	var all sync.WaitGroup
+	for i := range n {
+		m := locker(t, srv.Addr(), nil).Mutex("n")
+		all.Go(func() {
+			lease, err := m.Lock(within(t, patience))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			order <- i
+			release(t, lease)
+		})
+		waiting(t, srv, "n", int64(i+1))
+	}
+	release(t, holder)
+	all.Wait()
+	for i := range n {
+		if got := <-order; got != i {
+			t.Fatalf("number %d came at place %d", got, i)
+		}
+	}
+}
+
+// Trap 20: a waiter that gives up at the very moment of its grant keeps the lock from all others. A thousand give up
+// around that moment; none is stuck, two are never in, and at the end the lock is free at once.
+func TestGivingUpAtTheGrant(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	const clients, each = 4, 250
+	var all sync.WaitGroup
+	var inside, got, gaveUp atomic.Int64
+	for range clients {
+		c := locker(t, srv.Addr(), brief(time.Minute), func(o *redis.Options) { o.PoolSize = 8 })
+		for i := range each {
+			var options []holdfast.Option
+			if i%2 == 0 {
+				options = append(options, holdfast.WithStrictOrder())
+			}
+			m := c.Mutex("n", options...)
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(200_000))*time.Microsecond)
+				defer cancel()
+				lease, err := m.Lock(ctx)
+				var ended *holdfast.WaitError
+				switch {
+				case errors.As(err, &ended) && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, holdfast.ErrHeld):
+					gaveUp.Add(1)
+				case err != nil:
+					t.Errorf("got %v", err)
+				default:
+					if n := inside.Add(1); n != 1 {
+						t.Errorf("%d are in", n)
+					}
+					got.Add(1)
+					inside.Add(-1)
+					release(t, lease)
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	signalled(t, "all return", done)
+	t.Logf("%d got in, %d gave up", got.Load(), gaveUp.Load())
+	began := time.Now()
+	release(t, lock(t, locker(t, srv.Addr(), nil).Mutex("n")))
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("free after %v only", took)
+	}
+	gone(t, srv, "n", 5*time.Second)
+}
+
+// Trap 20b: a waiter that takes its own failure for the release hangs with the lock free.
+func TestNobodyHangs(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	const clients, rounds = 8, 150
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var all sync.WaitGroup
+		for range clients {
+			m := locker(t, srv.Addr(), nil).Mutex("n")
+			all.Go(func() {
+				for range rounds {
+					lease, err := m.Lock(context.Background())
+					if err != nil {
+						t.Errorf("got %v", err)
+						return
+					}
+					_ = lease.Release(context.Background())
+				}
+			})
+		}
+		all.Wait()
+	}()
+	signalled(t, "all have had their turns", done)
+	gone(t, srv, "n", time.Second)
+}
+
+// Trap 43: events about expired keys come late. The next is in at the known expiry of a holder that is gone.
+func TestTakeOverAtExpiry(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)))
+	next := claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n"))
+	waiting(t, srv, "n", 1)
+	lease := next.got(t)
+	late := time.Since(holder.Until())
+	if holder.Err() == nil || late < 0 || late > 1500*time.Millisecond { // less than 200 ms where the machine is idle
+		t.Errorf("in %v after trust ended; Err %v", late, holder.Err())
+	}
+	release(t, lease)
+}
