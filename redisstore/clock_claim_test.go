@@ -84,7 +84,7 @@ func TestClockLateMessage(t *testing.T) {
 				pass(time.Second)
 				b.slow(back, message, 1, test.delay+1)
 				if test.next {
-					b.slow(there, s.sha["ask"], 1, 10*time.Second)
+					b.slow(there, s.script("ask"), 1, 10*time.Second)
 				}
 				s.release(lease)
 				released := time.Now()

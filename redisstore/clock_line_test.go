@@ -48,67 +48,6 @@ func TestClockDeadWaiter(t *testing.T) {
 	}
 }
 
-// A waiter's sign of life: it asks every 5 s, +-20 %, and nothing else; its process says on its subscription that it lives.
-func TestClockSignOfLife(t *testing.T) {
-	play(t, func(t *testing.T, s *scene) {
-		a, b := s.actor("a"), s.actor("b")
-		s.lock(a, "n")
-		s.wait(b, "n")
-		pass(time.Second)
-		since := time.Now()
-		pass(time.Hour)
-		asks := s.seen(b, since, "ask")
-		if n := len(asks); n < 690 || n > 750 {
-			t.Errorf("%d asks in an hour, want about 720", n)
-		}
-		short, long := time.Hour, time.Duration(0)
-		for i := 1; i < len(asks); i++ {
-			d := asks[i].at.Sub(asks[i-1].at)
-			short, long = min(short, d), max(long, d)
-		}
-		if short < 4*time.Second || long > slowAsk || short > 4100*time.Millisecond || long < 5900*time.Millisecond {
-			t.Errorf("asked every %v to %v, want 4 s to 6 s", short, long)
-		}
-		pings, all := len(s.seen(b, since, "PING")), len(s.seen(b, since))
-		if pings > 720 || all != pings+len(asks) {
-			t.Errorf("%d commands, %d of them pings of the subscription", all, pings)
-		}
-	})
-}
-
-// Rule 6: an idle holder costs its renewals, an idle client nothing.
-func TestClockIdle(t *testing.T) {
-	play(t, func(t *testing.T, s *scene) {
-		holder, waiter, unused := s.actor("holder"), s.actor("waiter"), s.actor("unused")
-		for i := range 50 {
-			s.lock(holder, fmt.Sprint(i))
-		}
-		lease := s.lock(holder, "n", holdfast.WithTTL(time.Second))
-		g := s.wait(waiter, "n", holdfast.WithTTL(time.Second))
-		pass(100 * time.Millisecond)
-		s.release(lease)
-		s.release(s.take(g).lease)
-		pass(6 * time.Second) // the first renewal, with which the client learns what the server is
-		since := time.Now()
-		pass(15 * time.Second) // a subscription that nobody needs lingers
-		quiet := time.Now()
-		until(since.Add(time.Hour))
-		renewals, all := s.seen(holder, since, "renew"), s.seen(holder, since)
-		if len(renewals) != 720 || len(all) != 720 {
-			t.Errorf("%d commands of an idle holder in an hour, %d renewals, want 720", len(all), len(renewals))
-		}
-		if sent := s.seen(waiter, quiet); len(sent) != 0 {
-			t.Errorf("%d commands of an idle client, the first %s", len(sent), sent[0].op)
-		}
-		if sent := s.seen(unused, time.Time{}); len(sent) != 0 {
-			t.Errorf("%d commands of an unused client", len(sent))
-		}
-		if n := len(s.rdb.PubSubChannels(t.Context(), "*").Val()); n != 0 {
-			t.Errorf("%d channels are still subscribed", n)
-		}
-	})
-}
-
 // Trap 17: one whose subscription broke asks as soon as it is there again.
 func TestClockSubscriptionGap(t *testing.T) {
 	for name, away := range map[string]time.Duration{"short": 0, "long": 3 * time.Second} {
@@ -145,36 +84,4 @@ func TestClockSubscriptionGap(t *testing.T) {
 			}
 		})
 	})
-}
-
-// A holder that crashes is replaced within its TTL and 200 ms.
-func TestClockHolderCrash(t *testing.T) {
-	for _, ttl := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second, 5 * time.Minute} {
-		for name, crash := range map[string]func(*actor){"silent": func(a *actor) { a.silence() }, "killed": func(a *actor) { a.kill() }} {
-			for _, waiters := range []int{1, 3} {
-				for at, after := range map[string]time.Duration{"at once": 0, "later": ttl * 7 / 3, "before a renewal": ttl/3*4 - 1} {
-					t.Run(fmt.Sprintf("%v/%s/%s/%d", ttl, name, at, waiters), func(t *testing.T) {
-						play(t, func(t *testing.T, s *scene) {
-							a := s.actor("a")
-							s.lock(a, "n", holdfast.WithTTL(ttl))
-							line := make([]<-chan got, waiters)
-							for i := range line {
-								line[i] = s.wait(s.actor(fmt.Sprint(i)), "n", holdfast.WithTTL(ttl))
-							}
-							pass(after)
-							crash(a)
-							crashed := time.Now()
-							for i := range line {
-								g := s.take(line[i])
-								if took := g.at.Sub(crashed); g.err != nil || i == 0 && took > ttl+200*time.Millisecond {
-									t.Errorf("%d got in after %v, %v", i, took, g.err)
-								}
-								s.release(g.lease)
-							}
-						})
-					})
-				}
-			}
-		}
-	}
 }

@@ -98,7 +98,7 @@ func TestClockSlowAnswer(t *testing.T) {
 				s.release(s.lock(a, "other")) // so that the clock is known
 				pass(time.Second)
 				if test.delay > 0 {
-					a.slow(there, s.sha["ask"], 1, test.delay/3)
+					a.slow(there, s.script("ask"), 1, test.delay/3)
 					a.slow(back, granted, 1, test.delay-test.delay/3)
 				}
 				sent := time.Now()

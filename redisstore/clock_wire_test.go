@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -89,7 +90,8 @@ func (w *wire) slow(way way, word string, times int, delay time.Duration) {
 	w.change(func() { w.rules = append(w.rules, &rule{way, word, times, delay}) })
 }
 
-// cut closes all connections; kill also refuses new ones, as those of a process that is gone.
+// cut closes all connections, and returns when the server knows; kill also refuses new ones, as those of a process that
+// is gone.
 func (w *wire) cut() {
 	w.change(func() {
 		for l := range w.lines {
@@ -97,6 +99,7 @@ func (w *wire) cut() {
 			_, _ = l.client.Close(), l.server.Close()
 		}
 	})
+	synctest.Wait()
 }
 
 func (w *wire) kill() { w.change(func() { w.dead = true }); w.cut() }

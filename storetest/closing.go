@@ -45,9 +45,7 @@ func closeEnds(e *env) {
 	lease, unasked := e.lock(c.Mutex("one")), e.lock(c.Mutex("two"))
 	ctx := lease.Context()
 	e.close(c)
-	if cause := e.ended(ctx); cause != holdfast.ErrClosed {
-		e.Errorf("the cause is %v", cause)
-	}
+	e.is(e.ended(ctx), holdfast.ErrClosed)
 	for _, l := range []*holdfast.Lease{lease, unasked} {
 		e.is(l.Err(), holdfast.ErrClosed)
 		e.is(context.Cause(l.Context()), holdfast.ErrClosed)
@@ -62,8 +60,8 @@ func closeEnds(e *env) {
 func closeWakes(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	waiters := []*waiter{e.wait(b, e.ctx(), b.Mutex(name)), e.wait(b, e.ctx(), b.Mutex(name)), e.wait(b, e.ctx(), b.Mutex(name)),
-		e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithStrictOrder()))}
+	waiters := []*waiter{e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), b, b.Mutex(name)),
+		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))}
 	e.close(b)
 	for _, w := range waiters {
 		lease, err := w.result()
@@ -81,8 +79,8 @@ func closeLeavesLine(e *env) {
 	lease := e.lock(a.Mutex(name))
 	for range 10 {
 		b := e.client()
-		e.wait(b, e.ctx(), b.Mutex(name))
-		e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithStrictOrder()))
+		e.wait(e.ctx(), b, b.Mutex(name))
+		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
 		e.close(b)
 		if n := e.held(a.Mutex(name)).Waiters; n != 0 {
 			e.Fatalf("%d places in line are left", n)
@@ -95,7 +93,7 @@ func closeLeavesLine(e *env) {
 func closeHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	e.lock(a.Mutex(name))
-	w := e.wait(b, e.ctx(), b.Mutex(name))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
 	e.close(a)
 	e.release(w.in())
 }

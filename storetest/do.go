@@ -56,7 +56,8 @@ func doWaits(e *env) {
 func doFails(e *env) {
 	c := e.client()
 	fault := errors.New("no paper")
-	if err := c.Mutex(name).Do(e.ctx(), func(context.Context) error { return fault }); err != fault {
+	err := c.Mutex(name).Do(e.ctx(), func(context.Context) error { return fault })
+	if e.is(err, fault); errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrNotHeld) {
 		e.Errorf("got %v", err)
 	}
 	e.free(c.Mutex(name))

@@ -41,9 +41,7 @@ func leaseContext(e *env) {
 		e.Error("each call has another context")
 	}
 	e.release(lease)
-	if e.ended(held) != context.Canceled {
-		e.Errorf("the cause is %v", context.Cause(held))
-	}
+	e.is(e.ended(held), context.Canceled)
 }
 
 func leaseSays(e *env) {
@@ -123,7 +121,7 @@ func leaseLost(e *env) {
 	if late := lease.Context(); late.Err() == nil || lease.Until().After(time.Now()) {
 		e.Errorf("it comes back: %v, %v", late.Err(), lease.Until())
 	}
-	if events := c.await(holdfast.EventLost, 1); events[0].Err != cause {
+	if events := c.await(holdfast.EventLost, 1); !errors.Is(events[0].Err, cause) {
 		e.Errorf("the observer was told %v", events)
 	}
 }

@@ -21,6 +21,7 @@ func mutex() []test {
 		{"prefixes do not touch each other", otherPrefixes, 0},
 		{"goroutines that share a handle exclude each other", sharedHandle, 0},
 		{"handles that differ in options exclude each other", differentOptions, 0},
+		{"each holder has its own options", ownOptions, 0},
 		{"labels", labels, 0},
 	}
 }
@@ -97,7 +98,7 @@ func tryCountsWaiters(e *env) {
 	var waiters []*waiter
 	for range 3 {
 		c := e.client()
-		waiters = append(waiters, e.wait(c, e.ctx(), c.Mutex(name)))
+		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name)))
 	}
 	if held := e.held(a.Mutex(name)); held.Waiters != 3 || held.Holders != 1 || held.Holder != "A" {
 		e.Errorf("got %+v, want three who wait for A", held)
@@ -131,7 +132,7 @@ func sharedHandle(e *env) {
 	m := c.Mutex(name)
 	first := e.lock(m)
 	e.held(m)
-	w := e.wait(c, e.ctx(), m)
+	w := e.wait(e.ctx(), c, m)
 	e.release(first)
 	second := w.in()
 	if first == second || !e.backend.NoTokens && second.Token() <= first.Token() {
@@ -156,6 +157,22 @@ func differentOptions(e *env) {
 		}
 		e.release(lease)
 	}
+}
+
+// Goroutines of one process wait in one queue only if they want the same.
+func ownOptions(e *env) {
+	c, other := e.client(), e.client()
+	first := e.lock(c.Mutex(name, holdfast.WithLabel("first"), holdfast.WithTTL(time.Minute)))
+	w := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
+	e.release(first)
+	second := w.in()
+	if err := second.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	if held := e.held(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second || time.Until(second.Until()) > 10*time.Second {
+		e.Errorf("got %+v, trusted for %v", held, time.Until(second.Until()))
+	}
+	e.release(second)
 }
 
 func labels(e *env) {

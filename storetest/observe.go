@@ -22,7 +22,8 @@ func observeLife(e *env) {
 	if granted := a.of(holdfast.EventGranted); len(granted) != 1 || granted[0].Name != name || granted[0].Token != lease.Token() {
 		e.Errorf("granted: %+v", granted)
 	}
-	w := e.wait(b, e.ctx(), b.Mutex(name))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
+	<-time.After(10 * time.Millisecond) // so that there is something to tell; a fake clock moves only so
 	e.release(lease)
 	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() || released[0].Held <= 0 || released[0].Err != nil {
 		e.Errorf("released: %+v", released)
@@ -46,7 +47,7 @@ func observePassed(e *env) {
 	lease := e.lock(c.Mutex(name))
 	var waiters []*waiter
 	for range n {
-		waiters = append(waiters, e.wait(c, e.ctx(), c.Mutex(name)))
+		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name)))
 	}
 	for _, w := range waiters {
 		e.release(lease)
@@ -63,7 +64,7 @@ func observePolling(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
+	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
 	cancel()
 	w.gaveUp(context.Canceled)
 	if waits := b.of(holdfast.EventWaiting); len(waits) != 1 || waits[0].Name != name {

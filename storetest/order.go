@@ -30,7 +30,7 @@ type served struct {
 
 // next starts a goroutine that waits, and when it is in, notes it and goes.
 func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
-	w := e.wait(c, e.ctx(), m)
+	w := e.wait(e.ctx(), c, m)
 	s.all.Go(func() {
 		<-w.done
 		if w.err != nil {
@@ -104,7 +104,7 @@ func orderWithoutOne(e *env) {
 	var leaving []*waiter
 	for _, who := range []string{"leaves", "1", "leaves", "3", "4", "leaves"} {
 		if c := e.client(); who == "leaves" {
-			leaving = append(leaving, e.wait(c, ctx, c.Mutex(name)))
+			leaving = append(leaving, e.wait(ctx, c, c.Mutex(name)))
 		} else {
 			s.next(e, c, who, c.Mutex(name))
 		}
@@ -124,7 +124,7 @@ func placeIsKept(e *env) {
 	b, c := e.client(), e.client()
 	ctx, cancel := context.WithCancel(e.ctx())
 	defer cancel()
-	first := e.wait(b, ctx, b.Mutex(name))
+	first := e.wait(ctx, b, b.Mutex(name))
 	s.next(e, b, "b2", b.Mutex(name))
 	s.next(e, c, "c", c.Mutex(name))
 	cancel()

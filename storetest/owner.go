@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -27,7 +28,7 @@ func ownerShares(e *env) {
 	if held := e.held(other.Mutex(name)); held.Holders != 2 || held.Holder != "A" && held.Holder != "B" {
 		e.Errorf("got %+v", held)
 	}
-	w := e.wait(other, e.ctx(), other.Mutex(name))
+	w := e.wait(e.ctx(), other, other.Mutex(name))
 	e.release(one)
 	if err := two.Check(e.ctx()); err != nil || w.over() {
 		e.Errorf("when one of two is released: %v, another is in: %v", err, w.over())
@@ -93,13 +94,16 @@ func ownerOfNone(e *env) {
 func ownerInLine(e *env) {
 	a, b, c, other := e.client(), e.client(), e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	one := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithOwner("o")))
-	two := e.wait(c, e.ctx(), c.Mutex(name, holdfast.WithOwner("o")))
-	last := e.wait(other, e.ctx(), other.Mutex(name))
+	one := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithOwner("o")))
+	two := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
+	last := e.wait(e.ctx(), other, other.Mutex(name))
 	e.release(lease)
 	first, second := one.in(), two.in() // neither waits for the other
 	if last.over() {
 		e.Error("another is in with them")
+	}
+	if took := two.at.Sub(one.at); took > 3*time.Second {
+		e.Errorf("the second found out by itself, %v later", took)
 	}
 	e.release(first)
 	e.release(second)

@@ -47,14 +47,14 @@ func pollingEnded(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	cancel()
 	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, holdfast.ErrUnavailable) {
 		e.Errorf("got %v", ended)
 	}
 	late, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if ended := e.wait(b, late, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0))).gaveUp(context.DeadlineExceeded); ended.Holder != "A" {
+	if ended := e.wait(late, b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0))).gaveUp(context.DeadlineExceeded); ended.Holder != "A" {
 		e.Errorf("got %v", ended)
 	}
 	e.release(lease)
@@ -63,7 +63,7 @@ func pollingEnded(e *env) {
 func pollingGetsIn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
+	w := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Millisecond, 0)))
 	e.release(lease)
 	e.release(w.in())
 }
@@ -72,7 +72,7 @@ func pollingInNoLine(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(b, ctx, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	if held := e.held(a.Mutex(name)); held.Waiters != 0 {
 		e.Errorf("%d stand in line", held.Waiters)
 	}
@@ -85,7 +85,7 @@ func pollingInNoLine(e *env) {
 func pollingClosed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(b, e.ctx(), b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
+	w := e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	if err := b.Close(); err != nil {
 		e.Errorf("Close: %v", err)
 	}

@@ -14,6 +14,8 @@ func reentry() []test {
 		{"through other names", reenterThroughOthers, 0},
 		{"another name is another lock", reenterOtherName, 0},
 		{"after the release is a new contender", reenterReleased, 0},
+		{"after the release of its own entry is a new contender", reenterReleasedEntry, 0},
+		{"after the hold went to another goroutine is a new contender", reenterPassed, 0},
 		{"without the context is a new contender", reenterWithout, 0},
 		{"does not wait for those in line", reenterPastLine, 0},
 		{"ends with the hold", reenterLost, 0},
@@ -115,6 +117,31 @@ func reenterReleased(e *env) {
 	e.release(again)
 }
 
+// The hold goes on, but that entry is over.
+func reenterReleasedEntry(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex(name))
+	ctx := context.WithoutCancel(outer.Context())
+	inner := e.under(ctx, c.Mutex(name))
+	e.release(outer)
+	_, err := c.Mutex(name).TryLock(ctx)
+	e.is(err, holdfast.ErrHeld)
+	e.release(inner)
+}
+
+// Inside a process one hold may serve several goroutines in turn: the next is not to be joined by the last.
+func reenterPassed(e *env) {
+	c := e.client()
+	first := e.lock(c.Mutex(name))
+	ctx := context.WithoutCancel(first.Context())
+	w := e.wait(e.ctx(), c, c.Mutex(name))
+	e.release(first)
+	second := w.in()
+	_, err := c.Mutex(name).TryLock(ctx)
+	e.is(err, holdfast.ErrHeld)
+	e.release(second)
+}
+
 func reenterWithout(e *env) {
 	c := e.client()
 	lease := e.lock(c.Mutex(name))
@@ -125,7 +152,7 @@ func reenterWithout(e *env) {
 func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	w := e.wait(b, e.ctx(), b.Mutex(name))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
 	inner := e.under(outer.Context(), a.Mutex(name))
 	e.release(outer)
 	if w.over() {
@@ -137,7 +164,7 @@ func reenterPastLine(e *env) {
 
 func reenterLost(e *env) {
 	a, b := e.client(), e.client()
-	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(300*time.Millisecond)))
+	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(600*time.Millisecond)))
 	ctx := context.WithoutCancel(outer.Context())
 	inner := e.under(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
 	e.lost(e.ended(inner.Context()), holdfast.LossExpired)

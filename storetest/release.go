@@ -118,7 +118,7 @@ func releaseEnds(e *env) {
 	e.release(lease)
 	e.release(unasked)
 	for _, l := range []*holdfast.Lease{lease, unasked} {
-		if ctx := l.Context(); ctx.Err() != context.Canceled || context.Cause(ctx) != context.Canceled {
+		if ctx := l.Context(); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) || errors.Is(context.Cause(ctx), holdfast.ErrLost) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}
 		e.is(l.Err(), holdfast.ErrNotHeld)
@@ -139,7 +139,7 @@ func releaseEnds(e *env) {
 func releaseHandsOn(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(b, e.ctx(), b.Mutex(name))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
 	e.release(lease)
 	next := w.in()
 	e.held(a.Mutex(name))

@@ -131,7 +131,7 @@ func resumeFree(e *env) {
 func resumeWhileWaiting(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	w := e.wait(c, e.ctx(), c.Mutex(name))
+	w := e.wait(e.ctx(), c, c.Mutex(name))
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
 	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
 	if w.over() {
@@ -148,7 +148,7 @@ func resumeWhileWaiting(e *env) {
 func resumePassed(e *env) {
 	a, b := e.client(), e.client()
 	first := e.lock(a.Mutex(name))
-	w, next := e.wait(a, e.ctx(), a.Mutex(name)), e.wait(a, e.ctx(), a.Mutex(name))
+	w, next := e.wait(e.ctx(), a, a.Mutex(name)), e.wait(e.ctx(), a, a.Mutex(name))
 	e.release(first)
 	e.release(w.in())
 	lease := next.in()

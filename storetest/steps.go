@@ -95,7 +95,7 @@ type waiter struct {
 
 // wait starts a goroutine in Lock, and returns when it is known to wait. Others of the same client must not start to
 // wait at the same time.
-func (e *env) wait(c *client, ctx context.Context, m *holdfast.Mutex) *waiter {
+func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 	e.Helper()
 	before := len(c.of(holdfast.EventWaiting))
 	w := e.enter(ctx, m)

@@ -62,7 +62,7 @@ func tokensHandedOn(e *env) {
 	var waiters []*waiter
 	for range 5 {
 		c := e.client()
-		waiters = append(waiters, e.wait(c, e.ctx(), c.Mutex(name, holdfast.WithTTL(time.Minute))))
+		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithTTL(time.Minute))))
 	}
 	for _, w := range waiters {
 		e.above(&last, lease)
@@ -79,9 +79,9 @@ func tokensPassed(e *env) {
 	lease := e.lock(a.Mutex(name))
 	var waiters []*waiter
 	for range 20 {
-		waiters = append(waiters, e.wait(a, e.ctx(), a.Mutex(name)))
+		waiters = append(waiters, e.wait(e.ctx(), a, a.Mutex(name)))
 	}
-	elsewhere := e.wait(b, e.ctx(), b.Mutex(name))
+	elsewhere := e.wait(e.ctx(), b, b.Mutex(name))
 	gone := make(chan struct{})
 	go func() { // when it is in, somewhere between them, it goes
 		defer close(gone)

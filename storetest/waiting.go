@@ -30,7 +30,7 @@ func untilReleased(e *env) {
 	a, b := e.client(), e.client()
 	for range 10 {
 		lease := e.lock(a.Mutex(name))
-		w := e.wait(b, e.ctx(), b.Mutex(name))
+		w := e.wait(e.ctx(), b, b.Mutex(name))
 		e.release(lease)
 		e.release(w.in())
 	}
@@ -41,7 +41,7 @@ func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	w := e.wait(b, e.ctx(), b.Mutex(name))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
 	next := w.in()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
 		e.Errorf("let in %v after a grant for %v", took, ttl)
@@ -61,7 +61,7 @@ func untilDeadline(e *env) {
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	ended := e.wait(b, ctx, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
+	ended := e.wait(ctx, b, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
 	if ended.Name != name || ended.Holder != "A" || ended.Waited <= 0 {
 		e.Errorf("got %+v", ended)
 	}
@@ -75,7 +75,7 @@ func untilCancelled(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	w := e.wait(b, ctx, b.Mutex(name))
+	w := e.wait(ctx, b, b.Mutex(name))
 	cancel()
 	if ended := w.gaveUp(context.Canceled); ended.Holder != "A" || errors.Is(ended, context.DeadlineExceeded) || errors.Is(ended, holdfast.ErrUnavailable) {
 		e.Errorf("got %v", ended)
@@ -88,7 +88,7 @@ func ownCause(e *env) {
 	lease := e.lock(a.Mutex(name))
 	shutdown := errors.New("shutting down")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	w := e.wait(b, ctx, b.Mutex(name))
+	w := e.wait(ctx, b, b.Mutex(name))
 	cancel(shutdown)
 	e.is(w.gaveUp(context.Canceled), shutdown)
 	e.release(lease)
@@ -115,9 +115,9 @@ func overBefore(e *env) {
 func behindAnother(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
-	first := e.wait(b, e.ctx(), b.Mutex(name))
+	first := e.wait(e.ctx(), b, b.Mutex(name))
 	ctx, cancel := context.WithCancel(context.Background())
-	second := e.wait(b, ctx, b.Mutex(name))
+	second := e.wait(ctx, b, b.Mutex(name))
 	cancel()
 	if ended := second.gaveUp(context.Canceled); ended.Holder != "A" || ended.Name != name {
 		e.Errorf("got %+v", ended)
@@ -132,7 +132,7 @@ func givenUp(e *env) {
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
 		lease := e.lock(a.Mutex(name))
 		ctx, cancel := context.WithCancel(context.Background())
-		w := e.wait(b, ctx, b.Mutex(name, option))
+		w := e.wait(ctx, b, b.Mutex(name, option))
 		cancel()
 		w.gaveUp(context.Canceled)
 		if !soon(func() bool { return e.held(c.Mutex(name)).Waiters == 0 }) {
@@ -151,8 +151,8 @@ func givenUpAtGrant(e *env) {
 	for range rounds {
 		lease := e.lock(a.Mutex(name))
 		ctx, cancel := context.WithCancel(context.Background())
-		first := e.wait(b, ctx, b.Mutex(name))
-		second := e.wait(c, e.ctx(), c.Mutex(name))
+		first := e.wait(ctx, b, b.Mutex(name))
+		second := e.wait(e.ctx(), c, c.Mutex(name))
 		go cancel()
 		e.release(lease)
 		if lease, err := first.result(); err == nil {

@@ -29,10 +29,12 @@ type Demo struct {
 	Redis    string        // URL of a server to use; empty: start one
 	Rounds   int           // at least 1
 	TTL      time.Duration // of the leases, and so the longest that a dead holder keeps the others out
+	Plain    bool          // lines of text even on a terminal
 	Without  bool          // without the lock
 	Workers  int           // at least 2
 
 	Pace time.Duration // how long drawing takes; 0: so that one can watch
+	In   io.Reader
 	Out  io.Writer
 	Err  io.Writer // for what a process says that crashes
 }
@@ -80,11 +82,13 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, forget(ctx, s, prefix)) }()
 	}
 	d.introduce(s.Name, where)
+	ctx, stage := d.stage(ctx, s.Name)
 	hall := &lottery.Hall{
-		Command: []string{self, workerName}, Draw: d.pace(), Prefix: prefix, Rounds: d.Rounds, Stderr: d.Err,
-		TTL: d.TTL, URL: s.URL, View: lottery.Plain(d.Out), Without: d.Without, Workers: d.Workers,
+		Command: []string{self, workerName}, Draw: d.pace(), Prefix: prefix, Rounds: d.Rounds, Stderr: stage.errs,
+		TTL: d.TTL, URL: s.URL, View: stage.view, Without: d.Without, Workers: d.Workers,
 	}
 	result, err := hall.Run(ctx)
+	stage.leave()
 	return d.conclude(result, err)
 }
 
@@ -114,7 +118,7 @@ func (d *Demo) pace() time.Duration {
 	if d.Pace > 0 {
 		return d.Pace
 	}
-	return min(400*time.Millisecond, 12*time.Second/time.Duration(d.Rounds))
+	return min(400*time.Millisecond, 8*time.Second/time.Duration(d.Rounds))
 }
 
 // forget works although ctx is over.
@@ -131,9 +135,10 @@ func newDemo() *cobra.Command {
 	d := &Demo{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch processes share a lock, and one of them die with it",
+		Short: "Watch processes share a lock, and what happens when a holder dies",
 		Long: `The noon lottery: several processes want to draw the winner of every round, and only one may. In one round the
-process that holds the lock is killed with -9 before it draws, and the next one takes over.
+process that holds the lock is stopped until its lease is over, and draws too late; in one it takes longer than its max
+hold; in one it is killed with -9. Each time the next one takes over. On a terminal it is shown live.
 
 It runs on a redis-server (or valkey-server) of its own if there is one on the PATH, else on an in-memory server inside
 this program. It ends with 0 only if every round had exactly one draw, and leaves nothing behind.`,
@@ -141,7 +146,7 @@ this program. It ends with 0 only if every round had exactly one draw, and leave
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := interruptible(cmd.Context())
 			defer cancel()
-			d.Out, d.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			d.In, d.Out, d.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return d.Run(ctx)
 		},
 	}
@@ -152,6 +157,7 @@ this program. It ends with 0 only if every round had exactly one draw, and leave
 	flags.DurationVar(&d.TTL, "ttl", 2*time.Second, "the longest that a dead holder keeps the others out")
 	flags.StringVar(&d.Redis, "redis", "", "URL of a server to use, such as redis://localhost:6379; keys of its own, deleted at the end")
 	flags.BoolVar(&d.Embedded, "embedded", false, "use the in-memory server even where there is a real one")
+	flags.BoolVar(&d.Plain, "plain", false, "lines of text even on a terminal")
 	flags.BoolVar(&d.Without, "without-lock", false, "draw without the lock: what it is for (ends with 1)")
 	return cmd
 }

@@ -22,11 +22,14 @@ type guard struct {
 	name    string
 	onLost  string
 	early   time.Duration // trust left when the command is asked to end
+	ttl     time.Duration
+	maxEnd  time.Time // of the max hold; zero: none
 
-	asked  error     // why the command was asked to end
-	ended  error     // why the lock was lost
-	due    time.Time // when step was to be called
-	spared bool      // the command was not asked to end when it should have been, as we came late
+	asked  error         // why the command was asked to end
+	ended  error         // why the lock was lost
+	due    time.Time     // when step was to be called
+	spared bool          // the command was not asked to end when it should have been, as we came late
+	first  time.Duration // trust after a hand-over, which is short, until it is renewed; 0: has been renewed
 }
 
 // held is what a guard must know of a lease.
@@ -40,6 +43,7 @@ type held interface {
 // command had to be asked to end for fear of that.
 func (g *guard) watch() error {
 	over := g.lease.Done()
+	g.first = left(g.lease.Until(), time.Now())
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -82,18 +86,28 @@ func (g *guard) do(now time.Time) time.Duration {
 		g.lost(err)
 		return time.Hour
 	}
-	left := left(g.lease.Until(), now)
-	if g.asked == nil && left > g.early {
+	until := g.lease.Until()
+	left, early := left(until, now), g.early
+	if left > g.ttl/2 {
+		g.first = 0
+	}
+	if g.first > 0 {
+		early = min(early, g.first/3)
+	}
+	if g.asked == nil && left > early {
 		g.spared = false
-		return min(left-g.early, look)
+		return min(left-early, look)
 	}
 	// When this process stood still, so did the renewals: the next one is on its way.
-	if g.asked == nil && !g.spared && !g.due.IsZero() && now.Round(0).Sub(g.due.Round(0)) > g.early/10 {
+	if g.asked == nil && !g.spared && !g.due.IsZero() && now.Round(0).Sub(g.due.Round(0)) > early/10 {
 		g.spared = true
-		return min(left, g.early) / 4
+		return min(left, early) / 4
 	}
 	if g.asked == nil {
 		g.asked = fmt.Errorf("no renewal of %q was confirmed in time", g.name)
+		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/10+300*time.Millisecond {
+			g.asked = fmt.Errorf("the max hold of %q is over", g.name)
+		}
 		g.warn(left)
 	}
 	return max(min(left, look), time.Millisecond)
@@ -106,7 +120,7 @@ func (g *guard) warn(left time.Duration) {
 		g.asked = errNotTold
 	default:
 		g.child.Term()
-		g.voice.say("%q: no renewal succeeds, %v are left: TERM to the command", g.name, round(left))
+		g.voice.say("%v, %v are left: TERM to the command", g.asked, round(left))
 	}
 }
 

@@ -97,7 +97,10 @@ func (r *Run) under(lease *holdfast.Lease, path string, signals *signals, voice 
 		_ = lease.Release(context.Background())
 		return &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
 	}
-	g := &guard{child: c, lease: lease, signals: signals, voice: voice, name: r.Name, onLost: r.OnLost, early: min(r.Grace, r.ttl()/3)}
+	g := &guard{child: c, lease: lease, signals: signals, voice: voice, name: r.Name, onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
+	if r.MaxHold > 0 {
+		g.maxEnd = began.Add(r.MaxHold)
+	}
 	lost := g.watch()
 	err = lease.Release(context.Background())
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {

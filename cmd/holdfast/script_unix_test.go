@@ -23,7 +23,7 @@ import (
 )
 
 // patient is how long a test waits for what must come.
-const patient = 30 * time.Second
+const patient = 15 * time.Second
 
 // TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL, and these commands besides
 // those of testscript:

@@ -36,9 +36,8 @@ func (d *Demo) conclude(r *lottery.Result, err error) error {
 			fmt.Fprintf(d.Out, "hand-over       p50 %s, p99 %s, of %d: from a release to the next one's start\n",
 				lottery.Round(r.HandOver(0.5)), lottery.Round(r.HandOver(0.99)), n)
 		}
-		if r.TakeOver > 0 {
-			fmt.Fprintf(d.Out, "after kill -9   %s until the next one held the lock; allowed: TTL + %v = %v\n",
-				lottery.Round(r.TakeOver), r.Allowed-d.TTL, r.Allowed.Round(time.Millisecond))
+		for _, i := range r.Incidents {
+			fmt.Fprintf(d.Out, "%-15s %s\n", titles[i.Trial], outcome(i))
 		}
 	}
 	if err != nil {
@@ -55,6 +54,23 @@ func (d *Demo) conclude(r *lottery.Result, err error) error {
 	}
 	fmt.Fprintf(d.Out, "\nEvery round had exactly one draw.\n")
 	return nil
+}
+
+var titles = map[lottery.Trial]string{lottery.Stop: "stopped", lottery.Overstay: "max hold", lottery.Kill: "kill -9"}
+
+// outcome says how a trial went.
+func outcome(i lottery.Incident) string {
+	if i.Took == 0 {
+		return "nobody took over"
+	}
+	text := fmt.Sprintf("%s until the next one held the lock; allowed: %v", lottery.Round(i.Took), i.Allowed.Round(time.Millisecond))
+	if i.Refused {
+		text += "; its late draw was refused"
+	}
+	if i.Lost {
+		text += "; it saw that it had lost"
+	}
+	return text
 }
 
 func grew(r *lottery.Result) string {

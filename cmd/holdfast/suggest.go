@@ -29,23 +29,43 @@ func meant(cmd *cobra.Command, err error) string {
 	return fmt.Sprintf(", did you mean --%s?", best)
 }
 
-// distance is how many letters must be changed, put in or left out to make one word of another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// nearest are the commands whose names are near a word, the nearest ones only.
+func nearest(cmd *cobra.Command, word string) (names []string) {
+	least := 2
+	for _, c := range cmd.Commands() {
+		d := distance(word, c.Name())
+		if c.Hidden || d > least {
+			continue
+		}
+		if d < least {
+			names, least = nil, d
+		}
+		names = append(names, c.Name())
 	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
+	return names
+}
+
+// distance is how many letters must be changed, put in, left out or swapped with the next to make one word of another.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
 			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			rows[i][j] = min(rows[i-1][j-1]+change, rows[i][j-1]+1, rows[i-1][j]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// release is the version that scripts/release builds; the linker sets it.
+var release string
+
 // Version tells what this program was built from.
 type Version struct {
 	Out io.Writer
@@ -26,6 +29,9 @@ func (v *Version) Run() error {
 
 func versionOf(info *debug.BuildInfo) string {
 	version := info.Main.Version
+	if release != "" {
+		return release
+	}
 	if version == "" || version == "(devel)" {
 		version = "development version"
 	}

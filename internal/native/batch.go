@@ -8,8 +8,13 @@ import (
 )
 
 const (
-	maxFlights = 2   // batches of a lane under way at once: one that the server works on, one being written or read
+	maxFlights = 2   // batches of a lane under way at once
+	fewAboard  = 2   // requests under way beside which another may go; beside more, gathering is quicker for all
 	maxBatch   = 256 // requests in a batch
+
+	// As long ago as the last answer may be for a caller to carry its own request although it could be cancelled: on
+	// a lane that answers, it hears of the end of its context an answer late; on one that just ceased to, by one time-out.
+	answersFor = time.Second
 )
 
 // A lane carries the requests of many goroutines to one node. While few are under way, each goes at once and alone;
@@ -18,9 +23,11 @@ type lane struct {
 	server Server
 	timers sync.Pool // *time.Timer, stopped
 
-	mu      sync.Mutex
-	flights int
-	queue   []*call
+	mu       sync.Mutex
+	flights  int
+	aboard   int // requests under way
+	answered time.Time
+	queue    []*call
 }
 
 // A call is one request under way.
@@ -41,14 +48,18 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 		return Reply{Err: context.Cause(ctx), Unsent: true}
 	}
 	l.mu.Lock()
-	alone := l.flights < maxFlights
+	alone := l.flights == 0 || l.flights < maxFlights && l.aboard <= fewAboard
 	if alone {
 		l.flights++
-		// One that cannot be cancelled carries its request itself: a goroutine less on the way.
-		if ctx.Done() == nil {
+		l.aboard++
+		// A caller carries its request itself where it can: a goroutine less on the way.
+		if ctx.Done() == nil || time.Since(l.answered) < answersFor {
 			l.mu.Unlock()
+			if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+				deadline = end
+			}
 			reply := l.server.Do(&until{deadline: deadline}, []Request{request})[0]
-			l.land()
+			l.land(1, reply)
 			return reply
 		}
 	}
@@ -101,30 +112,40 @@ func (l *lane) abandon(c *call, why error) Reply {
 }
 
 // land ends a flight, or sends another off with what has gathered.
-func (l *lane) land() {
-	if next := l.next(); next != nil {
+func (l *lane) land(landed int, reply Reply) {
+	if next := l.next(landed, reply); next != nil {
 		go l.fly(next)
 	}
 }
 
 // fly carries batches until nothing is left.
 func (l *lane) fly(batch []*call) {
-	for ; batch != nil; batch = l.next() {
-		for i, reply := range l.send(batch) {
+	for batch != nil {
+		replies := l.send(batch)
+		next := l.next(len(batch), replies[len(replies)-1])
+		for i, reply := range replies {
 			batch[i].done <- reply
 		}
+		batch = next
 	}
 }
 
-// next takes what has gathered; when that is nothing, the flight is over.
-func (l *lane) next() []*call {
+// next takes what has gathered while a flight was under way; when that is nothing, the flight is over. Reply is one of
+// those that it brought.
+func (l *lane) next(landed int, reply Reply) []*call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.aboard -= landed
+	l.answered = time.Time{}
+	if reply.Err == nil {
+		l.answered = time.Now()
+	}
 	n := min(len(l.queue), maxBatch)
 	if n == 0 {
 		l.flights--
 		return nil
 	}
+	l.aboard += n
 	batch := make([]*call, n)
 	copy(batch, l.queue)
 	rest := copy(l.queue, l.queue[n:])

@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "50c385e0429e957c4a64378eaa1b2a935f11c35c",
-	"free":   "920580dc7b428986496a6bc9849385eca35f4626",
+	"ask":    "93a28b0055e82bf479174dafab82861ce6caa31c",
+	"free":   "dca50f27539884c3637e9ce8f60607cf8bb37fbb",
 	"renew":  "5b4cf0cb6dc3b3a2049204fb807203ace4b5bd53",
-	"resume": "322c84a2d4b7dda82fbd94be447c3ddaca50cfc8",
+	"resume": "a01158737287a3e94e9a451239ecbacf3bfdef08",
 }

@@ -10,7 +10,7 @@ local HOLDS_END, PLACES = '9999999999999', '1000000000000000'
 
 -- foreign tells, in the words of a reply, that a value is not of the ticket's kind and format.
 local function foreign(value, ticket)
-  if string.sub(value, 1, 2) == string.sub(ticket, 1, 2) and string.byte(value, 4) == 58 then
+  if string.sub(value, 1, 2) == string.sub(ticket, 1, 2) and string.byte(value, 4) == 58 and #value >= 34 then
     return nil
   end
   return 'F' .. string.sub(value, 1, 4)
@@ -74,20 +74,36 @@ end
 
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
 local function lives(member, ticket)
-  local life = redis.call('ZSCORE', key, 'l' .. ticket) or -(redis.call('ZSCORE', key, member) / 1000 + 18000)
-  return -life > ms
+  if redis.call('ZSCORE', key, member) / 1000 + 18000 > ms then
+    return true
+  end
+  local life = redis.call('ZSCORE', key, 'l' .. ticket)
+  return life and -life > ms
 end
 
--- let_in makes a waiter hold, for its claim.
+-- let_in makes a waiter hold, for its claim. Those behind it who are of its owner are told to ask: they enter beside it.
 local function let_in(member, token)
   local ticket, payload = string.sub(member, 2, 27), string.sub(member, 28)
-  local claim, block = parts(payload)
+  local claim, block, _, owner = parts(payload)
   redis.call('ZREM', key, member, 'l' .. ticket)
   hold(ticket, token or take(block), payload, claim)
+  if owner == '' then
+    return
+  end
+  for _, next in ipairs(redis.call('ZRANGEBYSCORE', key, PLACES, '+inf', 'LIMIT', '0', '32')) do
+    local _, _, channel, other = parts(string.sub(next, 28))
+    if other ~= owner then
+      return
+    end
+    if channel ~= '' then
+      redis.pcall('PUBLISH', channel, 'N' .. string.sub(next, 6, 27) .. '0')
+    end
+  end
 end
 
--- hand_on lets the first in line in, and tells it alone. A waiter whose process does not hear us is passed over
--- for one that does, and keeps its place while it shows life. "self", a member without its "q", is the caller's own:
+-- hand_on lets the first in line in, and tells it alone. A waiter that shows no life is taken out, although its host may
+-- seem to listen until the server misses it; one whose process does not hear us is passed over for one that does, and
+-- keeps its place. "self", a member without its "q", is the caller's own:
 -- it needs no message, and nothing is changed for it. Member is the first in line. Returns nil when nobody waits.
 local function hand_on(self, member)
   local at, unheard = 0, nil
@@ -97,20 +113,18 @@ local function hand_on(self, member)
     end
     local ticket, payload = string.sub(member, 2, 27), string.sub(member, 28)
     local claim, block, channel = parts(payload)
-    if channel ~= '' then
-      local token = take(block)
-      local told = redis.pcall('PUBLISH', channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
-      if type(told) == 'number' and told > 0 then
-        let_in(member, token)
-        return ticket
-      end
-    end
     if not lives(member, ticket) then
       redis.call('ZREM', key, member, 'l' .. ticket)
     elseif channel == '' then
       let_in(member)
       return ticket
     else
+      local token = take(block)
+      local told = redis.pcall('PUBLISH', channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
+      if type(told) == 'number' and told > 0 then
+        let_in(member, token)
+        return ticket
+      end
       unheard = unheard or member
       at = at + 1
     end

@@ -121,12 +121,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, nil
 	}
 	if keep := time.Duration(free.Keep-now) * time.Microsecond; held != nil && keep > 0 {
-		rest := find(n.holds, "") // of another hold of this owner, perhaps for longer
-		if rest == nil {
-			rest = &entry{ticket: protocol.Ticket{Block: 1}, spec: protocol.Spec{Name: r.spec.Name}}
-			n.holds = append(n.holds, rest)
-		}
-		rest.until = max(rest.until, free.Keep)
+		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1}, spec: protocol.Spec{Name: r.spec.Name}, until: free.Keep})
 		if len(n.line) > 0 {
 			next := n.line[0]
 			next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, keep) })

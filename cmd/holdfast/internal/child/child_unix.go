@@ -88,21 +88,26 @@ func (c *Child) Resume() {
 }
 
 // Follow does what the stop of the command asks for. If it was for want of a terminal that we have, it gets it and goes on.
-// If there is a terminal, it stops the group and this process until the shell continues us; then it asks whether the
-// command may go on, and lets it, or leaves it stopped. Without a terminal nothing happens: the command is stopped, we
-// are not. Afterwards signal.Notify has forgotten SIGTSTP.
+// If there is a shell, it stops the group and this process until the shell continues us; then it asks whether the
+// command may go on, and lets it, or leaves it stopped. Without a shell, it goes on. Without a terminal nothing happens:
+// the command is stopped, we are not. Afterwards signal.Notify has forgotten SIGTSTP.
 func (c *Child) Follow(s os.Signal, may func() bool) {
 	group := c.process.Pid
 	if !c.jobs.follows(s, group) {
 		return
 	}
-	if wants := s == syscall.SIGTTIN || s == syscall.SIGTTOU; !wants || !c.jobs.give(group) {
+	wants := s == syscall.SIGTTIN || s == syscall.SIGTTOU
+	switch {
+	case wants && c.jobs.give(group):
+	case c.jobs.shell():
 		c.Signal(syscall.SIGSTOP) // also those of the group who ignore Ctrl-Z: nobody watches over them now
 		c.jobs.back(group)
 		stopSelf()
 		if !may() {
 			return
 		}
+	case wants:
+		return // it would only ask again
 	}
 	c.Resume()
 }

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -106,16 +105,25 @@ func (t *control) close(group int) {
 	}
 }
 
-// stopSelf stops our process group as Ctrl-Z would, and returns when it has been continued, or soon if nothing stops
-// it: where no shell could continue us, the system ignores the signal. Whoever was told of SIGTSTP is told no more.
+// shell tells whether somebody outside our process group could continue us. Where the session's leader is one of us, as
+// when a terminal multiplexer runs us instead of a shell, nobody would.
+func (t *control) shell() bool {
+	session, err := unix.Getsid(0)
+	if err != nil || session == t.own || unix.Kill(session, 0) == unix.ESRCH {
+		return false
+	}
+	parents, err := unix.Getsid(unix.Getppid())
+	return err == nil && parents == session
+}
+
+// stopSelf stops our process group as Ctrl-Z would, and returns when it has been continued. SIGTSTP would not stop us:
+// once it was listened to, Go has no way back to what the system does with it.
 func stopSelf() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	signal.Reset(syscall.SIGTSTP) // stop, do not tell
+	signal.Reset(syscall.SIGTSTP) // not heard, not lost: nothing
 	_ = unix.Kill(0, unix.SIGTSTP)
-	select {
-	case <-continued:
-	case <-time.After(250 * time.Millisecond):
-	}
+	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	<-continued
 }

@@ -5,8 +5,12 @@
 // is the storage that a lock protects: it takes one draw a round, and none with a fencing token that is not larger than
 // all before. A worker that has got the lock asks the ledger whether the round has been drawn; if not, it takes its
 // time and draws. Without a lock that works, two would be told "not yet" and both would draw: a double draw, which the
-// ledger counts. In one round the Hall kills the holder with -9 before it draws, and measures how long the next
-// one takes to get in.
+// ledger counts.
+//
+// In some rounds something happens to the holder before it draws, and the Hall measures how long the next one takes to get
+// in. One is stopped past its TTL and continued when the round is over: it goes on as if nothing had been, its late
+// draw is refused by its token, and it sees that it has lost its lease. One takes its time, beyond its max
+// hold: its lease ends although it is renewed. One is killed with -9.
 //
 // Hall and workers talk over the workers' standard input and output, a JSON value a message:
 //

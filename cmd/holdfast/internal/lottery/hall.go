@@ -46,9 +46,13 @@ func (h *Hall) Run(ctx context.Context) (*Result, error) {
 		if len(alive) == 0 {
 			return r.result(), fmt.Errorf("round %d: no worker is left", round)
 		}
+		maxHold := time.Duration(0)
+		if h.trial(round) == Overstay {
+			maxHold = h.maxHold()
+		}
 		rand.Shuffle(len(alive), func(i, j int) { alive[i], alive[j] = alive[j], alive[i] })
 		for _, p := range alive {
-			p.send(order{Round: round})
+			p.send(order{Round: round, MaxHold: maxHold})
 		}
 		if err := r.wait(ctx, all); err != nil {
 			return r.result(), fmt.Errorf("round %d: %w", round, err)
@@ -62,12 +66,4 @@ func (h *Hall) Run(ctx context.Context) (*Result, error) {
 
 func (h *Hall) setup(worker int) setup {
 	return setup{Worker: worker, URL: h.URL, Prefix: h.Prefix, TTL: h.TTL, Draw: h.Draw, Without: h.Without}
-}
-
-// fatal is the round in which the holder is killed: the one in the middle, so that there was order before and is after.
-func (h *Hall) fatal() int {
-	if h.Without {
-		return 0 // nobody would notice
-	}
-	return (h.Rounds + 1) / 2
 }

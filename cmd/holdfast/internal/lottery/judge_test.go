@@ -75,7 +75,15 @@ func TestJudgeStopsWhenAWorkerCannotGoOn(t *testing.T) {
 }
 
 func TestResultErr(t *testing.T) {
-	good := Result{Rounds: 3, Draws: 3, Killed: true, TakeOver: time.Second, Allowed: 2200 * time.Millisecond}
+	fresh := func() Result {
+		allowed := 2200 * time.Millisecond
+		return Result{Rounds: 3, Draws: 3, Incidents: []Incident{
+			{Trial: Stop, Took: time.Second, Allowed: allowed, Lost: true, Refused: true},
+			{Trial: Overstay, Took: time.Second, Allowed: allowed, Lost: true},
+			{Trial: Kill, Took: time.Second, Allowed: allowed},
+		}}
+	}
+	good := fresh()
 	if err := good.Err(); err != nil {
 		t.Fatalf("a good one: %v", err)
 	}
@@ -85,12 +93,14 @@ func TestResultErr(t *testing.T) {
 		"1 draws came with an old":      func(r *Result) { r.Stale = 1 },
 		"1 times two held":              func(r *Result) { r.Overlaps = 1 },
 		"1 tokens did not grow":         func(r *Result) { r.Backwards = 1 },
-		"nobody took over":              func(r *Result) { r.TakeOver = 0 },
-		"took 2.201s, more than 2.2s":   func(r *Result) { r.TakeOver = 2201 * time.Millisecond },
+		"nobody took over after the ki": func(r *Result) { r.Incidents[2].Took = 0 },
+		"took 2.201s, more than 2.2s":   func(r *Result) { r.Incidents[1].Took = 2201 * time.Millisecond },
+		"after it came the holder did":  func(r *Result) { r.Incidents[1].Lost = false },
+		"late draw after the stop was":  func(r *Result) { r.Incidents[0].Refused = false },
 		"round 1, worker 2: lock: gone": func(r *Result) { r.Problems = []string{"round 1, worker 2: lock: gone"} },
 	} {
 		t.Run(want, func(t *testing.T) {
-			bad := good
+			bad := fresh()
 			spoil(&bad)
 			if err := bad.Err(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)

@@ -31,13 +31,13 @@ func (l *Ledger) Draws() int { return len(l.draws) }
 
 // Record takes a draw, or says why it does not; the ledger is then as it was, but for its counters.
 func (l *Ledger) Record(d Draw) error {
-	if first, ok := l.draws[d.Round]; ok {
-		l.Doubles++
-		return fmt.Errorf("round %d was drawn by worker %d", d.Round, first.Worker)
-	}
 	if d.Token <= l.highest {
 		l.Stale++
 		return fmt.Errorf("token %d is not larger than %d, which was here before", d.Token, l.highest)
+	}
+	if first, ok := l.draws[d.Round]; ok {
+		l.Doubles++
+		return fmt.Errorf("round %d was drawn by worker %d", d.Round, first.Worker)
 	}
 	if l.draws == nil {
 		l.draws = map[int]Draw{}

@@ -10,7 +10,7 @@ func TestLedger(t *testing.T) {
 	}{
 		"next round, larger token":   {Draw{Round: 2, Worker: 2, Token: 11}, 2, 0, 0},
 		"same round, larger token":   {Draw{Round: 1, Worker: 2, Token: 11}, 1, 1, 0},
-		"same round, same worker":    {first, 1, 1, 0},
+		"same round, same worker":    {first, 1, 0, 1},
 		"next round, same token":     {Draw{Round: 2, Worker: 2, Token: 10}, 1, 0, 1},
 		"next round, smaller token":  {Draw{Round: 2, Worker: 2, Token: 9}, 1, 0, 1},
 		"earlier round, late writer": {Draw{Round: 0, Worker: 2, Token: 5}, 1, 0, 1},

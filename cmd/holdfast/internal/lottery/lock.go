@@ -16,20 +16,23 @@ type hold interface {
 	Context() context.Context
 	Err() error
 	Token() int64
+	Until() time.Time
 	Release(ctx context.Context) error
 }
 
 // A lock is what a worker waits for.
 type lock struct {
-	lock  func(context.Context) (hold, error)
+	lock  func(ctx context.Context, max time.Duration) (hold, error) // max 0: no longest hold
 	close func()
 }
 
-// open makes a worker's own client; no worker shares one with another.
-func open(s setup) (lock, error) {
+// open makes a worker's own client; no worker shares one with another. renewed is called when a lease was renewed.
+func open(s setup, renewed func()) (lock, error) {
 	if s.Without {
 		return lock{
-			lock:  func(ctx context.Context) (hold, error) { return none{ctx, time.Now().UnixMicro()}, nil },
+			lock: func(ctx context.Context, _ time.Duration) (hold, error) {
+				return none{ctx, time.Now().UnixMicro()}, nil
+			},
 			close: func() {},
 		}, nil
 	}
@@ -40,6 +43,7 @@ func open(s setup) (lock, error) {
 	rdb := redis.NewClient(options)
 	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{
 		Label:          fmt.Sprintf("worker %d", s.Worker),
+		Observer:       renewals(renewed),
 		Prefix:         s.Prefix,
 		ReleaseTimeout: time.Second, // a server that went away must not keep the demo from ending
 	})
@@ -47,11 +51,26 @@ func open(s setup) (lock, error) {
 		_ = rdb.Close()
 		return lock{}, err
 	}
-	mutex := client.Mutex("lottery", holdfast.WithTTL(s.TTL))
 	return lock{
-		lock:  func(ctx context.Context) (hold, error) { return mutex.Lock(ctx) },
+		lock: func(ctx context.Context, max time.Duration) (hold, error) {
+			options := []holdfast.Option{holdfast.WithTTL(s.TTL)}
+			if max > 0 {
+				options = append(options, holdfast.WithMaxHold(max))
+			}
+			return client.Mutex("lottery", options...).Lock(ctx)
+		},
 		close: func() { _ = client.Close(); _ = rdb.Close() },
 	}, nil
+}
+
+// renewals is an observer of nothing else.
+type renewals func()
+
+// Observe implements holdfast.Observer.
+func (r renewals) Observe(e holdfast.Event) {
+	if e.Kind == holdfast.EventRenewed {
+		r()
+	}
 }
 
 // none is held by whoever wants it. Its token is the clock, so that the ledger refuses double draws and nothing else.
@@ -63,4 +82,5 @@ type none struct {
 func (n none) Context() context.Context      { return n.ctx }
 func (n none) Err() error                    { return nil }
 func (n none) Token() int64                  { return n.token }
+func (n none) Until() time.Time              { return time.Time{} }
 func (n none) Release(context.Context) error { return nil }

@@ -14,15 +14,19 @@ type setup struct {
 
 // An order goes from the hall to a worker: one of its fields is set.
 type order struct {
-	Setup  *setup  `json:",omitempty"`
-	Round  int     `json:",omitempty"`
-	Answer *answer `json:",omitempty"`
+	Setup *setup `json:",omitempty"`
+	Round int    `json:",omitempty"`
+	// MaxHold goes with a round: the longest that the lock may be held in it; 0: as long as the holder lives.
+	MaxHold time.Duration `json:",omitempty"`
+	Answer  *answer       `json:",omitempty"`
 }
 
 // An answer is the hall's to the last report of a worker.
 type answer struct {
-	Drawn   bool   // entered: the round has been drawn
-	Refused string // draw: why the ledger did not take it
+	Drawn    bool   // entered: the round has been drawn
+	Refused  string // draw: why the ledger did not take it
+	Careless bool   // entered: draw without looking at the lease: somebody may have looked a moment ago, and then been stopped
+	Dawdle   bool   // entered: take as long as you may
 }
 
 // A step is what a worker reports.
@@ -33,6 +37,7 @@ const (
 	entered step = "entered"
 	drew    step = "drew"
 	left    step = "left"
+	renewed step = "renewed"
 	done    step = "done"
 )
 
@@ -44,6 +49,7 @@ type report struct {
 	Ticket int       `json:",omitempty"`
 	Since  time.Time `json:",omitzero"`  // entered: when it began to wait
 	At     time.Time `json:",omitzero"`  // entered: when it got in; done: when it began to release
+	Until  time.Time `json:",omitzero"`  // entered, renewed: when its trust ends
 	Lost   string    `json:",omitempty"` // left: the lease was lost, and how
 	Failed string    `json:",omitempty"` // done: what went wrong
 }

@@ -21,7 +21,15 @@ func Plain(w io.Writer) View {
 		case Killed:
 			line(w, e, "is killed with -9, before it draws. Its lease counts for up to %v more; the others wait", e.Took)
 		case TookOver:
-			line(w, e, "takes over %s after the kill, token %d", Round(e.Took), e.Token)
+			line(w, e, "takes over %s after %s, token %d", Round(e.Took), e.Trial, e.Token)
+		case Stopped:
+			line(w, e, "is stopped before it draws, and cannot renew. Its lease counts for up to %v more; the others wait", e.Took)
+		case Dawdles:
+			line(w, e, "takes its time, and renews. But the lock may be held for %v at most; the others wait", e.Took)
+		case Continued:
+			line(w, e, "goes on where it was stopped, and draws without looking at its lease")
+		case Late:
+			line(w, e, "draws late: REFUSED by the ledger, %s", e.Text)
 		case Drawn:
 			line(w, e, "draws: ticket %04d wins", e.Ticket)
 		case Refused:

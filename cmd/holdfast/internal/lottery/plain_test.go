@@ -13,7 +13,7 @@ func TestPlain(t *testing.T) {
 		{Kind: Opened, Round: 5, Others: 8},
 		{Kind: Entered, Round: 5, Worker: 3, Token: 33},
 		{Kind: Killed, Round: 5, Worker: 3, Took: 2 * time.Second},
-		{Kind: TookOver, Round: 5, Worker: 12, Token: 34, Took: 1990 * time.Millisecond},
+		{Kind: TookOver, Round: 5, Worker: 12, Token: 34, Took: 1990 * time.Millisecond, Trial: Kill},
 		{Kind: Drawn, Round: 5, Worker: 12, Token: 34, Ticket: 42},
 		{Kind: Refused, Round: 5, Worker: 1, Token: 30, Text: "round 5 was drawn by worker 12"},
 		{Kind: Lost, Round: 5, Worker: 1, Text: "too late"},

@@ -22,9 +22,11 @@ type referee struct {
 	round    int
 	ledger   Ledger
 	inside   map[int]bool // workers between entered and left
-	victim   int          // the worker that was killed, 0 before
-	killed   time.Time
-	awaiting bool // killed, and nobody has taken over yet
+	dying    int          // the worker that was killed, 0 before
+	subject  *player      // of the trial under way, until its round is over
+	stopped  *player      // to be continued
+	hit      time.Time    // when the trial began
+	awaiting bool         // nobody has taken over yet
 	highest  int64
 	turns    []turn
 	seen     Result
@@ -50,7 +52,16 @@ func (r *referee) arrived(worker int) {
 	if !r.missing[worker] {
 		return
 	}
-	if delete(r.missing, worker); len(r.missing) == 0 {
+	delete(r.missing, worker)
+	if s := r.stopped; s != nil && len(r.missing) == 1 && r.missing[s.number] {
+		r.stopped = nil
+		r.show(Event{Kind: Continued, Worker: s.number})
+		if err := continueProcess(s.cmd.Process); err != nil {
+			r.problem(s.number, "continue: "+err.Error())
+			r.stuck()
+		}
+	}
+	if len(r.missing) == 0 {
 		close(r.all)
 	}
 }
@@ -93,7 +104,7 @@ func (r *referee) open(round int, players []*player) (alive []*player, all <-cha
 			r.missing[p.number] = true
 		}
 	}
-	r.round, r.all = round, make(chan struct{})
+	r.round, r.all, r.subject, r.awaiting = round, make(chan struct{}), nil, false
 	r.show(Event{Kind: Opened, Others: len(alive)})
 	return alive, r.all
 }
@@ -109,7 +120,7 @@ func (r *referee) shut(round int) error {
 		}
 	}
 	others := len(here) - 1
-	if round == r.hall.fatal() && r.victim != 0 {
+	if r.subject != nil {
 		others--
 	}
 	r.show(Event{Kind: Closed, Others: max(others, 0), Took: quantile(handOvers(here), 0.5)})
@@ -128,8 +139,11 @@ func (r *referee) ended(p *player, err error) {
 	}
 	r.dead[p.number] = true
 	delete(r.inside, p.number)
+	if r.stopped == p {
+		r.stopped = nil
+	}
 	r.arrived(p.number)
-	if p.number != r.victim {
+	if p.number != r.dying {
 		r.problem(p.number, fmt.Sprintf("ended: %v", err))
 		r.stuck()
 	}
@@ -154,7 +168,6 @@ func (r *referee) result() *Result {
 	result := r.seen
 	result.Rounds, result.Turns, result.HandOvers = r.hall.Rounds, len(r.turns), handOvers(r.turns)
 	result.Draws, result.Doubles, result.Stale = r.ledger.Draws(), r.ledger.Doubles, r.ledger.Stale
-	result.Killed = r.victim != 0
-	result.Allowed = r.hall.TTL + slack
+	result.Incidents = append([]Incident(nil), r.seen.Incidents...)
 	return &result
 }

@@ -22,14 +22,12 @@ type Result struct {
 	Backwards int             // of these, with a token not larger than the one before
 	Lost      int             // of these, with a lease that was lost
 	HandOvers []time.Duration // from a release to the next one's return from Lock, for those that waited; sorted
-	Killed    bool            // a holder was killed
-	TakeOver  time.Duration   // from the kill to the next one's return from Lock
-	Allowed   time.Duration   // the most that it may be
+	Incidents []Incident      // what happened to holders
 	Problems  []string        // what went wrong besides
 }
 
-// Err is nil if every round had one draw, nobody tried a second one, no token went back, and the dead holder was
-// replaced in time; else it says what was not so.
+// Err is nil if every round had one draw, nobody tried a second one, no token went back, a holder that was killed,
+// stopped or stayed too long was replaced in time, and those that lived saw it; else it says what was not so.
 func (r *Result) Err() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -42,8 +40,12 @@ func (r *Result) Err() error {
 	check(r.Stale == 0, "%d draws came with an old token", r.Stale)
 	check(r.Overlaps == 0, "%d times two held the lock", r.Overlaps)
 	check(r.Backwards == 0, "%d tokens did not grow", r.Backwards)
-	check(!r.Killed || r.TakeOver > 0, "nobody took over from the killed holder")
-	check(r.TakeOver <= r.Allowed, "taking over took %v, more than %v", r.TakeOver.Round(time.Millisecond), r.Allowed)
+	for _, i := range r.Incidents {
+		check(i.Took > 0, "nobody took over after %v", i.Trial)
+		check(i.Took <= i.Allowed, "taking over after %v took %v, more than %v", i.Trial, i.Took.Round(time.Millisecond), i.Allowed)
+		check(i.Lost || i.Trial == Kill, "after %v the holder did not see that it had lost its lease", i.Trial)
+		check(i.Refused || i.Trial != Stop, "the late draw after %v was not refused by its token", i.Trial)
+	}
 	for _, p := range r.Problems {
 		errs = append(errs, errors.New(p))
 	}

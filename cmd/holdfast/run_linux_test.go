@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Whoever kills us with -9 kills the command, too; and the lock is free when its TTL is over.
+func TestRunKilled(t *testing.T) {
+	const ttl = time.Second
+	s := redisserver.Start(t)
+	first, second := newWitness(t), newWitness(t)
+	script := `exec 3>"$0"; echo in >&3; exec sleep 60`
+	victim, _ := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", script, first.path)
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first.read(t)
+	waiter, said := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
+	if err := waiter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	entered := make(chan time.Time)
+	go func() {
+		second.read(t)
+		entered <- time.Now()
+	}()
+	queued(t, s)
+
+	killed := time.Now()
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if took := first.gone(t).Sub(killed); took > ttl/2 {
+		t.Errorf("the command lived on for %v", took)
+	} else {
+		t.Logf("the command was gone after %v", took)
+	}
+	_ = victim.Wait()
+	if took := (<-entered).Sub(killed); took > ttl+200*time.Millisecond {
+		t.Errorf("the next one ran after %v, want at most the TTL + 200 ms\n%s", took, said)
+	} else {
+		t.Logf("the next one ran after %v", took)
+	}
+	_ = waiter.Process.Kill()
+	_ = second.gone(t)
+	_ = waiter.Wait()
+}
+
+// queued returns when somebody stands in line: the state is then a set.
+func queued(t *testing.T, s *redisserver.Server) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
+		if kind, err := s.Do("TYPE", "holdfast:{job}"); err == nil && kind == "zset" {
+			return
+		}
+	}
+	t.Fatal("nobody waits")
+}

@@ -1,0 +1,189 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// thorough tells whether tests may take their time.
+var thorough = os.Getenv("HOLDFAST_CHECK") != ""
+
+// program is ours, ready to be started.
+func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = &out
+	return cmd, &out
+}
+
+// A witness is a fifo that a command holds open: what it says can be read, and its end is the end of all who have it.
+type witness struct {
+	path string
+	file *os.File
+	text *bufio.Reader
+}
+
+func newWitness(t *testing.T) *witness {
+	t.Helper()
+	w := &witness{path: filepath.Join(t.TempDir(), "fifo")}
+	if err := syscall.Mkfifo(w.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// read returns when the command says something.
+func (w *witness) read(t *testing.T) {
+	t.Helper()
+	var err error
+	if w.file, err = os.Open(w.path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.file.Close() })
+	w.text = bufio.NewReader(w.file)
+	if _, err := w.text.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone is when the last of them has ended.
+func (w *witness) gone(t *testing.T) time.Time {
+	t.Helper()
+	late := time.AfterFunc(patient, func() { w.file.Close() })
+	defer late.Stop()
+	if _, err := io.ReadAll(w.text); err != nil {
+		t.Errorf("still there after %v: %v", patient, err)
+	}
+	return time.Now()
+}
+
+// expiry is a moment before that at which the lock can be another's, just after a renewal.
+func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
+		asked := time.Now()
+		answer, err := s.Do("PTTL", "holdfast:{job}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Duration(answer.(int64)) * time.Millisecond; left > ttl*9/10 {
+			return asked.Add(left)
+		}
+	}
+	t.Fatal("never renewed")
+	return time.Time{}
+}
+
+// Trap 34: a child must not live on when the lock is gone.
+func TestRunServerStops(t *testing.T) {
+	const ttl = time.Second
+	times := 3
+	if thorough {
+		times = 10
+	}
+	s := redisserver.Start(t)
+	for n := range times {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			w := newWitness(t)
+			// It ignores TERM, and so does what it starts.
+			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
+				`trap "" TERM; exec 3>"$0"; echo in >&3; sleep 60; sleep 60`, w.path)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.read(t)
+			end := expiry(t, s, ttl)
+			s.Stop()
+			defer s.Continue()
+			if late := w.gone(t).Sub(end); late >= 0 {
+				t.Errorf("gone %v after the lock could be another's", late)
+			} else {
+				t.Logf("gone %v before", -late)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitLost {
+				t.Errorf("exit code %d, want %d", code, exitLost)
+			}
+			if !strings.Contains(said.String(), "TERM to the command") || !strings.Contains(said.String(), "KILL to the command") {
+				t.Errorf("said %q", said)
+			}
+		})
+	}
+}
+
+// Each of many runs, never two of them at once, and nothing is left, neither a process nor a key.
+func TestRunMany(t *testing.T) {
+	times := 60
+	if thorough {
+		times = 1000
+	}
+	s := redisserver.Start(t)
+	dir := t.TempDir()
+	alive, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	script := `mkdir "$0/inside" && echo x >>"$0/log" && rmdir "$0/inside"`
+	var all sync.WaitGroup
+	jobs := make(chan int)
+	for range 10 {
+		all.Go(func() {
+			for n := range jobs {
+				args := []string{"run", "job", "--", "true"}
+				if n%2 == 0 {
+					args = []string{"run", "job", "--", "sh", "-c", script, dir}
+				}
+				cmd, said := program(t, s, args...)
+				cmd.ExtraFiles = []*os.File{theirs}
+				if err := cmd.Run(); err != nil || said.Len() > 0 {
+					t.Errorf("run %d: %v\n%s", n, err, said)
+				}
+			}
+		})
+	}
+	began := time.Now()
+	for n := range times {
+		jobs <- n
+	}
+	close(jobs)
+	all.Wait()
+	t.Logf("%d in %v", times, time.Since(began))
+	_ = theirs.Close()
+	late := time.AfterFunc(patient, func() { alive.Close() })
+	if _, err := io.ReadAll(alive); err != nil {
+		t.Errorf("a process is left: %v", err)
+	}
+	late.Stop()
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if lines := bytes.Count(log, []byte("\n")); err != nil || lines != (times+1)/2 {
+		t.Errorf("%d wrote, want %d: %v", lines, (times+1)/2, err)
+	}
+	keys, err := s.Do("KEYS", "*")
+	if text := fmt.Sprint(keys); err != nil || !strings.HasSuffix(text, ":clock]") || strings.Contains(text, " ") {
+		t.Errorf("keys %v, %v; want the clock of the tokens alone", keys, err)
+	}
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// certify writes a certificate that signs itself, for server and client, and its key.
+func certify(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+func TestRunTLS(t *testing.T) {
+	cert, key := certify(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	s, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	if err != nil {
+		t.Skipf("a server without TLS: %v", err)
+	}
+	defer s.Close()
+	url := "rediss://127.0.0.1:" + port
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		said string
+	}{
+		"with all":            {[]string{"--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}, 0, ""},
+		"unknown authority":   {[]string{"--tls-cert", cert, "--tls-key", key}, exitNoServer, "certificate"},
+		"without certificate": {[]string{"--tls-ca", cert}, exitNoServer, "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"run", "--redis", url}, test.args...)
+			cmd, said := program(t, s, append(args, "job", "--", "true")...)
+			_ = cmd.Run()
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(said.String(), test.said) {
+				t.Errorf("exit code %d, said %q; want %d, %q", code, said, test.code, test.said)
+			}
+		})
+	}
+}

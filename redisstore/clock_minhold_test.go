@@ -1,0 +1,84 @@
+package redisstore_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A min hold lets Release return at once and keeps others out until it is over, also after a crash of the holder.
+func TestClockMinHold(t *testing.T) {
+	const hold = 4 * time.Second
+	for name, test := range map[string]struct {
+		ttl     time.Duration
+		options []holdfast.Option
+		handed  bool
+		waiting bool
+		end     func(*scene, *actor, *holdfast.Lease)
+		after   time.Duration // of the grant: that end
+		min     time.Duration // after the grant: the next gets in
+		max     time.Duration
+	}{
+		"released early, others wait": {15 * time.Second, nil, false, true, released, time.Second, hold, hold},
+		"released early, alone":       {15 * time.Second, nil, false, false, released, time.Second, hold, hold},
+		"released late":               {15 * time.Second, nil, false, true, released, 6 * time.Second, 6 * time.Second, 6 * time.Second},
+		"a TTL below it":              {time.Second, nil, false, true, released, 500 * time.Millisecond, hold, hold},
+		"crashed, a TTL below it":     {time.Second, nil, false, true, silenced, 100 * time.Millisecond, hold, hold},
+		"crashed after a renewal":     {time.Second, nil, false, true, silenced, 3900 * time.Millisecond, hold, 5 * time.Second},
+		"crashed, alone":              {time.Second, nil, false, false, silenced, 2 * time.Second, hold, hold},
+		"fixed":                       {time.Second, []holdfast.Option{holdfast.WithoutRenewal()}, false, true, released, 500 * time.Millisecond, hold, hold},
+		"fixed, runs out":             {time.Second, []holdfast.Option{holdfast.WithoutRenewal()}, false, true, nothing, 0, hold, hold},
+		"as long as the max hold":     {time.Second, []holdfast.Option{holdfast.WithMaxHold(hold)}, false, true, nothing, 0, hold, hold},
+		"handed over, released":       {15 * time.Second, nil, true, true, released, time.Second, hold, hold},
+		"handed over, crashed":        {time.Second, nil, true, true, silenced, 0, hold, hold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, c, d := s.actor("a"), s.actor("b"), s.actor("c"), s.actor("d")
+				options := append([]holdfast.Option{holdfast.WithTTL(test.ttl), holdfast.WithMinHold(hold)}, test.options...)
+				var lease *holdfast.Lease
+				if test.handed {
+					first := s.lock(c, "n")
+					mine := s.wait(a, "n", options...)
+					pass(time.Second)
+					s.release(first)
+					lease = s.take(mine).lease
+				} else {
+					lease = s.lock(a, "n", options...)
+				}
+				began := time.Now()
+				var waiter <-chan got
+				if test.waiting {
+					waiter = s.wait(b, "n")
+				}
+				pass(test.after)
+				test.end(s, a, lease)
+				if took := time.Since(began) - test.after; took != 0 {
+					t.Errorf("the release took %v", took)
+				}
+				if _, err := d.Mutex("n").TryLock(t.Context()); test.after < hold && !errors.Is(err, holdfast.ErrHeld) {
+					t.Errorf("TryLock: %v", err)
+				}
+				if !test.waiting {
+					waiter = s.wait(b, "n")
+				}
+				g := s.take(waiter)
+				if in := g.at.Sub(began); g.err != nil || in < test.min-time.Millisecond || in > test.max+10*time.Millisecond {
+					t.Errorf("the next got in after %v, %v; want %v to %v", in, g.err, test.min, test.max)
+				}
+				pass(time.Minute)
+				if err := g.lease.Err(); err != nil {
+					t.Errorf("the next lost it: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func released(s *scene, _ *actor, lease *holdfast.Lease) { s.t.Helper(); s.release(lease) }
+
+func silenced(_ *scene, a *actor, _ *holdfast.Lease) { a.silence() }
+
+func nothing(*scene, *actor, *holdfast.Lease) {}
