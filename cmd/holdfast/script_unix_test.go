@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -156,7 +155,7 @@ func signalTo(ts *testscript.TestScript, _ bool, args []string) {
 	if number == 0 {
 		ts.Fatalf("no signal %s", args[1])
 	}
-	ts.Check(ts.Value("background").(*background).get(ts, args[0]).Process.Signal(syscall.Signal(number)))
+	ts.Check(ts.Value("background").(*background).get(ts, args[0]).Process.Signal(number))
 }
 
 func await(ts *testscript.TestScript, _ bool, args []string) {

@@ -151,7 +151,7 @@ func TestTerminal(t *testing.T) {
 		"in the background until it reads": func(x *session) {
 			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a' &\n")
 			x.expect("ready")
-			x.send("\n")
+			x.send("until jobs | grep Sto''pped; do sleep 0.01; done\n")
 			x.expect("Stopped")
 			x.send("fg\n")
 			x.expect("holdfast run")
@@ -193,7 +193,7 @@ func TestTerminal(t *testing.T) {
 		},
 		"an interactive shell": func(x *session) {
 			x.send("holdfast run job -- bash --norc --noprofile -i; echo code=$?\n")
-			x.send("echo in''ner; sleep 60\n")
+			x.send("sh -c 'echo in\"\"ner; exec sleep 60'\n")
 			x.expect("inner")
 			x.send("\x1a")
 			x.expect("Stopped")

@@ -19,8 +19,9 @@ func Mutants() []Mutant {
 			Rules: []string{history.RuleOverlap},
 			Patches: []Patch{{
 				File: "internal/native/lua/free.lua",
-				Old:  "if dropped == 0 then\n  return 0\nend\n",
-				New:  "if dropped == 0 then\n  dropped = redis.call('ZREMRANGEBYSCORE', KEYS[1], '0', '9999999999999')\nend\n",
+				Old:  "if dropped ~= 0 and type(dropped) == 'number' then\n",
+				New: "if dropped == 0 then\n  dropped = redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '0', '9999999999999')\nend\n" +
+					"if dropped ~= 0 and type(dropped) == 'number' then\n",
 			}},
 		},
 		{
