@@ -36,6 +36,8 @@
 //
 //   - A lock cannot stop code. Between the end of trust and the moment at which the code looks at its context, what it
 //     does is its own. Where that matters, let the storage refuse tokens that are smaller than the largest it has seen.
+//   - A server whose clock is set forward ends holds early; their holders learn of it by their next renewal. One whose
+//     clock is set back ends them late.
 //   - A server that forgets lets a second holder in until the first has asked again, a third of the TTL later at the most: a
 //     restart without persistence, a fail-over to a replica that had not yet received the lock, FLUSHALL, an operator's DEL.
 //   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back.

@@ -101,8 +101,8 @@ func (l *Lease) Check(ctx context.Context) error {
 // is let in by the same request. It works although ctx is over, and takes no longer than the smaller of the
 // remaining trust and Config.ReleaseTimeout; of ctx only the values count.
 //
-// ErrNotHeld: it was released before; nothing is sent. A *LostError: it was lost before, or the server says now that it
-// had gone. An error that matches ErrUncertain: no answer came in time; the hold is then removed in the background, or
+// ErrNotHeld: it was released before; nothing is sent. ErrClosed: Client.Close gave it back. A *LostError: it was lost
+// before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time; the hold is then removed in the background, or
 // expires within its TTL.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = ctx

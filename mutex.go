@@ -32,7 +32,8 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 }
 
 // Lock waits until the mutex is held. The waiting is bounded by ctx alone: while the server is away, Lock goes on
-// asking. Under the context of a lease of the same name it enters that hold at once.
+// asking. Under the context of a lease of the same name it enters that hold at once, if the hold is not over; else the
+// caller is a new contender, with a new token.
 //
 // The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, an *ArgumentError, or a *StoreError
 // for a refusal that waiting does not cure, such as a missing permission or a key of another kind. After an error

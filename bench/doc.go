@@ -16,7 +16,8 @@
 //
 // The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that compares and
 // deletes. The baton is no lock at all, but what passing something on through the server costs at least: BLPOP and
-// RPUSH of one element, which dies with its holder.
+// RPUSH of one element, which dies with its holder. The message is no lock either, but what it costs at least when the
+// next in line is told by a message instead of by its own waiting command: two scripts of two commands each.
 //
 // # How it measures
 //

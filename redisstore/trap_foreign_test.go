@@ -41,10 +41,13 @@ func TestForeignKeys(t *testing.T) {
 			before := must(t, srv, "DUMP", keyOf(name))
 			m := c.Mutex(name)
 			calls := map[string]func() error{
-				"TryLock":    func() error { _, err := m.TryLock(within(t, patience)); return err },
-				"Lock":       func() error { _, err := m.Lock(within(t, patience)); return err },
-				"with owner": func() error { _, err := c.Mutex(name, holdfast.WithOwner("o")).TryLock(within(t, patience)); return err },
-				"Resume":     func() error { _, err := m.Resume(within(t, patience), id, 1763700000000000); return err },
+				"TryLock": func() error { _, err := m.TryLock(within(t, patience)); return err },
+				"Lock":    func() error { _, err := m.Lock(within(t, patience)); return err },
+				"with owner": func() error {
+					_, err := c.Mutex(name, holdfast.WithOwner("o")).TryLock(within(t, patience))
+					return err
+				},
+				"Resume": func() error { _, err := m.Resume(within(t, patience), id, 1763700000000000); return err },
 			}
 			for call, do := range calls {
 				var failure *holdfast.StoreError

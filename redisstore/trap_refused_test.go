@@ -33,7 +33,9 @@ func TestRefusals(t *testing.T) {
 		"down": {make: func(_ *testing.T, srv *redisserver.Server) { srv.Kill() }, kind: holdfast.StoreUnreachable, unavailable: true, waits: true},
 		"wrong password": {make: user("+@all"), client: func(o *redis.Options) { o.Username, o.Password = "few", "guess" },
 			kind: holdfast.StoreDenied, text: "WRONGPASS"},
-		"no password": {make: func(t *testing.T, srv *redisserver.Server) { must(t, srv, "ACL", "SETUSER", "default", "resetpass", ">pw") },
+		"no password": {make: func(t *testing.T, srv *redisserver.Server) {
+			must(t, srv, "ACL", "SETUSER", "default", "resetpass", ">pw")
+		},
 			kind: holdfast.StoreDenied, text: "NOAUTH"},
 		"no scripts":        {make: user("-@all"), client: few, kind: holdfast.StoreDenied, text: "NOPERM"},
 		"no SET in scripts": {make: user("+@all", "-set"), client: few, kind: holdfast.StoreDenied},

@@ -197,7 +197,7 @@ func TestTerminal(t *testing.T) {
 			x.expect("inner")
 			x.send("\x1a")
 			x.expect("Stopped")
-			x.send("kill %1; wait; exit 5\n")
+			x.send("kill -9 %1; while jobs | grep Sto''pped; do sleep 0.01; done; exit 5\n")
 			x.expect("code=5")
 		},
 	} {

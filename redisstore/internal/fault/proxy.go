@@ -32,7 +32,7 @@ type Proxy struct {
 	delay  time.Duration
 	drops  []*rule
 	holds  []*rule
-	kept   []*Held // all there ever were
+	kept   []*Held  // all there ever were
 	sent   []string // what clients sent, once Record was called
 	record bool
 }
