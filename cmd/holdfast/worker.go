@@ -24,6 +24,7 @@ func newWorker() *cobra.Command {
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt)
+			defer signal.Reset(os.Interrupt) // whoever calls us in its own process wants it back
 			return lottery.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
@@ -38,6 +39,7 @@ func newKeeper() *cobra.Command {
 		DisableFlagParsing: true, // they are the program's
 		RunE: func(cmd *cobra.Command, args []string) error {
 			signal.Ignore(os.Interrupt)
+			defer signal.Reset(os.Interrupt) // whoever calls us in its own process wants it back
 			_ = server.Keep(cmd.InOrStdin(), args[0], args[1:]...) // the server's own words say more than its exit code
 			return nil
 		},

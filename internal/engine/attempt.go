@@ -207,11 +207,11 @@ func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
 	if !hears {
 		d = jitter(claim(a.lock.options.TTL) / 3)
 	}
-	if answer.Remaining < 0 { // not told: by then we know more, and most are let in before
-		return min(d, jitter(claim(a.lock.options.TTL)))
+	end := answer.Remaining + time.Millisecond
+	if answer.Remaining < 0 { // not told: it may be a hand-over that nobody takes up
+		end = jitter(claim(a.lock.options.TTL))
 	}
-	place := time.Duration(max(answer.Waiters, 0))
-	end := answer.Remaining + time.Millisecond + place*20*time.Millisecond
+	end += time.Duration(answer.Waiters) * 20 * time.Millisecond
 	if !a.lock.engine.features.Queue {
 		end += jitter(10 * time.Millisecond)
 	}

@@ -4,7 +4,7 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "93a28b0055e82bf479174dafab82861ce6caa31c",
+	"ask":    "b1f87dba62ad52a35a9a1d892635b83d8a6d7604",
 	"free":   "dca50f27539884c3637e9ce8f60607cf8bb37fbb",
 	"renew":  "5b4cf0cb6dc3b3a2049204fb807203ace4b5bd53",
 	"resume": "a01158737287a3e94e9a451239ecbacf3bfdef08",

@@ -122,7 +122,7 @@ type Answer struct {
 	Server    int64         // server time of the decision, microseconds
 	Holder    Party         // else: one who holds
 	Holders   int           // else: how many hold
-	Waiters   int           // else: how many stand in line; before this ticket when it is queued; -1: not told
+	Waiters   int           // else: how many stand in line; before this ticket when it is queued
 	Remaining time.Duration // else: until the first of the holds is over, if it is not prolonged; negative: not told
 }
 

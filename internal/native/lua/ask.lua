@@ -5,7 +5,7 @@
 --       "t" try, 6 block of tokens, 7 life of a place in ms, 8 ticket to give back or ""
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; one that joined a
---                              line is not told the remaining time and its place (-1): it learns them when it asks again
+--                              line is not told the remaining time (-1): it learns it when it asks again
 --       "L" now                the request came too late and did nothing
 --       "F" what               the key is of another kind or format, and was not touched
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
@@ -126,7 +126,7 @@ if redis.call('ZADD', key, 'NX', now, 'q' .. me) == 1 then
   end
   outlive(life)
   if not string_was then
-    return 'Q' .. now .. '|-1|' .. #live .. '|-1|' .. whose(live[1])
+    return 'Q' .. now .. '|-1|' .. #live .. '|' .. redis.call('ZCOUNT', key, PLACES, '+inf') - 1 .. '|' .. whose(live[1])
   end
 else
   redis.call('ZADD', key, string.format('-%d', life), 'l' .. ticket)
