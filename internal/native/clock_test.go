@@ -1,0 +1,42 @@
+package native
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+func specOf(name string) protocol.Spec { return protocol.Spec{Name: name, Kind: protocol.Mutex} }
+
+type deafSink struct{}
+
+func (deafSink) Granted(protocol.Grant)           {}
+func (deafSink) Nudge(protocol.ID, time.Duration) {}
+func (deafSink) Gap()                             {}
+
+// A not-after is the earliest that the server's clock can show at a local time; it is not told from an answer that is old.
+func TestNotAfter(t *testing.T) {
+	var c serverClock
+	now := time.Now()
+	if _, ok := c.notAfter(now); ok {
+		t.Error("known before the first answer")
+	}
+	c.observe(1_795_231_125_887_127, now)
+	if got, ok := c.notAfter(now.Add(time.Second)); !ok || got != "1795231126887127" {
+		t.Errorf("a second later: %s, %v", got, ok)
+	}
+	if _, ok := c.notAfter(now.Add(fresh + time.Second)); ok {
+		t.Error("told from an old answer")
+	}
+}
+
+// Scripts compare numbers as text: sixteen digits, whatever the number (trap 40).
+func TestDigits(t *testing.T) {
+	for n, want := range map[int64]string{0: "0000000000000000", -5: "0000000000000000", 7: "0000000000000007",
+		1_795_231_125_887_127: "1795231125887127", 1<<53 - 1: "9007199254740991"} {
+		if got := digits16(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
