@@ -58,7 +58,7 @@ func FuzzReplies(f *testing.F) {
 	r := New(nil, Config{Prefix: "p", Process: "x"}).Bind(specOf("n")).(*resource)
 	f.Fuzz(func(t *testing.T, text string) {
 		reading, ok := r.parse("lock", text)
-		if ok && text[0] == 'H' && reading.answer.Block == 0 && reading.answer.Token == 0 && !strings.HasPrefix(text, "H0000000000000000") {
+		if ok && text[0] == 'H' && (reading.answer.Token <= 0 || reading.answer.Block <= 0) {
 			t.Errorf("%q was read as a grant without a token", text)
 		}
 		ear{channel: "c", sink: deafSink{}}.Message("c", text)

@@ -42,7 +42,7 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		out.answer.Token, oks[0] = number(block[:16])
 		out.answer.Block, oks[1] = number(block[16:])
 		out.answer.Server, oks[2] = number(server)
-		return out, oks[0] && oks[1] && oks[2]
+		return out, oks[0] && oks[1] && oks[2] && out.answer.Token > 0 && out.answer.Block > 0
 	case 'Q', 'B':
 		fields := strings.SplitN(rest, "|", 5)
 		if len(fields) != 5 {
