@@ -74,7 +74,8 @@ func (l *Lease) Tokens() map[string]int64 {
 	return map[string]int64{l.inner.Name(): l.inner.Token()}
 }
 
-// Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended.
+// Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended. For a
+// lock that was handed over it is at first the end of the hand-over's claim, at most 500 ms ahead, until the first renewal.
 func (l *Lease) Until() time.Time {
 	if l.empty() {
 		return time.Time{}

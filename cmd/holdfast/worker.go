@@ -23,8 +23,7 @@ func newWorker() *cobra.Command {
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			signal.Ignore(os.Interrupt)
-			defer signal.Reset(os.Interrupt) // whoever calls us in its own process wants it back
+			defer deaf()()
 			return lottery.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
@@ -38,10 +37,16 @@ func newKeeper() *cobra.Command {
 		Args:               cobra.MinimumNArgs(1),
 		DisableFlagParsing: true, // they are the program's
 		RunE: func(cmd *cobra.Command, args []string) error {
-			signal.Ignore(os.Interrupt)
-			defer signal.Reset(os.Interrupt) // whoever calls us in its own process wants it back
+			defer deaf()()
 			_ = server.Keep(cmd.InOrStdin(), args[0], args[1:]...) // the server's own words say more than its exit code
 			return nil
 		},
 	}
+}
+
+// deaf swallows interrupts until it is called off. Ignoring them would be inherited, and has no way back.
+func deaf() (off func()) {
+	ears := make(chan os.Signal, 1)
+	signal.Notify(ears, os.Interrupt)
+	return func() { signal.Stop(ears) }
 }

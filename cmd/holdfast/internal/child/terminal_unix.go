@@ -101,7 +101,6 @@ func (t *control) close(group int) {
 	if t.is {
 		t.is = false
 		_ = unix.Close(t.fd)
-		signal.Reset(syscall.SIGTTOU)
 	}
 }
 
