@@ -2,75 +2,33 @@ package redisstore_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/leak"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // TestMain fails when a goroutine is left behind.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // go-redis logs every connection that fails, and here many do
-	before := goroutines()
-	code := m.Run()
-	if code == 0 {
-		if left := leaked(before); left != "" {
-			fmt.Fprintf(os.Stderr, "goroutines left behind:\n\n%s\n", left)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// goroutines is the stack of each goroutine by its first words, "goroutine 17".
-func goroutines() map[string]string {
-	buf := make([]byte, 4<<20)
-	all := map[string]string{}
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		id, _, _ := strings.Cut(stack, " [")
-		all[id] = stack
-	}
-	return all
-}
-
-// leaked returns the stacks of goroutines that were not there before and do not end within some seconds.
-func leaked(before map[string]string) string {
-	deadline := time.After(5 * time.Second)
-	for {
-		var left []string
-		for id, stack := range goroutines() {
-			if before[id] == "" && !strings.Contains(stack, "redisstore_test.goroutines") {
-				left = append(left, stack)
-			}
-		}
-		if len(left) == 0 {
-			return ""
-		}
-		select {
-		case <-deadline:
-			return strings.Join(left, "\n\n")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
 // noLeak fails the test when goroutines are left from here on.
 func noLeak(t *testing.T) (check func()) {
-	before := goroutines()
+	left := leak.Watch()
 	return func() {
 		t.Helper()
-		if left := leaked(before); left != "" {
+		if left := left(); left != "" {
 			t.Errorf("goroutines left behind:\n\n%s", left)
 		}
 	}

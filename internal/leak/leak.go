@@ -13,14 +13,21 @@ import (
 // patience is how long goroutines may take to end: connections close, and requests that nobody waits for run out.
 const patience = 10 * time.Second
 
+// Watch remembers the goroutines that there are. Left gives those time to end that have started since, and returns the
+// stacks of the ones that did not.
+func Watch() (left func() string) {
+	before := stacks()
+	return func() string { return since(before) }
+}
+
 // Check fails the test when goroutines that started after this call are left at its end. What is registered with
 // Cleanup after Check runs before it looks. Tests that run in parallel see each other's goroutines.
 func Check(tb testing.TB) {
 	tb.Helper()
-	before := stacks()
+	left := Watch()
 	tb.Cleanup(func() {
 		tb.Helper()
-		if left := since(before); left != "" {
+		if left := left(); left != "" {
 			tb.Errorf("goroutines left behind:\n\n%s", left)
 		}
 	})
@@ -28,10 +35,10 @@ func Check(tb testing.TB) {
 
 // Main is for TestMain: it runs the tests and returns the exit code, which is not 0 when goroutines are left.
 func Main(m *testing.M) int {
-	before := stacks()
+	left := Watch()
 	code := m.Run()
 	if code == 0 {
-		if left := since(before); left != "" {
+		if left := left(); left != "" {
 			fmt.Fprintf(os.Stderr, "goroutines left behind:\n\n%s\n", left)
 			code = 1
 		}
