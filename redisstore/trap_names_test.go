@@ -71,6 +71,7 @@ func TestZombies(t *testing.T) {
 	srv, _ := proxied(t)
 	c := locker(t, srv.Addr(), brief(time.Minute), func(o *redis.Options) { o.PoolSize = 64 })
 	release(t, lock(t, c.Mutex("warm")))
+	sets := srv.CommandStats()["set"]
 	srv.Stop()
 	const zombies = 30
 	var all sync.WaitGroup
@@ -85,6 +86,9 @@ func TestZombies(t *testing.T) {
 	srv.Continue()
 	for i := range zombies {
 		gone(t, srv, fmt.Sprintf("zombie:%d", i), 10*time.Second)
+	}
+	if n := srv.CommandStats()["set"] - sets; n != 0 {
+		t.Errorf("%d acquires took effect after their time, and were undone", n)
 	}
 }
 
