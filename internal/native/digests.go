@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "b1f87dba62ad52a35a9a1d892635b83d8a6d7604",
-	"free":   "dca50f27539884c3637e9ce8f60607cf8bb37fbb",
+	"ask":    "7674844398aa999aa30a1642749d54f2119d71b3",
+	"free":   "b8917b135dbae958aae12da87a56d52e61acf55b",
 	"renew":  "5b4cf0cb6dc3b3a2049204fb807203ace4b5bd53",
-	"resume": "a01158737287a3e94e9a451239ecbacf3bfdef08",
+	"resume": "1ed200e571c2ee0b7a0bb181f2071c3c9613eae8",
 }

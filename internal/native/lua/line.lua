@@ -85,8 +85,8 @@ end
 local function let_in(member, token)
   local ticket, payload = string.sub(member, 2, 27), string.sub(member, 28)
   local claim, block, _, owner = parts(payload)
+  hold(ticket, token or take(block), payload, claim) -- first: a set that becomes empty loses its expiry
   redis.call('ZREM', key, member, 'l' .. ticket)
-  hold(ticket, token or take(block), payload, claim)
   if owner == '' then
     return
   end
