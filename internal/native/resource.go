@@ -14,6 +14,7 @@ const format = '1'
 
 // A resource sends requests about one name.
 type resource struct {
+	pending
 	p     *Protocol
 	spec  protocol.Spec
 	keys  keys

@@ -67,3 +67,19 @@ type Foreign struct {
 func (f *Foreign) Error() string {
 	return fmt.Sprintf("%s %q: key %q is %s, not %s", f.Op, f.Name, f.Key, f.Is, f.Want)
 }
+
+// A Mismatch is a semaphore that is in use with another number of permits. Nothing was changed.
+type Mismatch struct {
+	Name       string
+	Have, Want int64
+}
+
+func (m *Mismatch) Error() string {
+	return fmt.Sprintf("%q has %d permits, not %d", m.Name, m.Have, m.Want)
+}
+
+// An Upgrade is an Ask to exclude others from an owner who shares the name already. Two who both did so would wait for each
+// other for ever, so it is refused. Nothing was changed.
+type Upgrade struct{ Name string }
+
+func (u *Upgrade) Error() string { return fmt.Sprintf("%q is shared by the same owner", u.Name) }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -12,6 +13,13 @@ type Protocol interface {
 
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
 	Bind(spec Spec) Resource
+
+	// BindLatch is Bind for a latch.
+	BindLatch(spec Spec) LatchResource
+
+	// AskAll asks for several names, each once, in one request: all are held, or none is and nothing was left behind; then
+	// the answers say who holds. Apart: the protocol cannot ask for these in one request, and sent nothing.
+	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
 
 	// Renew prolongs holds of many names at once and answers each, in order. A node that does not answer delays
 	// the answers of no other node: they reach done, in parts, as they come; done is called once for each renewal.
@@ -30,7 +38,13 @@ type Features struct {
 
 	// Tokens: grants carry fencing tokens.
 	Tokens bool
+
+	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there are.
+	NoPermits, NoLatches string
 }
+
+// Apart says that names cannot be asked for in one request.
+var Apart = errors.New("the names lie apart")
 
 // A Kind is what a name is used as. It is part of the state of the name: another kind is refused.
 type Kind byte
@@ -65,8 +79,16 @@ func (k Kind) String() string {
 type Spec struct {
 	Name  string
 	Kind  Kind
-	Owner string        // holds of one owner, not empty, do not exclude each other
-	Label string        // for others to read
+	Owner string // holds of one owner, not empty, do not exclude each other
+	Label string // for others to read
+
+	// Shared: a hold excludes only those that do not share. Of a ReadWrite, its readers; of a Semaphore, all.
+	Shared bool
+
+	// Permits is how many a semaphore has; else 0. It belongs to the name: while the name is in use, an Ask that names
+	// another number is a *Mismatch.
+	Permits int64
+
 	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
 	Life  time.Duration // how long a place in line lives without a sign of life; whole milliseconds
 }
@@ -82,6 +104,62 @@ type Resource interface {
 	// Resume gives the hold of an owner, with a token that it was granted, a new ticket. Held, or Busy when there is
 	// no such hold.
 	Resume(ctx context.Context, ask Ask, owner string, token int64) (Answer, error)
+
+	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared: same id, same tokens, the
+	// TTL of the Ask from now on, nobody between; those in line who share enter. Held, or Busy when there is no such hold.
+	Downgrade(ctx context.Context, ask Ask) (Answer, error)
+
+	// Resize sets how many permits the name has, whoever holds them, and lets in who fits now.
+	Resize(ctx context.Context, permits int64, deadline time.Time) error
+
+	Watched
+}
+
+// Watched is what can be looked at, and watched.
+type Watched interface {
+	// Look tells the state of the name. A watcher, if there is one, is nudged once at the next change: another holds, a
+	// latch was set or opened. It is forgotten when the life of a place is over, unless it looks again.
+	Look(ctx context.Context, watcher *Ticket) (Standing, error)
+
+	// Unwatch takes a watcher back.
+	Unwatch(ctx context.Context, watcher Ticket) error
+}
+
+// A LatchResource sends requests about one latch. One that was never set, or is gone, is unset; one is set until as many
+// have counted down; then it is open, until its TTL is over or it is set again. All methods are safe for concurrent use.
+type LatchResource interface {
+	// Set sets the count and the time after which the latch is gone if nobody touches it. It does nothing, and says so by the
+	// standing of the latch and false, while the latch is set. A replay by the same id is told true.
+	Set(ctx context.Context, id ID, count int64, ttl time.Duration, deadline time.Time) (Standing, bool, error)
+
+	// CountDown takes one off, once for an id; at 0 the latch opens and all watchers are nudged. An unset one is left alone.
+	CountDown(ctx context.Context, id ID, deadline time.Time) (Standing, error)
+
+	Watched
+}
+
+// A LatchState is where a latch is in its life.
+type LatchState int
+
+// The states of a latch.
+const (
+	LatchUnset LatchState = iota
+	LatchSet
+	LatchOpen
+)
+
+// A Standing is the state of a name, as a Look found it.
+type Standing struct {
+	Server  int64 // server time of the look, microseconds
+	Holder  Party // of the first hold
+	Token   int64 // of the first hold
+	Since   int64 // when it was granted, server microseconds
+	Holders int
+	Waiters int
+	Permits int64 // of a semaphore: how many there are
+	Taken   int64 // of a semaphore: how many are held
+	Latch   LatchState
+	Count   int64 // of a latch: how many are still to count down
 }
 
 // An ID is 128 random bits, 22 characters of base64url: one attempt.
@@ -89,9 +167,10 @@ type ID string
 
 // A Ticket identifies an attempt and what it wishes; it never changes while the attempt lives.
 type Ticket struct {
-	ID    ID
-	Block int64 // how many tokens a grant reserves, at least 1
-	Deaf  bool  // no message reaches this process: a hand-over need not try
+	ID     ID
+	Block  int64 // how many tokens a grant reserves, at least 1
+	Weight int64 // how many permits of a semaphore it takes; else 0
+	Deaf   bool  // no message reaches this process: a hand-over need not try
 }
 
 // An Ask asks for a name.
@@ -102,6 +181,12 @@ type Ask struct {
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
 	Deadline time.Time     // local time after which the request takes no effect
+}
+
+// An Asking is an Ask and whom it asks.
+type Asking struct {
+	Resource Resource
+	Ask      Ask
 }
 
 // A Status is what became of an Ask.

@@ -10,6 +10,7 @@ import (
 
 // A resource is a name and who wants it.
 type resource struct {
+	pending
 	client *Client
 	spec   protocol.Spec
 }
