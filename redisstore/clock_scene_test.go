@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,9 +81,9 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 		n, _ := strconv.Atoi(args[1])
 		a.keys, a.args = args[2:2+n], args[2+n:]
 		switch {
-		case n != 2 || len(a.args) == 10: // five a name
+		case len(a.args) == 5*n: // five a name
 			a.op = "renew"
-		case len(a.args) > 4 && len(a.args[4]) == 1 && strings.Contains("jat", a.args[4]): // its mode
+		case len(a.args) == 9:
 			a.op = "ask"
 		case len(a.args) == 6:
 			a.op = "resume"

@@ -30,15 +30,18 @@ func TestForeignKeys(t *testing.T) {
 		"scores":           {"ZADD", "", 1e15, "someone", 5, "else"},
 		"another kind":     {"SET", "", "1sx:" + id + rest},
 		"another format":   {"SET", "", "2mx:" + id + rest},
-		"kind in line":     {"ZADD", "", 1e15, "q1sx:" + id + "500:1:0:0:"},
-		"format in line":   {"ZADD", "", 1e15, "q2mx:" + id + "500:1:0:0:"},
-		"format that held": {"ZADD", "", 9e12, "h2mx:" + id + "500:1:0:0:"},
+		"kind that shares": {"ZADD", "", 1.9e13, "1ss:" + id + "500:1:0:0:"},
+		"format that held": {"ZADD", "", 9e12, "2mx:" + id + "500:1:0:0:"},
+		"line of a kind":   {"ZADD", ":line", 1e15, "1sx:" + id + "500:1:0:0:"},
+		"line of a format": {"ZADD", ":line", 1e15, "2mx:" + id + "500:1:0:0:"},
+		"no line":          {"SET", ":line", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			put[1] = keyOf(name)
+			key := keyOf(name) + put[1].(string)
+			put[1] = key
 			must(t, srv, put...)
-			must(t, srv, "PEXPIRE", keyOf(name), 600_000)
-			before := must(t, srv, "DUMP", keyOf(name))
+			must(t, srv, "PEXPIRE", key, 600_000)
+			before := must(t, srv, "DUMP", key)
 			m := c.Mutex(name)
 			calls := map[string]func() error{
 				"TryLock": func() error { _, err := m.TryLock(within(t, patience)); return err },
@@ -55,11 +58,11 @@ func TestForeignKeys(t *testing.T) {
 					!strings.Contains(err.Error(), keyOf(name)) || errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("%s: got %v", call, err)
 				}
-				if must(t, srv, "DUMP", keyOf(name)) != before {
+				if must(t, srv, "DUMP", key) != before {
 					t.Fatalf("%s touched it: %v", call, must(t, srv, "TYPE", keyOf(name)))
 				}
 			}
-			if left := must(t, srv, "PTTL", keyOf(name)).(int64); left < 590_000 {
+			if left := must(t, srv, "PTTL", key).(int64); left < 590_000 {
 				t.Errorf("its time is %d ms now", left)
 			}
 		})

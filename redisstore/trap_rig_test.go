@@ -119,7 +119,7 @@ func keyOf(name string) string { return "holdfast:{" + name + "}" }
 
 // inLine is how many stand in the server's queue.
 func inLine(srv *redisserver.Server, name string) int64 {
-	v, _ := srv.Do("ZCOUNT", keyOf(name), "1000000000000000", "+inf") // a string refuses it: nobody
+	v, _ := srv.Do("ZCOUNT", keyOf(name)+":line", "1000000000000000", "+inf")
 	n, _ := v.(int64)
 	return n
 }

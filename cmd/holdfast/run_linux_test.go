@@ -49,13 +49,13 @@ func TestRunKilled(t *testing.T) {
 	_ = waiter.Wait()
 }
 
-// queued returns when somebody stands in line: the state is then a set.
+// queued returns when somebody stands in line.
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if kind, err := s.Do("TYPE", "holdfast:{job}"); err == nil && kind == "zset" {
+		if kind, err := s.Do("TYPE", "holdfast:{job}:line"); err == nil && kind == "zset" {
 			return
 		}
 	}

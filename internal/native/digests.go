@@ -4,8 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":    "7674844398aa999aa30a1642749d54f2119d71b3",
-	"free":   "b8917b135dbae958aae12da87a56d52e61acf55b",
-	"renew":  "5b4cf0cb6dc3b3a2049204fb807203ace4b5bd53",
-	"resume": "1ed200e571c2ee0b7a0bb181f2071c3c9613eae8",
+	"all":       "1fcc18d40e9da70d6cb42bd96dae4b8f8a6cb0cd",
+	"ask":       "8a4e2e15924ab9e42f062168a1366024a491580a",
+	"downgrade": "9d5d0d5c84d615424c101450c56500a470f9016b",
+	"free":      "69b04f6437dab4533296625d3c16b89edc79f093",
+	"latch":     "8b1fbe8cdabf7bdb8f897142a821d5d16b339c3d",
+	"look":      "3c9abb889bd6117367f9318d192314ce1d8cb530",
+	"renew":     "c8a50c718200c67aa1fdb6978b74e57aa931592f",
+	"resize":    "173b86c158ce7565e3eb890c916dfc5d20c35a72",
+	"resume":    "cc49552137c0d284349b1451e51240f8d68c1527",
 }

@@ -8,17 +8,20 @@ import (
 
 // keys are the keys of one name, all of one slot; boxed once, as requests carry them.
 type keys struct {
-	state, clock any
-	slot         int
+	state, clock, line, watchers any
+	slot                         int
 }
 
 func keysOf(prefix, name string) keys {
 	tag := escape(name)
 	slot := slotOf(tag)
+	state := prefix + ":{" + tag + "}"
 	return keys{
-		state: prefix + ":{" + tag + "}",
-		clock: prefix + ":{" + clockTag(slot) + "}:clock",
-		slot:  slot,
+		state:    state,
+		clock:    prefix + ":{" + clockTag(slot) + "}:clock",
+		line:     state + ":line",
+		watchers: state + ":watchers",
+		slot:     slot,
 	}
 }
 

@@ -35,7 +35,7 @@ func FuzzKeys(f *testing.F) {
 			t.Skip("an empty name is refused before")
 		}
 		a, b := keysOf("p", one), keysOf("p", other)
-		for _, key := range []any{a.state, a.clock} {
+		for _, key := range []any{a.state, a.clock, a.line, a.watchers} {
 			if got := slotOfKey(key.(string)); got != a.slot {
 				t.Errorf("key %q of %q lies in slot %d, not %d", key, one, got, a.slot)
 			}
@@ -43,8 +43,10 @@ func FuzzKeys(f *testing.F) {
 		if (a.state == b.state) != (one == other) {
 			t.Errorf("%q and %q: %q and %q", one, other, a.state, b.state)
 		}
-		if a.state == b.clock || a.clock == b.state {
-			t.Errorf("%q and %q: a clock is a state", one, other)
+		for _, key := range []any{b.clock, b.line, b.watchers} {
+			if a.state == key || one != other && key != b.clock && (key == a.line || key == a.watchers || key == a.clock) {
+				t.Errorf("%q and %q share %q", one, other, key)
+			}
 		}
 	})
 }

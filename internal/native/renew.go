@@ -12,11 +12,8 @@ const renewBatch = 100 // names in one command: long enough to be cheap, short e
 
 // Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(p.config.Timeout)
-	}
-	together := p.shape.single(&until{deadline: deadline}, p.server)
+	deadline := p.deadline(ctx)
+	together := p.shape.single(ctx, p.server, deadline)
 	groups := make(map[int][]int)
 	for i, renewal := range renewals {
 		group := -1
@@ -69,24 +66,4 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 			done(i, protocol.Renewed{Held: text[at] == '1'})
 		}
 	}
-}
-
-// A topology remembers whether the server is a single one, once it could be asked.
-type topology struct {
-	mu    sync.Mutex
-	known bool
-	shape Topology
-}
-
-func (t *topology) single(ctx context.Context, server Server) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.known {
-		shape, err := server.Describe(ctx)
-		if err != nil {
-			return false // slot by slot is right everywhere
-		}
-		t.shape, t.known = shape, true
-	}
-	return !t.shape.Cluster
 }

@@ -14,7 +14,7 @@ import (
 type reading struct {
 	answer  protocol.Answer
 	late    bool
-	foreign *protocol.Foreign
+	refused error
 }
 
 // parse reads a reply; false when it is none. See ask.lua for what there is.
@@ -25,7 +25,14 @@ func (r *resource) parse(op, text string) (reading, bool) {
 	}
 	switch what, rest := text[0], text[1:]; what {
 	case 'F':
-		out.foreign = r.foreign(op, rest)
+		out.refused = r.foreign(op, rest)
+		return out, true
+	case 'M':
+		has, ok := number(rest)
+		out.refused = &protocol.Mismatch{Name: r.spec.Name, Have: has, Want: r.spec.Permits}
+		return out, ok
+	case 'U':
+		out.refused = &protocol.Upgrade{Name: r.spec.Name}
 		return out, true
 	case 'L':
 		var ok bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -14,36 +15,70 @@ const format = '1'
 
 // A resource sends requests about one name.
 type resource struct {
-	pending
 	p     *Protocol
 	spec  protocol.Spec
 	keys  keys
-	stamp string // a ticket without its id
-	heard func(block int64) any
-	life  any
+	stamp string              // a ticket without its id
+	usual atomic.Pointer[any] // the payload of most tickets
 }
 
-// payload prepares what others read of a caller: all but the block is known when a handle is made.
-func payload(spec protocol.Spec, channel string) func(block int64) any {
-	claim := strconv.FormatInt(spec.Claim.Milliseconds(), 10)
-	tail := ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":" + channel + spec.Owner + spec.Label
-	one := any(claim + ":1" + tail)
-	return func(block int64) any {
-		if block == 1 {
-			return one
-		}
-		return claim + ":" + strconv.FormatInt(block, 10) + tail
+func (p *Protocol) bind(spec protocol.Spec) *resource {
+	return &resource{
+		p:     p,
+		spec:  spec,
+		keys:  keysOf(p.config.Prefix, spec.Name),
+		stamp: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
 	}
 }
 
-func (r *resource) payload(t protocol.Ticket) any {
-	if t.Deaf {
-		return payload(r.spec, "")(t.Block)
+// mode says beside whom a ticket can hold. See the package document.
+func mode(spec protocol.Spec) byte {
+	switch {
+	case spec.Shared:
+		return 's'
+	case spec.Owner != "":
+		return 'o'
+	case spec.Kind == protocol.Election:
+		return 'w'
 	}
-	return r.heard(t.Block)
+	return 'x'
 }
 
 func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.ID) }
+
+// payload is what others read of a ticket. It does not change while the ticket lives: all that it is made of is known
+// before the first request.
+func (r *resource) payload(t protocol.Ticket) any {
+	usual := t.Block == 1 && t.Weight == 0 && !t.Deaf
+	if usual {
+		if text := r.usual.Load(); text != nil {
+			return *text
+		}
+	}
+	claim := strconv.FormatInt(r.spec.Claim.Milliseconds(), 10)
+	if t.Weight > 0 {
+		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
+	}
+	channel := ""
+	if !t.Deaf {
+		channel = r.p.channelFor()
+	}
+	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + strconv.Itoa(len(channel)) + ":" +
+		strconv.Itoa(len(r.spec.Owner)) + ":" + channel + r.spec.Owner + r.spec.Label)
+	if usual {
+		r.usual.Store(&text)
+	}
+	return text
+}
+
+// args begins the arguments of a script: where its digest goes, and the keys.
+func (r *resource) args(room int) []any {
+	k := &r.keys
+	if r.spec.Kind == protocol.Election {
+		return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
+	}
+	return append(make([]any, 0, 6+room), nil, nil, 3, k.state, k.clock, k.line)
+}
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
@@ -54,51 +89,81 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	case ask.Join:
 		mode = "j"
 	}
-	old := ""
-	if ask.Release != nil {
-		old = r.ticket(*ask.Release)
-	}
 	return r.answered(ctx, &r.p.scripts.ask, ask, func(notAfter string) []any {
-		return []any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
-			mode, ask.Ticket.Block, r.life, old}
+		old, was := any(""), any("")
+		if ask.Release != nil {
+			old, was = r.ticket(*ask.Release), r.payload(*ask.Release)
+		}
+		return append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+			mode, ask.Ticket.Block, r.spec.Life.Milliseconds(), old, was)
 	})
 }
 
 // Resume implements protocol.Resource.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
 	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-		return []any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
-			owner, digits16(token)}
+		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
+	})
+}
+
+// Downgrade implements protocol.Resource.
+func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	spec := r.spec
+	spec.Shared = false
+	excludes := r.p.bind(spec)
+	return r.answered(ctx, &r.p.scripts.downgrade, ask, func(notAfter string) []any {
+		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+			excludes.ticket(ask.Ticket), excludes.payload(ask.Ticket))
 	})
 }
 
 // answered runs a script that may win something. One that came too late by a clock that was set since, or has drifted
 // over a long silence, is sent once more with what its answer told of the clock.
 func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, args func(notAfter string) []any) (protocol.Answer, error) {
-	for again := false; ; again = true {
-		notAfter, err := r.p.notAfter(ctx, r, ask.Deadline)
-		if err != nil {
-			return protocol.Answer{}, err
-		}
-		reply := r.p.run(ctx, s, r.keys.state.(string), ask.Deadline, args(notAfter))
-		received := time.Now()
-		if err := r.failure(s.op, reply); err != nil {
-			return protocol.Answer{}, err
-		}
+	var answer protocol.Answer
+	err := r.inTime(ctx, s, ask.Deadline, args, func(reply Reply) (server int64, late bool, err error) {
 		text, _ := reply.Value.(string)
 		parsed, ok := r.parse(s.op, text)
-		if !ok {
-			return protocol.Answer{}, r.unreadable(s.op, reply.Value)
+		switch {
+		case !ok:
+			return 0, false, r.unreadable(s.op, reply.Value)
+		case parsed.refused != nil:
+			return 0, false, parsed.refused
 		}
-		if parsed.foreign != nil {
-			return protocol.Answer{}, parsed.foreign
+		answer = parsed.answer
+		return answer.Server, parsed.late, nil
+	})
+	return answer, err
+}
+
+// inTime runs a script that carries a not-after, and takes down the server's time from what read makes of the reply.
+func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
+	read func(Reply) (server int64, late bool, err error)) error {
+	if err := r.p.know(ctx, r, deadline); err != nil {
+		return err
+	}
+	for again := false; ; again = true {
+		notAfter, err := r.p.notAfter(ctx, r, deadline)
+		if err != nil {
+			return err
 		}
-		r.p.clock.observe(parsed.answer.Server, received)
-		if !parsed.late {
-			return parsed.answer, nil
+		reply := r.p.run(ctx, s, r.keys.state.(string), deadline, args(notAfter))
+		received := time.Now()
+		if err := r.failure(s.op, reply); err != nil {
+			return err
 		}
-		if again || !received.Before(ask.Deadline) {
-			return protocol.Answer{}, &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.NoAnswer,
+		server, late, err := read(reply)
+		if err != nil {
+			return err
+		}
+		if server != 0 {
+			r.p.clock.observe(server, received)
+		}
+		if !late {
+			return nil
+		}
+		if again || !received.Before(deadline) {
+			return &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.NoAnswer,
 				Err: errors.New("the request reached the server too late and did nothing")}
 		}
 	}
@@ -106,23 +171,12 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 
 // Free implements protocol.Resource.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(r.p.config.Timeout)
-	}
-	keep, token := any("0"), any("")
-	if free.Token > 0 {
-		token = digits16(free.Token)
-	}
+	keep := any("0")
 	if free.Keep > 0 {
 		keep = free.Keep
 	}
-	likely := any("")
-	if free.Contended {
-		likely = "z"
-	}
-	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), deadline,
-		[]any{nil, nil, 2, r.keys.state, r.keys.clock, r.ticket(free.Ticket), r.payload(free.Ticket), token, keep, likely})
+	args := append(r.args(3), r.ticket(free.Ticket), r.payload(free.Ticket), keep)
+	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), r.p.deadline(ctx), args)
 	if err := r.failure("release", reply); err != nil {
 		return false, err
 	}
@@ -130,11 +184,19 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	case int64:
 		return value == 1, nil
 	case string:
-		if parsed, ok := r.parse("release", value); ok && parsed.foreign != nil {
-			return false, parsed.foreign
+		if parsed, ok := r.parse("release", value); ok && parsed.refused != nil {
+			return false, parsed.refused
 		}
 	}
 	return false, r.unreadable("release", reply.Value)
+}
+
+// deadline is that of a context, or the one of a request that brings none.
+func (p *Protocol) deadline(ctx context.Context) time.Time {
+	if at, ok := ctx.Deadline(); ok {
+		return at
+	}
+	return time.Now().Add(p.config.Timeout)
 }
 
 // millis is a duration as scripts take it: whole milliseconds, never 0.

@@ -16,14 +16,19 @@ type script struct {
 }
 
 // scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
-type scripts struct{ ask, free, renew, resume script }
+type scripts struct{ ask, free, renew, resume, downgrade, resize, look, all, latch script }
 
 func loadScripts() *scripts {
 	return &scripts{
-		ask:    script{"lock", wire("ask"), digests["ask"]},
-		free:   script{"release", wire("free"), digests["free"]},
-		renew:  script{"renew", wire("renew"), digests["renew"]},
-		resume: script{"resume", wire("resume"), digests["resume"]},
+		ask:       script{"lock", wire("ask"), digests["ask"]},
+		free:      script{"release", wire("free"), digests["free"]},
+		renew:     script{"renew", wire("renew"), digests["renew"]},
+		resume:    script{"resume", wire("resume"), digests["resume"]},
+		downgrade: script{"downgrade", wire("downgrade"), digests["downgrade"]},
+		resize:    script{"resize", wire("resize"), digests["resize"]},
+		look:      script{"look", wire("look"), digests["look"]},
+		all:       script{"lock", wire("all"), digests["all"]},
+		latch:     script{"latch", wire("latch"), digests["latch"]},
 	}
 }
 

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -67,6 +68,7 @@ type Protocol struct {
 	clock   serverClock
 	lane    lane
 	shape   topology
+	marked  atomic.Pointer[string]
 }
 
 // New makes a Protocol. It sends nothing.
@@ -81,23 +83,7 @@ func (p *Protocol) Features() protocol.Features { return protocol.Features{Queue
 
 // Bind implements protocol.Protocol.
 func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
-	return &resource{
-		p:     p,
-		spec:  spec,
-		keys:  keysOf(p.config.Prefix, spec.Name),
-		stamp: stamp(spec),
-		heard: payload(spec, p.channel),
-		life:  spec.Life.Milliseconds(),
-	}
-}
-
-// stamp is what all tickets of a Spec start with: "x" excludes all others, "o" all but those of its owner.
-func stamp(spec protocol.Spec) string {
-	mode := byte('x')
-	if spec.Owner != "" {
-		mode = 'o'
-	}
-	return string([]byte{format, byte(spec.Kind), mode, ':'})
+	return p.bind(spec)
 }
 
 // run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or
@@ -111,6 +97,32 @@ func (p *Protocol) run(ctx context.Context, s *script, key string, deadline time
 		reply = p.lane.do(ctx, Request{Args: whole, Key: key}, deadline)
 	}
 	return reply
+}
+
+// know asks once, before the first request that may leave something behind, what is behind the store: a payload must not
+// change while its ticket lives.
+func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) error {
+	if p.marked.Load() != nil {
+		return nil
+	}
+	shape, err := p.shape.of(ctx, p.server, deadline)
+	if err != nil {
+		return r.failure("lock", Reply{Err: err, Unsent: true})
+	}
+	channel := "p" + p.channel
+	if shape.Cluster {
+		channel = "c" + p.channel
+	}
+	p.marked.Store(&channel)
+	return nil
+}
+
+// channelFor is the channel of this process as payloads name it, with its mark: see publish in state.lua.
+func (p *Protocol) channelFor() string {
+	if channel := p.marked.Load(); channel != nil {
+		return *channel
+	}
+	return "p" + p.channel // of a ticket that was never sent
 }
 
 // notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of

@@ -5,6 +5,7 @@
 -- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format
 -- Never makes a hold, and never revives one whose time is over.
 
+local SHARED = 10000000000000
 local now
 
 local function clock()
@@ -43,12 +44,13 @@ local function renew(key, at)
   if not value then
     return '0'
   end
-  local member = 'h' .. ticket .. ARGV[at + 1]
-  local expiry = redis.pcall('ZSCORE', key, member)
-  if type(expiry) == 'table' and expiry.err then
+  local member = string.sub(ticket, 1, 26) .. ARGV[at + 1]
+  local ends = redis.pcall('ZSCORE', key, member)
+  if type(ends) == 'table' and ends.err then
     return 'F'
   end
-  if not expiry or tonumber(expiry) <= clock() then
+  local base = string.byte(ticket, 3) == 115 and SHARED or 0
+  if not ends or tonumber(ends) <= clock() + base then
     return '0'
   end
   local ttl = term(at)
@@ -56,7 +58,7 @@ local function renew(key, at)
     if redis.call('PTTL', key) < ttl + 5000 then
       redis.call('PEXPIRE', key, string.format('%.0f', ttl + 5000))
     end
-    redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl), member)
+    redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
   end
   return '1'
 end

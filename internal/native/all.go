@@ -1,0 +1,67 @@
+package native
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for locks that exclude everybody.
+func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	first := asks[0].Resource.(*resource)
+	deadline := asks[0].Ask.Deadline
+	if err := p.know(ctx, first, deadline); err != nil {
+		return nil, err
+	}
+	together := p.shape.single(ctx, p.server, deadline)
+	for _, a := range asks {
+		r := a.Resource.(*resource)
+		if mode(r.spec) != 'x' || !together && r.keys.slot != first.keys.slot {
+			return nil, protocol.Apart
+		}
+	}
+	answers := make([]protocol.Answer, len(asks))
+	err := first.inTime(ctx, &p.scripts.all, deadline, func(notAfter string) []any {
+		args := make([]any, 3, 5+5*len(asks))
+		args[2] = 3 * len(asks)
+		for _, a := range asks {
+			k := &a.Resource.(*resource).keys
+			args = append(args, k.state, k.clock, k.line)
+		}
+		args = append(args, millis(asks[0].Ask.TTL), notAfter)
+		for _, a := range asks {
+			r := a.Resource.(*resource)
+			args = append(args, r.ticket(a.Ask.Ticket), r.payload(a.Ask.Ticket))
+		}
+		return args
+	}, func(reply Reply) (int64, bool, error) { return first.readAll(reply, answers) })
+	return answers, err
+}
+
+// readAll reads the reply of all.lua.
+func (r *resource) readAll(reply Reply, answers []protocol.Answer) (server int64, late bool, err error) {
+	const digits = 16
+	text, _ := reply.Value.(string)
+	switch {
+	case len(text) == 1+digits*(1+len(answers)) && text[0] == 'H':
+		server, _ = number(text[1 : 1+digits])
+		for i := range answers {
+			at := 1 + digits*(i+1)
+			token, ok := number(text[at : at+digits])
+			if !ok || token <= 0 {
+				return 0, false, r.unreadable("lock", reply.Value)
+			}
+			answers[i] = protocol.Answer{Status: protocol.Held, Token: token, Block: 1, Server: server}
+		}
+		return server, false, nil
+	case text == "B":
+		for i := range answers {
+			answers[i] = protocol.Answer{Status: protocol.Busy}
+		}
+		return 0, false, nil
+	}
+	if parsed, ok := r.parse("lock", text); ok && (parsed.late || parsed.refused != nil) {
+		return parsed.answer.Server, parsed.late, parsed.refused
+	}
+	return 0, false, r.unreadable("lock", reply.Value)
+}

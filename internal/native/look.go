@@ -1,0 +1,83 @@
+package native
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
+func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
+	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
+		return append(r.args(3), r.stamp, permits, notAfter)
+	}, func(reply Reply) (int64, bool, error) {
+		switch value := reply.Value.(type) {
+		case int64:
+			return 0, false, nil
+		case string:
+			if parsed, ok := r.parse("resize", value); ok && (parsed.late || parsed.refused != nil) {
+				return parsed.answer.Server, parsed.late, parsed.refused
+			}
+		}
+		return 0, false, r.unreadable("resize", reply.Value)
+	})
+}
+
+// Look implements protocol.Watched.
+func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
+	deadline := r.p.deadline(ctx)
+	if err := r.p.know(ctx, r, deadline); err != nil {
+		return protocol.Standing{}, err
+	}
+	k := &r.keys
+	args := []any{nil, nil, 4, k.state, k.clock, k.line, k.watchers, r.stamp}
+	reply := r.p.run(ctx, &r.p.scripts.look, k.state.(string), deadline, append(args, r.watcher(watcher)...))
+	if err := r.failure("look", reply); err != nil {
+		return protocol.Standing{}, err
+	}
+	text, _ := reply.Value.(string)
+	if parsed, ok := r.parse("look", text); ok && parsed.refused != nil {
+		return protocol.Standing{}, parsed.refused
+	}
+	fields := strings.SplitN(text, "|", 8)
+	numbers, ok := numbers(fields, 7)
+	if !ok || len(fields) != 8 {
+		return protocol.Standing{}, r.unreadable("look", reply.Value)
+	}
+	return protocol.Standing{
+		Server: numbers[0], Holders: int(numbers[2]), Waiters: int(numbers[3]),
+		Token: numbers[4], Since: min(numbers[4], numbers[0]), // a token is not behind the time of its grant
+		Permits: numbers[5], Taken: numbers[6], Holder: party(fields[7]),
+	}, nil
+}
+
+// watcher is who wants to be told of the next change: id, channel, life.
+func (r *resource) watcher(t *protocol.Ticket) []any {
+	if t == nil || t.Deaf {
+		return []any{"", "", 0}
+	}
+	return []any{string(t.ID), r.p.channelFor(), r.spec.Life.Milliseconds()}
+}
+
+// Unwatch implements protocol.Watched.
+func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
+	key := r.keys.watchers.(string)
+	return r.failure("unwatch", r.p.lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx)))
+}
+
+// numbers reads the first n fields.
+func numbers(fields []string, n int) ([]int64, bool) {
+	if len(fields) < n {
+		return nil, false
+	}
+	out := make([]int64, n)
+	for i := range out {
+		var ok bool
+		if out[i], ok = number(fields[i]); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,38 @@
+-- downgrade: turn a hold that excludes into one that shares, without a gap, and let in who shares with it.
+--
+-- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload
+--       of the hold that excludes
+-- reply as for ask; "B" when there is no such hold
+-- The token stays. Replays: as for ask.
+
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if now > ARGV[4] then
+  return 'L' .. now
+end
+
+--@include state
+
+local ticket, payload = ARGV[1], ARGV[2]
+local odd = look(ticket)
+if odd then
+  return odd
+end
+local token = mine(ticket, payload)
+if not token then
+  token = mine(ARGV[5], ARGV[6])
+  if not token then
+    clean()
+    return 'B' .. describe(count())
+  end
+  if alone then
+    redis.call('DEL', state)
+  else
+    drop(ARGV[5] .. ARGV[6])
+  end
+  look(ticket)
+  admit(ticket, payload, token, ARGV[3])
+  hand_on(nil)
+end
+return 'H' .. token .. '1|' .. now

@@ -1,0 +1,68 @@
+-- latch: set a latch, count it down, look at it, or forget a watcher.
+--
+-- KEYS  1 state of the name, 2 ids that counted down lately, 3 watchers
+-- ARGV  1 stamp of the kind, 2 what: "s" set, "d" count down, "l" look, 3 id of the request or of the watcher, 4 not after
+--       (server us), 5 count, 6 TTL in ms, 7 channel of the watcher, 8 its life in ms
+-- reply now|standing|count|done    standing "u" unset, "s" set, "o" open; done 1: set or counted (by this id), 0: not
+--       "L" and "F" as for ask
+-- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
+
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if now > ARGV[4] then
+  return 'L' .. now
+end
+local state, ids, watchers = KEYS[1], KEYS[2], KEYS[3]
+local stamp, what, id = ARGV[1], ARGV[2], ARGV[3]
+local value = redis.call('GET', state)
+if value and string.sub(value, 1, 4) ~= stamp then
+  return 'F' .. string.sub(value, 1, 4)
+end
+local setter, standing, count, ttl = '', 'u', 0, ARGV[6]
+if value then
+  setter = string.sub(value, 5, 26)
+  standing, count, ttl = string.match(value, '^(%a)(%d+):(%d+)$', 27)
+  count = tonumber(count)
+end
+
+local function changed()
+  local all = redis.call('HGETALL', watchers)
+  for at = 1, #all, 2 do
+    local channel = all[at + 1]
+    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'N' .. all[at] .. '0')
+  end
+  redis.call('DEL', watchers)
+end
+
+local function put()
+  standing = count > 0 and 's' or 'o'
+  redis.call('SET', state, stamp .. setter .. standing .. string.format('%.0f', count) .. ':' .. ttl, 'PX', ttl)
+end
+
+local done = 0
+if what == 's' then
+  if standing ~= 's' then
+    setter, count, ttl = id, tonumber(ARGV[5]), ARGV[6]
+    put()
+    changed()
+    done = 1
+  elseif setter == id then
+    done = 1
+  end
+elseif what == 'd' and value then
+  -- An id is remembered for ten minutes: longer than any request with it may take effect.
+  redis.call('ZREMRANGEBYSCORE', ids, '0', time[1] - 600)
+  if redis.call('ZADD', ids, 'NX', time[1], id) == 1 and standing == 's' then
+    count = count - 1
+    put()
+    if count == 0 then
+      changed()
+    end
+  end
+  redis.call('PEXPIRE', ids, '600000')
+  done = 1
+elseif what == 'l' and id ~= '' then
+  redis.call('HSET', watchers, id, ARGV[7])
+  redis.call('PEXPIRE', watchers, ARGV[8])
+end
+return now .. '|' .. standing .. '|' .. string.format('%.0f', count) .. '|' .. done

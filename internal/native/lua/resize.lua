@@ -1,0 +1,26 @@
+-- resize: set how many permits a semaphore has while it is in use, and let in who fits then.
+--
+-- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- ARGV  1 a ticket of the kind, 2 permits, 3 not after (server us)
+-- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
+-- Replays change nothing.
+
+local time = redis.call('TIME')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if now > ARGV[3] then
+  return 'L' .. now
+end
+
+--@include state
+
+local odd = look(ARGV[1])
+if odd then
+  return odd
+end
+if shares == 0 then
+  clean()
+  return 0
+end
+redis.call('ZADD', state, '-' .. ARGV[2], 'c')
+hand_on(nil)
+return 1

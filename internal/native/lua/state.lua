@@ -1,0 +1,271 @@
+-- What the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
+-- document. They expect now (server us, 16 digits) and the keys 1 state, 2 clock, 3 line, 4 watchers.
+--
+-- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
+-- command here.
+
+local state, clock, line, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ms = math.floor(tonumber(now) / 1000)
+local SHARED, PLACES = 10000000000000, '1000000000000000'
+
+-- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
+-- of one who excludes everybody.
+local exclusive, shares, alone
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+-- parts takes a payload apart: claim, block, channel, owner.
+local function parts(payload)
+  local claim, block, channel, owner, from = string.match(payload, '^(%d+)[%d/]*:(%d+):(%d+):(%d+):()')
+  channel, owner = tonumber(channel), tonumber(owner)
+  return claim, block, string.sub(payload, from, from + channel - 1),
+    string.sub(payload, from + channel, from + channel + owner - 1)
+end
+
+-- demand is what a payload wants of a semaphore, and how many permits it thinks there are; nil for other kinds.
+local function demand(payload)
+  local weight, permits = string.match(payload, '^%d+/(%d+)/(%d+):')
+  return tonumber(weight), tonumber(permits)
+end
+
+-- drop takes a hold out of the set.
+local function drop(member)
+  local ticket = string.sub(member, 1, 26)
+  if redis.call('ZREM', state, member) == 1 then
+    redis.call('ZREM', state, 't' .. ticket)
+    local weight = demand(string.sub(member, 27))
+    if weight then
+      redis.call('ZINCRBY', state, weight, 'w')
+    end
+    return true
+  end
+end
+
+-- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a reply, what
+-- else the name is used for, and touches nothing then.
+local function look(ticket)
+  local value = redis.pcall('GET', state)
+  local sample
+  exclusive, shares, alone = {}, 0, nil
+  if type(value) == 'string' then
+    sample, alone = value, value
+    exclusive[1] = string.sub(value, 1, 26) .. string.sub(value, 43)
+  else
+    sample = redis.call('ZRANGE', value and state or line, '-1', '-1')[1]
+  end
+  if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34) then
+    return 'F' .. string.sub(sample, 1, 4)
+  end
+  if value and not alone then
+    for _, base in ipairs({0, SHARED}) do
+      if redis.call('ZCOUNT', state, whole(base), whole(base + ms)) > 0 then
+        for _, over in ipairs(redis.call('ZRANGEBYSCORE', state, whole(base), whole(base + ms))) do
+          drop(over)
+        end
+      end
+    end
+    exclusive = redis.call('ZRANGEBYSCORE', state, '0', whole(SHARED - 1))
+    shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
+  end
+end
+
+-- clean removes what is left of a set without holds.
+local function clean()
+  if not exclusive[1] and shares == 0 then
+    redis.call('DEL', state)
+  end
+end
+
+-- mine is the token of a ticket that holds; nil when it does not.
+local function mine(ticket, payload)
+  if alone then
+    return string.sub(alone, 1, 26) == ticket and string.sub(alone, 27, 42) or nil
+  end
+  if (exclusive[1] or shares > 0) and redis.call('ZSCORE', state, ticket .. payload) then
+    return string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. ticket))
+  end
+end
+
+-- last lets a hold that is there last for so many ms from now, and the set some seconds longer.
+local function last(ticket, payload, ttl)
+  if alone then
+    redis.call('PEXPIRE', state, ttl)
+    return
+  end
+  local ends = ms + ttl
+  if redis.call('PTTL', state) < ttl + 5000 then
+    redis.call('PEXPIRE', state, whole(ttl + 5000))
+  end
+  if string.byte(ticket, 3) == 115 then
+    ends = ends + SHARED
+  end
+  redis.call('ZADD', state, whole(ends), ticket .. payload)
+end
+
+-- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
+-- that holds anything but a number of ours, below 2^53 with room for every block, raises an error and stays.
+local function take(block)
+  local up_to = now
+  if block ~= '1' then
+    up_to = string.format('%016.0f', tonumber(now) + tonumber(block) - 1)
+  end
+  local largest = redis.pcall('GETSET', clock, up_to)
+  if not largest or type(largest) == 'string' and largest < now and #largest == 16 then
+    return now
+  end
+  if type(largest) == 'string' then
+    redis.call('SET', clock, largest)
+  end
+  if type(largest) ~= 'string' or not string.match(largest, '^%d+$') or #largest ~= 16 or largest > '9007199254000000' then
+    error('holdfast: the key ' .. clock .. ' holds no token of ours')
+  end
+  redis.call('SET', clock, string.format('%016.0f', tonumber(largest) + tonumber(block)))
+  return string.format('%016.0f', tonumber(largest) + 1)
+end
+
+-- publish tells a channel, and whether anybody may have heard. Its mark says how: "p" plain, "c" plain in a cluster, where
+-- the count is that of one node and says nothing, "s" sharded.
+local function publish(channel, message)
+  local mark = string.byte(channel)
+  local told = redis.pcall(mark == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
+  return type(told) == 'number' and (told > 0 or mark == 99)
+end
+
+-- changed tells all watchers, once.
+local function changed()
+  local all = redis.call('HGETALL', watchers)
+  for at = 1, #all, 2 do
+    publish(all[at + 1], 'N' .. all[at] .. '0')
+  end
+  redis.call('DEL', watchers)
+end
+
+-- enters tells whether a ticket may hold beside those who do: nobody; those who share, if it shares too and its weight
+-- fits; those of its own owner.
+local function enters(ticket, payload)
+  if exclusive[1] then
+    local _, _, _, owner = parts(payload)
+    local _, _, _, theirs = parts(string.sub(exclusive[1], 27))
+    return owner ~= '' and owner == theirs
+  end
+  if shares > 0 and string.byte(ticket, 3) ~= 115 then
+    return false
+  end
+  local weight, permits = demand(payload)
+  if not weight then
+    return true
+  end
+  return weight - (redis.call('ZSCORE', state, 'w') or 0) <= -(redis.call('ZSCORE', state, 'c') or -permits)
+end
+
+-- admit makes a ticket hold.
+local function admit(ticket, payload, token, ttl)
+  local mode = string.byte(ticket, 3)
+  if mode == 115 then
+    shares = shares + 1
+  else
+    table.insert(exclusive, ticket .. payload)
+  end
+  if mode == 120 or mode == 119 then
+    alone = ticket .. token .. payload
+    redis.call('SET', state, alone, 'PX', ttl)
+  else
+    local weight, permits = demand(payload)
+    if weight then
+      redis.call('ZADD', state, 'NX', '-' .. whole(permits), 'c')
+      redis.call('ZINCRBY', state, '-' .. whole(weight), 'w')
+    end
+    redis.call('ZADD', state, '-' .. token, 't' .. ticket)
+    last(ticket, payload, tonumber(ttl))
+  end
+  if string.byte(ticket, 2) == 101 then -- an election
+    changed()
+  end
+end
+
+-- first is the waiter at a place in line, from 0.
+local function first(at)
+  return redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', at, '1')[1]
+end
+
+-- leave takes a waiter out of the line.
+local function leave(ticket, payload)
+  return redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
+end
+
+-- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
+local function lives(member, ticket)
+  if redis.call('ZSCORE', line, member) / 1000 + 18000 > ms then
+    return true
+  end
+  local life = redis.call('ZSCORE', line, 'l' .. ticket)
+  return life and -life > ms
+end
+
+-- hand_on lets in all that may hold now, from the head of the line, and tells each alone; nobody passes the first that may
+-- not. A waiter that shows no life is taken out, although its host may seem to listen until the server misses it;
+-- one whose process does not hear us is passed over for those that do, and keeps its place. Self, "ticket payload" or nil,
+-- is the caller's own: true says that it is its turn, and that nothing was changed for it.
+local function hand_on(self)
+  local at, unheard, stopped = 0, nil, false
+  local waits = self and redis.call('ZSCORE', line, self)
+  while at < 8 do
+    local member = first(at)
+    if not member then
+      break
+    end
+    local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+    if member ~= self and not lives(member, ticket) then
+      leave(ticket, payload)
+    elseif not enters(ticket, payload) then
+      stopped = true
+      break
+    elseif member == self then
+      return true
+    else
+      local claim, block, channel = parts(payload)
+      local token = take(block)
+      if channel == '' or publish(channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now) then
+        admit(ticket, payload, token, claim)
+        leave(ticket, payload)
+        unheard = false
+      else
+        if unheard == nil then
+          unheard = member
+        end
+        at = at + 1
+      end
+    end
+  end
+  if self and not waits and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
+    return true
+  end
+  if unheard and not waits then
+    local ticket, payload = string.sub(unheard, 1, 26), string.sub(unheard, 27)
+    local claim, block = parts(payload)
+    admit(ticket, payload, take(block), claim)
+    leave(ticket, payload)
+  end
+  return false
+end
+
+-- count is how many wait.
+local function count()
+  return redis.call('ZCOUNT', line, PLACES, '+inf')
+end
+
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
+local function describe(before)
+  local holder, left = exclusive[1], 0
+  if alone then
+    left = redis.call('PTTL', state)
+  elseif holder then
+    left = redis.call('ZSCORE', state, holder) - ms
+  elseif shares > 0 then
+    local one = redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+    holder, left = one[1], one[2] - SHARED - ms
+  end
+  return now .. '|' .. whole(left) .. '|' .. #exclusive + shares .. '|' .. before .. '|' .. (holder or '')
+end
