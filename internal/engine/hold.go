@@ -10,15 +10,14 @@ import (
 
 // A hold is one hold at the server. Local holders take turns on it. Its fields are guarded by the engine's mutex.
 type hold struct {
-	lock      *Lock
-	ticket    protocol.Ticket
-	contended bool  // others waited when it was granted
-	first     int64 // token of the grant
-	token     int64 // token of the turn under way
-	last      int64 // the last that is reserved
-	granted   int64 // server time, microseconds
-	asked     time.Time
-	begun     time.Time // when this process learned of it
+	lock    *Lock
+	ticket  protocol.Ticket
+	first   int64 // token of the grant
+	token   int64 // token of the turn under way
+	last    int64 // the last that is reserved
+	granted int64 // server time, microseconds
+	asked   time.Time
+	begun   time.Time // when this process learned of it
 
 	trust    time.Time // from the last confirmation, less the margin
 	ceiling  time.Time // the end of the max hold, less the margin; zero: none
@@ -56,7 +55,7 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 // before the grant; ttl is counted from it. Nil and no error: its trust is over already, so ask again.
 func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
 	o := &a.lock.options
-	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1, contended: a.inLine,
+	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1,
 		begun: time.Now(), unsettled: a.unsettled}
 	if o.MaxHold > 0 {
 		h.ceiling = from.Add(o.MaxHold - margin(o.TTL))
@@ -180,7 +179,7 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		case <-time.After(time.Until(until)):
 		}
 	}
-	request := protocol.Free{Ticket: h.ticket, Contended: h.contended, Token: h.first}
+	request := protocol.Free{Ticket: h.ticket}
 	if o := h.lock.options; o.MinHold > 0 {
 		request.Keep = h.granted + o.MinHold.Microseconds()
 	}

@@ -4,10 +4,12 @@
 //
 // All keys of a name lie in one slot, and every key a script touches is in its KEYS.
 //
-//	PREFIX:{NAME}         the state of the name; in NAME, "%" and "}" are escaped, so that every name is a hash tag
-//	                      and no two names share a key
-//	PREFIX:{SLOT}:clock   the largest token given out in the slot; SLOT is a short fixed string that hashes there
-//	PREFIX:@PROCESS       no key but a channel: what is told to one client
+//	PREFIX:{NAME}            the state of the name: who holds; in NAME, "%" and "}" are escaped, so that every name is a
+//	                         hash tag and no two names share a key
+//	PREFIX:{NAME}:line       who waits
+//	PREFIX:{NAME}:watchers   who wants to be told of the next change: of elections and latches
+//	PREFIX:{SLOT}:clock      the largest token given out in the slot; SLOT is a short fixed string that hashes there
+//	PREFIX:@PROCESS          no key but a channel: what is told to one client
 //
 // The clock is one a slot, not one a name: names come and go, at most 16,384 clocks stay, and the tokens of a name
 // grow because those of its slot do. A token is the larger of last+1 and the server's microseconds: it rises through
@@ -16,35 +18,48 @@
 //
 // # The state of a name, of every kind
 //
-//	no key      free, and nobody waits
-//	a string    one holds, nobody waits: ticket (26 bytes), token (16 digits), payload; it expires with the hold
-//	a set       anything else: a sorted set of the members below; it lives some seconds longer than all of them
-//	a hash      a latch: format and kind, count, generation
+//	no key      nobody holds
+//	a string    one holds who excludes everybody: ticket (26 bytes), token (16 digits), payload; it expires with the hold
+//	a set       holds that others may enter: a sorted set of the members below; it lives some seconds longer than they
+//	a latch     a string too: stamp, id that set it, "s" set or "o" open, count, ":", TTL
 //
-// A ticket is the format number, the kind (m mutex, r read-write, s semaphore, e election, l latch), the mode (x excludes
-// all others, o all but those of its owner, s shares), a colon, and 128 random bits in 22 characters. Every member of the set carries one, so that
-// another kind or format is seen by the same read, refused and left as it was.
+// A ticket is the format number, the kind (m mutex, r read-write, s semaphore, e election, l latch), the mode, a colon, and
+// 128 random bits in 22 characters. The mode says beside whom it holds:
 //
-//	member              score
-//	l ticket            the end of a waiter's life in server milliseconds, negative; none while it is 18 s from its place
-//	w, c                of a semaphore: the weight of all holds, its capacity; negative
-//	h ticket token payload    a hold: its end in server milliseconds; + 1e13 when it shares
-//	q ticket payload          a waiter: its place in line: the server's microseconds when it joined, or one more than the last
+//	x  nobody; the short ways of the scripts are for it
+//	w  nobody, and watchers are told: an election
+//	o  those of its owner
+//	s  those that share: readers, and all of a semaphore as far as its permits go
+//	-  what a min hold keeps of one that was released; nobody can renew, resume or enter it
 //
-// What is negative is looked up by name only. Of the rest, one range holds the members of one sort: "who holds", "who is
-// first in line" and "how many stand before me" are each one command, and the cost of none grows with the length of
-// the line.
+// Each member starts with a ticket, so that another kind or format is seen by the same read, refused and left as it was.
 //
-// A payload is "claim:block:length:length:" and the channel, the owner and the label themselves: what the hand-over
-// must know of a waiter, and what others read of a holder. Claim is milliseconds, block the number of tokens that a
-// grant reserves. A payload never changes while its ticket lives, so that client and server name members alike.
+//	key     member           score
+//	state   ticket payload   a hold: its end in server milliseconds; + 1e13 when it shares
+//	state   t ticket         the token of a hold, negative
+//	state   w, c             of a semaphore: the permits that are held, those there are; negative
+//	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last
+//	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
+//	                         it is 18 s from its place then
+//
+// What is negative is looked up by name only. Of the rest, one range holds the members of one sort: "who excludes", "how
+// many share", "who is first in line" and "how many stand before me" are each one command, and the cost of none grows
+// with the length of the line.
+//
+// A payload is "claim:block:length:length:", the channel with its mark, the owner, and the label: what the hand-over
+// must know of a waiter, and what others read of a holder. Claim is milliseconds, in a semaphore followed by "/weight/permits";
+// block is the number of tokens that a grant reserves. The mark of a channel says how it is published on: "p" plain, "c"
+// plain in a cluster, where the count of those who heard means nothing, "s" sharded. A payload never changes while
+// its ticket lives, so that client and server name members alike.
 //
 // # Handing over
 //
-// Who gives back, and who asks and finds a hold's time over, lets the first in line in: the waiter becomes a hold whose
-// end is its claim, and is told alone, on its process's channel. PUBLISH says whether anybody heard: a waiter
-// whose process does not listen (it crashed, or its connection broke) is passed over and keeps its place. One
-// whose life is over is taken out.
+// Who gives back, leaves the line, or asks and finds a hold's time over, lets in from the head of the line all that may
+// hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
+// hold stops that: nobody passes it. PUBLISH says whether anybody heard: a waiter whose process does not listen (it crashed,
+// or its connection broke) is passed over and keeps its place. One whose life is over is taken out.
+//
+// A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds.
 //
 // # Time
 //

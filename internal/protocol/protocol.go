@@ -18,7 +18,7 @@ type Protocol interface {
 	BindLatch(spec Spec) LatchResource
 
 	// AskAll asks for several names, each once, in one request: all are held, or none is and nothing was left behind; then
-	// the answers say who holds. Apart: the protocol cannot ask for these in one request, and sent nothing.
+	// all answers are Busy. Apart: the protocol cannot ask for these in one request, and sent nothing.
 	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
 
 	// Renew prolongs holds of many names at once and answers each, in order. A node that does not answer delays
@@ -218,14 +218,8 @@ type Party struct{ Owner, Label string }
 type Free struct {
 	Ticket Ticket
 
-	// Token is that of the grant; 0 when it is not known.
-	Token int64
-
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
 	Keep int64
-
-	// Contended says that others were seen to wait: a hint, for speed.
-	Contended bool
 }
 
 // A Renewal prolongs one hold.
