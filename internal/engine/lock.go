@@ -41,6 +41,9 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	return l
 }
 
+// Spec is what the lock was made of.
+func (l *Lock) Spec() protocol.Spec { return l.spec }
+
 // Weigh is the lock of a semaphore for so many permits.
 func (l *Lock) Weigh(n int64) *Lock {
 	weighed := *l
