@@ -44,6 +44,20 @@
 //   - Goroutines that share a lease's context do not exclude each other: under it, locking the same name enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each other.
 //
+// # Options
+//
+// An option works alike wherever it has a meaning, and is refused with an *ArgumentError where it has none:
+//
+//	                  Mutex  RWMutex  Semaphore  Latch  Election  Group
+//	WithTTL           yes    yes      yes        yes    yes       yes
+//	WithoutRenewal    yes    yes      yes        -      yes       yes
+//	WithMaxHold       yes    yes      yes        -      yes       yes
+//	WithMinHold       yes    yes      yes        -      yes       yes
+//	WithPolling       yes    yes      yes        -      yes       yes
+//	WithOwner         yes    yes      -          -      -         yes
+//	WithStrictOrder   yes    yes      yes        -      yes       yes
+//	WithLabel         yes    yes      yes        -      yes       yes
+//
 // # Errors
 //
 // What was refused says so: *ArgumentError before anything is sent, *HeldError (ErrHeld) when another holds, *WaitError

@@ -156,7 +156,9 @@ const (
 	AppliedUnknown Applied = "may have been applied"
 )
 
-// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent.
+// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, but for two that the server alone can
+// judge, and did without changing anything: a number of permits that is not the name's, and an owner that reads
+// what it asks to write.
 type ArgumentError struct {
 	Call     string
 	Problems []ArgumentProblem
@@ -207,6 +209,9 @@ func joinArguments(first, second error) error {
 	if errors.As(first, &a) && errors.As(second, &b) {
 		return &ArgumentError{Call: a.Call, Problems: append(a.Problems, b.Problems...)}
 	}
+	if first == nil {
+		return second
+	}
 	return first
 }
 
@@ -238,7 +243,7 @@ func published(op, name string, err error) error {
 		return ErrNotHeld
 	case errors.As(err, &busy):
 		a := busy.Answer
-		return &HeldError{Name: name, Kind: "mutex", Holder: a.Holder.Label, Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+		return &HeldError{Name: name, Kind: busy.Kind.String(), Holder: a.Holder.Label, Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 	case errors.As(err, &ended):
 		return waitError(name, ended)
 	case errors.As(err, &uncertain):

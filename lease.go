@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -57,7 +58,8 @@ func (l *Lease) Owner() string {
 }
 
 // Token is the fencing token: larger than that of every earlier holder of the name, and below 2^53. Entries into one
-// hold share it. A store that remembers the largest token it has seen, and refuses smaller ones, is safe from holders that
+// hold share it, and so do readers of one process that share a hold; a writer's is larger than those of all readers and
+// writers before it. A store that remembers the largest token it has seen, and refuses smaller ones, is safe from holders that
 // are late.
 func (l *Lease) Token() int64 {
 	if l.empty() {
@@ -111,6 +113,32 @@ func (l *Lease) Release(ctx context.Context) error {
 		return ErrNotHeld
 	}
 	return public("release", l.inner.Name(), l.inner.Release())
+}
+
+// Downgrade makes a lease that writes an RWMutex one that reads it, without a gap: the same token, nobody between, and readers
+// that wait enter at once, those of this process that come within 5 ms without a request. It takes one round trip, tried
+// again until ctx or trust ends. Entries into one hold are downgraded each for itself; others get in with the last.
+// Releasing the last entry that writes, while others of the hold read on, does the same.
+//
+// The error is an *ArgumentError for a lease that does not write an RWMutex; ErrNotHeld after Release; the *LostError of a lost
+// lease; ErrClosed; a *StoreError when the server refused: the lease writes as before. An error that matches
+// ErrUncertain: no answer came before ctx ended; then take it for one that reads: it is still held, the request is
+// repeated in the background, and if no answer comes the lease is lost when trust ends.
+func (l *Lease) Downgrade(ctx context.Context) error {
+	if l.empty() {
+		return ErrNotHeld
+	}
+	var bad problems
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if err := bad.err("Lease.Downgrade"); err != nil {
+		return err
+	}
+	err := l.inner.Downgrade(ctx)
+	if errors.Is(err, engine.ErrNotWriter) {
+		bad.add("lease", "of "+shortened(l.inner.Name()), "one that writes an RWMutex")
+		return bad.err("Lease.Downgrade")
+	}
+	return public("downgrade", l.inner.Name(), err)
 }
 
 func (l *Lease) empty() bool { return l == nil || l.inner == nil }

@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"errors"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -11,7 +10,6 @@ import (
 // A Mutex is a name that one at a time can hold. Handles have no state of their own, are cheap, and safe for
 // concurrent use; any number may be made of one name. The zero Mutex and nil return errors.
 type Mutex struct {
-	name   string
 	lock   *engine.Lock
 	err    error // what is wrong with its arguments
 	noCopy noCopy
@@ -21,14 +19,14 @@ type Mutex struct {
 // options is an *ArgumentError from each of its methods.
 func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	if c == nil || c.engine == nil {
-		return &Mutex{name: name, err: zeroHandle("Mutex", "a client that New made")}
+		return &Mutex{err: zeroHandle("Mutex", "a client that New made")}
 	}
 	s, err := c.settled("Mutex", name, options)
 	if err != nil {
-		return &Mutex{name: name, err: err}
+		return &Mutex{err: err}
 	}
 	spec := protocol.Spec{Name: name, Kind: protocol.Mutex, Owner: s.owner, Label: s.label}
-	return &Mutex{name: name, lock: c.engine.Lock(spec, s.Options)}
+	return &Mutex{lock: c.engine.Lock(spec, s.Options)}
 }
 
 // Lock waits until the mutex is held. The waiting is bounded by ctx alone: while the server is away, Lock goes on
@@ -60,16 +58,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 // called; else fn's, joined with the *LostError if the lease was lost meanwhile. A release that fails after fn is told
 // to the observer only: the lock is then free when its TTL is over.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
-	if fn == nil {
-		var bad problems
-		bad.check(false, "fn", nil, "not nil")
-		return bad.err("Mutex.Do")
-	}
-	lease, err := m.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	return lease.do(ctx, fn)
+	return do(ctx, "Mutex.Do", m.Lock, fn)
 }
 
 // Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
@@ -91,45 +80,13 @@ func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, 
 
 // check refuses handles and contexts that are none.
 func (m *Mutex) check(ctx context.Context) error {
-	switch {
-	case m == nil || m.lock == nil && m.err == nil:
+	if m == nil {
 		return zeroHandle("Mutex", "made by Client.Mutex")
-	case m.err != nil:
-		return m.err
-	case ctx == nil:
-		var bad problems
-		bad.check(false, "ctx", nil, "not nil")
-		return bad.err("Mutex")
 	}
-	return nil
+	return usable(ctx, "Mutex", m.lock, m.err)
 }
 
 // lease is the public form of what the engine answers.
 func (m *Mutex) lease(inner *engine.Lease, err error) (*Lease, error) {
-	if err != nil {
-		return nil, public("lock", m.name, err)
-	}
-	return &Lease{inner: inner}, nil
-}
-
-func zeroHandle(what, want string) error {
-	var bad problems
-	bad.check(false, what, nil, want)
-	return bad.err(what)
-}
-
-// do runs fn under a lease that is released at the end.
-func (l *Lease) do(ctx context.Context, fn func(context.Context) error) (err error) {
-	held, cancel := context.WithCancelCause(l.inner.Carry(ctx))
-	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
-	defer func() {
-		stop()
-		lost := l.Err()
-		_ = l.inner.Release() // the observer is told
-		cancel(context.Canceled)
-		if lost != nil && !errors.Is(err, lost) {
-			err = errors.Join(err, lost)
-		}
-	}()
-	return fn(held)
+	return leased("Mutex", m.lock, inner, err)
 }

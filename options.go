@@ -14,60 +14,81 @@ type Option func(*settings)
 // settings are the options of a handle before they are checked.
 type settings struct {
 	engine.Options
-	ttlSet   bool
-	polling  bool
-	owner    string
-	ownerSet bool
-	label    string
-	minSet   bool
-	maxSet   bool
+	given optionSet
+	owner string
+	label string
 }
+
+// An optionSet says which options were given.
+type optionSet uint
+
+const (
+	optTTL optionSet = 1 << iota
+	optFixed
+	optMaxHold
+	optMinHold
+	optPolling
+	optOwner
+	optStrict
+	optLabel
+)
+
+// Which options have no meaning for a type, and are refused: the table in doc.go says the same, and a test compares. The name
+// is what Client.settled is called with.
+var meaningless = map[string]optionSet{
+	"Semaphore": optOwner,                                                                          // its holders never exclude each other by who they are
+	"Latch":     optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel, // nobody holds it
+	"Election":  optOwner,                                                                          // two of one owner would both lead
+}
+
+func (s *settings) has(option optionSet) bool { return s.given&option != 0 }
 
 // WithTTL sets how long the lock outlives its holder, instead of Config.TTL: from 100 ms to Config.MaxTTL, in whole
 // milliseconds (rounded down).
 func WithTTL(ttl time.Duration) Option {
-	return func(s *settings) { s.TTL, s.ttlSet = ttl, true }
+	return func(s *settings) { s.TTL, s.given = ttl, s.given|optTTL }
 }
 
 // WithoutRenewal gives a fixed lease: it ends a TTL after it was granted, whatever its holder does.
 func WithoutRenewal() Option {
-	return func(s *settings) { s.Fixed = true }
+	return func(s *settings) { s.Fixed, s.given = true, s.given|optFixed }
 }
 
 // WithMaxHold bounds how long one lease lasts, however well it is renewed: at least 100 ms. The expiry at the server is never
 // set past it, and the lease's context ends a margin earlier with a *LostError. One below the TTL lowers the TTL.
 func WithMaxHold(d time.Duration) Option {
-	return func(s *settings) { s.MaxHold, s.maxSet = d, true }
+	return func(s *settings) { s.MaxHold, s.given = d, s.given|optMaxHold }
 }
 
 // WithMinHold keeps others out for so long from the moment of the grant, even if the lock is released earlier or its
 // holder crashes: above 0, not above Config.MaxTTL, and not above the max hold. Release returns at once all the same.
 func WithMinHold(d time.Duration) Option {
-	return func(s *settings) { s.MinHold, s.minSet = d, true }
+	return func(s *settings) { s.MinHold, s.given = d, s.given|optMinHold }
 }
 
 // WithPolling makes Lock ask every interval, at most so many times, instead of standing in line: at least 1 ms; attempts 0
 // means until ctx ends. Attempts that ran out are an ErrHeld. Who polls has no place in the order and may never get in
 // while others wait in line.
 func WithPolling(interval time.Duration, attempts int) Option {
-	return func(s *settings) { s.Interval, s.Attempts, s.polling = interval, attempts, true }
+	return func(s *settings) { s.Interval, s.Attempts, s.given = interval, attempts, s.given|optPolling }
 }
 
 // WithOwner names the owner: 1 byte to 1 KiB, any bytes. Holds of one owner do not exclude each other, whichever process
-// they are in; the lock is free when all are released. Every entry stands in the server's queue itself.
+// they are in; the lock is free when all are released. Every entry stands in the server's queue itself. An owner that
+// writes an RWMutex may write and read it again; one that only reads may not write it: an *ArgumentError.
 func WithOwner(id string) Option {
-	return func(s *settings) { s.owner, s.ownerSet = id, true }
+	return func(s *settings) { s.owner, s.given = id, s.given|optOwner }
 }
 
 // WithStrictOrder makes every goroutine stand in the server's queue itself, so that a lock never passes from goroutine to
 // goroutine of one process while another process waits longer. Order is strict only if all users of the name say so.
 func WithStrictOrder() Option {
-	return func(s *settings) { s.Strict = true }
+	return func(s *settings) { s.Strict, s.given = true, s.given|optStrict }
 }
 
 // WithLabel tells others who holds this lock, instead of Config.Label: at most 1 KiB, any bytes.
 func WithLabel(label string) Option {
-	return func(s *settings) { s.label = label }
+	return func(s *settings) { s.label, s.given = label, s.given|optLabel }
 }
 
 // settled applies options for a kind of lock, and checks them and the name.
@@ -79,10 +100,10 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 			option(&s)
 		}
 	}
-	if bad := s.wrong(name, c.config.MaxTTL); bad != nil {
+	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
 		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
 	}
-	if s.maxSet && s.MaxHold < s.TTL {
+	if s.has(optMaxHold) && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
 	}
 	s.TTL = s.TTL.Truncate(time.Millisecond)
@@ -90,33 +111,51 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 }
 
 // wrong is all that is wrong with a name and its options.
-func (s *settings) wrong(name string, longest time.Duration) (bad problems) {
+func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems) {
 	if name == "" || len(name) > maxText {
 		bad.add("name", shortened(name), "from 1 to 1024 bytes")
 	}
 	if s.TTL < minTTL || s.TTL > longest {
 		bad.add("WithTTL", s.TTL, fmt.Sprintf("from 100ms to Config.MaxTTL, %v", longest))
 	}
-	if s.maxSet && s.MaxHold < minTTL {
+	if s.has(optMaxHold) && s.MaxHold < minTTL {
 		bad.add("WithMaxHold", s.MaxHold, "at least 100ms")
 	}
-	if s.minSet && (s.MinHold <= 0 || s.MinHold > longest) {
+	if s.has(optMinHold) && (s.MinHold <= 0 || s.MinHold > longest) {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("above 0, at most Config.MaxTTL, %v", longest))
 	}
-	if s.minSet && s.maxSet && s.MinHold > s.MaxHold {
+	if s.has(optMinHold) && s.has(optMaxHold) && s.MinHold > s.MaxHold {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("at most the max hold, %v", s.MaxHold))
 	}
-	if s.polling && s.Interval < time.Millisecond {
+	if s.has(optPolling) && s.Interval < time.Millisecond {
 		bad.add("WithPolling interval", s.Interval, "at least 1ms")
 	}
-	if s.polling && s.Attempts < 0 {
+	if s.has(optPolling) && s.Attempts < 0 {
 		bad.add("WithPolling attempts", s.Attempts, "at least 0")
 	}
-	if s.ownerSet && (s.owner == "" || len(s.owner) > maxText) {
+	if s.has(optOwner) && (s.owner == "" || len(s.owner) > maxText) {
 		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
 	}
 	if len(s.label) > maxText {
 		bad.add("WithLabel", shortened(s.label), "at most 1024 bytes")
+	}
+	return append(bad, s.refused(kind)...)
+}
+
+// refused are the options that have no meaning for a type.
+func (s *settings) refused(kind string) (bad problems) {
+	no := meaningless[kind] & s.given
+	if no == 0 {
+		return nil
+	}
+	for i, option := range []struct {
+		name  string
+		value any
+	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
+		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}} {
+		if no&(1<<i) != 0 {
+			bad.add(option.name, option.value, "none on a "+kind)
+		}
 	}
 	return bad
 }

@@ -97,8 +97,14 @@ type waiter struct {
 // wait at the same time.
 func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 	e.Helper()
+	return e.waitIn(ctx, c, m.Lock)
+}
+
+// waitIn is wait for any method that waits for a lease.
+func (e *env) waitIn(ctx context.Context, c *client, lock locks) *waiter {
+	e.Helper()
 	before := len(c.of(holdfast.EventWaiting))
-	w := e.enter(ctx, m)
+	w := e.enterIn(ctx, lock)
 	if !soon(func() bool { return w.over() || len(c.of(holdfast.EventWaiting)) > before }) {
 		e.Fatal("Lock neither waits nor returns")
 	}
@@ -108,12 +114,17 @@ func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 	return w
 }
 
+// locks is a method that takes a lease, such as Mutex.Lock.
+type locks func(context.Context) (*holdfast.Lease, error)
+
 // enter starts a goroutine in Lock.
-func (e *env) enter(ctx context.Context, m *holdfast.Mutex) *waiter {
+func (e *env) enter(ctx context.Context, m *holdfast.Mutex) *waiter { return e.enterIn(ctx, m.Lock) }
+
+func (e *env) enterIn(ctx context.Context, lock locks) *waiter {
 	w := &waiter{e: e, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.lease, w.err = m.Lock(ctx)
+		w.lease, w.err = lock(ctx)
 		w.at = time.Now()
 	}()
 	return w

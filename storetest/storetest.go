@@ -55,9 +55,11 @@ func Run(t *testing.T, backend Backend) {
 		name  string
 		cases []test
 	}{
-		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"errors", failures()}, {"lease", lease()}, {"max hold", maxHold()},
+		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"errors", failures()}, {"kinds", kinds()}, {"lease", lease()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
+		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
+		{"semaphore", semaphore()}, {"semaphore matrix", permitMatrix()},
 		{"tokens", tokens()}, {"waiting", waiting()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

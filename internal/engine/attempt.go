@@ -37,6 +37,7 @@ type mail struct {
 	grant *protocol.Grant
 	nudge time.Time
 	gap   bool
+	join  bool // there is a hold of this process that may be joined
 }
 
 // ID makes 128 random bits.
@@ -50,7 +51,7 @@ func ID() protocol.ID {
 
 // attempt starts a try. The mutex may be held.
 func (l *Lock) attempt(block int64) *attempt {
-	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block}, start: time.Now()}
+	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block, Weight: l.weight}, start: time.Now()}
 }
 
 // wake tells the attempt that there is mail. It is called with the mutex held.
@@ -98,7 +99,7 @@ func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.A
 			return nil, err
 		}
 		if answer.Status != protocol.Held {
-			return nil, &Busy{Answer: answer}
+			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
 		if h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
 			return h, err
@@ -243,7 +244,7 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 	for {
 		e.mu.Lock()
 		mail := a.mail
-		a.mail.grant = nil
+		a.mail.grant, a.mail.join = nil, false
 		if a.told == nil {
 			a.told = make(chan struct{}, 1)
 		}
@@ -256,6 +257,9 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 				return e.held(a, g.Token, g.Block, g.At, from, g.Claim)
 			}
 			return nil, nil // the server confirms, or tells that it is over
+		}
+		if mail.join {
+			return nil, errJoin
 		}
 		if !mail.nudge.IsZero() && mail.nudge.Before(next) {
 			next = mail.nudge

@@ -9,7 +9,7 @@
 //	hold      one hold at the server, from the grant until it is given back or lost
 //	turn      a hold in the hands of one local holder; one after the other
 //	Lease     one entry into a turn: a hold is given back with its last entry
-//	pool      the goroutines of this process that wait for one lock, and its leader or its hold
+//	pool      the goroutines of this process that wait for one lock, and its leader or its hold; of readers, both
 //	watch     the watchdog: all holds, and one timer for the first that is due
 //	ears      the one subscription of the client, while anybody waits
 //	tidy      the janitor: goroutines that take back what was given up
@@ -48,6 +48,35 @@
 // on if anybody waits elsewhere and keeps if nobody does. Only callers for whom nothing but the goroutine differs share
 // a pool; a lease with times of its own, with an owner, or in strict order asks the server itself.
 //
+// # Readers
+//
+// A hold that shares is not passed on but joined: it has one turn, whose leases are all of the readers that are in, and one
+// token. While the hold is younger than 5 ms, a reader of its pool enters it without a request. After that the next reader
+// leads: it asks with a new ticket, so that the server puts it behind a writer that waits, of this process or another; its
+// hold is the one that is joined from then on. Readers that come while their leader waits wait with it, and enter
+// together. An older hold lives, and is renewed, until its last reader has left it. So many readers cost what one does, and
+// a hold more a slice; and a writer waits for those who read when it came, and at most a slice of a process's later ones.
+//
+// # Permits
+//
+// A semaphore's holds share, as far as the permits go; each acquire is a hold of its own. One goroutine of a pool (same
+// permits, same weight) stands in the server's line; when it is in, the next one leads, with a ticket of its own. Nothing
+// passes inside the process: the next in line may be elsewhere.
+//
+// # Entries
+//
+// Under the context of a lease of the same name a caller enters its turn, without a request, and gets an entry, which
+// excludes or reads as it asked: read in read, write in write, read in write. Write in read is refused: two who did that
+// would wait for each other for ever. A semaphore is not entered: each acquire takes permits.
+//
+// When the last entry that excludes is released or downgraded, and others read on, the hold is downgraded at the server: in
+// one request it shares, with the same ticket, tokens and what is left of its times, and readers at the head of the
+// line enter. It is then the hold that readers of this process join, for a slice; a leader that waits joins too.
+// A downgrade waits for the renewal under way and no renewal is sent beside it: it prolongs the hold itself, if it
+// is answered. Without an answer it is sent again, with the same ticket, until one comes or trust ends, in the
+// background when its caller's context is over: nobody here takes the hold for exclusive meanwhile, and what the server has it
+// for does not matter. A release that crosses it frees both forms, until the request can take no effect any more.
+//
 // # Trust
 //
 // A hold is trusted until
@@ -79,6 +108,7 @@
 //	answer of an ask lost       the next ask of the same ticket finds what it did
 //	answer of a release lost    the release is sent again until trust or its time ends; then it is uncertain, and the
 //	                            janitor goes on until the hold must have expired
+//	answer of a downgrade lost  it is sent again, until trust ends; the caller is told if its context ends before
 //	message lost                found by asking: at the latest after 6 s
 //	message late or forged      not believed, or corrected by the first renewal, a third of the claim later
 //	server gone                 who waits goes on asking; who holds is told when trust ends

@@ -11,8 +11,17 @@ import (
 // ErrNotHeld is the answer to a second release.
 var ErrNotHeld = errors.New("not held: released before")
 
+// ErrReader refuses to exclude others under the context of a lease that shares the same name.
+var ErrReader = errors.New("the context comes from a lease that only reads this name")
+
+// ErrNotWriter refuses to downgrade what does not exclude others, or can do nothing else.
+var ErrNotWriter = errors.New("not a lease that writes")
+
 // A Busy says that others hold.
-type Busy struct{ Answer protocol.Answer }
+type Busy struct {
+	Kind   protocol.Kind
+	Answer protocol.Answer
+}
 
 func (*Busy) Error() string { return "held by another" }
 

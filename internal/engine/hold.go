@@ -28,6 +28,12 @@ type hold struct {
 	pool *pool // nil: not passed on
 	turn *turn
 	only turn
+	open time.Time // of readers: until when others join
+
+	// Of a hold that no longer excludes: how it shares. Both forms may be at the server while it is not known.
+	reads       *Lock
+	downgrading bool
+
 	over bool  // lost, given back, or being given back
 	left bool  // lost, and nothing of it need be given back: the server said so, or its holder has asked for it
 	lost error // the cause, once lost
@@ -89,6 +95,7 @@ type turn struct {
 	lost    error // the cause, once lost
 	leases  []*Lease
 	entries int
+	writers int // of the entries, those that exclude others
 
 	first Lease // the only one, mostly: made with the turn
 	alone [1]*Lease
@@ -102,18 +109,21 @@ func (h *hold) begin(ctx context.Context) *Lease {
 		h.turn = &turn{since: time.Now()}
 	}
 	h.turn.hold, h.turn.token, h.turn.lost = h, h.token, h.lost
-	return h.turn.enter(ctx)
+	return h.turn.enter(ctx, h.lock.spec.Shared)
 }
 
 // enter adds a lease to a turn.
-func (t *turn) enter(ctx context.Context) *Lease {
+func (t *turn) enter(ctx context.Context, shared bool) *Lease {
+	if !shared {
+		t.writers++
+	}
 	if t.entries++; len(t.leases) == 0 {
-		t.first = Lease{turn: t, parent: ctx}
+		t.first = Lease{turn: t, parent: ctx, shared: shared}
 		t.alone[0] = &t.first
 		t.leases = t.alone[:]
 		return &t.first
 	}
-	l := &Lease{turn: t, parent: ctx}
+	l := &Lease{turn: t, parent: ctx, shared: shared}
 	t.leases = append(t.leases, l)
 	return l
 }
@@ -171,13 +181,16 @@ func (h *hold) why() Why {
 func (e *Engine) free(h *hold, until time.Time) error {
 	e.mu.Lock()
 	until = earlier(until, h.trust)
-	renewing := h.renewing
+	renewing, forms := h.renewing, h.forms()
 	e.mu.Unlock()
 	if renewing != nil { // the renewal under way must not outlive the release
 		select {
 		case <-renewing:
 		case <-time.After(time.Until(until)):
 		}
+		e.mu.Lock()
+		forms = h.forms()
+		e.mu.Unlock()
 	}
 	request := protocol.Free{Ticket: h.ticket}
 	if o := h.lock.options; o.MinHold > 0 {
@@ -187,10 +200,18 @@ func (e *Engine) free(h *hold, until time.Time) error {
 	unsure := false
 	for {
 		ctx := deadline{context.Background(), earlier(time.Now().Add(limit), until)}
-		was, err := h.lock.resource.Free(ctx, request)
+		was, err := false, error(nil)
+		for _, form := range forms {
+			if was || err != nil {
+				break
+			}
+			was, err = form.resource.Free(ctx, request)
+		}
 		if err == nil {
 			if was || unsure {
+				e.mu.Lock()
 				e.settled(h)
+				e.mu.Unlock()
 				return nil
 			}
 			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone})
@@ -207,16 +228,22 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			time.Sleep(pause)
 			continue
 		}
-		e.tidy(h.lock, request, time.Now().Add(h.lock.options.TTL), time.Time{})
+		e.mu.Lock()
+		for _, form := range forms {
+			e.tidy(form, request, time.Now().Add(h.lock.options.TTL), h.unsettled)
+		}
+		e.mu.Unlock()
 		return &Uncertain{Err: err}
 	}
 }
 
 // settled looks after a hold that was given back while an earlier request of its ticket may still arrive and win it
-// again.
+// again. It is called with the mutex held.
 func (e *Engine) settled(h *hold) {
 	if time.Now().Before(h.unsettled) {
-		e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, h.unsettled.Add(h.lock.options.TTL), h.unsettled)
+		for _, form := range h.forms() {
+			e.tidy(form, protocol.Free{Ticket: h.ticket}, h.unsettled.Add(h.lock.options.TTL), h.unsettled)
+		}
 	}
 }
 

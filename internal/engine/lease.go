@@ -13,6 +13,7 @@ type Lease struct {
 	parent context.Context
 
 	// Guarded by the engine's mutex.
+	shared   bool // it does not exclude others who share
 	released bool
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -108,8 +109,20 @@ func (l *Lease) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
 	var answer protocol.Renewed
-	e.protocol.Renew(ctx, []protocol.Renewal{{Resource: h.lock.resource, Ticket: h.ticket, Token: h.first}},
-		func(_ int, r protocol.Renewed) { answer = r })
+	for {
+		form, err := e.form(ctx, h)
+		if err != nil {
+			return err
+		}
+		e.protocol.Renew(ctx, []protocol.Renewal{{Resource: form.resource, Ticket: h.ticket, Token: h.first}},
+			func(_ int, r protocol.Renewed) { answer = r })
+		e.mu.Lock()
+		same := form == h.form() && !h.downgrading
+		e.mu.Unlock()
+		if same || answer.Held || answer.Err != nil {
+			break
+		}
+	}
 	e.settle(h, answer, time.Time{}, true)
 	if err := l.Err(); err != nil {
 		return err
@@ -131,7 +144,9 @@ func (l *Lease) Release() error {
 	if l.turn.lost != nil {
 		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
 		if !h.left && !e.over {
-			e.tidy(h.lock, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), h.unsettled)
+			for _, form := range h.forms() {
+				e.tidy(form, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), h.unsettled)
+			}
 		}
 		h.left = true
 		err := l.turn.lost
@@ -142,10 +157,14 @@ func (l *Lease) Release() error {
 	l.released = true
 	cancel := l.cancel
 	l.turn.entries--
+	last := !l.shared && l.turn.leave()
 	if l.turn.entries > 0 {
 		e.mu.Unlock()
 		if cancel != nil {
 			cancel(context.Canceled)
+		}
+		if last {
+			return e.readsOn(l)
 		}
 		return nil
 	}

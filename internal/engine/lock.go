@@ -24,6 +24,7 @@ type Lock struct {
 	spec     protocol.Spec
 	options  Options
 	resource protocol.Resource
+	weight   int64 // of a semaphore: how many permits
 	pooled   bool
 	key      poolKey
 }
@@ -36,20 +37,36 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
 	// own, or of an owner who may have to enter beside a holder, asks the server itself.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
-	l.key = poolKey{spec.Name, spec.Label, spec.Kind, options.TTL}
+	l.key = poolKey{spec.Name, spec.Label, spec.Kind, spec.Shared, spec.Permits, 0, options.TTL}
 	return l
 }
 
+// Spec is what the lock was made of.
+func (l *Lock) Spec() protocol.Spec { return l.spec }
+
+// Weigh is the lock of a semaphore for so many permits.
+func (l *Lock) Weigh(n int64) *Lock {
+	weighed := *l
+	weighed.weight, weighed.key.weight = n, n
+	return &weighed
+}
+
+// joined tells whether its holds are joined by other goroutines, and not passed on to them.
+func (l *Lock) joined() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
+
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
-// *protocol.Foreign or a *protocol.Failure that waiting does not cure. After an error nothing is held, and what was
-// queued or won is taken back.
+// *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a *protocol.Failure that waiting does not cure.
+// After an error nothing is held, and what was queued or won is taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if lease := l.enter(ctx); lease != nil {
-		return lease, nil
+	if err := l.missing(); err != nil {
+		return nil, err
+	}
+	if lease, err := l.enter(ctx); lease != nil || err != nil {
+		return lease, err
 	}
 	switch {
 	case l.options.Interval > 0:
@@ -74,8 +91,12 @@ func (l *Lock) first(ctx context.Context, h *hold) (*Lease, error) {
 		e.mu.Unlock()
 		return nil, e.config.Closed
 	}
-	lease := h.begin(ctx)
+	lease, next := h.begin(ctx), func() {}
+	if l.joined() && !h.over {
+		next = e.gather(h, l.key)
+	}
 	e.mu.Unlock()
+	next()
 	e.observe(h.event(Granted, h.begun.Sub(h.asked)))
 	return lease, nil
 }
@@ -87,7 +108,13 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if lease := l.enter(ctx); lease != nil {
+	if err := l.missing(); err != nil {
+		return nil, err
+	}
+	if lease, err := l.enter(ctx); lease != nil || err != nil {
+		return lease, err
+	}
+	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
 	return l.once(ctx, l.resource.Ask)
@@ -150,21 +177,25 @@ func (l *Lock) poll(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// enter is reentry: under the context of a lease of this name, its hold gets one more entry.
-func (l *Lock) enter(ctx context.Context) *Lease {
+// enter is reentry: under the context of a lease of this name, its hold gets one more entry; not to exclude others
+// where only readers are in. Permits are taken, not entered.
+func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	outer := leaseOf(ctx)
-	if outer == nil {
-		return nil
+	if outer == nil || l.spec.Kind == protocol.Semaphore {
+		return nil, nil
 	}
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for ; outer != nil; outer = leaseOf(outer.parent) {
-		h := outer.turn.hold
+		t, h := outer.turn, outer.turn.hold
 		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && !h.over && outer.turn.lost == nil && !past(h.end(), time.Now()) {
-			return outer.turn.enter(ctx)
+			!outer.released && !h.over && t.lost == nil && !past(h.end(), time.Now()) {
+			if !l.spec.Shared && t.writers == 0 {
+				return nil, ErrReader
+			}
+			return t.enter(ctx, l.spec.Shared), nil
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -8,18 +8,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A poolKey tells which callers may take turns on one hold: those for whom only the goroutine differs.
+// A poolKey tells which callers may take turns on one hold, or share one: those for whom only the goroutine differs.
 type poolKey struct {
 	name, label string
 	kind        protocol.Kind
+	shared      bool
+	permits     int64
+	weight      int64
 	ttl         time.Duration
 }
 
 // A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads (it asks the
-// server for all), or one holds. Guarded by the engine's mutex.
+// server for all), or one holds. Where holds share, goroutines wait for a leader only. Guarded by the engine's mutex.
 type pool struct {
 	key         poolKey
 	leader      *attempt // who asks, if anybody does
+	hold        *hold    // of readers: the one that they join
 	first, last *waiter
 }
 
@@ -76,7 +80,7 @@ func (p *pool) pop() *waiter {
 
 // block is how many tokens the next grant of a pool should bring: many when there is somebody to pass them to.
 func (p *pool) block() int64 {
-	if p.first == nil {
+	if p.first == nil || p.key.shared {
 		return 1
 	}
 	return passBlock
@@ -87,11 +91,20 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	e := l.engine
 	e.mu.Lock()
 	p := e.pools[l.key]
+	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
-		p = &pool{key: l.key, leader: l.attempt(1)}
+		p = &pool{key: l.key}
 		e.pools[l.key] = p
+	} else if lease := p.join(ctx); lease != nil {
 		e.mu.Unlock()
-		return l.lead(ctx, p, p.leader)
+		e.observe(lease.turn.hold.event(Passed, 0))
+		return lease, nil
+	}
+	if leads {
+		lead := l.attempt(1)
+		p.leader = lead
+		e.mu.Unlock()
+		return l.lead(ctx, p, lead)
 	}
 	if ctx.Err() != nil {
 		e.mu.Unlock()
@@ -147,6 +160,18 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	e := l.engine
 	h, err := a.run(ctx)
 	e.mu.Lock()
+	for err == errJoin {
+		if lease := p.join(ctx); lease != nil {
+			p.leader = nil
+			e.mu.Unlock()
+			a.abandon()
+			e.observe(lease.turn.hold.event(Passed, time.Since(a.start)))
+			return lease, nil
+		}
+		e.mu.Unlock()
+		h, err = a.run(ctx)
+		e.mu.Lock()
+	}
 	if err == nil {
 		p.leader = nil
 		if e.over { // closed meanwhile
@@ -156,8 +181,11 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		h.pool = p
 		lease := h.begin(ctx)
 		next := func() {}
-		if h.over { // lost before it began
+		switch {
+		case h.over || l.spec.Kind == protocol.Semaphore: // lost before it began, or none of the others' business
 			next = e.succeed(h)
+		case l.joined():
+			next = e.gather(h, l.key)
 		}
 		e.mu.Unlock()
 		next()
@@ -187,11 +215,17 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	return nil, err
 }
 
-// succeed finds the next leader of the pool of a hold that is lost. It is called with the mutex held and returns what to do
-// without it.
+// succeed takes a hold out of its pool, as it is lost or nothing for the others, and finds the next leader if there is
+// none. It is called with the mutex held and returns what to do without it.
 func (e *Engine) succeed(h *hold) func() {
 	p := h.pool
 	h.pool = nil
+	if p.hold == h {
+		p.hold = nil
+	}
+	if p.leader != nil || p.hold != nil {
+		return func() {}
+	}
 	w := p.pop()
 	if w == nil {
 		if e.pools[p.key] == p {
@@ -208,7 +242,9 @@ func (e *Engine) succeed(h *hold) func() {
 // the same request, or goes back to the server. It is called with the mutex held and returns what to do without it.
 func (e *Engine) giveBack(h *hold) (next func() error) {
 	took := time.Since(h.turn.since)
-	if p := h.pool; p != nil {
+	if p := h.pool; p != nil && p.key.shared {
+		e.succeed(h) // nobody waits without a leader
+	} else if p != nil {
 		if w := p.pop(); w != nil {
 			event := h.event(Released, took)
 			if h.passes(time.Now()) {

@@ -105,8 +105,9 @@ func (w *watch) tick() {
 // renew sends the renewals of one round.
 func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
+	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.first, TTL: ttl}
+		renewals[i] = protocol.Renewal{Resource: h.form().resource, Ticket: h.ticket, Token: h.first, TTL: ttl}
 		if o := &h.lock.options; o.MinHold > 0 {
 			renewals[i].Floor = h.granted + o.MinHold.Microseconds()
 		}
@@ -114,6 +115,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 			renewals[i].Ceiling = h.granted + o.MaxHold.Microseconds()
 		}
 	}
+	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.settle(holds[i], r, sent, false) })
 }

@@ -14,10 +14,6 @@ func (pending) err() error {
 	return &protocol.Failure{Op: "pending", Reason: protocol.Unsupported, Err: context.Canceled}
 }
 
-func (p pending) Downgrade(context.Context, protocol.Ask) (protocol.Answer, error) {
-	return protocol.Answer{}, p.err()
-}
-func (p pending) Resize(context.Context, int64, time.Time) error { return p.err() }
 func (p pending) Look(context.Context, *protocol.Ticket) (protocol.Standing, error) {
 	return protocol.Standing{}, p.err()
 }

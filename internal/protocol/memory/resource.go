@@ -15,20 +15,23 @@ type resource struct {
 	spec   protocol.Spec
 }
 
-// open finds the name, with nothing in it whose time is over. It is called with the server's mutex held.
-func (r *resource) open(op string, now int64) (*name, error) {
+// open finds the name, with nothing in it whose time is over but the place of a ticket. It is called with the server's
+// mutex held.
+func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 	s, at := r.client.server, key{r.client.prefix, r.spec.Name}
 	n := s.names[at]
 	if n == nil {
-		n = &name{kind: r.spec.Kind}
+		n = &name{}
 		s.names[at] = n
 	}
-	n.sweep(now)
-	if n.kind != r.spec.Kind && len(n.holds)+len(n.line) > 0 {
+	n.sweep(now, self)
+	if len(n.holds)+len(n.line) == 0 {
+		n.kind, n.permits = r.spec.Kind, r.spec.Permits
+	}
+	if n.kind != r.spec.Kind {
 		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name, Is: "held as a " + n.kind.String(),
 			Want: "a " + r.spec.Kind.String()}
 	}
-	n.kind = r.spec.Kind
 	return n, nil
 }
 
@@ -41,7 +44,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		return protocol.Answer{}, err
 	}
 	now := s.now()
-	n, err := r.open("ask", now)
+	n, err := r.open("ask", ask.Ticket.ID, now)
 	if err != nil {
 		return protocol.Answer{}, err
 	}
@@ -49,28 +52,29 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		h.until = now + ask.TTL.Microseconds()
 		return h.answer(now), nil
 	}
+	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
+	if err := n.refuses(self); err != nil {
+		return protocol.Answer{}, err
+	}
 	if ask.Release != nil {
 		n.give(ask.Release.ID)
 		n.leave(ask.Release.ID)
 	}
-	holder := n.first()
-	if holder != nil && shares(holder.spec, r.spec) || holder == nil && s.handOn(n, ask.Ticket.ID, now) {
-		n.leave(ask.Ticket.ID)
-		return s.hold(n, &entry{ticket: ask.Ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
+	if h := s.admit(n, self, now, ask.TTL); h != nil {
+		return h.answer(now), nil
 	}
 	if !ask.Join && !ask.InLine {
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
-	waiter := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
 	if !s.features.Queue {
 		n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
-		n.told = append(n.told, waiter)
+		n.told = append(n.told, self)
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if place := find(n.line, ask.Ticket.ID); place != nil {
-		place.until = waiter.until
+		place.until = self.until
 	} else {
-		n.line = append(n.line, waiter)
+		n.line = append(n.line, self)
 	}
 	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
 }
@@ -84,7 +88,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 		return protocol.Answer{}, err
 	}
 	now := s.now()
-	n, err := r.open("resume", now)
+	n, err := r.open("resume", ask.Ticket.ID, now)
 	if err != nil {
 		return protocol.Answer{}, err
 	}
@@ -112,7 +116,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, err
 	}
 	now := s.now()
-	n, err := r.open("free", now)
+	n, err := r.open("free", free.Ticket.ID, now)
 	if err != nil {
 		return false, err
 	}
@@ -121,18 +125,19 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if !n.leave(free.Ticket.ID) && held == nil {
 		return false, nil
 	}
-	if keep := time.Duration(free.Keep-now) * time.Microsecond; held != nil && keep > 0 {
-		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1}, spec: protocol.Spec{Name: r.spec.Name}, until: free.Keep})
+	keep := max(0, time.Duration(free.Keep-now)*time.Microsecond)
+	if held != nil && keep > 0 { // it keeps out whom it kept out, but nobody can renew it or enter
+		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1, Weight: held.ticket.Weight},
+			spec: protocol.Spec{Name: r.spec.Name, Shared: held.spec.Shared}, until: free.Keep})
+	}
+	s.admit(n, nil, now, 0)
+	n.nudge(0)
+	if held != nil && keep > 0 {
 		if len(n.line) > 0 {
 			next := n.line[0]
 			next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, keep) })
 		}
 		n.nudge(keep)
-		return true, nil
-	}
-	if n.first() == nil {
-		s.handOn(n, "", now)
-		n.nudge(0)
 	}
 	return true, nil
 }
@@ -146,7 +151,7 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		return protocol.Renewed{Err: err}
 	}
 	now := s.now()
-	n, err := r.open("renew", now)
+	n, err := r.open("renew", "", now)
 	if err != nil {
 		return protocol.Renewed{Err: err}
 	}
@@ -159,9 +164,6 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 	}
 	return protocol.Renewed{Held: h != nil}
 }
-
-// shares tells whether two are of one owner, and not of none.
-func shares(one, other protocol.Spec) bool { return one.Owner != "" && one.Owner == other.Owner }
 
 // give takes the hold of a ticket out.
 func (n *name) give(id protocol.ID) *entry {

@@ -23,10 +23,11 @@ type key struct{ prefix, name string }
 
 // A name is what is known of one name.
 type name struct {
-	kind  protocol.Kind
-	holds []*entry
-	line  []*entry // in order
-	told  []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
+	kind    protocol.Kind
+	permits int64 // of a semaphore
+	holds   []*entry
+	line    []*entry // in order
+	told    []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
 }
 
 // An entry is a ticket that holds or waits. What is left of a hold that was released before its min hold was over has
@@ -50,7 +51,7 @@ func (s *Server) Names(prefix string) []string {
 	defer s.mu.Unlock()
 	var names []string
 	for k, n := range s.names {
-		n.sweep(s.now())
+		n.sweep(s.now(), "")
 		if k.prefix == prefix && len(n.holds)+len(n.line) > 0 {
 			names = append(names, k.name)
 		}
@@ -78,51 +79,6 @@ func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 	return n.holds[len(n.holds)-1]
 }
 
-// handOn lets the first in line in and tells it; self, when it is first, or when nobody who waits can be told and it does
-// not stand in line itself, needs no telling. It tells whether it is self's turn.
-func (s *Server) handOn(n *name, self protocol.ID, now int64) bool {
-	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
-	var next *entry
-	for _, e := range n.line {
-		if e.ticket.ID == self {
-			return true
-		}
-		if e.ticket.Deaf || e.client.hears() {
-			next = e
-			break
-		}
-	}
-	if next == nil {
-		if self != "" || len(n.line) == 0 {
-			return self != ""
-		}
-		next = n.line[0] // nobody hears: it finds out when it asks
-	}
-	n.leave(next.ticket.ID)
-	h := s.hold(n, next, now, next.spec.Claim)
-	if !next.ticket.Deaf {
-		next.client.tell(func(sink protocol.Sink) {
-			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: next.spec.Claim})
-		})
-	}
-	for _, e := range n.line { // those of its owner enter beside it
-		if !shares(e.spec, next.spec) {
-			break
-		}
-		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, 0) })
-	}
-	return false
-}
-
-// nudge tells those who were told that the name is busy to ask again.
-func (n *name) nudge(after time.Duration) {
-	told := n.told
-	n.told = nil
-	for _, e := range told {
-		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
-	}
-}
-
 // first is the hold that ends first.
 func (n *name) first() *entry {
 	var first *entry
@@ -134,8 +90,10 @@ func (n *name) first() *entry {
 	return first
 }
 
-func (n *name) sweep(now int64) {
+// sweep takes out what is over: holds, and places in line but that of a ticket that shows life just now.
+func (n *name) sweep(now int64, self protocol.ID) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.until <= now })
+	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
 }
 
 // leave takes a ticket out of the line, and tells whether it was in.

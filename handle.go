@@ -1,0 +1,84 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// What the types that give leases have in common.
+
+func zeroHandle(what, want string) error {
+	var bad problems
+	bad.check(false, what, nil, want)
+	return bad.err(what)
+}
+
+// usable refuses handles and contexts that are none, and what is wrong with the arguments of a handle.
+func usable(ctx context.Context, kind string, lock *engine.Lock, wrong error) error {
+	switch {
+	case wrong != nil:
+		return wrong
+	case lock == nil:
+		return zeroHandle(kind, "made by Client."+kind)
+	case ctx == nil:
+		var bad problems
+		bad.check(false, "ctx", nil, "not nil")
+		return bad.err(kind)
+	}
+	return nil
+}
+
+// leased is the public form of what the engine answers. What only the engine or the server can know to be a bad argument is an
+// *ArgumentError too.
+func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Lease, error) {
+	if err == nil {
+		return &Lease{inner: inner}, nil
+	}
+	var (
+		bad      problems
+		mismatch *protocol.Mismatch
+		upgrade  *protocol.Upgrade
+	)
+	spec := lock.Spec()
+	switch {
+	case errors.Is(err, engine.ErrReader):
+		bad.add("ctx", "of a lease that reads "+shortened(spec.Name),
+			"one without such a lease: release it before you write (two who upgraded would wait for each other for ever)")
+	case errors.As(err, &upgrade):
+		bad.add("owner", shortened(spec.Owner),
+			"one that does not read this name: release that before you write (two who upgraded would wait for each other for ever)")
+	case errors.As(err, &mismatch):
+		bad.add("permits", mismatch.Want, permitsOf(mismatch.Have))
+	default:
+		return nil, public("lock", spec.Name, err)
+	}
+	return nil, bad.err(kind)
+}
+
+// do runs fn under a lease that is released at the end.
+func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (err error) {
+	if fn == nil {
+		var bad problems
+		bad.check(false, "fn", nil, "not nil")
+		return bad.err(call)
+	}
+	l, err := lock(ctx)
+	if err != nil {
+		return err
+	}
+	held, cancel := context.WithCancelCause(l.inner.Carry(ctx))
+	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
+	defer func() {
+		stop()
+		lost := l.Err()
+		_ = l.inner.Release() // the observer is told
+		cancel(context.Canceled)
+		if lost != nil && !errors.Is(err, lost) {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return fn(held)
+}

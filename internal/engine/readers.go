@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errJoin says to a leader that a hold of this process may be joined.
+var errJoin = errors.New("there is a hold to join")
+
+// join enters the hold of a pool of readers while it is young. Nil: it is not, or there is none. It is called with the mutex
+// held.
+func (p *pool) join(ctx context.Context) *Lease {
+	h, now := p.hold, time.Now()
+	if h == nil || h.over || h.turn.lost != nil || ctx.Err() != nil || !now.Before(h.open) ||
+		h.end().Sub(now) < claim(h.lock.options.TTL)/2 || past(h.end(), now) {
+		return nil
+	}
+	return h.turn.enter(ctx, true)
+}
+
+// join enters the hold that readers of this process share, without a request, if there is one that is young.
+func (l *Lock) join(ctx context.Context) *Lease {
+	if !l.joined() {
+		return nil
+	}
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if p := l.engine.pools[l.key]; p != nil {
+		return p.join(ctx)
+	}
+	return nil
+}
+
+// gather makes a hold the one that readers of this process join, for a slice from now. All who wait enter; a leader that
+// waits is told to. It is called with the mutex held and returns what to do without it.
+func (e *Engine) gather(h *hold, key poolKey) func() {
+	p := e.pools[key]
+	if p == nil {
+		p = &pool{key: key}
+		e.pools[key] = p
+	}
+	p.hold, h.pool, h.open = h, p, time.Now().Add(slice)
+	if a := p.leader; a != nil {
+		a.mail.join = true
+		a.wake()
+	}
+	var in []*waiter
+	var leases []*Lease
+	for w := p.pop(); w != nil; w = p.pop() {
+		in, leases = append(in, w), append(leases, h.turn.enter(w.ctx, true))
+	}
+	return func() {
+		for i, w := range in {
+			w.handed <- handed{lease: leases[i]}
+		}
+	}
+}

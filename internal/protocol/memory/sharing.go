@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// fits tells whether a ticket may hold beside those that do: beside an exclusive hold of its own owner, or where all share,
+// and enough permits are left.
+func (n *name) fits(e *entry) bool {
+	if len(n.holds) == 0 || n.owns(e) {
+		return true
+	}
+	taken := int64(0)
+	for _, h := range n.holds {
+		if !h.spec.Shared {
+			return false
+		}
+		taken += h.ticket.Weight
+	}
+	return e.spec.Shared && (n.kind != protocol.Semaphore || taken+e.ticket.Weight <= n.permits)
+}
+
+// owns tells whether the owner of a ticket, if it has one, holds the name and excludes others.
+func (n *name) owns(e *entry) bool {
+	return e.spec.Owner != "" && slices.ContainsFunc(n.holds, func(h *entry) bool {
+		return !h.spec.Shared && h.spec.Owner == e.spec.Owner
+	})
+}
+
+// refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing is changed.
+func (n *name) refuses(e *entry) error {
+	if find(n.line, e.ticket.ID) != nil {
+		return nil
+	}
+	if n.permits != e.spec.Permits {
+		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
+	}
+	if !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
+		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.spec.Owner == e.spec.Owner }) {
+		return &protocol.Upgrade{Name: e.spec.Name}
+	}
+	return nil
+}
+
+// admit lets in from the head of the line all who fit, in order, tells them, and stops at the first who does not. Who cannot
+// be told is passed over and keeps its place. Self, if it is not nil, asks just now, in line or behind it: its hold is
+// returned if it has one now, for its TTL.
+func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held *entry) {
+	if self != nil && n.owns(self) {
+		n.leave(self.ticket.ID)
+		held = s.hold(n, self, now, ttl)
+	}
+	stands := false
+	for _, e := range slices.Clone(n.line) {
+		if !n.fits(e) {
+			return held
+		}
+		switch {
+		case self != nil && e.ticket.ID == self.ticket.ID:
+			stands = true
+			n.leave(e.ticket.ID)
+			held = s.hold(n, self, now, ttl)
+		case e.ticket.Deaf || e.client.hears():
+			s.grant(n, e, now)
+		}
+	}
+	if self == nil && len(n.holds) == 0 && len(n.line) > 0 {
+		s.grant(n, n.line[0], now) // nobody hears: it finds out when it asks
+	}
+	if self != nil && held == nil && !stands && n.fits(self) {
+		held = s.hold(n, self, now, ttl)
+	}
+	return held
+}
+
+// grant hands the name over to one in line, for its claim.
+func (s *Server) grant(n *name, e *entry, now int64) {
+	n.leave(e.ticket.ID)
+	h := s.hold(n, e, now, e.spec.Claim)
+	if !e.ticket.Deaf {
+		e.client.tell(func(sink protocol.Sink) {
+			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
+		})
+	}
+}
+
+// nudge tells those who were told that the name is busy to ask again, if they fit now or may after a while.
+func (n *name) nudge(after time.Duration) {
+	n.told = slices.DeleteFunc(n.told, func(e *entry) bool {
+		if after == 0 && !n.fits(e) {
+			return false
+		}
+		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
+		return true
+	})
+}
+
+// Downgrade implements protocol.Resource.
+func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "downgrade", r.spec.Name, ask.Deadline); err != nil {
+		return protocol.Answer{}, err
+	}
+	now := s.now()
+	n, err := r.open("downgrade", "", now)
+	if err != nil {
+		return protocol.Answer{}, err
+	}
+	h := find(n.holds, ask.Ticket.ID)
+	if h == nil {
+		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+	}
+	h.spec, h.until = r.spec, now+ask.TTL.Microseconds()
+	s.admit(n, nil, now, 0)
+	n.nudge(0)
+	return h.answer(now), nil
+}
+
+// Resize implements protocol.Resource.
+func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "resize", r.spec.Name, deadline); err != nil {
+		return err
+	}
+	now := s.now()
+	n, err := r.open("resize", "", now)
+	if err != nil {
+		return err
+	}
+	n.permits = permits
+	s.admit(n, nil, now, 0)
+	n.nudge(0)
+	return nil
+}

@@ -1,0 +1,103 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// What each column of the table in doc.go is made with: what the first method of a handle says of an option.
+var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
+	"Mutex": func(c *holdfast.Client, o holdfast.Option) error {
+		return given(c.Mutex("n", o).TryLock(context.Background()))
+	},
+	"RWMutex": func(c *holdfast.Client, o holdfast.Option) error {
+		return errors.Join(given(c.RWMutex("n", o).TryLock(context.Background())), given(c.RWMutex("n", o).TryRLock(context.Background())))
+	},
+	"Semaphore": func(c *holdfast.Client, o holdfast.Option) error {
+		return given(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
+	},
+	"Latch":    settled("Latch"),
+	"Election": settled("Election"),
+	"Group":    settled("Group"),
+}
+
+func settled(kind string) func(*holdfast.Client, holdfast.Option) error {
+	return func(c *holdfast.Client, o holdfast.Option) error { return holdfast.Settle(c, kind, "n", o) }
+}
+
+// given gives back what was taken.
+func given(lease *holdfast.Lease, err error) error {
+	if err != nil {
+		return err
+	}
+	return lease.Release(context.Background())
+}
+
+// TestOptions compares the table in doc.go with what the types refuse.
+func TestOptions(t *testing.T) {
+	options := map[string]holdfast.Option{
+		"WithTTL": holdfast.WithTTL(time.Second), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
+		"WithMinHold": holdfast.WithMinHold(1), "WithPolling": holdfast.WithPolling(time.Millisecond, 1), "WithOwner": holdfast.WithOwner("o"),
+		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"),
+	}
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heads, rows []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "//"))
+		switch {
+		case heads == nil && len(fields) > 1 && fields[0] == "Mutex" && fields[1] == "RWMutex":
+			heads = fields
+		case len(fields) == len(heads)+1 && options[fields[0]] != nil:
+			rows = append(rows, fields[0])
+			for i, head := range heads {
+				client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = columns[head](client, options[fields[0]])
+				if cell := fields[i+1]; cell == "yes" && err != nil || cell == "-" && !refuses(err, fields[0]) || cell != "yes" && cell != "-" {
+					t.Errorf("%s on %s is %q in the table, and: %v", fields[0], head, cell, err)
+				}
+				if err := client.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if want := slices.Sorted(maps.Keys(columns)); !slices.Equal(slices.Sorted(slices.Values(heads)), want) {
+		t.Errorf("the table has the columns %q, want %q", heads, want)
+	}
+	if want := slices.Sorted(maps.Keys(options)); !slices.Equal(slices.Sorted(slices.Values(rows)), want) {
+		t.Errorf("the table has the rows %q, want %q", rows, want)
+	}
+}
+
+// refuses tells whether an error is an *ArgumentError about this option alone.
+func refuses(err error, option string) bool {
+	var bad *holdfast.ArgumentError
+	return errors.As(err, &bad) && len(bad.Problems) == 1 && bad.Problems[0].Argument == option
+}
+
+// TestOptionsOfTheSurface shows that no option is missing from the table.
+func TestOptionsOfTheSurface(t *testing.T) {
+	agreed, err := os.ReadFile("testdata/api.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(agreed), "holdfast: func With"); n != 8 {
+		t.Errorf("%d options are exported, 8 are in the table", n)
+	}
+}

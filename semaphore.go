@@ -1,0 +1,111 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Semaphore is a name with a number of permits, of which each holder takes some. The line is first come, first served: a
+// large request is not passed by smaller ones that would fit. Every hold has an expiry of its own; the permits of a
+// holder that crashed return when its TTL is over.
+//
+// The number of permits belongs to the name. While it is in use, a handle with another number gets an *ArgumentError that
+// says both; Resize changes it.
+//
+// A semaphore is not entered under a lease's context: each Acquire takes permits of its own, and may wait for ever for
+// those that its caller has. Handles have no state of their own, are cheap, and safe for concurrent use. The zero
+// Semaphore and nil return errors.
+type Semaphore struct {
+	lock    *engine.Lock
+	permits int64
+	err     error // what is wrong with its arguments
+	noCopy  noCopy
+}
+
+const maxPermits = 1 << 31
+
+// Semaphore makes a handle on a name of so many permits: from 1 to 2^31. It sends nothing and cannot fail: what is wrong with
+// the permits, the name (1 byte to 1 KiB, any bytes) or the options is an *ArgumentError from each of its methods.
+func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semaphore {
+	if c == nil || c.engine == nil {
+		return &Semaphore{err: zeroHandle("Semaphore", "a client that New made")}
+	}
+	s, err := c.settled("Semaphore", name, options)
+	err = joinArguments(wrongPermits(fmt.Sprintf("Semaphore(%q)", shortened(name)), permits), err)
+	if err != nil {
+		return &Semaphore{err: err}
+	}
+	spec := protocol.Spec{Name: name, Kind: protocol.Semaphore, Label: s.label, Shared: true, Permits: permits}
+	return &Semaphore{lock: c.engine.Lock(spec, s.Options), permits: permits}
+}
+
+// Acquire waits until n permits are held, from 1 to all. The waiting is bounded by ctx alone: while the server is away,
+// Acquire goes on asking. The lease gives them back together.
+//
+// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, a *StoreError for a refusal that
+// waiting does not cure, or an *ArgumentError, also when the name is in use with another number of permits. After
+// an error nothing is held: what was queued or won meanwhile is taken back in the background.
+func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
+	if err := s.check(ctx, n); err != nil {
+		return nil, err
+	}
+	inner, err := s.lock.Weigh(n).Acquire(ctx)
+	return leased("Semaphore", s.lock, inner, err)
+}
+
+// TryAcquire asks once for n permits, in one round trip. The error is a *HeldError, which matches ErrHeld, when fewer are free or
+// somebody waits; a *StoreError when the server cannot be asked or refuses; else as Acquire's. After an error nothing
+// is held; if the answer was lost, what may have been won is taken back in the background.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int64) (*Lease, error) {
+	if err := s.check(ctx, n); err != nil {
+		return nil, err
+	}
+	inner, err := s.lock.Weigh(n).Try(ctx)
+	return leased("Semaphore", s.lock, inner, err)
+}
+
+// Do runs fn while n permits are held, as Mutex.Do does.
+func (s *Semaphore) Do(ctx context.Context, n int64, fn func(context.Context) error) error {
+	return do(ctx, "Semaphore.Do", func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }, fn)
+}
+
+// Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in who fits now. Those who hold
+// keep what they have, and those who wait their place: also one who waits for more than there are now, and enters when
+// nobody else holds. Afterwards a handle needs the new number. While the name is not in use there is nothing to
+// change: the next to acquire decides. The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or
+// ErrClosed; after a *StoreError that says so it may have been changed, and doing it again does no harm.
+func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
+	if err := s.check(ctx, 1); err != nil {
+		return err
+	}
+	if err := wrongPermits("Semaphore.Resize", permits); err != nil {
+		return err
+	}
+	return public("resize", s.lock.Spec().Name, s.lock.Resize(ctx, permits))
+}
+
+// check refuses handles, contexts and numbers that are none.
+func (s *Semaphore) check(ctx context.Context, n int64) error {
+	if s == nil {
+		return zeroHandle("Semaphore", "made by Client.Semaphore")
+	}
+	if err := usable(ctx, "Semaphore", s.lock, s.err); err != nil {
+		return err
+	}
+	var bad problems
+	bad.check(n >= 1 && n <= s.permits, "n", n, fmt.Sprintf("from 1 to the permits, %d", s.permits))
+	return bad.err("Semaphore")
+}
+
+func wrongPermits(call string, permits int64) error {
+	var bad problems
+	bad.check(permits >= 1 && permits <= maxPermits, "permits", permits, "from 1 to 2147483648")
+	return bad.err(call)
+}
+
+func permitsOf(have int64) string {
+	return fmt.Sprintf("%d, as many as the name has while it is in use", have)
+}

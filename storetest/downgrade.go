@@ -1,0 +1,202 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func downgrade() []test {
+	return []test{
+		{"keeps the lease", downgradeKeeps, 0},
+		{"is renewed", downgradeRenewed, 0},
+		{"lets in who waits in the same process", downgradeLocal, 0},
+		{"and whoever writes in the same process waits", downgradeLocalWriter, 0},
+		{"of one entry of several", downgradeEntries, 0},
+		{"does not prolong a fixed lease", downgradeFixed, 0},
+		{"does not pass a max hold", downgradeMaxHold, 0},
+		{"keeps a min hold", downgradeMinHold, 0},
+		{"of a hold that is gone", downgradeGone, 0},
+		{"refused", downgradeRefused, 0},
+	}
+}
+
+func (e *env) downgrade(lease *holdfast.Lease) {
+	e.Helper()
+	if err := lease.Downgrade(e.ctx()); err != nil {
+		e.Fatalf("Downgrade: %v", err)
+	}
+}
+
+func downgradeKeeps(e *env) {
+	a, b := e.client(), e.client()
+	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}, {holdfast.WithStrictOrder()}, {holdfast.WithTTL(time.Minute)}} {
+		lease := e.take(a.RWMutex(name, options...).Lock)
+		token, owner := lease.Token(), lease.Owner()
+		e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+		e.downgrade(lease)
+		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || lease.Context().Err() != nil {
+			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), lease.Context().Err())
+		}
+		if err := lease.Check(e.ctx()); err != nil {
+			e.Errorf("Check: %v", err)
+		}
+		e.refused(second(a.RWMutex(name).TryLock(lease.Context())), "ctx")
+		other := e.take(b.RWMutex(name).TryRLock)
+		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.release(lease)
+		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		e.release(other)
+		e.release(e.take(b.RWMutex(name).TryLock))
+	}
+}
+
+func downgradeRenewed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(600*time.Millisecond)).Lock)
+	e.downgrade(lease)
+	a.await(holdfast.EventRenewed, 6)
+	if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+		e.Error(err)
+	}
+	e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.release(lease)
+}
+
+// Trap 24.
+func downgradeLocal(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	lease := e.take(m.Lock)
+	var readers []*waiter
+	for range 3 {
+		readers = append(readers, e.waitIn(e.ctx(), a, m.RLock))
+	}
+	readers = append(readers, e.waitIn(e.ctx(), b, b.RWMutex(name).RLock))
+	e.downgrade(lease)
+	for _, w := range readers {
+		e.release(w.in())
+	}
+	e.release(lease)
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+func downgradeLocalWriter(e *env) {
+	c := e.client()
+	m := c.RWMutex(name)
+	lease := e.take(m.Lock)
+	writer := e.waitIn(e.ctx(), c, m.Lock)
+	e.downgrade(lease)
+	if err := lease.Check(e.ctx()); err != nil || writer.over() {
+		e.Errorf("a writer is in: %v, %v", writer.over(), err)
+	}
+	e.release(lease)
+	e.release(writer.in())
+}
+
+// Each entry is downgraded for itself; others get in with the last.
+func downgradeEntries(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	outer := e.take(m.Lock)
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(outer.Context()) })
+	e.downgrade(inner)
+	e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(inner.Context()) }) // the outer writes
+	e.release(outer)
+	e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	e.downgrade(again)
+	e.release(e.take(b.RWMutex(name).TryRLock))
+	e.release(inner)
+	e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.release(again)
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+func downgradeFixed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(fixed), holdfast.WithoutRenewal()).Lock)
+	before := lease.Until()
+	e.downgrade(lease)
+	if until := lease.Until(); until.After(before) {
+		e.Errorf("trusted for %v more", until.Sub(before))
+	}
+	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	writer := w.in()
+	if late := w.at.Sub(before); late < 0 || late > 5*time.Second {
+		e.Errorf("a writer is in %v after trust ended", late)
+	}
+	e.release(writer)
+}
+
+func downgradeMaxHold(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(fixed), holdfast.WithMaxHold(fixed)).Lock)
+	e.downgrade(lease)
+	var held *holdfast.HeldError
+	if _, err := b.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Remaining > fixed {
+		e.Errorf("got %v", err)
+	}
+	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	e.release(w.in())
+}
+
+func downgradeMinHold(e *env) {
+	a, b := e.client(), e.client()
+	const least = 400 * time.Millisecond
+	before := time.Now()
+	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(200*time.Millisecond)).Lock)
+	e.downgrade(lease)
+	e.release(lease)
+	e.release(e.take(b.RWMutex(name).TryRLock))
+	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
+	writer := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("a writer was in after %v of %v", took, least)
+	}
+	e.release(writer)
+}
+
+// It makes no hold.
+func downgradeGone(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
+	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	e.lost(lease.Downgrade(e.ctx()), holdfast.LossExpired)
+	e.release(e.take(b.RWMutex(name).Lock))
+	e.lost(lease.Release(e.ctx()), holdfast.LossExpired)
+}
+
+func downgradeRefused(e *env) {
+	a := e.client()
+	m := a.RWMutex(name)
+	for _, lock := range []locks{m.RLock, a.Mutex("mutex").Lock, acquire(a.Semaphore("semaphore", 1), 1, false)} {
+		lease := e.take(lock)
+		e.refused(lease.Downgrade(e.ctx()), "lease")
+		if err := lease.Check(e.ctx()); err != nil {
+			e.Errorf("Check: %v", err)
+		}
+		e.release(lease)
+	}
+	writer := e.take(m.Lock)
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(writer.Context()) })
+	e.refused(inner.Downgrade(e.ctx()), "lease")
+	e.release(inner)
+	var nothing context.Context
+	e.refused(writer.Downgrade(nothing), "ctx")
+	e.downgrade(writer)
+	e.refused(writer.Downgrade(e.ctx()), "lease")
+	e.release(writer)
+	e.is(writer.Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	var none *holdfast.Lease
+	e.is(none.Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	e.is(new(holdfast.Lease).Downgrade(e.ctx()), holdfast.ErrNotHeld)
+	closed := e.client()
+	lease := e.take(closed.RWMutex("closed").Lock)
+	e.close(closed)
+	e.is(lease.Downgrade(e.ctx()), holdfast.ErrClosed)
+}

@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func kinds() []test {
+	return []test{{"of one name exclude each other", otherKinds, 0}, {"of a name that is free may change", kindsInTurn, 0}}
+}
+
+// A use is a way to hold a name.
+type use struct {
+	kind string
+	try  func(*client) locks
+}
+
+func uses() []use {
+	return []use{
+		{"mutex", func(c *client) locks { return c.Mutex(name).TryLock }},
+		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryLock }},
+		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryRLock }},
+		{"semaphore", func(c *client) locks { return acquire(c.Semaphore(name, 2), 1, true) }},
+	}
+}
+
+// The kind is part of the state of a name: another is refused, whether it tries or would wait, and nothing is touched.
+func otherKinds(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	for _, one := range uses() {
+		lease, err := one.try(a)(e.ctx())
+		if err != nil {
+			e.Fatalf("%s: %v", one.kind, err)
+		}
+		for _, other := range uses() {
+			if other.kind == one.kind {
+				continue
+			}
+			_, err := other.try(b)(e.ctx())
+			e.foreign(one.kind, other.kind, err)
+		}
+		if one.kind != "mutex" {
+			_, err = b.Mutex(name).Lock(e.ctx())
+			e.foreign(one.kind, "mutex", err)
+		}
+		if one.kind != "semaphore" {
+			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
+			e.foreign(one.kind, "semaphore", err)
+			e.foreign(one.kind, "semaphore", b.Semaphore(name, 7).Resize(e.ctx(), 3))
+		}
+		if err := lease.Check(e.ctx()); err != nil {
+			e.Errorf("Check of the %s: %v", one.kind, err)
+		}
+		e.release(lease)
+		e.free(c.Mutex(name))
+	}
+}
+
+// foreign fails unless an error says that the name is used as another kind.
+func (e *env) foreign(is, want string, err error) {
+	e.Helper()
+	var store *holdfast.StoreError
+	if !errors.As(err, &store) || store.Kind != holdfast.StoreForeign || store.Applied != holdfast.NotApplied || store.Name != name ||
+		errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
+		e.Errorf("a %s where a %s is: %v", want, is, err)
+	}
+}
+
+func kindsInTurn(e *env) {
+	a, b := e.client(), e.client()
+	last := int64(0)
+	for range 2 {
+		for _, one := range uses() {
+			for _, c := range []*client{a, b} {
+				lease, err := one.try(c)(e.ctx())
+				if err != nil {
+					e.Fatalf("%s: %v", one.kind, err)
+				}
+				if lease.Token() <= last && !e.backend.NoTokens {
+					e.Errorf("%s: token %d after %d", one.kind, lease.Token(), last)
+				}
+				last = lease.Token()
+				e.release(lease)
+			}
+		}
+	}
+}

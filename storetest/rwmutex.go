@@ -1,0 +1,442 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func rwmutex() []test {
+	return []test{
+		{"one writes, or many read", oneWritesOrManyRead, 0},
+		{"a writer is not starved", writerNotStarved, queue},
+		{"a try tells who holds", rwHeld, 0},
+		{"handles that differ in options share and exclude", rwOptions, 0},
+		{"readers run out with a cause", readerLost, 0},
+		{"readers are renewed", readersRenewed, 0},
+		{"max hold of a reader", readerMaxHold, 0},
+		{"min hold of a reader keeps writers out", readerMinHold, 0},
+		{"a writer's token is larger than all before it", rwTokens, token},
+		{"reentry", rwReentry, 0},
+		{"write in read is refused", writeInRead, 0},
+		{"what remains of a writer that reads on", readsOn, 0},
+		{"entries add nothing up", rwReenterOften, 0},
+		{"owners", rwOwners, 0},
+		{"an owner that reads may not write", ownerUpgrades, 0},
+		{"Do and RDo", rwDo, 0},
+		{"bad arguments", badRWMutex, 0},
+	}
+}
+
+// Rule 1, in both modes: clients, goroutines, some in strict order, some downgrading.
+func oneWritesOrManyRead(e *env) {
+	const rounds = 12
+	var readers, writers atomic.Int64
+	var all sync.WaitGroup
+	read := func(lease *holdfast.Lease) {
+		readers.Add(1)
+		if n := writers.Load(); n != 0 {
+			e.Errorf("%d write while one reads", n)
+		}
+		<-time.After(time.Duration(lease.Token()%3) * time.Millisecond)
+		if n := writers.Load(); n != 0 {
+			e.Errorf("%d write while one reads", n)
+		}
+		readers.Add(-1)
+	}
+	write := func() {
+		if n, r := writers.Add(1), readers.Load(); n != 1 || r != 0 {
+			e.Errorf("%d write, %d read", n, r)
+		}
+		writers.Add(-1)
+	}
+	for range 3 {
+		c := e.client()
+		for i := range 4 {
+			m := c.RWMutex(name)
+			if i == 0 {
+				m = c.RWMutex(name, holdfast.WithStrictOrder())
+			}
+			all.Go(func() {
+				for round := range rounds {
+					reads := (round+i)%4 != 0
+					lock := m.Lock
+					if reads {
+						lock = m.RLock
+					}
+					lease, err := lock(e.ctx())
+					if err != nil {
+						e.Errorf("reads %v: %v", reads, err)
+						return
+					}
+					if !reads {
+						write()
+						if round%3 == 0 {
+							if err := lease.Downgrade(e.ctx()); err != nil {
+								e.Errorf("Downgrade: %v", err)
+							}
+							reads = true
+						}
+					}
+					if reads {
+						read(lease)
+					}
+					e.release(lease)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// Trap 23: under a stream of readers in which somebody always reads, in the writer's process and elsewhere.
+func writerNotStarved(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for i, reader := range []*client{a, b, a, b, a, b} {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				lease, err := reader.RWMutex(name).RLock(e.ctx())
+				if err != nil {
+					e.Errorf("RLock: %v", err)
+					return
+				}
+				<-time.After(time.Duration(3+i) * time.Millisecond)
+				e.release(lease)
+			}
+		})
+	}
+	for range 5 {
+		for _, writer := range []*client{a, c} {
+			lease, err := writer.RWMutex(name).Lock(e.ctx())
+			if err != nil {
+				e.Errorf("Lock: %v", err)
+				continue
+			}
+			e.release(lease)
+		}
+	}
+	close(stop)
+	all.Wait()
+}
+
+func rwHeld(e *env) {
+	a, b, c := e.client(label("A")), e.client(label("B")), e.client()
+	var held *holdfast.HeldError
+	writer := e.take(a.RWMutex(name).TryLock)
+	for _, try := range []locks{b.RWMutex(name).TryLock, b.RWMutex(name).TryRLock, a.RWMutex(name).TryRLock} {
+		if _, err := try(e.ctx()); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" || held.Holders != 1 || held.Name != name {
+			e.Errorf("got %v", err)
+		}
+	}
+	e.release(writer)
+	one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
+	if _, err := c.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holders != 2 || held.Remaining <= 0 {
+		e.Errorf("got %v", err)
+	}
+	e.release(one)
+	e.release(two)
+}
+
+// Each hold has its own times, for reading and for writing.
+func rwOptions(e *env) {
+	a, b := e.client(), e.client()
+	all := [][]holdfast.Option{nil, {holdfast.WithTTL(2 * time.Second)}, {holdfast.WithoutRenewal()}, {holdfast.WithMaxHold(time.Minute)},
+		{holdfast.WithStrictOrder()}, {holdfast.WithOwner("o")}, {holdfast.WithLabel("x"), holdfast.WithTTL(time.Minute)}}
+	for i, one := range all {
+		for j, other := range all {
+			reader := e.take(a.RWMutex(name, one...).TryRLock)
+			for _, c := range []*client{a, b} {
+				second := e.take(c.RWMutex(name, other...).TryRLock)
+				if lease, err := c.RWMutex(name, other...).TryLock(e.ctx()); err == nil {
+					e.Errorf("%d writes while %d reads", j, i)
+					e.release(lease)
+				}
+				e.release(second)
+			}
+			e.release(reader)
+		}
+	}
+	long, short := e.take(a.RWMutex(name, holdfast.WithTTL(time.Minute)).TryRLock), e.take(a.RWMutex(name, holdfast.WithTTL(time.Second)).TryRLock)
+	if long, short := time.Until(long.Until()), time.Until(short.Until()); long < 30*time.Second || short > time.Second {
+		e.Errorf("trusted for %v and %v", long, short)
+	}
+	e.release(long)
+	e.release(short)
+}
+
+func readerLost(e *env) {
+	a, b := e.client(), e.client()
+	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
+	other := e.take(b.RWMutex(name).TryRLock)
+	e.lost(e.ended(fixed.Context()), holdfast.LossExpired)
+	e.lost(fixed.Release(e.ctx()), holdfast.LossExpired)
+	if err := errors.Join(other.Err(), other.Check(e.ctx())); err != nil {
+		e.Errorf("the other reader: %v", err)
+	}
+	e.release(other)
+}
+
+func readersRenewed(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	one, two := e.take(a.RWMutex(name, holdfast.WithTTL(900*time.Millisecond)).TryRLock), e.take(b.RWMutex(name, holdfast.WithTTL(1200*time.Millisecond)).TryRLock)
+	a.await(holdfast.EventRenewed, 4)
+	b.await(holdfast.EventRenewed, 4)
+	e.is(second(c.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	for _, lease := range []*holdfast.Lease{one, two} {
+		if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+			e.Error(err)
+		}
+		e.release(lease)
+	}
+}
+
+func readerMaxHold(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(600*time.Millisecond), holdfast.WithTTL(400*time.Millisecond)).TryRLock)
+	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	e.release(w.in())
+}
+
+func readerMinHold(e *env) {
+	a, b := e.client(), e.client()
+	const least = 400 * time.Millisecond
+	before := time.Now()
+	e.release(e.take(a.RWMutex(name, holdfast.WithMinHold(least)).TryRLock))
+	e.release(e.take(b.RWMutex(name).TryRLock)) // it keeps out whom a reader keeps out
+	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
+	lease := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("a writer was in after %v of %v", took, least)
+	}
+	e.release(lease)
+}
+
+func rwTokens(e *env) {
+	a, b := e.client(), e.client()
+	last := int64(0)
+	for range 5 {
+		one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
+		if one.Token() <= last || two.Token() <= last {
+			e.Errorf("readers' tokens %d and %d after a writer's %d", one.Token(), two.Token(), last)
+		}
+		last = max(one.Token(), two.Token())
+		e.release(one)
+		w := e.waitIn(e.ctx(), a, a.RWMutex(name).Lock)
+		e.release(two)
+		writer := w.in()
+		if writer.Token() <= last {
+			e.Errorf("a writer's token %d after %d", writer.Token(), last)
+		}
+		last = writer.Token()
+		e.release(writer)
+	}
+}
+
+func rwReentry(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	for _, test := range []struct {
+		name         string
+		outer, inner locks
+		readers      bool
+	}{
+		{"read in read", m.RLock, m.RLock, true},
+		{"read in read, trying", m.RLock, m.TryRLock, true},
+		{"write in write", m.Lock, m.Lock, false},
+		{"write in write, trying", m.Lock, m.TryLock, false},
+		{"read in write", m.Lock, m.RLock, false},
+		{"read in write, trying", m.Lock, m.TryRLock, false},
+	} {
+		outer := e.take(test.outer)
+		<-time.After(10 * time.Millisecond) // longer than readers of a process join without asking
+		inner, err := test.inner(outer.Context())
+		if err != nil {
+			e.Fatalf("%s: %v", test.name, err)
+		}
+		if inner.Token() != outer.Token() || inner.Owner() != outer.Owner() {
+			e.Errorf("%s: token %d, then %d", test.name, outer.Token(), inner.Token())
+		}
+		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(inner.Context()) })
+		e.release(third)
+		e.release(inner)
+		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		if lease, err := b.RWMutex(name).TryRLock(e.ctx()); (err == nil) != test.readers {
+			e.Errorf("%s: another reads: %v", test.name, err)
+		} else if err == nil {
+			e.release(lease)
+		}
+		e.release(outer)
+		e.release(e.take(b.RWMutex(name).TryLock))
+	}
+}
+
+// Trap 24: two who upgraded would wait for each other for ever.
+func writeInRead(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	outer := e.take(m.RLock)
+	for _, m := range []*holdfast.RWMutex{m, a.RWMutex(name, holdfast.WithTTL(time.Second)), a.RWMutex(name, holdfast.WithStrictOrder()),
+		a.RWMutex(name, holdfast.WithPolling(time.Millisecond, 0))} {
+		inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(outer.Context()) })
+		for _, ctx := range []context.Context{outer.Context(), inner.Context(), context.WithValue(outer.Context(), contextKey{}, 1)} {
+			e.refused(second(m.Lock(ctx)), "ctx")
+			e.refused(second(m.TryLock(ctx)), "ctx")
+			e.refused(m.Do(ctx, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
+		}
+		e.release(inner)
+	}
+	if err := outer.Err(); err != nil {
+		e.Errorf("the reader: %v", err)
+	}
+	e.release(e.take(b.RWMutex(name).TryRLock))
+	ctx := context.WithoutCancel(outer.Context())
+	e.release(outer)
+	e.release(e.take(func(context.Context) (*holdfast.Lease, error) { return m.TryLock(ctx) })) // nothing reads any more
+}
+
+// Who writes, reads, and then gives the writing back, reads on, and others may.
+func readsOn(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	m := a.RWMutex(name)
+	writer := e.take(m.Lock)
+	reader := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(writer.Context()) })
+	w := e.waitIn(e.ctx(), b, b.RWMutex(name).RLock)
+	e.release(writer)
+	other := w.in()
+	if reader.Token() != writer.Token() || reader.Err() != nil {
+		e.Errorf("token %d, then %d, %v", writer.Token(), reader.Token(), reader.Err())
+	}
+	if err := reader.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.refused(second(m.TryLock(reader.Context())), "ctx")
+	e.release(other)
+	e.is(second(c.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.release(reader)
+	e.release(e.take(c.RWMutex(name).TryLock))
+}
+
+// Trap 25: ten entries of 20 s are no 200 s; in both modes.
+func rwReenterOften(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name, holdfast.WithTTL(20*time.Second))
+	for _, lock := range []locks{m.Lock, m.RLock} {
+		leases := []*holdfast.Lease{e.take(lock)}
+		for range 20 {
+			inner, err := lock(leases[len(leases)-1].Context())
+			if err != nil {
+				e.Fatal(err)
+			}
+			leases = append(leases, inner)
+		}
+		for _, lease := range leases {
+			var held *holdfast.HeldError
+			if _, err := b.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
+				e.Errorf("got %v", err)
+			}
+			e.release(lease)
+		}
+		e.release(e.take(b.RWMutex(name).TryLock))
+	}
+}
+
+func rwOwners(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	owner := holdfast.WithOwner("worker-1")
+	writer := e.take(a.RWMutex(name, owner).TryLock)
+	leases := []*holdfast.Lease{e.take(b.RWMutex(name, owner).TryLock), e.take(b.RWMutex(name, owner).TryRLock)}
+	e.is(second(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock(e.ctx())), holdfast.ErrHeld) // trap 26
+	e.release(writer)
+	e.is(second(other.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	w := e.waitIn(e.ctx(), other, other.RWMutex(name).RLock)
+	e.release(leases[0]) // the last that writes
+	reader := w.in()
+	e.is(second(other.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.release(leases[1])
+	e.release(reader)
+	e.release(e.take(other.RWMutex(name).TryLock))
+}
+
+func ownerUpgrades(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	reader := e.take(a.RWMutex(name, owner).TryRLock)
+	for range 2 {
+		e.refused(second(b.RWMutex(name, owner).TryLock(e.ctx())), "owner")
+		e.refused(second(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
+	}
+	e.release(e.take(other.RWMutex(name).TryRLock)) // nobody was put in line
+	e.release(e.take(b.RWMutex(name, owner).TryRLock))
+	e.release(reader)
+	e.release(e.take(b.RWMutex(name, owner).TryLock))
+}
+
+func rwDo(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	ran := 0
+	err := m.Do(e.ctx(), func(ctx context.Context) error {
+		e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+		return m.RDo(ctx, func(ctx context.Context) error {
+			ran++
+			return m.Do(ctx, func(ctx context.Context) error { ran++; return ctx.Err() }) // the writer is still in
+		})
+	})
+	if err != nil || ran != 2 {
+		e.Errorf("ran %d times, %v", ran, err)
+	}
+	err = m.RDo(e.ctx(), func(ctx context.Context) error {
+		e.release(e.take(b.RWMutex(name).TryRLock))
+		e.refused(m.Do(ctx, func(context.Context) error { return nil }), "ctx")
+		return ctx.Err()
+	})
+	if err != nil {
+		e.Errorf("RDo: %v", err)
+	}
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+func badRWMutex(e *env) {
+	c := e.silent(nil)
+	var noClient *holdfast.Client
+	var none *holdfast.RWMutex
+	var nothing context.Context
+	do := func(context.Context) error { e.Error("it ran"); return nil }
+	for _, test := range []struct {
+		m        *holdfast.RWMutex
+		ctx      context.Context
+		argument string
+	}{
+		{c.RWMutex(""), e.ctx(), "name"},
+		{c.RWMutex(strings.Repeat("x", 1025)), e.ctx(), "name"},
+		{c.RWMutex(name, holdfast.WithTTL(1)), e.ctx(), "WithTTL"},
+		{c.RWMutex(name, holdfast.WithOwner("")), e.ctx(), "WithOwner"},
+		{c.RWMutex(name, holdfast.WithPolling(0, 1)), e.ctx(), "WithPolling interval"},
+		{c.RWMutex(name), nothing, "ctx"},
+		{none, e.ctx(), "RWMutex"},
+		{new(holdfast.RWMutex), e.ctx(), "RWMutex"},
+		{noClient.RWMutex(name), e.ctx(), "RWMutex"},
+	} {
+		for _, method := range []locks{test.m.Lock, test.m.TryLock, test.m.RLock, test.m.TryRLock} {
+			e.refused(second(method(test.ctx)), test.argument)
+		}
+		e.refused(test.m.Do(test.ctx, do), test.argument)
+		e.refused(test.m.RDo(test.ctx, do), test.argument)
+	}
+	e.refused(c.RWMutex(name).Do(e.ctx(), nil), "fn")
+	e.refused(c.RWMutex(name).RDo(e.ctx(), nil), "fn")
+	e.close(c)
+}

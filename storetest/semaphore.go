@@ -1,0 +1,324 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func semaphore() []test {
+	return []test{
+		{"never more than there are", neverMore, 0},
+		{"a try tells who holds", semaphoreHeld, 0},
+		{"another number of permits", mismatch, 0},
+		{"another number of permits while somebody waits", mismatchInLine, queue},
+		{"resizing what is not in use", resizeUnused, 0},
+		{"resized, the same number is another", resizeBySame, 0},
+		{"first come, first served between goroutines", semaphoreOrder, 0},
+		{"goroutines take what others give back", semaphoreGoroutines, 0},
+		{"is not entered", notEntered, 0},
+		{"each has a token of its own", semaphoreTokens, token},
+		{"is renewed", semaphoreRenewed, 0},
+		{"its leases are lost with a cause", semaphoreLost, 0},
+		{"min hold keeps permits", semaphoreMinHold, 0},
+		{"Do", semaphoreDo, 0},
+		{"bad arguments", badSemaphore, 0},
+	}
+}
+
+// acquire is taking n permits as a method.
+func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
+	return func(ctx context.Context) (*holdfast.Lease, error) {
+		if try {
+			return s.TryAcquire(ctx, n)
+		}
+		return s.Acquire(ctx, n)
+	}
+}
+
+// take takes permits that are free, or will be.
+func (e *env) take(lock locks) *holdfast.Lease {
+	e.Helper()
+	lease, err := lock(e.ctx())
+	if err != nil {
+		e.Fatalf("taking: %v", err)
+	}
+	return lease
+}
+
+// Rule 1, by weight: clients and goroutines, some trying.
+func neverMore(e *env) {
+	const permits, rounds = 5, 10
+	var taken atomic.Int64
+	var all sync.WaitGroup
+	for i := range 3 {
+		c := e.client()
+		for j := range 4 {
+			all.Go(func() {
+				for k := range rounds {
+					n := int64(i+j+k)%permits + 1
+					lease, err := acquire(c.Semaphore(name, permits), n, j == 0)(e.ctx())
+					if j == 0 && errors.Is(err, holdfast.ErrHeld) {
+						continue
+					}
+					if err != nil {
+						e.Errorf("Acquire: %v", err)
+						return
+					}
+					if now := taken.Add(n); now > permits {
+						e.Errorf("%d of %d are taken", now, permits)
+					}
+					taken.Add(-n)
+					e.release(lease)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func semaphoreHeld(e *env) {
+	a, b := e.client(label("A")), e.client()
+	one, two := e.take(acquire(a.Semaphore(name, 3), 1, false)), e.take(acquire(a.Semaphore(name, 3), 1, false))
+	var held *holdfast.HeldError
+	if _, err := b.Semaphore(name, 3).TryAcquire(e.ctx(), 2); !errors.As(err, &held) || held.Kind != "semaphore" || held.Holder != "A" ||
+		held.Holders != 2 || held.Name != name || held.Remaining <= 0 {
+		e.Errorf("got %v", err)
+	}
+	e.release(one)
+	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true)))
+	e.release(two)
+}
+
+// mismatched fails unless an error says both numbers.
+func (e *env) mismatched(err error, want, have int64) {
+	e.Helper()
+	if bad := e.refused(err, "permits"); bad != nil && (bad.Problems[0].Value != want || !strings.Contains(err.Error(), fmt.Sprint(have))) {
+		e.Errorf("%v does not say %d and %d", err, want, have)
+	}
+}
+
+func mismatch(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(acquire(a.Semaphore(name, 3), 1, true))
+	for _, n := range []int64{2, 4, 1 << 31} {
+		e.mismatched(second(b.Semaphore(name, n).TryAcquire(e.ctx(), 1)), n, 3)
+		e.mismatched(second(b.Semaphore(name, n).Acquire(e.ctx(), 1)), n, 3)
+		e.mismatched(b.Semaphore(name, n).Do(e.ctx(), 1, func(context.Context) error { e.Error("it ran"); return nil }), n, 3)
+	}
+	e.release(e.take(acquire(b.Semaphore(name, 3), 2, true))) // nothing was changed
+	e.release(lease)
+	e.release(e.take(acquire(b.Semaphore(name, 4), 4, true)))
+}
+
+func mismatchInLine(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	lease := e.take(acquire(a.Semaphore(name, 2), 2, true))
+	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 2), 1, false))
+	e.mismatched(second(c.Semaphore(name, 1).Acquire(e.ctx(), 1)), 1, 2)
+	e.release(lease)
+	e.release(w.in())
+}
+
+func resizeUnused(e *env) {
+	c := e.client()
+	if err := c.Semaphore(name, 3).Resize(e.ctx(), 5); err != nil {
+		e.Errorf("Resize: %v", err)
+	}
+	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true))) // who comes first decides
+}
+
+// Doing it again does no harm, and the handle that did it has still the old number.
+func resizeBySame(e *env) {
+	a, b := e.client(), e.client()
+	s := a.Semaphore(name, 2)
+	lease := e.take(acquire(s, 2, true))
+	for range 2 {
+		if err := s.Resize(e.ctx(), 4); err != nil {
+			e.Errorf("Resize: %v", err)
+		}
+	}
+	e.mismatched(second(s.TryAcquire(e.ctx(), 1)), 2, 4)
+	e.release(e.take(acquire(b.Semaphore(name, 4), 2, true)))
+	if err := lease.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(lease)
+}
+
+func semaphoreOrder(e *env) {
+	c := e.client()
+	s := c.Semaphore(name, 2)
+	lease := e.take(acquire(s, 2, true))
+	var waiters []*waiter
+	for range 8 {
+		waiters = append(waiters, e.waitIn(e.ctx(), c, acquire(s, 2, false)))
+	}
+	e.release(lease)
+	for i, w := range waiters {
+		lease := w.in()
+		for _, other := range waiters[i+1:] {
+			if other.over() {
+				e.Errorf("one behind the %dth is in", i)
+			}
+		}
+		e.release(lease)
+	}
+}
+
+func semaphoreGoroutines(e *env) {
+	c := e.client()
+	var all sync.WaitGroup
+	var inside, most atomic.Int64
+	for range 48 {
+		all.Go(func() {
+			err := c.Semaphore(name, 4).Do(e.ctx(), 1, func(context.Context) error {
+				now := inside.Add(1)
+				for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+				}
+				<-time.After(time.Millisecond)
+				inside.Add(-1)
+				return nil
+			})
+			if err != nil {
+				e.Errorf("Do: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() > 4 {
+		e.Errorf("%d were in", most.Load())
+	}
+}
+
+// Permits are counted, not owned: under a lease's context the next ones are others.
+func notEntered(e *env) {
+	c := e.client()
+	s := c.Semaphore(name, 2)
+	one := e.take(acquire(s, 1, true))
+	two, err := s.TryAcquire(one.Context(), 1)
+	if err != nil {
+		e.Fatalf("TryAcquire: %v", err)
+	}
+	e.is(second(s.TryAcquire(two.Context(), 1)), holdfast.ErrHeld)
+	e.release(one)
+	e.is(second(s.TryAcquire(two.Context(), 2)), holdfast.ErrHeld)
+	e.release(two)
+}
+
+func semaphoreTokens(e *env) {
+	a, b := e.client(), e.client()
+	last := int64(0)
+	for range 10 {
+		one, two := e.take(acquire(a.Semaphore(name, 2), 1, true)), e.take(acquire(b.Semaphore(name, 2), 1, true))
+		if one.Token() <= last || two.Token() <= one.Token() {
+			e.Errorf("tokens %d, %d after %d", one.Token(), two.Token(), last)
+		}
+		last = two.Token()
+		e.release(two)
+		e.release(one)
+	}
+}
+
+func semaphoreRenewed(e *env) {
+	a, b := e.client(), e.client()
+	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(1200*time.Millisecond)), 2, true))
+	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(900*time.Millisecond)), 1, true))
+	a.await(holdfast.EventRenewed, 8)
+	e.is(second(b.Semaphore(name, 3).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+	for _, lease := range []*holdfast.Lease{one, two} {
+		if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+			e.Error(err)
+		}
+		e.release(lease)
+	}
+}
+
+func semaphoreLost(e *env) {
+	a := e.client()
+	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()), 1, true))
+	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithMaxHold(200*time.Millisecond)), 1, true))
+	three := e.take(acquire(a.Semaphore(name, 3), 1, true))
+	e.lost(e.ended(one.Context()), holdfast.LossExpired)
+	e.lost(e.ended(two.Context()), holdfast.LossMaxHold)
+	e.lost(one.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(two.Release(e.ctx()), holdfast.LossMaxHold)
+	if err := three.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(three)
+}
+
+func semaphoreMinHold(e *env) {
+	a, b := e.client(), e.client()
+	const least = 400 * time.Millisecond
+	before := time.Now()
+	e.release(e.take(acquire(a.Semaphore(name, 3, holdfast.WithMinHold(least)), 2, true)))
+	e.release(e.take(acquire(b.Semaphore(name, 3), 1, true)))
+	w := e.enterIn(e.ctx(), acquire(b.Semaphore(name, 3), 2, false))
+	lease := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("its permits were given out after %v of %v", took, least)
+	}
+	e.release(lease)
+}
+
+func semaphoreDo(e *env) {
+	a, b := e.client(), e.client()
+	failed := errors.New("failed")
+	err := a.Semaphore(name, 2).Do(e.ctx(), 2, func(ctx context.Context) error {
+		e.is(second(b.Semaphore(name, 2).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+		return errors.Join(failed, ctx.Err())
+	})
+	e.is(err, failed)
+	e.release(e.take(acquire(b.Semaphore(name, 2), 2, true)))
+}
+
+func badSemaphore(e *env) {
+	c := e.silent(nil)
+	var noClient *holdfast.Client
+	var none *holdfast.Semaphore
+	long := strings.Repeat("x", 1025)
+	for _, test := range []struct {
+		semaphore *holdfast.Semaphore
+		n         int64
+		arguments []string
+	}{
+		{c.Semaphore(name, 0), 1, []string{"permits"}},
+		{c.Semaphore(name, -1), 1, []string{"permits"}},
+		{c.Semaphore(name, 1<<31+1), 1, []string{"permits"}},
+		{c.Semaphore("", 0, holdfast.WithTTL(1)), 1, []string{"permits", "name", "WithTTL"}},
+		{c.Semaphore(long, 1), 1, []string{"name"}},
+		{c.Semaphore(name, 1, holdfast.WithOwner("o")), 1, []string{"WithOwner"}},
+		{c.Semaphore(name, 3), 0, []string{"n"}},
+		{c.Semaphore(name, 3), -1, []string{"n"}},
+		{c.Semaphore(name, 3), 4, []string{"n"}},
+		{c.Semaphore(name, 1<<31), 1<<31 + 1, []string{"n"}},
+		{none, 1, []string{"Semaphore"}},
+		{new(holdfast.Semaphore), 1, []string{"Semaphore"}},
+		{noClient.Semaphore(name, 1), 1, []string{"Semaphore"}},
+	} {
+		e.refused(second(test.semaphore.Acquire(e.ctx(), test.n)), test.arguments...)
+		e.refused(second(test.semaphore.TryAcquire(e.ctx(), test.n)), test.arguments...)
+		e.refused(test.semaphore.Do(e.ctx(), test.n, func(context.Context) error { e.Error("it ran"); return nil }), test.arguments...)
+		if test.arguments[0] != "n" {
+			e.refused(test.semaphore.Resize(e.ctx(), 1), test.arguments...)
+		}
+	}
+	var nothing context.Context
+	e.refused(second(c.Semaphore(name, 1).Acquire(nothing, 1)), "ctx")
+	e.refused(c.Semaphore(name, 1).Resize(nothing, 1), "ctx")
+	e.refused(c.Semaphore(name, 1).Resize(e.ctx(), 0), "permits")
+	e.refused(c.Semaphore(name, 1).Resize(e.ctx(), 1<<31+1), "permits")
+	e.refused(c.Semaphore(name, 1).Do(e.ctx(), 1, nil), "fn")
+	e.close(c)
+	// The most there can be.
+	real := e.client()
+	e.release(e.take(acquire(real.Semaphore(name, 1<<31), 1<<31, true)))
+}

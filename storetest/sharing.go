@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func sharing() []test {
+	return []test{
+		{"readers share a hold", readersShare, 0},
+		{"readers wait together", readersWaitTogether, 0},
+		{"a writer's turn comes after the slice", writerAfterSlice, queue},
+		{"a writer elsewhere has its turn", writerElsewhere, queue},
+		{"who gives up leaves the others", sharedGiveUp, 0},
+		{"a hold that is lost is lost for all", sharedLost, 0},
+		{"many goroutines", manyReaders, 0},
+	}
+}
+
+// After the last has left, the name is free.
+func readersShare(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	var all sync.WaitGroup
+	leases := make([]*holdfast.Lease, 20)
+	for i := range leases {
+		all.Go(func() { leases[i] = e.take(m.RLock) })
+	}
+	all.Wait()
+	for i, lease := range leases {
+		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.release(lease)
+		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		if i < len(leases)-1 && leases[i+1].Err() != nil {
+			e.Errorf("the %dth was released with another: %v", i+1, leases[i+1].Err())
+		}
+	}
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+// One of them stands in line; all are in when it is, with one token.
+func readersWaitTogether(e *env) {
+	a, b := e.client(), e.client()
+	writer := e.take(b.RWMutex(name).Lock)
+	m := a.RWMutex(name)
+	var waiters []*waiter
+	for range 6 {
+		waiters = append(waiters, e.waitIn(e.ctx(), a, m.RLock))
+	}
+	e.release(writer)
+	var leases []*holdfast.Lease
+	for _, w := range waiters {
+		leases = append(leases, w.in())
+	}
+	for _, lease := range leases {
+		if lease.Token() != leases[0].Token() || lease.Owner() != leases[0].Owner() {
+			e.Errorf("token %d beside %d", lease.Token(), leases[0].Token())
+		}
+		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.release(lease)
+	}
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+// afterSlice waits until readers of a process do not join what it holds any more.
+func afterSlice() { <-time.After(10 * time.Millisecond) }
+
+func writerAfterSlice(e *env) {
+	c := e.client()
+	m := c.RWMutex(name)
+	reader := e.take(m.RLock)
+	writer := e.waitIn(e.ctx(), c, m.Lock)
+	afterSlice()
+	e.is(second(m.TryRLock(e.ctx())), holdfast.ErrHeld)
+	late := e.waitIn(e.ctx(), c, m.RLock)
+	later := e.waitIn(e.ctx(), c, m.RLock)
+	e.release(reader)
+	lease := writer.in()
+	if late.over() || later.over() {
+		e.Error("a reader is in with the writer")
+	}
+	e.release(lease)
+	e.release(late.in())
+	e.release(later.in())
+}
+
+func writerElsewhere(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	reader := e.take(m.RLock)
+	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	afterSlice()
+	late := e.waitIn(e.ctx(), a, m.RLock)
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(reader.Context()) }) // it need not wait
+	e.release(reader)
+	if err := inner.Check(e.ctx()); err != nil || writer.over() {
+		e.Errorf("the writer is in: %v, %v", writer.over(), err)
+	}
+	e.release(inner)
+	lease := writer.in()
+	e.release(lease)
+	e.release(late.in())
+}
+
+// Trap 20, for those who wait with a leader, and for the leader.
+func sharedGiveUp(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	for leaves := range 3 {
+		writer := e.take(b.RWMutex(name).Lock)
+		var waiters []*waiter
+		ctx, cancel := context.WithCancel(e.ctx())
+		for i := range 3 {
+			with := e.ctx()
+			if i == leaves {
+				with = ctx
+			}
+			waiters = append(waiters, e.waitIn(with, a, m.RLock))
+		}
+		cancel()
+		waiters[leaves].gaveUp(context.Canceled)
+		e.release(writer)
+		for i, w := range waiters {
+			if i != leaves {
+				e.release(w.in())
+			}
+		}
+		e.release(e.take(b.RWMutex(name).Lock))
+	}
+}
+
+func sharedLost(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name, holdfast.WithTTL(200*time.Millisecond), holdfast.WithMaxHold(300*time.Millisecond))
+	plain := a.RWMutex(name)
+	one := e.take(m.RLock)
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(one.Context()) })
+	other := e.take(plain.RLock)
+	for _, lease := range []*holdfast.Lease{one, inner} {
+		e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+		e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+	}
+	if err := other.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(other)
+	e.release(e.take(b.RWMutex(name).Lock))
+}
+
+// Trap 32 and 33: goroutines that share a handle, in both modes, while another process does the same.
+func manyReaders(e *env) {
+	var all sync.WaitGroup
+	written := 0 // the lock guards it
+	for _, c := range []*client{e.client(), e.client()} {
+		m := c.RWMutex(name)
+		for i := range 32 {
+			all.Go(func() {
+				lock := m.RLock
+				if i%8 == 0 {
+					lock = m.Lock
+				}
+				lease, err := lock(e.ctx())
+				if err != nil {
+					e.Errorf("%v", err)
+					return
+				}
+				if i%8 == 0 {
+					written++
+				} else if written < 0 {
+					e.Error("unreachable: it reads what writers write")
+				}
+				e.release(lease)
+			})
+		}
+	}
+	all.Wait()
+	if written != 8 {
+		e.Errorf("%d wrote, want 8", written)
+	}
+}
