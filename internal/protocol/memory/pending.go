@@ -18,21 +18,3 @@ func (p pending) Downgrade(context.Context, protocol.Ask) (protocol.Answer, erro
 	return protocol.Answer{}, p.err()
 }
 func (p pending) Resize(context.Context, int64, time.Time) error { return p.err() }
-func (p pending) Look(context.Context, *protocol.Ticket) (protocol.Standing, error) {
-	return protocol.Standing{}, p.err()
-}
-func (p pending) Unwatch(context.Context, protocol.Ticket) error { return p.err() }
-func (p pending) Set(context.Context, protocol.ID, int64, time.Duration, time.Time) (protocol.Standing, bool, error) {
-	return protocol.Standing{}, false, p.err()
-}
-func (p pending) CountDown(context.Context, protocol.ID, time.Time) (protocol.Standing, error) {
-	return protocol.Standing{}, p.err()
-}
-
-// BindLatch is pending.
-func (p *Client) BindLatch(protocol.Spec) protocol.LatchResource { return pending{} }
-
-// AskAll is pending.
-func (p *Client) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
-	return nil, protocol.Apart
-}

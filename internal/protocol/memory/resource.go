@@ -24,7 +24,7 @@ func (r *resource) open(op string, now int64) (*name, error) {
 		s.names[at] = n
 	}
 	n.sweep(now)
-	if n.kind != r.spec.Kind && len(n.holds)+len(n.line) > 0 {
+	if n.kind != r.spec.Kind && n.used() {
 		return nil, &protocol.Foreign{Op: op, Name: r.spec.Name, Key: at.prefix + ":" + at.name, Is: "held as a " + n.kind.String(),
 			Want: "a " + r.spec.Kind.String()}
 	}
@@ -182,10 +182,7 @@ func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.
 		answer.Waiters = place
 	}
 	if h := n.first(); h != nil {
-		answer.Holder = protocol.Party{Owner: h.spec.Owner, Label: h.spec.Label}
-		if h.spec.Owner == "" { // a hold of no owner is its own
-			answer.Holder.Owner = string(h.ticket.ID)
-		}
+		answer.Holder = h.party()
 		answer.Remaining = time.Duration(h.until-now) * time.Microsecond
 	}
 	return answer
