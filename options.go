@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -19,6 +20,7 @@ type settings struct {
 	owner    string
 	ownerSet bool
 	label    string
+	labelSet bool
 	minSet   bool
 	maxSet   bool
 }
@@ -67,11 +69,20 @@ func WithStrictOrder() Option {
 
 // WithLabel tells others who holds this lock, instead of Config.Label: at most 1 KiB, any bytes.
 func WithLabel(label string) Option {
-	return func(s *settings) { s.label = label }
+	return func(s *settings) { s.label, s.labelSet = label, true }
 }
 
 // settled applies options for a kind of lock, and checks them and the name.
 func (c *Client) settled(kind, name string, options []Option) (settings, error) {
+	s := c.apply(options)
+	if bad := s.wrong(name, c.config.MaxTTL); bad != nil {
+		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
+	}
+	return s.agreed(), nil
+}
+
+// apply gives the defaults, changed by options.
+func (c *Client) apply(options []Option) settings {
 	s := settings{label: c.config.Label}
 	s.TTL = c.config.TTL
 	for _, option := range options {
@@ -79,14 +90,34 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 			option(&s)
 		}
 	}
-	if bad := s.wrong(name, c.config.MaxTTL); bad != nil {
-		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
-	}
+	return s
+}
+
+// agreed are settings that were checked, made to agree with each other.
+func (s settings) agreed() settings {
 	if s.maxSet && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
 	}
 	s.TTL = s.TTL.Truncate(time.Millisecond)
-	return s, nil
+	return s
+}
+
+// meaningless are the options that were given, but for those that the type of lock knows.
+func (s *settings) meaningless(what string, known ...string) (bad problems) {
+	for _, option := range []struct {
+		name  string
+		given bool
+		value any
+	}{
+		{"WithTTL", s.ttlSet, s.TTL}, {"WithoutRenewal", s.Fixed, nil}, {"WithMaxHold", s.maxSet, s.MaxHold}, {"WithMinHold", s.minSet, s.MinHold},
+		{"WithPolling", s.polling, s.Interval}, {"WithOwner", s.ownerSet, shortened(s.owner)}, {"WithStrictOrder", s.Strict, nil},
+		{"WithLabel", s.labelSet, shortened(s.label)},
+	} {
+		if option.given && !slices.Contains(known, option.name) {
+			bad.add(option.name, option.value, "not for "+what)
+		}
+	}
+	return bad
 }
 
 // wrong is all that is wrong with a name and its options.

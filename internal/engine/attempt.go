@@ -98,7 +98,7 @@ func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.A
 			return nil, err
 		}
 		if answer.Status != protocol.Held {
-			return nil, &Busy{Answer: answer}
+			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
 		if h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
 			return h, err

@@ -33,13 +33,14 @@ func (l *Lock) Await(ctx context.Context, wanted func(protocol.Standing) bool) (
 func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.options.TTL} }
 
 // Trouble is nil while every hold of this name in this process is trusted and its last renewal, if there was any, was
-// confirmed. Else it is the failure of that renewal, or the cause of the loss of a hold whose time is over.
+// confirmed. Else it is the failure of that renewal, or the cause of the loss of a hold whose time is over or on whose
+// lease code runs (see Term).
 func (l *Lock) Trouble() (trouble error) {
 	e := l.engine
 	var tell []func()
 	e.mu.Lock()
 	for _, h := range e.watch.all() {
-		if h.lock.spec.Name != l.spec.Name || h.lock.spec.Kind != l.spec.Kind {
+		if !l.same(h) {
 			continue
 		}
 		if past(h.end(), time.Now()) {
@@ -49,9 +50,38 @@ func (l *Lock) Trouble() (trouble error) {
 			trouble = h.failure
 		}
 	}
+	for lease := range e.terms {
+		if lost := lease.turn.lost; lost != nil && l.same(lease.turn.hold) {
+			trouble = lost
+		}
+	}
 	e.mu.Unlock()
 	for _, f := range tell {
 		f()
 	}
 	return trouble
+}
+
+func (l *Lock) same(h *hold) bool {
+	return h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind
+}
+
+// Term says that code runs on the lease until end is called: a loss is trouble meanwhile.
+func (l *Lease) Term() (end func()) {
+	e := l.engine()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.terms[l] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.terms, l)
+	}
+}
+
+// Pause waits for a while, +-20 %; less when ctx or the engine ends.
+func (l *Lock) Pause(ctx context.Context, d time.Duration) {
+	if d > 0 {
+		l.engine.pause(ctx, jitter(d))
+	}
 }

@@ -33,6 +33,7 @@ type Engine struct {
 	pools    map[poolKey]*pool
 	waits    map[protocol.ID]*attempt
 	watchers map[protocol.ID]*watcher
+	terms    map[*Lease]bool // leases on which code of an election runs
 	watch    watch
 }
 
@@ -46,6 +47,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		pools:    make(map[poolKey]*pool),
 		waits:    make(map[protocol.ID]*attempt),
 		watchers: make(map[protocol.ID]*watcher),
+		terms:    make(map[*Lease]bool),
 	}
 	e.ears.engine = e
 	e.watch.engine = e

@@ -12,7 +12,10 @@ import (
 var ErrNotHeld = errors.New("not held: released before")
 
 // A Busy says that others hold.
-type Busy struct{ Answer protocol.Answer }
+type Busy struct {
+	Kind   protocol.Kind
+	Answer protocol.Answer
+}
 
 func (*Busy) Error() string { return "held by another" }
 

@@ -183,7 +183,8 @@ func (p *parts) atOnce(ctx context.Context) error {
 		return &PartError{named(err, first), err}
 	}
 	if n, busy := blocking(answers); busy {
-		return &PartError{p.group.locks[missing[n]].spec.Name, &Busy{Answer: answers[n]}}
+		blocked := &p.group.locks[missing[n]].spec
+		return &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
 	}
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
