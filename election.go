@@ -180,7 +180,7 @@ func (e *Election) check(ctx context.Context) error {
 	if e == nil {
 		return zeroHandle("Election", "made by Client.Election")
 	}
-	return usable("Election", e.lock != nil, e.err, ctx)
+	return usable(ctx, "Election", e.lock != nil, e.err)
 }
 
 // lease is the public form of what the engine answers.

@@ -90,7 +90,7 @@ func (g *Group) check(ctx context.Context) error {
 	if g == nil || g.group == nil && g.err == nil {
 		return zeroHandle("Group", "made by Client.All")
 	}
-	return usable("Group", true, g.err, ctx)
+	return usable(ctx, "Group", true, g.err)
 }
 
 // lease is the public form of what the engine answers.

@@ -119,11 +119,11 @@ func (l *Latch) check(ctx context.Context) error {
 	if l == nil {
 		return zeroHandle("Latch", "made by Client.Latch")
 	}
-	return usable("Latch", l.latch != nil, l.err, ctx)
+	return usable(ctx, "Latch", l.latch != nil, l.err)
 }
 
 // usable refuses handles and contexts that are none.
-func usable(kind string, made bool, err error, ctx context.Context) error {
+func usable(ctx context.Context, kind string, made bool, err error) error {
 	var bad problems
 	switch {
 	case err != nil:

@@ -245,19 +245,19 @@ func groupGivenUp(e *env) {
 
 func groupLost(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(2*ttl)))
+	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(2*ttl), holdfast.WithOwner("o")))
 	ctx := lease.Context()
-	stolen, err := b.Mutex("a").Resume(e.ctx(), lease.Owner(), lease.Tokens()["a"])
+	stolen, err := b.Mutex("b").Resume(e.ctx(), "o", lease.Tokens()["b"])
 	e.ok(err)
 	e.lost(e.ended(ctx), holdfast.LossGone)
 	e.lost(lease.Err(), holdfast.LossGone)
 	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
 	var lost *holdfast.LostError
-	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "a" {
+	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" {
 		e.Errorf("got %v", err)
 	}
-	e.free(b.Mutex("b")) // the other part was given back
-	e.held(a.Mutex("a")) // the release did not touch the next holder
+	e.free(b.Mutex("a")) // the other part was given back
+	e.held(a.Mutex("b")) // the release did not touch the next holder
 	e.release(stolen)
 }
 

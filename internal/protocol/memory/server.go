@@ -51,14 +51,14 @@ func New(features protocol.Features) *Server {
 	return &Server{features: features, born: time.Now(), names: make(map[key]*name)}
 }
 
-// Names are the names under a prefix that are held or waited for, or a latch.
+// Names are the names under a prefix that are held, waited for or watched, or a latch.
 func (s *Server) Names(prefix string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
 	for k, n := range s.names {
 		n.sweep(s.now())
-		if k.prefix == prefix && n.used() {
+		if k.prefix == prefix && (n.used() || n.watched(s.now())) {
 			names = append(names, k.name)
 		}
 	}

@@ -46,6 +46,11 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	return nil
 }
 
+// watched tells whether anybody watches.
+func (n *name) watched(now int64) bool {
+	return slices.ContainsFunc(n.watchers, func(e *entry) bool { return e.until > now })
+}
+
 // stir tells the watchers that something has changed, each once.
 func (n *name) stir() {
 	watchers := n.watchers
