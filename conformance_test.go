@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -22,35 +23,48 @@ func TestConformance(t *testing.T) {
 		"tokens":           {Tokens: true},
 		"neither":          {},
 	} {
-		var server *memory.Server
-		backend := storetest.Backend{
-			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-				client, err := holdfast.NewOn(server.Connect(config.Prefix), config)
-				if err != nil {
-					tb.Fatal(err)
-				}
-				return client
-			},
-			Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
-			NoQueue:  !features.Queue,
-			NoTokens: !features.Tokens,
-		}
-		t.Run(name, func(t *testing.T) {
-			backend := backend
-			backend.Around = func(t *testing.T, run func(*testing.T)) {
-				synctest.Test(t, func(t *testing.T) {
-					server = memory.New(features)
-					run(t)
-				})
-			}
-			storetest.Run(t, backend)
-		})
-		t.Run(name+", real time", func(t *testing.T) {
-			if os.Getenv("HOLDFAST_CHECK") == "" {
-				t.Skip("with HOLDFAST_CHECK=1 only")
-			}
-			server = memory.New(features)
-			storetest.Run(t, backend)
-		})
+		conformance(t, name, features, func(c *memory.Client) protocol.Protocol { return c })
 	}
+	conformance(t, "names that lie apart", protocol.Features{Queue: true, Tokens: true}, func(c *memory.Client) protocol.Protocol { return apart{c} })
+}
+
+// apart is a protocol that asks for each name alone.
+type apart struct{ *memory.Client }
+
+func (apart) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
+	return nil, protocol.Apart
+}
+
+// conformance runs the suite on a fake clock; where time is given, on the real one too.
+func conformance(t *testing.T, name string, features protocol.Features, through func(*memory.Client) protocol.Protocol) {
+	var server *memory.Server
+	backend := storetest.Backend{
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			client, err := holdfast.NewOn(through(server.Connect(config.Prefix)), config)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return client
+		},
+		Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
+		NoQueue:  !features.Queue,
+		NoTokens: !features.Tokens,
+	}
+	t.Run(name, func(t *testing.T) {
+		backend := backend
+		backend.Around = func(t *testing.T, run func(*testing.T)) {
+			synctest.Test(t, func(t *testing.T) {
+				server = memory.New(features)
+				run(t)
+			})
+		}
+		storetest.Run(t, backend)
+	})
+	t.Run(name+", real time", func(t *testing.T) {
+		if os.Getenv("HOLDFAST_CHECK") == "" {
+			t.Skip("with HOLDFAST_CHECK=1 only")
+		}
+		server = memory.New(features)
+		storetest.Run(t, backend)
+	})
 }

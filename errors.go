@@ -19,8 +19,11 @@ var (
 	// ErrLost: the lease was lost. The error is a *LostError.
 	ErrLost = errors.New("holdfast: lease lost")
 
-	// ErrNotHeld: the lease was released before.
+	// ErrNotHeld: the lease was released before, or the latch is not set.
 	ErrNotHeld = errors.New("holdfast: not held")
+
+	// ErrNoLeader: nobody leads.
+	ErrNoLeader = errors.New("holdfast: no leader")
 
 	// ErrClosed: the client is closed.
 	ErrClosed = errors.New("holdfast: client closed")
@@ -35,17 +38,20 @@ var (
 	errMissingReply = errors.New("the store returned fewer replies than it was given requests")
 )
 
-// A HeldError says who holds a lock that was tried. It matches ErrHeld.
+// A HeldError says who holds a lock that was tried, or that a latch is set. It matches ErrHeld.
 type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
 	Holder    string        // the label of one who holds
-	Holders   int           // how many hold
+	Holders   int           // how many hold; of a latch, how many have yet to count down
 	Waiters   int           // how many wait in line
 	Remaining time.Duration // until the first hold is over, unless it is renewed
 }
 
 func (e *HeldError) Error() string {
+	if e.Kind == protocol.Latch.String() {
+		return fmt.Sprintf("holdfast: %s %q is set: %d have yet to count down", e.Kind, shortened(e.Name), e.Holders)
+	}
 	return fmt.Sprintf("holdfast: %s %q is held by %q for another %v, %d waiting", e.Kind, shortened(e.Name), shortened(e.Holder),
 		e.Remaining.Round(time.Millisecond), e.Waiters)
 }
@@ -231,6 +237,17 @@ func public(op, name string, err error) error {
 }
 
 func published(op, name string, err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, err := range several.Unwrap() {
+			errs = append(errs, public(op, name, err))
+		}
+		return errors.Join(errs...)
+	}
+	var part *engine.PartError
+	if errors.As(err, &part) {
+		name, err = part.Name, part.Err
+	}
 	var (
 		busy      *engine.Busy
 		ended     *engine.WaitEnded

@@ -17,11 +17,11 @@ func zeroHandle(what, want string) error {
 }
 
 // usable refuses handles and contexts that are none, and what is wrong with the arguments of a handle.
-func usable(ctx context.Context, kind string, lock *engine.Lock, wrong error) error {
+func usable(ctx context.Context, kind string, made bool, wrong error) error {
 	switch {
 	case wrong != nil:
 		return wrong
-	case lock == nil:
+	case !made:
 		return zeroHandle(kind, "made by Client."+kind)
 	case ctx == nil:
 		var bad problems

@@ -13,9 +13,29 @@ import (
 // more, the lease is lost: its context ends, before anybody else can be let in, and nothing brings it back.
 // All methods are safe for concurrent use; those of nil and of the zero Lease say that nothing is held.
 type Lease struct {
-	inner  *engine.Lease
+	inner  held
 	noCopy noCopy
 }
+
+// held is one lease of the engine, or those of a group.
+type held interface {
+	Context() context.Context
+	Carry(ctx context.Context) context.Context
+	Err() error
+	Name() string
+	Owner() string
+	Token() int64
+	Tokens() map[string]int64
+	Until() time.Time
+	Check(ctx context.Context) error
+	Downgrade(ctx context.Context) error
+	Release() error
+}
+
+var (
+	_ held = (*engine.Lease)(nil)
+	_ held = (*engine.GroupLease)(nil)
+)
 
 // Context carries the values of the context that the lock was taken with, but not its deadline or cancellation. It ends
 // with the lease: at a loss its cause is a *LostError, after Release context.Canceled, after Client.Close ErrClosed.
@@ -41,7 +61,7 @@ func (l *Lease) Err() error {
 	return public("lease", l.inner.Name(), l.inner.Err())
 }
 
-// Name is the name that is held.
+// Name is the name that is held; of a group, the first in the order of bytes.
 func (l *Lease) Name() string {
 	if l.empty() {
 		return ""
@@ -59,8 +79,8 @@ func (l *Lease) Owner() string {
 
 // Token is the fencing token: larger than that of every earlier holder of the name, and below 2^53. Entries into one
 // hold share it, and so do readers of one process that share a hold; a writer's is larger than those of all readers and
-// writers before it. A store that remembers the largest token it has seen, and refuses smaller ones, is safe from holders that
-// are late.
+// writers before it. Of a group it is that of Name; Tokens has the others. A store that remembers the largest token it has
+// seen, and refuses smaller ones, is safe from holders that are late.
 func (l *Lease) Token() int64 {
 	if l.empty() {
 		return 0
@@ -68,12 +88,12 @@ func (l *Lease) Token() int64 {
 	return l.inner.Token()
 }
 
-// Tokens has the token of every name that the lease holds.
+// Tokens has the token of every name that the lease holds: one, or those of a group.
 func (l *Lease) Tokens() map[string]int64 {
 	if l.empty() {
 		return nil
 	}
-	return map[string]int64{l.inner.Name(): l.inner.Token()}
+	return l.inner.Tokens()
 }
 
 // Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended. For a

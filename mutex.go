@@ -83,7 +83,7 @@ func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {
 		return zeroHandle("Mutex", "made by Client.Mutex")
 	}
-	return usable(ctx, "Mutex", m.lock, m.err)
+	return usable(ctx, "Mutex", m.lock != nil, m.err)
 }
 
 // lease is the public form of what the engine answers.

@@ -93,6 +93,15 @@ func WithLabel(label string) Option {
 
 // settled applies options for a kind of lock, and checks them and the name.
 func (c *Client) settled(kind, name string, options []Option) (settings, error) {
+	s := c.apply(options)
+	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
+		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
+	}
+	return s.agreed(), nil
+}
+
+// apply gives the defaults, changed by options.
+func (c *Client) apply(options []Option) settings {
 	s := settings{label: c.config.Label}
 	s.TTL = c.config.TTL
 	for _, option := range options {
@@ -100,14 +109,16 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 			option(&s)
 		}
 	}
-	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
-		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
-	}
+	return s
+}
+
+// agreed are settings that were checked, made to agree with each other.
+func (s settings) agreed() settings {
 	if s.has(optMaxHold) && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
 	}
 	s.TTL = s.TTL.Truncate(time.Millisecond)
-	return s, nil
+	return s
 }
 
 // wrong is all that is wrong with a name and its options.

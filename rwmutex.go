@@ -100,5 +100,5 @@ func (m *RWMutex) check(ctx context.Context) error {
 	if m == nil {
 		return zeroHandle("RWMutex", "made by Client.RWMutex")
 	}
-	return usable(ctx, "RWMutex", m.write, m.err)
+	return usable(ctx, "RWMutex", m.write != nil, m.err)
 }

@@ -92,7 +92,7 @@ func (s *Semaphore) check(ctx context.Context, n int64) error {
 	if s == nil {
 		return zeroHandle("Semaphore", "made by Client.Semaphore")
 	}
-	if err := usable(ctx, "Semaphore", s.lock, s.err); err != nil {
+	if err := usable(ctx, "Semaphore", s.lock != nil, s.err); err != nil {
 		return err
 	}
 	var bad problems

@@ -55,7 +55,8 @@ func Run(t *testing.T, backend Backend) {
 		name  string
 		cases []test
 	}{
-		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"errors", failures()}, {"kinds", kinds()}, {"lease", lease()}, {"max hold", maxHold()},
+		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
+		{"kinds", kinds()}, {"latch", latch()}, {"lease", lease()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},

@@ -77,6 +77,51 @@
 // background when its caller's context is over: nobody here takes the hold for exclusive meanwhile, and what the server has it
 // for does not matter. A release that crosses it frees both forms, until the request can take no effect any more.
 //
+// # Watching
+//
+//	watcher   one goroutine that waits for a state of a name, without wanting to hold it
+//	Latch     a name that opens when as many have counted down as were set
+//	Group     names that are held together
+//
+// A watcher looks. When it does not see what it waits for, it listens, and looks again under a ticket that
+// the server nudges at the next change: what changed before that look is in its answer, what changes after it is told.
+// A message says only that it is time to look. Whoever waits looks every 5 s (+-20 %) all the same, which is what
+// keeps its ticket known; at once when the subscription was gone and is back; and twice a second while it cannot
+// listen. So a message that was missed costs one such pause, never the wait. A failure that may pass is backed off from as in
+// an attempt. A watcher that is done takes its ticket back, once, in the background: the server forgets it anyway.
+//
+// # Latches
+//
+// Setting and counting down are one call each with an id of its own, sent again until an answer comes or
+// the call's time, ReleaseTimeout, is over: the server takes an id once. Every request carries the moment after which it
+// takes no effect, so that a call that failed for good cannot count later.
+//
+// # Elections
+//
+// A leader is the holder of a Lock of kind 'e' in strict order: leadership never passes inside a process, so that whoever
+// looks at the server sees the leader of now. Watching for leaders waits until the hold that is seen is another
+// than the one told last; who was slow is told the latest, not each. Trouble looks at the watchdog: a hold whose last renewal failed, or whose trust is over, is a leader
+// that may not be one for long.
+//
+// # Groups
+//
+//	    enter what ctx holds
+//	            |
+//	            v     all held
+//	+-----> ask for all -------------------------------> LEASE
+//	|           | some are busy, or they lie apart         ^
+//	|           v                                          |
+//	|   wait in line for the first        none left, and   |
+//	+------- of the rest ------------------ none lost -----+
+//	            | ctx ended, or one was lost
+//	            v
+//	    all are given back; after a loss, from the start
+//
+// Each name counts once, and all callers wait in the order of the names, so that none waits for a name while it holds
+// one that comes later: there is no cycle. Asking for the rest at once never waits, so it cannot be part of one.
+// Names that ctx's lease holds already are entered before, which is outside of that order: as with any lock, whoever holds
+// one and waits for another must take care. A group's lease is its parts', each with its own token; they share one context.
+//
 // # Trust
 //
 // A hold is trusted until

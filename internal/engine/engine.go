@@ -28,11 +28,13 @@ type Engine struct {
 	busy     sync.WaitGroup // calls and goroutines that may still send
 	ears     ears
 
-	mu    sync.Mutex // guards all below, and the fields of pools, holds, turns, leases and attempts that say so
-	over  bool
-	pools map[poolKey]*pool
-	waits map[protocol.ID]*attempt
-	watch watch
+	mu       sync.Mutex // guards all below, and the fields of pools, holds, turns, leases, attempts and watchers that say so
+	over     bool
+	pools    map[poolKey]*pool
+	waits    map[protocol.ID]*attempt
+	watchers map[protocol.ID]*watcher
+	terms    map[*Lease]bool // leases on which code of an election runs
+	watch    watch
 }
 
 // New makes an engine. It sends nothing and starts nothing.
@@ -44,6 +46,8 @@ func New(p protocol.Protocol, config Config) *Engine {
 		closing:  make(chan struct{}),
 		pools:    make(map[poolKey]*pool),
 		waits:    make(map[protocol.ID]*attempt),
+		watchers: make(map[protocol.ID]*watcher),
+		terms:    make(map[*Lease]bool),
 	}
 	e.ears.engine = e
 	e.watch.engine = e
@@ -139,6 +143,10 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 		a.mail.nudge = time.Now().Add(after)
 		a.wake()
 	}
+	if w := e.watchers[id]; w != nil {
+		w.nudge = time.Now().Add(after)
+		w.tell()
+	}
 }
 
 // Gap implements protocol.Sink: whoever waits asks at once.
@@ -148,6 +156,10 @@ func (e *Engine) Gap() {
 	for _, a := range e.waits {
 		a.mail.gap = true
 		a.wake()
+	}
+	for _, w := range e.watchers {
+		w.gap = true
+		w.tell()
 	}
 }
 

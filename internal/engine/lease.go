@@ -11,6 +11,7 @@ import (
 type Lease struct {
 	turn   *turn
 	parent context.Context
+	also   *Lease // of a group: the part before this one
 
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
@@ -27,6 +28,14 @@ func leaseOf(ctx context.Context) *Lease {
 	return lease
 }
 
+// outer is the lease under whose context this one was taken, with all that it was taken with.
+func (l *Lease) outer() *Lease {
+	if l.also != nil {
+		return l.also
+	}
+	return leaseOf(l.parent)
+}
+
 func (l *Lease) engine() *Engine { return l.turn.hold.lock.engine }
 
 // Name is the name that is held.
@@ -34,6 +43,9 @@ func (l *Lease) Name() string { return l.turn.hold.lock.spec.Name }
 
 // Token is the fencing token of the turn.
 func (l *Lease) Token() int64 { return l.turn.token }
+
+// Tokens is the token by name.
+func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.Token()} }
 
 // Owner is the owner, or the id of the hold when the lock was made without one.
 func (l *Lease) Owner() string {

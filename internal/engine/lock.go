@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -70,7 +71,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	switch {
 	case l.options.Interval > 0:
-		return l.poll(ctx)
+		return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) { return l.once(ctx, l.resource.Ask) })
 	case l.pooled:
 		return l.pool(ctx)
 	}
@@ -143,36 +144,39 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 }
 
 // poll asks again and again. It does not stand in line.
-func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+func poll[L any](ctx context.Context, e *Engine, name string, o Options, once func(context.Context) (L, error)) (none L, _ error) {
 	ended, waiting := &WaitEnded{}, false
 	for start, n := time.Now(), 1; ; n++ {
-		lease, err := l.once(ctx, l.resource.Ask)
-		busy, held := err.(*Busy)
-		failure, failed := err.(*protocol.Failure)
-		_, over := err.(*WaitEnded)
+		lease, err := once(ctx)
+		var (
+			busy    *Busy
+			failure *protocol.Failure
+			over    *WaitEnded
+		)
+		held := errors.As(err, &busy)
 		switch {
 		case held:
 			ended.Answer, ended.Answered, ended.Failure = busy.Answer, true, nil
-		case failed && failure.Reason.Passing():
+		case errors.As(err, &failure) && failure.Reason.Passing():
 			if ctx.Err() == nil { // else it failed because the caller gave up
 				ended.Failure = err
 			}
-		case !over || n == 1:
+		case !errors.As(err, &over) || n == 1:
 			return lease, err
 		}
-		if n == l.options.Attempts && (held || ctx.Err() == nil) {
-			return nil, err
+		if n == o.Attempts && (held || ctx.Err() == nil) {
+			return none, err
 		}
 		if held && !waiting {
 			waiting = true
-			l.engine.observe(Event{Kind: Waiting, Name: l.spec.Name})
+			e.observe(Event{Kind: Waiting, Name: name})
 		}
-		if ctx.Err() != nil || !l.engine.pause(ctx, l.options.Interval) {
+		if ctx.Err() != nil || !e.pause(ctx, o.Interval) {
 			if ctx.Err() == nil {
-				return nil, l.engine.config.Closed
+				return none, e.config.Closed
 			}
 			ended.Err, ended.Waited = context.Cause(ctx), time.Since(start)
-			return nil, ended
+			return none, ended
 		}
 	}
 }
@@ -187,7 +191,7 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ; outer != nil; outer = leaseOf(outer.parent) {
+	for ; outer != nil; outer = outer.outer() {
 		t, h := outer.turn, outer.turn.hold
 		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
 			!outer.released && !h.over && t.lost == nil && !past(h.end(), time.Now()) {

@@ -2,6 +2,8 @@ package native
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -34,12 +36,12 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 			args = append(args, r.ticket(a.Ask.Ticket), r.payload(a.Ask.Ticket))
 		}
 		return args
-	}, func(reply Reply) (int64, bool, error) { return first.readAll(reply, answers) })
+	}, func(reply Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
 	return answers, err
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply Reply, answers []protocol.Answer) (server int64, late bool, err error) {
+func (r *resource) readAll(reply Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
 	const digits = 16
 	text, _ := reply.Value.(string)
 	switch {
@@ -54,14 +56,26 @@ func (r *resource) readAll(reply Reply, answers []protocol.Answer) (server int64
 			answers[i] = protocol.Answer{Status: protocol.Held, Token: token, Block: 1, Server: server}
 		}
 		return server, false, nil
-	case text == "B":
+	case text == "A":
+		return 0, false, protocol.Apart
+	}
+	if number, rest, ok := strings.Cut(text, "|"); ok && (text[0] == 'B' || text[0] == 'F') {
+		at, err := strconv.Atoi(number[1:])
+		if err != nil || at < 1 || at > len(asks) {
+			return 0, false, r.unreadable("lock", reply.Value)
+		}
+		parsed, ok := asks[at-1].Resource.(*resource).parse("lock", text[:1]+rest)
+		if !ok {
+			return 0, false, r.unreadable("lock", reply.Value)
+		}
 		for i := range answers {
 			answers[i] = protocol.Answer{Status: protocol.Busy}
 		}
-		return 0, false, nil
+		answers[at-1] = parsed.answer
+		return parsed.answer.Server, false, parsed.refused
 	}
-	if parsed, ok := r.parse("lock", text); ok && (parsed.late || parsed.refused != nil) {
-		return parsed.answer.Server, parsed.late, parsed.refused
+	if parsed, ok := r.parse("lock", text); ok && parsed.late {
+		return parsed.answer.Server, true, nil
 	}
 	return 0, false, r.unreadable("lock", reply.Value)
 }

@@ -4,8 +4,8 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "1fcc18d40e9da70d6cb42bd96dae4b8f8a6cb0cd",
-	"ask":       "8a4e2e15924ab9e42f062168a1366024a491580a",
+	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
+	"ask":       "c3f3d12ad664f0bbaf299f4f2baf719d7cbd83a3",
 	"downgrade": "9d5d0d5c84d615424c101450c56500a470f9016b",
 	"free":      "69b04f6437dab4533296625d3c16b89edc79f093",
 	"latch":     "8b1fbe8cdabf7bdb8f897142a821d5d16b339c3d",

@@ -18,7 +18,8 @@ type Protocol interface {
 	BindLatch(spec Spec) LatchResource
 
 	// AskAll asks for several names, each once, in one request: all are held, or none is and nothing was left behind; then
-	// all answers are Busy. Apart: the protocol cannot ask for these in one request, and sent nothing.
+	// the answers are Busy, that of the first which is taken with who holds. Apart: these cannot be had in one request now;
+	// nothing was done.
 	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
 
 	// Renew prolongs holds of many names at once and answers each, in order. A node that does not answer delays

@@ -3,8 +3,9 @@
 -- KEYS  of each name three: state, clock of its slot, line
 -- ARGV  1 TTL in ms, 2 not after (server us), then of each name two: ticket, payload
 -- reply "H" now and the tokens, 16 digits each    the tickets hold
---       "B" not all are free: nothing was done
---       "L" and "F" as for ask
+--       else nothing was done: "B" or "F", the number of the first name that is taken, from 1, "|", and as for ask
+--       "A" all could be free: somebody waits for one of them, and may have to be let in first
+--       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
 local time = redis.call('TIME')
@@ -12,22 +13,32 @@ local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[2] then
   return 'L' .. now
 end
-local names, had = #KEYS / 3, 0
+local names, had, waiters = #KEYS / 3, 0, false
 for at = 1, names do
-  local ticket = ARGV[at * 2 + 1]
-  local value = redis.pcall('GET', KEYS[at * 3 - 2])
-  if value and type(value) == 'string' and string.sub(value, 1, 26) == ticket then
+  local ticket, state, line = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3]
+  local value = redis.pcall('GET', state)
+  if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
     had = had + 1
-  elseif value or redis.call('EXISTS', KEYS[at * 3]) == 1 then
-    return 'B'
+  elseif value then
+    local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
+    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then
+      return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
+    end
+    local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
+      redis.call('ZCOUNT', line, '1000000000000000', '+inf') .. '|'
+    if sample == value then
+      return reply .. string.sub(value, 1, 26) .. string.sub(value, 43)
+    end
+    return reply .. sample
   end
+  waiters = waiters or redis.call('EXISTS', line) == 1
   local last = redis.call('GET', KEYS[at * 3 - 1])
   if last and (not string.match(last, '^%d+$') or #last ~= 16 or last > '9007199254000000') then
     return redis.error_reply('ERR holdfast: the key ' .. KEYS[at * 3 - 1] .. ' holds no token of ours')
   end
 end
-if had > 0 and had < names then -- a part is over, or another had it since
-  return 'B'
+if waiters and had == 0 or had > 0 and had < names then -- in the second case a part is over
+  return 'A'
 end
 local reply = {'H' .. now}
 for at = 1, names do

@@ -64,10 +64,12 @@ if token then
   last(ticket, payload, tonumber(ttl))
   return held(token)
 end
-local _, permits = demand(payload)
+local weight, permits = demand(payload)
 if permits then
   local has = -(redis.call('ZSCORE', state, 'c') or -permits)
-  if has ~= permits then
+  -- One that waits since before a Resize goes on, unless it can never be let in any more.
+  if has ~= permits and (weight > has or not redis.call('ZSCORE', line, self)) then
+    leave(ticket, payload)
     return 'M' .. whole(has)
   end
 end

@@ -10,7 +10,6 @@ import (
 
 // A resource is a name and who wants it.
 type resource struct {
-	pending
 	client *Client
 	spec   protocol.Spec
 }
@@ -25,7 +24,7 @@ func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 		s.names[at] = n
 	}
 	n.sweep(now, self)
-	if len(n.holds)+len(n.line) == 0 {
+	if !n.used() {
 		n.kind, n.permits = r.spec.Kind, r.spec.Permits
 	}
 	if n.kind != r.spec.Kind {
@@ -184,10 +183,7 @@ func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.
 		answer.Waiters = place
 	}
 	if h := n.first(); h != nil {
-		answer.Holder = protocol.Party{Owner: h.spec.Owner, Label: h.spec.Label}
-		if h.spec.Owner == "" { // a hold of no owner is its own
-			answer.Holder.Owner = string(h.ticket.ID)
-		}
+		answer.Holder = h.party()
 		answer.Remaining = time.Duration(h.until-now) * time.Microsecond
 	}
 	return answer

@@ -28,7 +28,13 @@ type name struct {
 	holds   []*entry
 	line    []*entry // in order
 	told    []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
+
+	watchers []*entry // who looked and has not been nudged since
+	latch    *latch
 }
+
+// used tells whether there is anything but watchers.
+func (n *name) used() bool { return len(n.holds)+len(n.line) > 0 || n.latch != nil }
 
 // An entry is a ticket that holds or waits. What is left of a hold that was released before its min hold was over has
 // no ticket, so that nobody can renew it or enter.
@@ -38,6 +44,7 @@ type entry struct {
 	client *Client
 	until  int64 // server time: the end of the hold, or of the place in line
 	token  int64
+	since  int64 // server time of the grant
 }
 
 // New makes a server that knows no name.
@@ -45,14 +52,14 @@ func New(features protocol.Features) *Server {
 	return &Server{features: features, born: time.Now(), names: make(map[key]*name)}
 }
 
-// Names are the names under a prefix that are held or waited for.
+// Names are the names under a prefix that are held, waited for or watched, or a latch.
 func (s *Server) Names(prefix string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
 	for k, n := range s.names {
 		n.sweep(s.now(), "")
-		if k.prefix == prefix && len(n.holds)+len(n.line) > 0 {
+		if k.prefix == prefix && (n.used() || n.watched(s.now())) {
 			names = append(names, k.name)
 		}
 	}
@@ -75,7 +82,8 @@ func (s *Server) draw(now, block int64) int64 {
 // hold makes a ticket a holder.
 func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 	n.holds = append(n.holds, &entry{ticket: e.ticket, spec: e.spec, client: e.client,
-		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block)})
+		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block), since: now})
+	n.stir()
 	return n.holds[len(n.holds)-1]
 }
 
@@ -94,6 +102,9 @@ func (n *name) first() *entry {
 func (n *name) sweep(now int64, self protocol.ID) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.until <= now })
 	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
+	if n.latch != nil && n.latch.until <= now {
+		n.latch = nil
+	}
 }
 
 // leave takes a ticket out of the line, and tells whether it was in.

@@ -33,13 +33,11 @@ func (n *name) owns(e *entry) bool {
 
 // refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing is changed.
 func (n *name) refuses(e *entry) error {
-	if find(n.line, e.ticket.ID) != nil {
-		return nil
-	}
-	if n.permits != e.spec.Permits {
+	waits := find(n.line, e.ticket.ID) != nil
+	if n.permits != e.spec.Permits && (!waits || e.ticket.Weight > n.permits) {
 		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
 	}
-	if !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
+	if !waits && !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
 		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.spec.Owner == e.spec.Owner }) {
 		return &protocol.Upgrade{Name: e.spec.Name}
 	}

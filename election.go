@@ -1,0 +1,200 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// An Election is a name whose holder leads. The lease is the leadership: it lasts while it is renewed, resigning is
+// releasing it, and candidates are served in the order in which they began to campaign, also the goroutines of one process.
+// Handles have no state of their own, are cheap, and safe for concurrent use. The zero Election and nil return errors.
+type Election struct {
+	name   string
+	lock   *engine.Lock
+	err    error // what is wrong with its arguments
+	noCopy noCopy
+}
+
+// A Leader is who leads.
+type Leader struct {
+	Owner string    // the lease's own id, as Lease.Owner tells it
+	Label string    // of WithLabel, or Config.Label
+	Token int64     // the fencing token of its lease
+	Since time.Time // when it became leader, by the server's clock
+}
+
+// Election makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or
+// the options is an *ArgumentError from each of its methods. WithOwner is refused: two of one owner would both lead.
+func (c *Client) Election(name string, options ...Option) *Election {
+	if c == nil || c.engine == nil {
+		return &Election{name: name, err: zeroHandle("Election", "a client that New made")}
+	}
+	s, err := c.settled("Election", name, options)
+	if err != nil {
+		return &Election{name: name, err: err}
+	}
+	s.Strict = true
+	spec := protocol.Spec{Name: name, Kind: protocol.Election, Owner: s.owner, Label: s.label}
+	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
+}
+
+// Campaign waits until the caller leads, bounded by ctx alone. Under the context of a lease of the same election it
+// enters that lease. The error is as Mutex.Lock's; after it nobody leads by this call.
+func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	return e.lease(e.lock.Acquire(ctx))
+}
+
+// TryCampaign asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, when another leads or somebody
+// campaigns; else as Mutex.TryLock's; after it nobody leads by this call.
+func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	return e.lease(e.lock.Try(ctx))
+}
+
+// Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx, and when the lease is lost;
+// then its cause is a *LostError. Run waits for fn to return before it gives the lease up, also after a panic, so
+// that no other leads by consent while fn runs. A fn that goes on after its lease was lost is what Check tells.
+//
+// When fn returns nil it has resigned: the next candidate leads, and Run campaigns again after about a second.
+// When the lease was lost and fn returns nil or an error that matches context.Canceled or ErrLost, Run campaigns again at
+// once. Any other error of fn ends Run.
+//
+// Run always returns an error, and no longer leads then: fn's, joined with the *LostError if the lease was lost; or one
+// that matches ctx's, once ctx is over; ErrClosed; an *ArgumentError; or a *StoreError for a refusal that waiting does not cure.
+func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	var bad problems
+	bad.check(fn != nil, "fn", nil, "not nil")
+	if err := bad.err("Election.Run"); err != nil {
+		return err
+	}
+	for {
+		inner, err := e.lock.Acquire(ctx)
+		if err != nil {
+			return public("lead", e.name, err)
+		}
+		again, err := e.term(ctx, inner, fn)
+		if err != nil {
+			return err
+		}
+		e.lock.Pause(ctx, again) // when ctx or the client ends it, the next campaign says so
+	}
+}
+
+// term is one time of leading: the pause before the next, or the error that ends Run.
+func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (again time.Duration, err error) {
+	const resigned = time.Second // so that a fn that returns at once does not spin
+	lease := &Lease{inner: inner}
+	defer inner.Term()()
+	var failed error
+	held := func(context.Context) (*Lease, error) { return lease, nil }
+	err = do(ctx, "Election.Run", held, func(ctx context.Context) error {
+		failed = fn(ctx)
+		return failed
+	})
+	lost := errors.Is(lease.Err(), ErrLost)
+	switch {
+	case lost && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, ErrLost)):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return resigned, nil
+}
+
+// Leader tells who leads, as the server says now. ErrNoLeader: nobody does. Else the error is a *StoreError, or a *WaitError
+// when ctx ended before there was an answer.
+func (e *Election) Leader(ctx context.Context) (Leader, error) {
+	if err := e.check(ctx); err != nil {
+		return Leader{}, err
+	}
+	standing, err := e.lock.Standing(ctx)
+	if err != nil {
+		return Leader{}, public("look", e.name, err)
+	}
+	leader, ok := leaderOf(standing)
+	if !ok {
+		return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, shortened(e.name))
+	}
+	return leader, nil
+}
+
+// Observe is the leader of now, if there is one, and then every new one, until ctx ends or the loop is left. A loop that is
+// slow may miss some, but never the latest. Messages make it quick, and it does not depend on them: one that is missed
+// costs a few seconds. A server that is away is waited for.
+//
+// The last pair has no leader but an error: a *WaitError when ctx ended, ErrClosed, an *ArgumentError, or a *StoreError
+// for a refusal that waiting does not cure. Each use of the sequence begins anew.
+func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
+	return func(yield func(Leader, error) bool) {
+		if err := e.check(ctx); err != nil {
+			yield(Leader{}, err)
+			return
+		}
+		var leader Leader
+		for {
+			standing, err := e.lock.Await(ctx, func(s protocol.Standing) bool {
+				next, ok := leaderOf(s)
+				return ok && next != leader
+			})
+			if err != nil {
+				yield(Leader{}, public("observe", e.name, err))
+				return
+			}
+			if leader, _ = leaderOf(standing); !yield(leader, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Check is for a health endpoint, and asks no server. Nil: no lease of this election, of this client, is in trouble: there
+// is none, or those that there are were confirmed by their last renewal. An error: the last renewal of a lease failed, or
+// a lease was lost and the fn of Run has not returned. The first may pass by itself, since a renewal is tried again until
+// trust ends; the second may not.
+func (e *Election) Check() error {
+	if err := e.check(context.Background()); err != nil {
+		return err
+	}
+	if err := e.lock.Trouble(); err != nil {
+		return fmt.Errorf("holdfast: leading %q, but not renewing: %w", shortened(e.name), public("renew", e.name, err))
+	}
+	return nil
+}
+
+// check refuses handles and contexts that are none.
+func (e *Election) check(ctx context.Context) error {
+	if e == nil {
+		return zeroHandle("Election", "made by Client.Election")
+	}
+	return usable(ctx, "Election", e.lock != nil, e.err)
+}
+
+// lease is the public form of what the engine answers.
+func (e *Election) lease(inner *engine.Lease, err error) (*Lease, error) {
+	if err != nil {
+		return nil, public("campaign", e.name, err)
+	}
+	return &Lease{inner: inner}, nil
+}
+
+// leaderOf reads who leads from the standing of a name; false: nobody. What is left of a min hold leads nobody.
+func leaderOf(s protocol.Standing) (Leader, bool) {
+	if s.Holders == 0 || s.Holder.Owner == "" {
+		return Leader{}, false
+	}
+	return Leader{Owner: s.Holder.Owner, Label: s.Holder.Label, Token: s.Token, Since: time.UnixMicro(s.Since)}, true
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure.
+func (l *Lock) Standing(ctx context.Context) (protocol.Standing, error) {
+	if err := l.engine.begin(); err != nil {
+		return protocol.Standing{}, err
+	}
+	defer l.engine.busy.Done()
+	return l.engine.look(ctx, l.subject(), nil)
+}
+
+// Await waits until the standing of the name is one that is wanted. The error is a *WaitEnded, the Closed error, a
+// *protocol.Foreign or a *protocol.Failure that waiting does not cure.
+func (l *Lock) Await(ctx context.Context, wanted func(protocol.Standing) bool) (standing protocol.Standing, err error) {
+	if err := l.engine.begin(); err != nil {
+		return standing, err
+	}
+	defer l.engine.busy.Done()
+	err = l.engine.watchFor(ctx, l.subject(), func(s protocol.Standing) bool {
+		standing = s
+		return wanted(s)
+	})
+	return standing, err
+}
+
+func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.options.TTL} }
+
+// Trouble is nil while every hold of this name in this process is trusted and its last renewal, if there was any, was
+// confirmed. Else it is the failure of that renewal, or the cause of the loss of a hold whose time is over or on whose
+// lease code runs (see Term).
+func (l *Lock) Trouble() (trouble error) {
+	e := l.engine
+	var tell []func()
+	e.mu.Lock()
+	for _, h := range e.watch.all() {
+		if !l.same(h) {
+			continue
+		}
+		if past(h.end(), time.Now()) {
+			tell = append(tell, e.lose(h, h.why()))
+			trouble = h.lost
+		} else if h.failure != nil && trouble == nil {
+			trouble = h.failure
+		}
+	}
+	for lease := range e.terms {
+		if lost := lease.turn.lost; lost != nil && l.same(lease.turn.hold) {
+			trouble = lost
+		}
+	}
+	e.mu.Unlock()
+	for _, f := range tell {
+		f()
+	}
+	return trouble
+}
+
+func (l *Lock) same(h *hold) bool {
+	return h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind
+}
+
+// Term says that code runs on the lease until end is called: a loss is trouble meanwhile.
+func (l *Lease) Term() (end func()) {
+	e := l.engine()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.terms[l] = true
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.terms, l)
+	}
+}
+
+// Pause waits for a while, +-20 %; less when ctx or the engine ends.
+func (l *Lock) Pause(ctx context.Context, d time.Duration) {
+	if d > 0 {
+		l.engine.pause(ctx, jitter(d))
+	}
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Group is names that are held together. It has no state and is safe to share.
+type Group struct {
+	engine  *Engine
+	locks   []*Lock // in the order in which all callers wait
+	options Options
+}
+
+// A PartError is an error about one name of a group.
+type PartError struct {
+	Name string
+	Err  error
+}
+
+func (p *PartError) Error() string { return fmt.Sprintf("%q: %v", p.Name, p.Err) }
+
+func (p *PartError) Unwrap() error { return p.Err }
+
+// Group binds names, which are sorted and differ. It sends nothing.
+func (e *Engine) Group(names []string, spec protocol.Spec, options Options) *Group {
+	g := &Group{engine: e, options: options}
+	waiting := options
+	waiting.Interval, waiting.Attempts = 0, 0 // a group polls as a whole
+	for _, name := range names {
+		spec.Name = name
+		g.locks = append(g.locks, e.Lock(spec, waiting))
+	}
+	return g
+}
+
+// Acquire waits until all are held. The error is a *PartError with one of Lock.Acquire's, about the name that was waited for
+// or refused. After an error nothing is held.
+func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
+	if err := g.engine.begin(); err != nil {
+		return nil, err
+	}
+	defer g.engine.busy.Done()
+	if g.options.Interval > 0 {
+		return poll(ctx, g.engine, g.locks[0].spec.Name, g.options, g.once)
+	}
+	for {
+		p := g.parts(ctx)
+		err := p.all(ctx)
+		if err != nil {
+			p.giveBack(ctx)
+			return nil, err
+		}
+		if lease := p.lease(); lease.Err() == nil {
+			return lease, nil
+		}
+		p.giveBack(ctx) // one was lost while another was waited for: from the start, because of the order
+	}
+}
+
+// Try asks once, in one request where the protocol can. The error is a *PartError with one of Lock.Try's. After an
+// error nothing is held.
+func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
+	if err := g.engine.begin(); err != nil {
+		return nil, err
+	}
+	defer g.engine.busy.Done()
+	return g.once(ctx)
+}
+
+func (g *Group) once(ctx context.Context) (*GroupLease, error) {
+	p := g.parts(ctx)
+	err := p.atOnce(ctx)
+	if errors.Is(err, protocol.Apart) {
+		err = p.each(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
+	}
+	if err != nil {
+		p.giveBack(ctx)
+		return nil, err
+	}
+	return p.lease(), nil
+}
+
+// parts are what is held of a group so far, by the order of its locks; nil: not yet.
+type parts struct {
+	group  *Group
+	leases []*Lease
+}
+
+// parts begins with what ctx's lease holds already.
+func (g *Group) parts(ctx context.Context) *parts {
+	p := &parts{group: g, leases: make([]*Lease, len(g.locks))}
+	for i, l := range g.locks {
+		p.leases[i], _ = l.enter(ctx) // a mutex has no readers, who alone are refused
+	}
+	return p
+}
+
+// missing are the locks that are not held yet.
+func (p *parts) missing() (missing []int) {
+	for i, lease := range p.leases {
+		if lease == nil {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// each takes what is missing, one after the other.
+func (p *parts) each(take func(*Lock) (*Lease, error)) (err error) {
+	for _, i := range p.missing() {
+		l := p.group.locks[i]
+		if p.leases[i], err = take(l); err != nil {
+			return &PartError{l.spec.Name, err}
+		}
+	}
+	return nil
+}
+
+// all waits for what is missing, in order.
+func (p *parts) all(ctx context.Context) error {
+	for apart := false; ; {
+		if !apart {
+			err := p.atOnce(ctx)
+			var busy *Busy
+			var failure *protocol.Failure
+			switch apart = errors.Is(err, protocol.Apart); {
+			case err == nil:
+				return nil
+			case !apart && !errors.As(err, &busy) && !(errors.As(err, &failure) && failure.Reason.Passing()):
+				return err
+			}
+		}
+		missing := p.missing()
+		if len(missing) == 0 {
+			return nil
+		}
+		l := p.group.locks[missing[0]]
+		lease, err := l.Acquire(ctx)
+		if err != nil {
+			return &PartError{l.spec.Name, err}
+		}
+		p.leases[missing[0]] = lease
+	}
+}
+
+// atOnce asks for all that is missing in one request. Apart: it cannot be, or need not be, asked for so.
+func (p *parts) atOnce(ctx context.Context) error {
+	missing := p.missing()
+	if len(missing) < 2 {
+		return protocol.Apart // no request for many is needed
+	}
+	e, o := p.group.engine, &p.group.options
+	first := p.group.locks[missing[0]].spec.Name
+	if err := e.check(ctx); err != nil {
+		return &PartError{first, err}
+	}
+	sent := time.Now()
+	until := sent.Add(timeout(o.TTL))
+	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
+	for n, i := range missing {
+		l := p.group.locks[i]
+		attempts[n] = l.attempt(1)
+		asks[n] = protocol.Asking{Resource: l.resource, Ask: protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until}}
+	}
+	answers, err := e.protocol.AskAll(ctx, asks)
+	var failure *protocol.Failure
+	unknown := errors.As(err, &failure) && failure.Unknown
+	if errors.Is(err, protocol.Apart) {
+		return err
+	}
+	if err != nil {
+		for _, a := range attempts {
+			if unknown {
+				a.unsettled = until
+			}
+			a.abandon()
+		}
+		return &PartError{named(err, first), err}
+	}
+	if n, busy := blocking(answers); busy {
+		blocked := &p.group.locks[missing[n]].spec
+		return &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
+	}
+	for n, i := range missing {
+		a, answer := attempts[n], answers[n]
+		a.sent, a.server = sent, answer.Server
+		h, heldErr := e.held(a, answer.Token, answer.Block, answer.Server, sent, o.TTL)
+		switch {
+		case h != nil:
+			p.leases[i], heldErr = a.lock.first(ctx, h)
+		case heldErr == nil:
+			heldErr = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
+		}
+		if heldErr != nil && err == nil {
+			err = &PartError{a.lock.spec.Name, heldErr}
+		}
+		a.abandon() // what was not won
+	}
+	return err
+}
+
+var errLate = errors.New("the answer came when the trust in it was over")
+
+// blocking finds one that is held by another, if any is.
+func blocking(answers []protocol.Answer) (n int, busy bool) {
+	for i, answer := range answers {
+		if answer.Status == protocol.Held {
+			continue
+		}
+		if !busy || answers[n].Holders+answers[n].Waiters == 0 {
+			n, busy = i, true
+		}
+	}
+	return n, busy
+}
+
+// named is the name that an error is about, or another.
+func named(err error, other string) string {
+	var foreign *protocol.Foreign
+	var failure *protocol.Failure
+	switch {
+	case errors.As(err, &foreign) && foreign.Name != "":
+		return foreign.Name
+	case errors.As(err, &failure) && failure.Name != "":
+		return failure.Name
+	}
+	return other
+}
+
+// giveBack releases what is held: in the background when the caller has given up.
+func (p *parts) giveBack(ctx context.Context) {
+	e, held := p.group.engine, &GroupLease{}
+	for _, part := range p.leases {
+		if part != nil {
+			held.parts = append(held.parts, part)
+		}
+	}
+	e.busy.Add(1) // the caller is counted too
+	release := func() {
+		defer e.busy.Done()
+		if err := held.Release(); err != nil {
+			e.config.Logger.Warn("holdfast: giving back parts of a group", "error", err)
+		}
+	}
+	if ctx.Err() != nil {
+		go release()
+		return
+	}
+	release()
+}
+
+// lease makes one lease of all parts.
+func (p *parts) lease() *GroupLease {
+	e := p.group.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, part := range p.leases[1:] {
+		part.also = p.leases[i]
+	}
+	return &GroupLease{parts: p.leases}
+}

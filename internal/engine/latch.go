@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Latch is a name that opens when as many have counted down as were set. It has no state and is safe to share.
+type Latch struct {
+	engine   *Engine
+	name     string
+	ttl      time.Duration
+	resource protocol.LatchResource
+}
+
+// Latch binds a latch. It sends nothing.
+func (e *Engine) Latch(spec protocol.Spec, ttl time.Duration) *Latch {
+	spec.Kind = protocol.Latch
+	spec.Claim = claim(ttl)
+	spec.Life = placeLife
+	return &Latch{engine: e, name: spec.Name, ttl: ttl, resource: e.protocol.BindLatch(spec)}
+}
+
+// Set sets the count. False: the latch is set already, and was left as its standing says. The error is as Count's; a
+// *protocol.Failure says whether the latch may have been set.
+func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standing, set bool, err error) {
+	id := ID()
+	err = l.call(ctx, func(ctx context.Context, deadline time.Time) (err error) {
+		standing, set, err = l.resource.Set(ctx, id, count, l.ttl, deadline)
+		return err
+	})
+	return standing, set, err
+}
+
+// CountDown takes one off; of a latch that is not set, nothing. The error is as Count's; a *protocol.Failure says whether
+// one may have been taken off.
+func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err error) {
+	id := ID()
+	err = l.call(ctx, func(ctx context.Context, deadline time.Time) (err error) {
+		standing, err = l.resource.CountDown(ctx, id, deadline)
+		return err
+	})
+	return standing, err
+}
+
+// Look tells the standing of the latch. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure.
+func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error) {
+	err = l.call(ctx, func(ctx context.Context, _ time.Time) (err error) {
+		standing, err = l.resource.Look(ctx, nil)
+		return err
+	})
+	return standing, err
+}
+
+// Wait waits until the latch is open. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure
+// that waiting does not cure.
+func (l *Latch) Wait(ctx context.Context) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.engine.busy.Done()
+	return l.engine.watchFor(ctx, subject{l.resource, l.name, l.ttl}, func(s protocol.Standing) bool {
+		return s.Latch == protocol.LatchOpen
+	})
+}
+
+// begin refuses what this protocol cannot do, and counts a call in.
+func (l *Latch) begin() error {
+	if why := l.engine.features.NoLatches; why != "" {
+		return &protocol.Failure{Op: "latch", Name: l.name, Reason: protocol.Unsupported, Err: errors.New(why)}
+	}
+	return l.engine.begin()
+}
+
+// call sends one request, again while no answer comes and the call's time is not over. A failure whose outcome is not
+// known makes that of the call unknown, whatever failed after it.
+func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline time.Time) error) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	e := l.engine
+	defer e.busy.Done()
+	start, until := time.Now(), time.Now().Add(e.config.ReleaseTimeout)
+	for failures, unknown := 1, false; ; failures++ {
+		if err := e.check(ctx); err != nil && failures == 1 {
+			return err
+		}
+		deadline := earlier(until, time.Now().Add(timeout(l.ttl)))
+		request, cancel := context.WithDeadline(ctx, deadline)
+		err := send(request, deadline)
+		cancel()
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) {
+			return err
+		}
+		unknown = unknown || failure.Unknown
+		again := failure.Reason.Passing() || failure.Unknown
+		if pause := backoff(failures); again && time.Now().Add(pause).Before(until) && ctx.Err() == nil && e.pause(ctx, pause) {
+			continue
+		}
+		failed := *failure
+		failed.Unknown = unknown
+		switch {
+		case ctx.Err() != nil:
+			return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Failure: &failed}
+		case again && e.check(ctx) != nil:
+			return e.config.Closed
+		}
+		return &failed
+	}
+}

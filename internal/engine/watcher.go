@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A watcher is a goroutine that waits for a state of a name. Its fields but ticket are guarded by the engine's mutex.
+type watcher struct {
+	ticket protocol.Ticket
+	nudge  time.Time // when to look; zero: nobody said so
+	gap    bool
+	told   chan struct{} // of one
+}
+
+// tell wakes the watcher. It is called with the mutex held.
+func (w *watcher) tell() {
+	select {
+	case w.told <- struct{}{}:
+	default:
+	}
+}
+
+// subject is what a watcher watches.
+type subject struct {
+	protocol.Watched
+	name string
+	ttl  time.Duration // for the patience of one request
+}
+
+// look asks once.
+func (e *Engine) look(ctx context.Context, s subject, ticket *protocol.Ticket) (protocol.Standing, error) {
+	if err := e.check(ctx); err != nil {
+		return protocol.Standing{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout(s.ttl))
+	defer cancel()
+	return s.Look(ctx, ticket)
+}
+
+// watchFor looks until it has seen enough. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a
+// *protocol.Failure that waiting does not cure. See the package document.
+func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.Standing) bool) error {
+	start, ended := time.Now(), &WaitEnded{}
+	w := &watcher{ticket: protocol.Ticket{ID: ID(), Block: 1}, told: make(chan struct{}, 1)}
+	listening, hears := false, false // it has a place among the ears; messages come
+	var ticket *protocol.Ticket      // that of w, once messages come
+	defer func() {
+		if listening {
+			e.ears.leave()
+		}
+		e.forget(w, s, ticket != nil)
+	}()
+	for failures := 0; ; {
+		if hears {
+			ticket = &w.ticket
+		}
+		e.expect(w)
+		sent := time.Now()
+		standing, err := e.look(ctx, s, ticket)
+		var failure *protocol.Failure
+		next := sent.Add(jitter(askEvery))
+		switch {
+		case err == nil && enough(standing):
+			return nil
+		case err == nil:
+			failures = 0
+			ended.Answered, ended.Failure = true, nil
+			if !listening {
+				listening = true
+				e.ears.enter()
+				e.observe(Event{Kind: Waiting, Name: s.name})
+			}
+			heard := hears
+			since, _ := e.ears.hear(ctx)
+			if hears = !since.IsZero(); hears && !heard {
+				continue // from here on nothing is missed: what changed before is in the next answer
+			}
+			if !hears {
+				next = sent.Add(jitter(lookDeaf))
+			}
+		case ctx.Err() == nil && errors.As(err, &failure) && failure.Reason.Passing():
+			failures++
+			ended.Failure = err
+			next = sent.Add(backoff(failures))
+			e.config.Logger.Warn("holdfast: looking again", "name", s.name, "error", err)
+			e.observe(Event{Kind: Retried, Name: s.name, Err: err})
+		case ctx.Err() == nil:
+			return err
+		}
+		if ctx.Err() == nil {
+			err = e.hark(ctx, w, next)
+		}
+		if ctx.Err() != nil {
+			ended.Err, ended.Waited = context.Cause(ctx), time.Since(start)
+			return ended
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// expect makes messages to a watcher find it, and forgets those that came before.
+func (e *Engine) expect(w *watcher) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w.nudge, w.gap = time.Time{}, false
+	e.watchers[w.ticket.ID] = w
+}
+
+// hark waits for the moment of the next look, for a message, or for the end of waiting; then the error is the Closed
+// error, or ctx is over.
+func (e *Engine) hark(ctx context.Context, w *watcher, next time.Time) error {
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	for {
+		e.mu.Lock()
+		nudge, gap := w.nudge, w.gap
+		e.mu.Unlock()
+		if gap {
+			return nil
+		}
+		if !nudge.IsZero() && nudge.Before(next) {
+			next = nudge
+			timer.Reset(time.Until(next))
+		}
+		select {
+		case <-timer.C:
+			return nil
+		case <-w.told:
+		case <-ctx.Done():
+			return nil
+		case <-e.closing:
+			return e.config.Closed
+		}
+	}
+}
+
+// forget ends a watcher. What the server knows of it is taken back once, in the background; it is called by what Close
+// waits for.
+func (e *Engine) forget(w *watcher, s subject, known bool) {
+	e.mu.Lock()
+	delete(e.watchers, w.ticket.ID)
+	e.mu.Unlock()
+	if !known {
+		return
+	}
+	e.busy.Add(1)
+	go func() {
+		defer e.busy.Done()
+		ctx := deadline{context.Background(), time.Now().Add(timeout(s.ttl))}
+		if err := s.Unwatch(ctx, w.ticket); err != nil {
+			e.config.Logger.Debug("holdfast: a watcher stays until the server forgets it", "name", s.name, "error", err)
+		}
+	}()
+}

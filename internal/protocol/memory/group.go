@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// AskAll implements protocol.Protocol. Those that others hold are answered Busy with who; the others of the same
+// request Busy with nobody.
+func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	names, answers := make([]*name, len(asks)), make([]protocol.Answer, len(asks))
+	taken := false
+	for i, asking := range asks {
+		r, ask := asking.Resource.(*resource), asking.Ask
+		if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
+			return nil, err
+		}
+		n, err := r.open("ask", ask.Ticket.ID, now)
+		if err != nil {
+			return nil, err
+		}
+		names[i], answers[i] = n, protocol.Answer{Status: protocol.Busy, Server: now}
+		s.admit(n, nil, now, 0)
+		self := &entry{ticket: ask.Ticket, spec: r.spec}
+		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.line) == 0 && n.fits(self); !free {
+			taken = true
+			answers[i] = n.busy(protocol.Busy, ask.Ticket.ID, now)
+		}
+	}
+	if taken {
+		return answers, nil
+	}
+	for i, asking := range asks {
+		r, ask := asking.Resource.(*resource), asking.Ask
+		h := find(names[i].holds, ask.Ticket.ID)
+		if h == nil {
+			h = s.hold(names[i], &entry{ticket: ask.Ticket, spec: r.spec, client: c}, now, ask.TTL)
+		}
+		h.until = now + ask.TTL.Microseconds()
+		answers[i] = h.answer(now)
+	}
+	return answers, nil
+}

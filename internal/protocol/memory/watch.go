@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Look implements protocol.Watched.
+func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "look", r.spec.Name, time.Time{}); err != nil {
+		return protocol.Standing{}, err
+	}
+	now := s.now()
+	n, err := r.open("look", "", now)
+	if err != nil {
+		return protocol.Standing{}, err
+	}
+	n.watchers = slices.DeleteFunc(n.watchers, func(e *entry) bool {
+		return e.until <= now || watcher != nil && e.ticket.ID == watcher.ID
+	})
+	if watcher != nil {
+		n.watchers = append(n.watchers, &entry{ticket: *watcher, client: r.client, until: now + r.spec.Life.Microseconds()})
+	}
+	return n.standing(now), nil
+}
+
+// Unwatch implements protocol.Watched.
+func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
+	s := r.client.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := over(ctx, "unwatch", r.spec.Name, time.Time{}); err != nil {
+		return err
+	}
+	n, err := r.open("unwatch", "", s.now())
+	if err != nil {
+		return err
+	}
+	n.watchers = slices.DeleteFunc(n.watchers, func(e *entry) bool { return e.ticket.ID == watcher.ID })
+	return nil
+}
+
+// watched tells whether anybody watches.
+func (n *name) watched(now int64) bool {
+	return slices.ContainsFunc(n.watchers, func(e *entry) bool { return e.until > now })
+}
+
+// stir tells the watchers that something has changed, each once.
+func (n *name) stir() {
+	watchers := n.watchers
+	n.watchers = nil
+	for _, e := range watchers {
+		e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, 0) })
+	}
+}
+
+// standing is what a Look finds.
+func (n *name) standing(now int64) protocol.Standing {
+	standing := protocol.Standing{Server: now, Holders: len(n.holds), Waiters: len(n.line), Permits: n.permits}
+	if h := n.first(); h != nil {
+		standing.Holder, standing.Token, standing.Since = h.party(), h.token, h.since
+	}
+	for _, h := range n.holds {
+		standing.Taken += h.ticket.Weight
+	}
+	if l := n.latch; l != nil {
+		standing.Latch, standing.Count = protocol.LatchSet, l.count
+		if l.count == 0 {
+			standing.Latch = protocol.LatchOpen
+		}
+	}
+	return standing
+}
+
+// party is who an entry is. A hold of no owner is its own.
+func (e *entry) party() protocol.Party {
+	if e.spec.Owner == "" {
+		return protocol.Party{Owner: string(e.ticket.ID), Label: e.spec.Label}
+	}
+	return protocol.Party{Owner: e.spec.Owner, Label: e.spec.Label}
+}

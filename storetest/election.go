@@ -1,0 +1,467 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func election() []test {
+	return []test{
+		{"one leads, the next follows", electionOrder, 0},
+		{"a try tells who leads", electionTry, 0},
+		{"goroutines of one process", electionGoroutines, queue},
+		{"who leads", electionLeader, 0},
+		{"what a min hold leaves leads nobody", electionMinHold, leaves},
+		{"run leads and resigns", electionRun, 0},
+		{"run until ctx ends", electionRunEnds, 0},
+		{"run joins before it gives up", electionRunJoins, 0},
+		{"run ends with fn's error", electionRunFails, 0},
+		{"run gives up when fn panics", electionRunPanics, 0},
+		{"run campaigns again after a loss", electionRunLost, 0},
+		{"run and the client's end", electionRunClosed, 0},
+		{"observe every leader", electionObserve, 0},
+		{"observe before there is one", electionObserveEarly, 0},
+		{"observe slowly", electionObserveSlow, 0},
+		{"observe until it ends", electionObserveEnds, 0},
+		{"check", electionCheck, 0},
+		{"names of other kinds", electionKinds, 0},
+		{"bad arguments", electionArguments, 0},
+		{"handles that are none", electionZero, 0},
+	}
+}
+
+func (e *env) campaign(c *holdfast.Election) *holdfast.Lease {
+	e.Helper()
+	lease, err := c.Campaign(e.ctx())
+	if err != nil {
+		e.Fatalf("Campaign: %v", err)
+	}
+	return lease
+}
+
+func electionOrder(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.campaign(a.Election(name))
+	var next *holdfast.Lease
+	w := e.waits(b, func() (err error) {
+		next, err = b.Election(name).Campaign(e.ctx())
+		return err
+	})
+	e.release(lease)
+	e.ok(w.result())
+	if next.Token() <= lease.Token() && !e.backend.NoTokens {
+		e.Errorf("token %d after %d", next.Token(), lease.Token())
+	}
+	e.release(next)
+}
+
+func electionTry(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.campaign(a.Election(name))
+	_, err := b.Election(name).TryCampaign(e.ctx())
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
+		e.Errorf("got %+v", err)
+	}
+	inner, err := a.Election(name).TryCampaign(lease.Context()) // reentry
+	e.ok(err)
+	e.release(inner)
+	e.release(lease)
+	lease, err = b.Election(name).TryCampaign(e.ctx())
+	e.ok(err)
+	e.release(lease)
+}
+
+// Leadership does not pass inside a process: whoever looks at the server sees the leader of now.
+func electionGoroutines(e *env) {
+	c := e.client()
+	lease := e.campaign(c.Election(name))
+	for range 3 {
+		var next *holdfast.Lease
+		w := e.waits(c, func() (err error) {
+			next, err = c.Election(name).Campaign(e.ctx())
+			return err
+		})
+		e.release(lease)
+		e.ok(w.result())
+		lease = next
+		leader, err := c.Election(name).Leader(e.ctx())
+		e.ok(err)
+		if leader.Token != lease.Token() || leader.Owner != lease.Owner() {
+			e.Errorf("%+v leads, but the lease is %q, %d", leader, lease.Owner(), lease.Token())
+		}
+	}
+	e.release(lease)
+}
+
+func electionLeader(e *env) {
+	a, b := e.client(label("A")), e.client()
+	_, err := b.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+	lease := e.campaign(a.Election(name))
+	leader, err := b.Election(name).Leader(e.ctx())
+	e.ok(err)
+	if leader.Label != "A" || leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Since.IsZero() {
+		e.Errorf("got %+v", leader)
+	}
+	if again, err := a.Election(name).Leader(e.ctx()); err != nil || again != leader {
+		e.Errorf("%+v, then %+v, %v", leader, again, err)
+	}
+	e.release(lease)
+	_, err = b.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+	lease = e.campaign(a.Election(name, holdfast.WithLabel("mine")))
+	if next, err := b.Election(name).Leader(e.ctx()); err != nil || next.Owner != lease.Owner() || next.Label != "mine" || next.Since.Before(leader.Since) {
+		e.Errorf("%+v after %+v, %v", next, leader, err)
+	}
+	e.release(lease)
+}
+
+func electionMinHold(e *env) {
+	c := e.client()
+	e.release(e.campaign(c.Election(name, holdfast.WithMinHold(10*ttl))))
+	_, err := c.Election(name).TryCampaign(e.ctx())
+	e.is(err, holdfast.ErrHeld)
+	_, err = c.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+}
+
+func electionRun(e *env) {
+	a, b := e.client(), e.client()
+	ctx, cancel := context.WithCancel(e.ctx())
+	var inside atomic.Int64
+	led := make(chan string)
+	var runs []*call
+	for _, c := range []*client{a, b} {
+		runs = append(runs, e.start(func() error {
+			return c.Election(name, holdfast.WithStrictOrder()).Run(ctx, func(ctx context.Context) error {
+				if n := inside.Add(1); n != 1 {
+					e.Errorf("%d lead", n)
+				}
+				leader, err := c.Election(name).Leader(ctx)
+				if err == nil {
+					select {
+					case led <- leader.Owner:
+					case <-ctx.Done():
+					}
+				}
+				inside.Add(-1)
+				return nil // resigns
+			})
+		}))
+	}
+	seen := map[string]bool{}
+	for range 4 {
+		select {
+		case owner := <-led:
+			if seen[owner] {
+				e.Errorf("%q leads again under the same lease", owner)
+			}
+			seen[owner] = true
+		case <-time.After(patience):
+			e.Fatal("nobody leads")
+		}
+	}
+	cancel()
+	for _, run := range runs {
+		e.is(run.result(), context.Canceled)
+	}
+	_, err := a.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+}
+
+func electionRunEnds(e *env) {
+	a, b := e.client(), e.client()
+	reason := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	leads := make(chan struct{})
+	run := e.start(func() error {
+		return a.Election(name).Run(ctx, func(ctx context.Context) error {
+			close(leads)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	})
+	<-leads
+	waiting := e.waits(b, func() error {
+		return b.Election(name).Run(ctx, func(context.Context) error { return errors.New("led after the end") })
+	})
+	cancel(reason)
+	e.is(run.result(), reason)
+	if err := waiting.result(); !errors.Is(err, context.Canceled) && err.Error() != "led after the end" {
+		e.Errorf("got %v", err)
+	}
+	e.is(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
+	if !soon(func() bool { _, err := a.Election(name).Leader(e.ctx()); return errors.Is(err, holdfast.ErrNoLeader) }) {
+		e.Error("somebody leads")
+	}
+}
+
+func electionRunJoins(e *env) {
+	a, b := e.client(), e.client()
+	ctx, cancel := context.WithCancel(e.ctx())
+	leads, finish := make(chan struct{}), make(chan struct{})
+	run := e.start(func() error {
+		return a.Election(name).Run(ctx, func(ctx context.Context) error {
+			close(leads)
+			<-ctx.Done()
+			<-finish
+			return ctx.Err()
+		})
+	})
+	<-leads
+	cancel()
+	_, err := b.Election(name).TryCampaign(e.ctx())
+	e.is(err, holdfast.ErrHeld) // fn has not returned
+	close(finish)
+	e.is(run.result(), context.Canceled)
+	lease, err := b.Election(name).TryCampaign(e.ctx())
+	e.ok(err)
+	e.release(lease)
+}
+
+func electionRunFails(e *env) {
+	c := e.client()
+	broken := errors.New("broken")
+	calls := 0
+	err := c.Election(name).Run(e.ctx(), func(context.Context) error { calls++; return broken })
+	if e.is(err, broken); calls != 1 || errors.Is(err, holdfast.ErrLost) {
+		e.Errorf("%d calls, %v", calls, err)
+	}
+	_, err = c.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+}
+
+func electionRunPanics(e *env) {
+	c := e.client()
+	func() {
+		defer func() {
+			if r := recover(); r != "broken" {
+				e.Errorf("recovered %v", r)
+			}
+		}()
+		_ = c.Election(name).Run(e.ctx(), func(context.Context) error { panic("broken") })
+	}()
+	_, err := c.Election(name).Leader(e.ctx())
+	e.is(err, holdfast.ErrNoLeader)
+	e.ok(c.Election(name).Check())
+}
+
+func electionRunLost(e *env) {
+	c := e.client()
+	ctx, cancel := context.WithCancel(e.ctx())
+	defer cancel()
+	terms := 0
+	own := errors.New("own")
+	m := c.Election(name, holdfast.WithMaxHold(ttl))
+	err := m.Run(ctx, func(ctx context.Context) error {
+		if terms++; terms < 4 {
+			e.lost(e.ended(ctx), holdfast.LossMaxHold)
+			if err := m.Check(); !errors.Is(err, holdfast.ErrLost) {
+				e.Errorf("Check of a leader that goes on after its loss: %v", err)
+			}
+			return []error{nil, ctx.Err(), context.Cause(ctx)}[terms-1]
+		}
+		e.ended(ctx)
+		return own
+	})
+	e.is(err, own, holdfast.ErrLost)
+	e.ok(m.Check())
+}
+
+func electionRunClosed(e *env) {
+	c := e.client()
+	leads := make(chan struct{})
+	run := e.start(func() error {
+		return c.Election(name).Run(e.ctx(), func(ctx context.Context) error {
+			close(leads)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	})
+	<-leads
+	e.close(c)
+	e.is(run.result(), holdfast.ErrClosed)
+}
+
+// observe collects leaders until ctx ends.
+func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *call) {
+	leaders := make(chan holdfast.Leader, 100)
+	return leaders, e.start(func() error {
+		for leader, err := range c.Election(name).Observe(ctx) {
+			if err != nil {
+				return err
+			}
+			leaders <- leader
+		}
+		return errors.New("it ended without an error")
+	})
+}
+
+func (e *env) next(leaders <-chan holdfast.Leader) holdfast.Leader {
+	e.Helper()
+	select {
+	case leader := <-leaders:
+		return leader
+	case <-time.After(patience):
+		e.Fatal("no leader is told")
+		return holdfast.Leader{}
+	}
+}
+
+func electionObserve(e *env) {
+	a, b, c := e.client(label("A")), e.client(label("B")), e.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lease := e.campaign(a.Election(name))
+	leaders, done := e.observe(ctx, c)
+	for i := range 6 {
+		if leader := e.next(leaders); leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Label != []string{"A", "B"}[i%2] {
+			e.Fatalf("got %+v, want %q with %d", leader, lease.Owner(), lease.Token())
+		}
+		e.release(lease)
+		lease = e.campaign([]*client{b, a}[i%2].Election(name))
+	}
+	e.next(leaders)
+	e.release(lease)
+	cancel()
+	e.is(done.result(), context.Canceled)
+	if n := len(leaders); n > 0 {
+		e.Errorf("%d leaders were told twice", n)
+	}
+}
+
+func electionObserveEarly(e *env) {
+	a, b := e.client(), e.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var leaders <-chan holdfast.Leader
+	var done *call
+	leaders, done = e.observe(ctx, b)
+	b.await(holdfast.EventWaiting, 1)
+	lease := e.campaign(a.Election(name))
+	if leader := e.next(leaders); leader.Owner != lease.Owner() {
+		e.Errorf("got %+v", leader)
+	}
+	e.release(lease)
+	cancel()
+	done.result()
+}
+
+// Who is slow is told the latest, not each.
+func electionObserveSlow(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.campaign(a.Election(name))
+	told := 0
+	for leader, err := range b.Election(name).Observe(e.ctx()) {
+		e.ok(err)
+		if told++; told == 1 {
+			for range 3 {
+				e.release(lease)
+				lease = e.campaign(a.Election(name))
+			}
+			continue
+		}
+		if leader.Owner != lease.Owner() {
+			e.Errorf("told %+v, the latest is %q", leader, lease.Owner())
+		}
+		break
+	}
+	e.release(lease)
+}
+
+func electionObserveEnds(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.campaign(a.Election(name))
+	for range a.Election(name).Observe(e.ctx()) {
+		break
+	}
+	closed := e.start(func() error {
+		var last error
+		for _, err := range b.Election(name).Observe(e.ctx()) {
+			last = err
+		}
+		return last
+	})
+	b.await(holdfast.EventWaiting, 1)
+	e.close(b)
+	e.is(closed.result(), holdfast.ErrClosed)
+	e.release(lease)
+}
+
+func electionCheck(e *env) {
+	a, b := e.client(), e.client()
+	m := a.Election(name)
+	e.ok(m.Check())
+	lease := e.campaign(m)
+	other := e.campaign(b.Election("other"))
+	e.ok(m.Check())
+	e.ok(b.Election(name).Check()) // it does not lead
+	e.release(lease)
+	e.release(other)
+	e.ok(m.Check())
+	lease = e.campaign(a.Election(name, holdfast.WithMaxHold(ttl)))
+	e.ended(lease.Context())
+	e.ok(m.Check()) // it leads no more, and nothing of ours runs
+	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+}
+
+func electionKinds(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	_, err := c.Election(name).TryCampaign(e.ctx())
+	e.foreign(err)
+	_, err = c.Election(name).Campaign(e.ctx())
+	e.foreign(err)
+	_, err = c.Election(name).Leader(e.ctx())
+	e.foreign(err)
+	for _, err := range c.Election(name).Observe(e.ctx()) {
+		e.foreign(err)
+	}
+	e.foreign(c.Election(name).Run(e.ctx(), func(context.Context) error { return nil }))
+	e.ok(lease.Check(e.ctx()))
+	e.release(lease)
+}
+
+func (e *env) everyElection(m *holdfast.Election, check func(error)) {
+	e.Helper()
+	_, err := m.Campaign(e.ctx())
+	check(err)
+	_, err = m.TryCampaign(e.ctx())
+	check(err)
+	check(m.Run(e.ctx(), func(context.Context) error { return nil }))
+	_, err = m.Leader(e.ctx())
+	check(err)
+	told := 0
+	for _, err := range m.Observe(e.ctx()) {
+		told++
+		check(err)
+	}
+	if told != 1 {
+		e.Errorf("told %d times", told)
+	}
+	check(m.Check())
+}
+
+func electionArguments(e *env) {
+	c := e.silent(nil)
+	defer e.close(c)
+	e.everyElection(c.Election(""), func(err error) { e.Helper(); e.refused(err, "name") })
+	e.everyElection(c.Election(name, holdfast.WithTTL(1)), func(err error) { e.Helper(); e.refused(err, "WithTTL") })
+	e.refused(c.Election(name).Run(e.ctx(), nil), "fn")
+	var none context.Context
+	_, err := c.Election(name).Campaign(none)
+	e.refused(err, "ctx")
+}
+
+func electionZero(e *env) {
+	var none *holdfast.Election
+	var client *holdfast.Client
+	for _, m := range []*holdfast.Election{none, {}, client.Election(name), (&holdfast.Client{}).Election(name)} {
+		e.everyElection(m, func(err error) { e.Helper(); e.refused(err, "Election") })
+	}
+}

@@ -1,0 +1,455 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func group() []test {
+	return []test{
+		{"all are held, all are free", groupHolds, 0},
+		{"tokens of each name", groupTokens, token},
+		{"what excludes what", groupMatrix, 0},
+		{"duplicates count once", groupDuplicates, 0},
+		{"a try takes all or none", groupTry, 0},
+		{"waits for each", groupWaits, 0},
+		{"no deadlock, whatever the order", groupOrder, 0},
+		{"a wait given up leaves nothing", groupGivenUp, 0},
+		{"lost when any part is", groupLost, token},
+		{"one that is lost while another is waited for", groupLostWaiting, 0},
+		{"reentry", groupReentry, 0},
+		{"in Do", groupDo, 0},
+		{"by polling", groupPolling, 0},
+		{"of one owner", groupOwner, 0},
+		{"released twice", groupReleased, 0},
+		{"ends with the client", groupClosed, 0},
+		{"a thousand names", groupThousand, 0},
+		{"names of other kinds", groupKinds, 0},
+		{"bad arguments", groupArguments, 0},
+		{"handles that are none", groupZero, 0},
+	}
+}
+
+func (e *env) lockAll(g *holdfast.Group) *holdfast.Lease {
+	e.Helper()
+	lease, err := g.Lock(e.ctx())
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	return lease
+}
+
+func (e *env) tryAll(g *holdfast.Group) *holdfast.Lease {
+	e.Helper()
+	lease, err := g.TryLock(e.ctx())
+	if err != nil {
+		e.Fatalf("TryLock: %v", err)
+	}
+	return lease
+}
+
+func groupHolds(e *env) {
+	a, b := e.client(), e.client()
+	names := []string{"c", "a", "b"}
+	lease := e.lockAll(a.All(names))
+	if lease.Name() != "a" || lease.Err() != nil || lease.Owner() == "" || !lease.Until().After(time.Now()) {
+		e.Errorf("got a lease of %q, %q, %v, %v", lease.Name(), lease.Owner(), lease.Err(), lease.Until())
+	}
+	e.ok(lease.Check(e.ctx()))
+	for _, n := range names {
+		e.held(b.Mutex(n))
+	}
+	e.free(b.Mutex("d"))
+	ctx := lease.Context()
+	e.release(lease)
+	e.is(context.Cause(ctx), context.Canceled)
+	for _, n := range names {
+		e.free(b.Mutex(n))
+	}
+}
+
+func groupTokens(e *env) {
+	a, b := e.client(), e.client()
+	before := map[string]int64{}
+	for range 3 {
+		lease := e.lockAll(a.All([]string{"y", "x"}))
+		tokens := lease.Tokens()
+		if got := slices.Sorted(maps.Keys(tokens)); !slices.Equal(got, []string{"x", "y"}) || lease.Token() != tokens["x"] {
+			e.Errorf("token %d of %v", lease.Token(), tokens)
+		}
+		e.release(lease)
+		for n, token := range tokens {
+			if token <= before[n] {
+				e.Errorf("%q: token %d after %d", n, token, before[n])
+			}
+			single := e.lock(b.Mutex(n))
+			if single.Token() <= token {
+				e.Errorf("%q: token %d after %d", n, single.Token(), token)
+			}
+			before[n] = single.Token()
+			e.release(single)
+		}
+	}
+}
+
+func groupMatrix(e *env) {
+	for _, c := range []struct {
+		first, then []string
+		both        bool
+	}{
+		{[]string{"a"}, []string{"a"}, false},
+		{[]string{"a", "b"}, []string{"b"}, false},
+		{[]string{"a", "b"}, []string{"b", "c"}, false},
+		{[]string{"b"}, []string{"a", "b", "c"}, false},
+		{[]string{"a", "b"}, []string{"c", "d"}, true},
+	} {
+		one, other := e.client(), e.client()
+		lease := e.lockAll(one.All(c.first))
+		for _, from := range []*client{one, other} {
+			next, err := from.All(c.then).TryLock(e.ctx())
+			switch {
+			case c.both && err != nil || !c.both && !errors.Is(err, holdfast.ErrHeld):
+				e.Errorf("%v beside %v: %v", c.then, c.first, err)
+			case err == nil:
+				e.release(next)
+			}
+		}
+		e.release(lease)
+		e.release(e.tryAll(other.All(c.then)))
+	}
+}
+
+func groupDuplicates(e *env) {
+	c := e.client()
+	lease := e.lockAll(c.All([]string{"a", "b", "a", "a", "b"}))
+	if n := len(lease.Tokens()); n != 2 {
+		e.Errorf("%d names", n)
+	}
+	e.release(lease)
+	e.release(e.tryAll(c.All([]string{"b", "a"})))
+}
+
+// A busy try leaves nothing behind, and names one that is held.
+func groupTry(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex("b"))
+	_, err := b.All([]string{"a", "b", "c"}).TryLock(e.ctx())
+	var held *holdfast.HeldError
+	if !errors.As(err, &held) || held.Name != "b" || held.Holder != "A" || held.Kind != "mutex" {
+		e.Errorf("got %+v", err)
+	}
+	e.free(a.Mutex("a"))
+	e.free(a.Mutex("c"))
+	e.release(lease)
+	e.release(e.tryAll(b.All([]string{"a", "b", "c"})))
+}
+
+func groupWaits(e *env) {
+	a, b := e.client(), e.client()
+	names := []string{"a", "b", "c"}
+	var leases []*holdfast.Lease
+	for _, n := range names {
+		leases = append(leases, e.lock(a.Mutex(n)))
+	}
+	var all *holdfast.Lease
+	w := e.start(func() (err error) {
+		all, err = b.All(names).Lock(e.ctx())
+		return err
+	})
+	for i, lease := range leases {
+		b.await(holdfast.EventWaiting, i+1)
+		if w.over() {
+			e.Fatalf("it returned while %q was held: %v", names[i], w.err)
+		}
+		e.release(lease)
+	}
+	e.ok(w.result())
+	for _, n := range names {
+		e.held(a.Mutex(n))
+	}
+	e.release(all)
+}
+
+// Rule 1 for each name, and every round ends.
+func groupOrder(e *env) {
+	const clients, goroutines, rounds = 3, 3, 6
+	names := []string{"a", "b", "c", "d", "e"}
+	inside := make(map[string]*atomic.Int64)
+	for _, n := range names {
+		inside[n] = new(atomic.Int64)
+	}
+	var all sync.WaitGroup
+	for range clients {
+		c := e.client()
+		for range goroutines {
+			all.Go(func() {
+				for range rounds {
+					mine := make([]string, 2+rand.IntN(2))
+					for i, at := range rand.Perm(len(names))[:len(mine)] {
+						mine[i] = names[at]
+					}
+					err := c.All(mine).Do(e.ctx(), func(context.Context) error {
+						for _, n := range mine {
+							if inside[n].Add(1) != 1 {
+								e.Errorf("two hold %q", n)
+							}
+						}
+						for _, n := range mine {
+							inside[n].Add(-1)
+						}
+						return nil
+					})
+					if err != nil {
+						e.Errorf("%v: %v", mine, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// Trap 20: what was taken before the others were waited for is free at once.
+func groupGivenUp(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex("b"))
+	for range 5 {
+		ctx, cancel := context.WithCancel(context.Background())
+		w := e.waits(b, func() error {
+			_, err := b.All([]string{"a", "b", "c"}).Lock(ctx)
+			return err
+		})
+		cancel()
+		var ended *holdfast.WaitError
+		if err := w.result(); !errors.As(err, &ended) || ended.Name != "b" || !errors.Is(err, context.Canceled) {
+			e.Errorf("got %v", err)
+		}
+		for _, n := range []string{"a", "c"} {
+			e.release(e.lock(a.Mutex(n)))
+		}
+	}
+	e.release(lease)
+	e.release(e.lockAll(a.All([]string{"a", "b", "c"})))
+}
+
+func groupLost(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(2*ttl), holdfast.WithOwner("o")))
+	ctx := lease.Context()
+	stolen, err := b.Mutex("b").Resume(e.ctx(), "o", lease.Tokens()["b"])
+	e.ok(err)
+	e.lost(e.ended(ctx), holdfast.LossGone)
+	e.lost(lease.Err(), holdfast.LossGone)
+	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
+	var lost *holdfast.LostError
+	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" {
+		e.Errorf("got %v", err)
+	}
+	e.free(b.Mutex("a")) // the other part was given back
+	e.held(a.Mutex("b")) // the release did not touch the next holder
+	e.release(stolen)
+}
+
+// The part that ran out is taken anew: a lease that is returned is good for all names.
+func groupLostWaiting(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex("b"))
+	var all *holdfast.Lease
+	w := e.waits(b, func() (err error) {
+		all, err = b.All([]string{"a", "b"}, holdfast.WithoutRenewal(), holdfast.WithTTL(4*ttl)).Lock(e.ctx())
+		return err
+	})
+	e.held(a.Mutex("a"))
+	if !soon(func() bool { return len(b.of(holdfast.EventLost)) > 0 }) {
+		e.Fatal("a is not lost")
+	}
+	e.release(lease)
+	e.ok(w.result())
+	e.ok(all.Check(e.ctx()))
+	e.release(all)
+}
+
+func groupReentry(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex("b"))
+	all := e.tryAllUnder(outer.Context(), a.All([]string{"a", "b", "c"}))
+	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
+		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
+	}
+	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
+		e.release(e.under(all.Context(), a.Mutex(n)))
+	}
+	again := e.tryAllUnder(all.Context(), a.All([]string{"c", "a"}))
+	e.release(again)
+	e.release(all)
+	e.held(b.Mutex("b")) // the outer entry is left
+	e.free(b.Mutex("a"))
+	e.ok(outer.Err())
+	e.release(outer)
+	e.free(b.Mutex("b"))
+}
+
+func (e *env) tryAllUnder(ctx context.Context, g *holdfast.Group) *holdfast.Lease {
+	e.Helper()
+	lease, err := g.TryLock(ctx)
+	if err != nil {
+		e.Fatalf("entering: %v", err)
+	}
+	return lease
+}
+
+func groupDo(e *env) {
+	a, b := e.client(), e.client()
+	broken := errors.New("broken")
+	err := a.All([]string{"a", "b"}).Do(e.ctx(), func(ctx context.Context) error {
+		e.held(b.Mutex("a"))
+		e.held(b.Mutex("b"))
+		e.release(e.under(ctx, a.Mutex("a")))
+		return broken
+	})
+	e.is(err, broken)
+	e.free(b.Mutex("a"))
+	e.free(b.Mutex("b"))
+}
+
+func groupPolling(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex("b"))
+	_, err := b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 3)).Lock(e.ctx())
+	e.is(err, holdfast.ErrHeld)
+	e.free(a.Mutex("a"))
+	w := e.waits(b, func() error {
+		all, err := b.All([]string{"a", "b"}, holdfast.WithPolling(time.Millisecond, 0)).Lock(e.ctx())
+		if err != nil {
+			return err
+		}
+		return all.Release(e.ctx())
+	})
+	e.release(lease)
+	e.ok(w.result())
+}
+
+func groupOwner(e *env) {
+	a, b := e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	lease := e.lockAll(a.All([]string{"a", "b"}, owner))
+	if lease.Owner() != "o" {
+		e.Errorf("owner %q", lease.Owner())
+	}
+	e.release(e.tryAll(b.All([]string{"b", "c"}, owner)))
+	_, err := b.All([]string{"b", "c"}).TryLock(e.ctx())
+	e.is(err, holdfast.ErrHeld)
+	e.release(lease)
+}
+
+func groupReleased(e *env) {
+	c := e.client()
+	lease := e.lockAll(c.All([]string{"a", "b"}))
+	e.release(lease)
+	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+	e.is(lease.Check(e.ctx()), holdfast.ErrNotHeld)
+	if lease.Context().Err() == nil || lease.Until().After(time.Now()) {
+		e.Error("it is trusted after its release")
+	}
+}
+
+func groupClosed(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lockAll(a.All([]string{"a", "b"}))
+	w := e.waits(b, func() error {
+		_, err := b.All([]string{"b", "c"}).Lock(e.ctx())
+		return err
+	})
+	e.close(b)
+	e.is(w.result(), holdfast.ErrClosed)
+	ctx := lease.Context()
+	e.close(a)
+	e.is(e.ended(ctx), holdfast.ErrClosed)
+	e.is(lease.Release(e.ctx()), holdfast.ErrClosed)
+	c := e.client()
+	e.release(e.tryAll(c.All([]string{"a", "b", "c"})))
+}
+
+func groupThousand(e *env) {
+	a, b := e.client(), e.client()
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprint("name-", i)
+	}
+	lease := e.tryAll(a.All(names))
+	if n := len(lease.Tokens()); n != len(names) {
+		e.Errorf("%d names", n)
+	}
+	e.held(b.Mutex("name-999"))
+	e.release(lease)
+	e.free(b.Mutex("name-999"))
+}
+
+func groupKinds(e *env) {
+	c := e.client()
+	lease := e.campaign(c.Election("b"))
+	_, err := c.All([]string{"a", "b"}).TryLock(e.ctx())
+	e.foreign(err)
+	_, err = c.All([]string{"a", "b"}).Lock(e.ctx())
+	e.foreign(err)
+	e.free(c.Mutex("a"))
+	e.release(lease)
+}
+
+func (e *env) everyGroup(g *holdfast.Group, check func(error)) {
+	e.Helper()
+	_, err := g.Lock(e.ctx())
+	check(err)
+	_, err = g.TryLock(e.ctx())
+	check(err)
+	check(g.Do(e.ctx(), func(context.Context) error { return nil }))
+}
+
+func groupArguments(e *env) {
+	c := e.silent(nil)
+	defer e.close(c)
+	many := make([]string, 10_000)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, bad := range []struct {
+		group *holdfast.Group
+		what  []string
+	}{
+		{c.All(nil), []string{"names"}},
+		{c.All([]string{}), []string{"names"}},
+		{c.All(many), []string{"names"}},
+		{c.All(many[:1001]), []string{"names"}},
+		{c.All([]string{"a", ""}), []string{"names"}},
+		{c.All([]string{"", strings.Repeat("x", 1025)}, holdfast.WithTTL(1)), []string{"names", "names", "WithTTL"}},
+	} {
+		e.everyGroup(bad.group, func(err error) { e.Helper(); e.refused(err, bad.what...) })
+	}
+	e.refused(c.All([]string{"a"}).Do(e.ctx(), nil), "fn")
+	var none context.Context
+	_, err := c.All([]string{"a"}).Lock(none)
+	e.refused(err, "ctx")
+}
+
+func groupZero(e *env) {
+	var none *holdfast.Group
+	var client *holdfast.Client
+	for _, g := range []*holdfast.Group{none, {}} {
+		e.everyGroup(g, func(err error) { e.Helper(); e.refused(err, "Group") })
+	}
+	for _, g := range []*holdfast.Group{client.All([]string{"a"}), (&holdfast.Client{}).All([]string{"a"})} {
+		e.everyGroup(g, func(err error) { e.Helper(); e.refused(err, "All") })
+	}
+}

@@ -1,0 +1,387 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func latch() []test {
+	return []test{
+		{"from set to open", latchOpens, leaves},
+		{"states and what each allows", latchMatrix, leaves},
+		{"of none is open at once", latchNone, leaves},
+		{"wait before it is set", latchEarly, leaves},
+		{"wait of one that is open", latchLate, leaves},
+		{"many wait", latchMany, leaves},
+		{"many count down", latchCounted, leaves},
+		{"set by many at once", latchSetOnce, leaves},
+		{"a wait given up", latchGivenUp, leaves},
+		{"a wait that its client's end ends", latchClosed, leaves},
+		{"an open one goes away", latchGone, 0},
+		{"an abandoned one goes away", latchAbandoned, 0},
+		{"counting down keeps it", latchKept, leaves},
+		{"names of other kinds", latchKinds, leaves},
+		{"bad arguments", latchArguments, 0},
+		{"handles that are none", latchZero, 0},
+	}
+}
+
+// A call is a goroutine in a method that may wait.
+type call struct {
+	e    *env
+	done chan struct{}
+	err  error
+}
+
+// start runs f in a goroutine.
+func (e *env) start(f func() error) *call {
+	c := &call{e: e, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.err = f()
+	}()
+	return c
+}
+
+// waits starts f and returns when it is known to wait. Others of the same client must not start to wait meanwhile.
+func (e *env) waits(c *client, f func() error) *call {
+	e.Helper()
+	before := len(c.of(holdfast.EventWaiting))
+	started := e.start(f)
+	if !soon(func() bool { return started.over() || len(c.of(holdfast.EventWaiting)) > before }) {
+		e.Fatal("it neither waits nor returns")
+	}
+	if started.over() {
+		e.Fatalf("it returned instead of waiting: %v", started.err)
+	}
+	return started
+}
+
+func (c *call) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// result waits until the call returns.
+func (c *call) result() error {
+	c.e.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(2 * patience):
+		c.e.Fatal("it does not return")
+	}
+	return c.err
+}
+
+// ok fails on an error.
+func (e *env) ok(err error) {
+	e.Helper()
+	if err != nil {
+		e.Fatalf("got %v", err)
+	}
+}
+
+func (e *env) count(l *holdfast.Latch, want int) {
+	e.Helper()
+	if n, err := l.Count(e.ctx()); err != nil || n != want {
+		e.Errorf("Count: %d, %v, want %d", n, err, want)
+	}
+}
+
+func latchOpens(e *env) {
+	a, b := e.client(), e.client()
+	e.ok(a.Latch(name).Set(e.ctx(), 2))
+	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.ok(a.Latch(name).CountDown(e.ctx()))
+	e.count(b.Latch(name), 1)
+	if w.over() {
+		e.Errorf("open after one of two: %v", w.err)
+	}
+	before := time.Now()
+	e.ok(b.Latch(name).CountDown(e.ctx()))
+	e.ok(w.result())
+	if took := time.Since(before); took > 3*time.Second {
+		e.Errorf("told after %v: no message came", took)
+	}
+	e.count(a.Latch(name), 0)
+}
+
+func latchMatrix(e *env) {
+	c := e.client()
+	for _, state := range []struct {
+		name                 string
+		reach                func(*holdfast.Latch)
+		set, down, count, in error
+	}{
+		{"unset", func(*holdfast.Latch) {}, nil, holdfast.ErrNotHeld, holdfast.ErrNotHeld, context.DeadlineExceeded},
+		{"set", func(l *holdfast.Latch) { e.ok(l.Set(e.ctx(), 2)) }, holdfast.ErrHeld, nil, nil, context.DeadlineExceeded},
+		{"open", func(l *holdfast.Latch) {
+			e.ok(l.Set(e.ctx(), 1))
+			e.ok(l.CountDown(e.ctx()))
+		}, nil, nil, nil, nil},
+	} {
+		for method, try := range map[string]struct {
+			want error
+			call func(*holdfast.Latch) error
+		}{
+			"Set":       {state.set, func(l *holdfast.Latch) error { return l.Set(e.ctx(), 1) }},
+			"CountDown": {state.down, func(l *holdfast.Latch) error { return l.CountDown(e.ctx()) }},
+			"Count":     {state.count, func(l *holdfast.Latch) error { _, err := l.Count(e.ctx()); return err }},
+			"Wait": {state.in, func(l *holdfast.Latch) error {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+				defer cancel()
+				return l.Wait(ctx)
+			}},
+		} {
+			l := c.Latch(state.name + " " + method)
+			state.reach(l)
+			if err := try.call(l); !errors.Is(err, try.want) {
+				e.Errorf("%s of a latch that is %s: %v, want %v", method, state.name, err, try.want)
+			}
+		}
+	}
+	var held *holdfast.HeldError
+	l := c.Latch("told")
+	e.ok(l.Set(e.ctx(), 3))
+	if err := l.Set(e.ctx(), 5); !errors.As(err, &held) || held.Kind != "latch" || held.Holders != 3 || held.Name != "told" {
+		e.Errorf("got %+v", err)
+	}
+	e.count(l, 3)
+}
+
+func latchNone(e *env) {
+	c := e.client()
+	l := c.Latch(name)
+	e.ok(l.Set(e.ctx(), 0))
+	e.ok(l.Wait(e.ctx()))
+	e.count(l, 0)
+	e.ok(l.Set(e.ctx(), 1)) // it had opened
+	e.count(l, 1)
+}
+
+func latchEarly(e *env) {
+	a, b := e.client(), e.client()
+	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.ok(a.Latch(name).Set(e.ctx(), 1))
+	e.ok(a.Latch(name).CountDown(e.ctx()))
+	e.ok(w.result())
+}
+
+func latchLate(e *env) {
+	a, b := e.client(), e.client()
+	e.ok(a.Latch(name).Set(e.ctx(), 1))
+	e.ok(a.Latch(name).CountDown(e.ctx()))
+	e.ok(b.Latch(name).Wait(e.ctx()))
+	if waits := b.of(holdfast.EventWaiting); len(waits) > 0 {
+		e.Errorf("it waited: %v", waits)
+	}
+	e.ok(a.Latch(name).CountDown(e.ctx())) // of an open one: nothing to take
+	e.count(a.Latch(name), 0)
+}
+
+func latchMany(e *env) {
+	a := e.client()
+	var calls []*call
+	for range 3 {
+		c := e.client()
+		for range 3 {
+			calls = append(calls, e.waits(c, func() error { return c.Latch(name).Wait(e.ctx()) }))
+		}
+	}
+	e.ok(a.Latch(name).Set(e.ctx(), 1))
+	e.ok(a.Latch(name).CountDown(e.ctx()))
+	for _, c := range calls {
+		e.ok(c.result())
+	}
+}
+
+func latchCounted(e *env) {
+	const clients, each = 3, 5
+	a := e.client()
+	e.ok(a.Latch(name).Set(e.ctx(), clients*each+1))
+	var all sync.WaitGroup
+	for range clients {
+		c := e.client()
+		for range each {
+			all.Go(func() {
+				if err := c.Latch(name).CountDown(e.ctx()); err != nil {
+					e.Errorf("CountDown: %v", err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	e.count(a.Latch(name), 1)
+}
+
+func latchSetOnce(e *env) {
+	const clients = 4
+	won := make(chan bool, clients)
+	for i := range clients {
+		c := e.client()
+		go func() {
+			err := c.Latch(name).Set(e.ctx(), i+1)
+			if err != nil && !errors.Is(err, holdfast.ErrHeld) {
+				e.Errorf("Set: %v", err)
+			}
+			won <- err == nil
+		}()
+	}
+	winners := 0
+	for range clients {
+		if <-won {
+			winners++
+		}
+	}
+	if winners != 1 {
+		e.Errorf("%d have set it", winners)
+	}
+}
+
+func latchGivenUp(e *env) {
+	c := e.client()
+	l := c.Latch(name)
+	e.ok(l.Set(e.ctx(), 1))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.waits(c, func() error { return l.Wait(ctx) })
+	cancel()
+	err := w.result()
+	var ended *holdfast.WaitError
+	if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || errors.Is(err, holdfast.ErrUnavailable) || ended.Name != name {
+		e.Errorf("got %v", err)
+	}
+	for what, err := range map[string]error{"Set": l.Set(ctx, 1), "CountDown": l.CountDown(ctx), "Wait": l.Wait(ctx)} {
+		if !errors.As(err, &ended) || !errors.Is(err, context.Canceled) {
+			e.Errorf("%s with a context that is over: %v", what, err)
+		}
+	}
+	e.count(l, 1) // nothing was done
+}
+
+func latchClosed(e *env) {
+	a, b := e.client(), e.client()
+	e.ok(a.Latch(name).Set(e.ctx(), 1))
+	w := e.waits(b, func() error { return b.Latch(name).Wait(e.ctx()) })
+	e.close(b)
+	e.is(w.result(), holdfast.ErrClosed)
+	for _, err := range []error{b.Latch(name).Set(e.ctx(), 1), b.Latch(name).CountDown(e.ctx()), b.Latch(name).Wait(e.ctx())} {
+		e.is(err, holdfast.ErrClosed)
+	}
+	e.count(a.Latch(name), 1)
+}
+
+func latchGone(e *env) {
+	c := e.client()
+	l := c.Latch(name, holdfast.WithTTL(ttl))
+	e.ok(l.Set(e.ctx(), 1))
+	e.ok(l.CountDown(e.ctx()))
+	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
+		e.Error("it stays open")
+	}
+}
+
+func latchAbandoned(e *env) {
+	c := e.client()
+	l := c.Latch(name, holdfast.WithTTL(ttl))
+	e.ok(l.Set(e.ctx(), 1))
+	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
+		e.Error("it stays set")
+	}
+	e.ok(l.Set(e.ctx(), 2))
+	e.count(l, 2)
+	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
+		e.Error("it stays set")
+	}
+}
+
+// Counting down counts its TTL anew.
+func latchKept(e *env) {
+	c := e.client()
+	l := c.Latch(name, holdfast.WithTTL(8*ttl))
+	began := time.Now()
+	e.ok(l.Set(e.ctx(), 4))
+	for n := range 3 {
+		<-time.After(5 * ttl)
+		if err := l.CountDown(e.ctx()); err != nil {
+			e.Fatalf("gone %v after it was set, after %d: %v", time.Since(began), n, err)
+		}
+	}
+	e.count(l, 1)
+}
+
+func latchKinds(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex("mutex"))
+	l := c.Latch("mutex")
+	for _, err := range []error{l.Set(e.ctx(), 1), l.CountDown(e.ctx()), l.Wait(e.ctx())} {
+		e.foreign(err)
+	}
+	e.ok(c.Latch("latch").Set(e.ctx(), 1))
+	_, err := c.Mutex("latch").TryLock(e.ctx())
+	e.foreign(err)
+	_, err = c.Election("latch").TryCampaign(e.ctx())
+	e.foreign(err)
+	e.count(c.Latch("latch"), 1)
+	e.ok(lease.Check(e.ctx()))
+	e.release(lease)
+}
+
+// foreign fails unless err says that the name is used as something else.
+func (e *env) foreign(err error) {
+	e.Helper()
+	var refused *holdfast.StoreError
+	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.Applied != holdfast.NotApplied ||
+		errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
+		e.Errorf("got %v, want a StoreError about another kind", err)
+	}
+}
+
+func latchArguments(e *env) {
+	c := e.silent(nil)
+	defer e.close(c)
+	long := holdfast.WithTTL(24*time.Hour + time.Millisecond)
+	for _, bad := range []struct {
+		latch *holdfast.Latch
+		what  []string
+	}{
+		{c.Latch(""), []string{"name"}},
+		{c.Latch(name, long), []string{"WithTTL"}},
+		{c.Latch(name, holdfast.WithTTL(99*time.Millisecond)), []string{"WithTTL"}},
+		{c.Latch(name, holdfast.WithoutRenewal()), []string{"WithoutRenewal"}},
+		{c.Latch(name, holdfast.WithMaxHold(time.Hour), holdfast.WithMinHold(time.Second)), []string{"WithMaxHold", "WithMinHold"}},
+		{c.Latch(name, holdfast.WithPolling(time.Second, 1)), []string{"WithPolling"}},
+		{c.Latch(name, holdfast.WithOwner("o"), holdfast.WithStrictOrder(), holdfast.WithLabel("l")), []string{"WithOwner", "WithStrictOrder", "WithLabel"}},
+	} {
+		_, err := bad.latch.Count(e.ctx())
+		for _, err := range []error{err, bad.latch.Set(e.ctx(), 1), bad.latch.CountDown(e.ctx()), bad.latch.Wait(e.ctx())} {
+			e.refused(err, bad.what...)
+		}
+	}
+	e.refused(c.Latch(name).Set(e.ctx(), -1), "count")
+	if math.MaxInt > math.MaxInt32 {
+		e.refused(c.Latch(name).Set(e.ctx(), math.MaxInt), "count")
+	}
+	var none context.Context
+	e.refused(c.Latch(name, holdfast.WithTTL(24*time.Hour)).Wait(none), "ctx")
+}
+
+func latchZero(e *env) {
+	var none *holdfast.Latch
+	var client *holdfast.Client
+	for _, l := range []*holdfast.Latch{none, {}, client.Latch(name), (&holdfast.Client{}).Latch(name)} {
+		_, err := l.Count(e.ctx())
+		e.refused(err, "Latch")
+		e.refused(l.Set(e.ctx(), 1), "Latch")
+		e.refused(l.CountDown(e.ctx()), "Latch")
+		e.refused(l.Wait(e.ctx()), "Latch")
+	}
+}
