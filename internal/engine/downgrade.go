@@ -97,11 +97,15 @@ func (d *downgrade) run() {
 	e, h := d.engine, d.hold
 	defer e.busy.Done()
 	e.mu.Lock()
-	for h.renewing != nil {
-		renewing := h.renewing
+	for renewing, wait := h.renewing, time.Until(h.unsettled); !h.over && (renewing != nil || wait > 0); {
 		e.mu.Unlock()
-		<-renewing // as long as one request, at most
+		if renewing != nil {
+			<-renewing // as long as one request, at most
+		} else {
+			e.pause(context.Background(), wait) // an ask that arrived later would not find its hold, and stand in line
+		}
 		e.mu.Lock()
+		renewing, wait = h.renewing, time.Until(h.unsettled)
 	}
 	under := make(chan struct{})
 	h.reads, h.downgrading, h.renewing, h.renewAt = d.read, true, under, time.Time{}
@@ -162,11 +166,14 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 			h.renewAt = time.Now()
 		}
 		e.watch.fix(h)
-		if !d.alone && !d.lease.released {
+		if d.alone {
+			e.config.Logger.Warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
+		} else if !d.lease.released {
 			d.lease.shared = false
 			d.lease.turn.writers++
 		}
-		return true, func() { d.done <- err }
+		d.done <- err
+		return true, func() {}
 	case answer.Status != protocol.Held:
 		return true, d.lose(Gone)
 	}
