@@ -107,6 +107,11 @@ func (d *downgrade) run() {
 		e.mu.Lock()
 		renewing, wait = h.renewing, time.Until(h.unsettled)
 	}
+	if h.over {
+		d.done <- h.ended()
+		e.mu.Unlock()
+		return
+	}
 	under := make(chan struct{})
 	h.reads, h.downgrading, h.renewing, h.renewAt = d.read, true, under, time.Time{}
 	e.watch.fix(h)
@@ -130,13 +135,17 @@ func (d *downgrade) run() {
 		}
 	}
 	h.renewing = nil
-	lost := h.lost
+	d.done <- h.ended()
 	e.mu.Unlock()
 	close(under)
-	if lost == nil {
-		lost = ErrNotHeld
+}
+
+// ended is why a hold is over: the cause of its loss, or that it was given back. It is called with the mutex held.
+func (h *hold) ended() error {
+	if h.lost != nil {
+		return h.lost
 	}
-	d.done <- lost
+	return ErrNotHeld
 }
 
 // settle takes an answer. Over: it was one; then next is to be done.
