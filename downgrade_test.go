@@ -215,3 +215,22 @@ func TestCheckBesideDowngrade(t *testing.T) {
 		w.release(lease)
 	})
 }
+
+// Nor by an answer about a form that it had when the question was asked.
+func TestCheckCrossesDowngrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		client, sent := w.client()
+		lease := w.must(client.RWMutex("n").Lock(t.Context()))
+		sent.renew = func() {
+			sent.renew = nil
+			if err := lease.Downgrade(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := lease.Check(t.Context()); err != nil || sent.renewals.Load() != 2 {
+			t.Errorf("%d looks: %v", sent.renewals.Load(), err)
+		}
+		w.release(lease)
+	})
+}

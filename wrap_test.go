@@ -15,6 +15,7 @@ type wrap struct {
 	protocol.Protocol
 	asks, frees, renewals, downgrades atomic.Int64
 
+	renew     func() // before a renewal or a look is sent
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
 
@@ -27,6 +28,9 @@ func (w *wrap) Bind(spec protocol.Spec) protocol.Resource { return wrapped{w.Pro
 
 func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
 	w.renewals.Add(1)
+	if w.renew != nil {
+		w.renew()
+	}
 	inner := append([]protocol.Renewal(nil), renewals...)
 	for i := range inner {
 		inner[i].Resource = inner[i].Resource.(wrapped).Resource
