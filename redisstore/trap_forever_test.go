@@ -1,0 +1,52 @@
+package redisstore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Trap 29: keys that never expire. One who waits alone is let in and never learns of it, as if it crashed at that
+// moment: nothing of the name may stay for ever. (A set whose last member is taken out loses its expiry.)
+func TestNothingForEver(t *testing.T) {
+	t.Parallel()
+	type take = func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error)
+	for name, take := range map[string]take{
+		"mutex": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Mutex("n").Lock(ctx) },
+		"owner": func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error) {
+			return c.Mutex("n", holdfast.WithOwner(who)).Lock(ctx)
+		},
+		"writer":   func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.RWMutex("n").Lock(ctx) },
+		"permits":  func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Semaphore("n", 2).Acquire(ctx, 2) },
+		"election": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Election("n").Campaign(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, p := proxied(t)
+			lease, err := take(within(t, patience), locker(t, srv.Addr(), nil), "one")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, giveUp := context.WithCancel(within(t, patience))
+			defer giveUp()
+			other, next := locker(t, p.Addr(), brief(time.Minute)), make(chan error, 1)
+			go func() {
+				_, err := take(ctx, other, "other")
+				next <- err
+			}()
+			waiting(t, srv, "n", 1)
+			p.Silence()
+			release(t, lease)
+			for _, key := range must(t, srv, "KEYS", keyOf("n")+"*").([]any) {
+				if left := must(t, srv, "PTTL", key).(int64); key != keyOf("n")+":clock" && (left <= 0 || left > 60_000) {
+					t.Errorf("%v stays for %d ms", key, left)
+				}
+			}
+			p.Speak()
+			giveUp()
+			<-next
+		})
+	}
+}
