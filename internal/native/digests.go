@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "53fba7af68253b413cb85e82dcc0ecc69e802de4",
-	"downgrade": "66c30a7bc99cd92a9bcd670aeb69919d5037d93f",
-	"free":      "6dc59ba8ee2a78af43e170fdef8b9b4fd92babae",
-	"latch":     "813b2313191b3254d9ff759c0091d052ec841b87",
-	"look":      "40e5f2b39c353c72f859789f146e5ab8ea4ffb03",
+	"ask":       "106101ed0d64dbea16548ea4ad31b8c8b45e6d62",
+	"downgrade": "f92abf91170bef37d4f3f8bfdf76d58f9cda4241",
+	"free":      "345289584c3d15c5e6100f54e27992380e8042dd",
+	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
+	"look":      "966fab2c60eae883e78b0b1ffd5b2ee5e9ab5fdb",
 	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
-	"resize":    "6496e90169b2f7fa216e1813505f615a1d430fa7",
-	"resume":    "8f076c3f4f99bc1ed64a0dc86dd5dd83bd1290b8",
+	"resize":    "c4775f8e79ff355b8994ba2d635169ecc995d46a",
+	"resume":    "831171d2868da0ceabcc57eebc76fbdd08256176",
 }

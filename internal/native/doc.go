@@ -49,15 +49,16 @@
 // A payload is "claim:block:length:length:", the channel with its mark, the owner, and the label: what the hand-over
 // must know of a waiter, and what others read of a holder. Claim is milliseconds, in a semaphore followed by "/weight/permits";
 // block is the number of tokens that a grant reserves. The mark of a channel says how it is published on: "p" plain, "c"
-// plain in a cluster, where the count of those who heard means nothing, "s" sharded. A payload never changes while
+// plain in a cluster, where a node does not know who listens elsewhere, "s" sharded. A payload never changes while
 // its ticket lives, so that client and server name members alike.
 //
 // # Handing over
 //
 // Who gives back, leaves the line, or asks and finds a hold's time over, lets in from the head of the line all that may
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
-// hold stops that: nobody passes it. PUBLISH says whether anybody heard: a waiter whose process does not listen (it crashed,
-// or its connection broke) is passed over and keeps its place. One whose life is over is taken out.
+// hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
+// passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
+// is believed. One whose life is over is taken out.
 //
 // A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds.
 //

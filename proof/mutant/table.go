@@ -10,8 +10,8 @@ func Mutants() []Mutant {
 			Rules: []string{history.RuleOverlap},
 			Patches: []Patch{{
 				File: "internal/native/lua/ask.lua",
-				Old:  "local free = not live[1]\n",
-				New:  "local free = true\n",
+				Old:  "local turn = exclusive[1] and enters(ticket, payload)\n",
+				New:  "local turn = true\n",
 			}},
 		},
 		{
@@ -19,9 +19,8 @@ func Mutants() []Mutant {
 			Rules: []string{history.RuleOverlap},
 			Patches: []Patch{{
 				File: "internal/native/lua/free.lua",
-				Old:  "if dropped ~= 0 and type(dropped) == 'number' then\n",
-				New: "if dropped == 0 then\n  dropped = redis.pcall('ZREMRANGEBYSCORE', KEYS[1], '0', '9999999999999')\nend\n" +
-					"if dropped ~= 0 and type(dropped) == 'number' then\n",
+				Old:  "if not token then\n  return 0\nend\n",
+				New:  "token = token or '0'\n",
 			}},
 		},
 		{

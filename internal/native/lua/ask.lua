@@ -88,12 +88,12 @@ if turn then
   leave(ticket, payload)
   return held(token)
 end
-if string.byte(ticket, 3) == 111 and not exclusive[1] then
+local waits = redis.call('ZSCORE', line, self)
+if not waits and string.byte(ticket, 3) == 111 and not exclusive[1] then
   local _, _, _, owner = parts(payload)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
     local _, _, _, theirs = parts(string.sub(member, 27))
     if theirs == owner then
-      leave(ticket, payload)
       return 'U'
     end
   end
@@ -102,13 +102,14 @@ if ARGV[5] == 't' then
   return 'B' .. describe(count())
 end
 
-local life = ms + ARGV[7]
-local joined = redis.call('ZADD', line, 'NX', now, self) == 1
-if joined and redis.call('ZREVRANK', line, self) ~= 0 then -- the server's clock went back, or stands still
-  local behind = redis.call('ZRANGE', line, '-1', '-1', 'WITHSCORES')[2]
-  redis.call('ZADD', line, whole(behind + 1), self)
-elseif not joined then
-  redis.call('ZADD', line, '-' .. whole(life), 'l' .. ticket)
+if waits then
+  redis.call('ZADD', line, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
+else
+  redis.call('ZADD', line, now, self)
+  if redis.call('ZREVRANK', line, self) ~= 0 then -- the server's clock went back, or stands still
+    local behind = redis.call('ZRANGE', line, '-1', '-1', 'WITHSCORES')[2]
+    redis.call('ZADD', line, whole(behind + 1), self)
+  end
 end
 redis.call('PEXPIRE', line, ARGV[7] + 5000)
 return 'Q' .. describe(redis.call('ZCOUNT', line, PLACES, '(' .. redis.call('ZSCORE', line, self)))

@@ -23,18 +23,19 @@ local now = time[1] .. string.sub('00000' .. time[2], -6)
 if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', KEYS[3], '0', time[1] - 17 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:(%d+):%d+:()', 27)
   if claim and channel ~= '0' and string.byte(next, from) == 112 then
-    redis.call('PEXPIRE', KEYS[1], claim)
-    local last = redis.pcall('GETSET', KEYS[2], now)
-    if not last or type(last) == 'string' and last < now then
-      local told = redis.pcall('PUBLISH', string.sub(next, from + 1, from + channel - 1),
-        'G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
-      if type(told) == 'number' and told > 0 then
+    channel = string.sub(next, from + 1, from + channel - 1)
+    local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
+    if not heard.err and heard[2] > 0 then
+      redis.call('PEXPIRE', KEYS[1], claim) -- the first write: it works when memory is used up, and then so do the others
+      local last = redis.pcall('GETSET', KEYS[2], now)
+      if not last or type(last) == 'string' and last < now then
         redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'KEEPTTL')
         redis.call('ZREM', KEYS[3], next, 'l' .. string.sub(next, 1, 26))
+        redis.pcall('PUBLISH', channel, 'G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
+      elseif type(last) == 'string' then
+        redis.call('SET', KEYS[2], last)
       end
-    elseif type(last) == 'string' then
-      redis.call('SET', KEYS[2], last)
     end
   end
 end

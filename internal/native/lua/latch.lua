@@ -41,12 +41,12 @@ end
 
 local done = 0
 if what == 's' then
-  if standing ~= 's' then
+  if setter == id then
+    done = 1
+  elseif standing ~= 's' then
     setter, count, ttl = id, tonumber(ARGV[5]), ARGV[6]
     put()
     changed()
-    done = 1
-  elseif setter == id then
     done = 1
   end
 elseif what == 'd' and value then
@@ -59,7 +59,7 @@ elseif what == 'd' and value then
       changed()
     end
   end
-  redis.call('PEXPIRE', ids, math.min(tonumber(ttl), 600000))
+  redis.call('PEXPIRE', ids, math.min(redis.call('PTTL', state), 600000))
   done = 1
 elseif what == 'l' and id ~= '' then
   redis.call('HSET', watchers, id, ARGV[7])

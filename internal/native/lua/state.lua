@@ -123,12 +123,20 @@ local function take(block)
   return string.format('%016.0f', tonumber(largest) + 1)
 end
 
--- publish tells a channel, and whether anybody may have heard. Its mark says how: "p" plain, "c" plain in a cluster, where
--- the count is that of one node and says nothing, "s" sharded.
+-- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
 local function publish(channel, message)
+  redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
+end
+
+-- listens tells whether anybody may hear a channel. It is asked before a message goes out, never read from the count of
+-- PUBLISH: a grant that was sent cannot be taken back. In a cluster the count is that of one node and says nothing.
+local function listens(channel)
   local mark = string.byte(channel)
-  local told = redis.pcall(mark == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
-  return type(told) == 'number' and (told > 0 or mark == 99)
+  if mark == 99 then
+    return true
+  end
+  local heard = redis.pcall('PUBSUB', mark == 115 and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
+  return heard.err or heard[2] > 0
 end
 
 -- changed tells all watchers, once.
@@ -222,10 +230,13 @@ local function hand_on(self)
       return true
     else
       local claim, block, channel = parts(payload)
-      local token = take(block)
-      if channel == '' or publish(channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now) then
+      if channel == '' or listens(channel) then
+        local token = take(block)
         admit(ticket, payload, token, claim)
         leave(ticket, payload)
+        if channel ~= '' then
+          publish(channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
+        end
         unheard = false
       else
         if unheard == nil then

@@ -1,0 +1,224 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+const clients, forever = 3, 10 * time.Minute
+
+// A side is one of the two that are compared: a protocol for each client, and what they were told.
+type side struct {
+	clients []protocol.Protocol
+	ears    *ears
+}
+
+func (s *side) listen(t *testing.T) {
+	s.ears = newEars()
+	for _, c := range s.clients {
+		listening, err := c.Listen(t.Context(), s.ears)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(listening.Close)
+	}
+}
+
+// A try is one attempt, as both sides know it.
+type try struct {
+	client int
+	spec   protocol.Spec
+	ticket protocol.Ticket
+	inLine bool
+}
+
+// A pair is one name on both sides.
+type pair struct {
+	sides [2]*side
+	name  string
+	kind  protocol.Kind
+	tries []*try
+	n     int
+}
+
+// both sends a request to both sides, and fails when they do not say the same.
+func (p *pair) both(t *rapid.T, what string, client int, send func(*side, protocol.Protocol) (string, error)) string {
+	var said [2]string
+	for i, s := range p.sides {
+		text, err := send(s, s.clients[client])
+		said[i] = text
+		if err != nil {
+			said[i] = plain(err)
+		}
+	}
+	if said[0] != said[1] {
+		t.Fatalf("%s: in memory %s; scripts %s", what, said[0], said[1])
+	}
+	want := p.sides[0].ears.told()
+	if got, same := p.sides[1].ears.will(want); !same {
+		t.Fatalf("%s: in memory told %s; scripts %s", what, want, got)
+	}
+	t.Logf("%s: %s", what, said[0])
+	return said[0]
+}
+
+// plain is an error without what differs: keys and wordings.
+func plain(err error) string {
+	var mismatch *protocol.Mismatch
+	var upgrade *protocol.Upgrade
+	var foreign *protocol.Foreign
+	switch {
+	case errors.As(err, &mismatch):
+		return fmt.Sprintf("mismatch %d, %d", mismatch.Have, mismatch.Want)
+	case errors.As(err, &upgrade):
+		return "upgrade"
+	case errors.As(err, &foreign):
+		return "foreign"
+	}
+	return err.Error()
+}
+
+func said(a protocol.Answer) string {
+	if a.Status == protocol.Held {
+		return fmt.Sprintf("held, block %d", a.Block)
+	}
+	return fmt.Sprintf("status %d, %d hold, %d wait", a.Status, a.Holders, a.Waiters)
+}
+
+// ask begins an attempt, or repeats one.
+func (p *pair) ask(t *rapid.T, a *try, join bool) {
+	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v", a.ticket.ID, a.client, a.spec.Owner, a.spec.Shared,
+		a.ticket.Weight, a.spec.Permits, join)
+	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
+		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: a.inLine, TTL: forever,
+			Deadline: time.Now().Add(time.Minute)})
+		if got.Status == protocol.Queued {
+			a.inLine = true
+		}
+		s.ears.token(a.ticket.ID, got.Token)
+		return said(got), err
+	})
+}
+
+// spec draws who asks.
+func (p *pair) spec(t *rapid.T) protocol.Spec {
+	spec := protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever, Label: "model"}
+	switch p.kind {
+	case protocol.Semaphore:
+		spec.Shared, spec.Permits = true, rapid.SampledFrom([]int64{3, 3, 3, 4}).Draw(t, "permits")
+	case protocol.ReadWrite:
+		spec.Shared = rapid.Bool().Draw(t, "shared")
+	}
+	if p.kind == protocol.Mutex || p.kind == protocol.ReadWrite {
+		spec.Owner = rapid.SampledFrom([]string{"", "", "", "me", "you"}).Draw(t, "owner")
+	}
+	return spec
+}
+
+func (p *pair) some(t *rapid.T) *try {
+	if len(p.tries) == 0 {
+		t.Skip("nobody asked yet")
+	}
+	return rapid.SampledFrom(p.tries).Draw(t, "try")
+}
+
+var runs atomic.Int64
+
+func TestScriptsAreAsTheModel(t *testing.T) {
+	srv := redisserver.Start(t)
+	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	sides := [2]*side{{}, {}}
+	for i := range clients {
+		sides[0].clients = append(sides[0].clients, server.Connect("model"))
+		sides[1].clients = append(sides[1].clients, scripts(t, srv.Addr(), "model", i))
+	}
+	sides[0].listen(t)
+	sides[1].listen(t)
+	for _, kind := range []protocol.Kind{protocol.Mutex, protocol.ReadWrite, protocol.Semaphore, protocol.Election} {
+		t.Run(kind.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := &pair{sides: sides, kind: kind, name: fmt.Sprintf("%s %d", kind, runs.Add(1))}
+				for _, s := range sides {
+					s.ears.forget()
+				}
+				t.Repeat(p.actions())
+			})
+		})
+	}
+}
+
+// actions are what can happen to a name.
+func (p *pair) actions() map[string]func(*rapid.T) {
+	actions := map[string]func(*rapid.T){
+		"ask": func(t *rapid.T) {
+			p.n++
+			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
+			a.ticket = protocol.Ticket{ID: protocol.ID(fmt.Sprintf("%022d", runs.Add(1))), Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
+			if p.kind == protocol.Semaphore {
+				a.ticket.Weight = rapid.Int64Range(1, a.spec.Permits).Draw(t, "weight")
+			}
+			p.tries = append(p.tries, a)
+			p.ask(t, a, rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join"))
+		},
+		"ask again": func(t *rapid.T) { p.ask(t, p.some(t), true) },
+		"free": func(t *rapid.T) {
+			a := p.some(t)
+			p.both(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
+				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket})
+				return fmt.Sprint(was), err
+			})
+		},
+		"renew": func(t *rapid.T) {
+			a := p.some(t)
+			p.both(t, "renew "+string(a.ticket.ID), a.client, func(s *side, c protocol.Protocol) (text string, err error) {
+				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.ears.token(a.ticket.ID, 0), TTL: forever}},
+					func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
+				return text, err
+			})
+		},
+		"look": func(t *rapid.T) {
+			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
+				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever}).Look(context.Background(), nil)
+				return fmt.Sprintf("%d hold, %d wait, %d of permits", got.Holders, got.Waiters, got.Taken), err
+			})
+		},
+	}
+	if p.kind == protocol.ReadWrite {
+		actions["downgrade"] = func(t *rapid.T) {
+			a := p.some(t)
+			if a.spec.Shared {
+				t.Skip("it shares")
+			}
+			shared := a.spec
+			shared.Shared = true
+			held := false
+			p.both(t, "downgrade "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
+				got, err := c.Bind(shared).Downgrade(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+				if held = got.Status == protocol.Held; held {
+					a.spec = shared
+				}
+				return fmt.Sprint(held), err
+			})
+		}
+	}
+	if p.kind == protocol.Semaphore {
+		actions["resize"] = func(t *rapid.T) {
+			permits := rapid.Int64Range(1, 6).Draw(t, "permits")
+			p.both(t, fmt.Sprint("resize to ", permits), 0, func(_ *side, c protocol.Protocol) (string, error) {
+				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: forever, Life: forever}).
+					Resize(context.Background(), permits, time.Now().Add(time.Minute))
+			})
+		}
+	}
+	return actions
+}

@@ -1,0 +1,118 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// A carrier is a store in the words of package native.
+type carrier struct{ store holdfast.Store }
+
+func (c carrier) Do(ctx context.Context, requests []native.Request) []native.Reply {
+	in := make([]holdfast.Request, len(requests))
+	for i := range requests {
+		in[i] = holdfast.Request(requests[i])
+	}
+	out := make([]native.Reply, len(requests))
+	for i, reply := range c.store.Do(ctx, in) {
+		out[i] = native.Reply(reply)
+	}
+	return out
+}
+
+func (c carrier) Subscribe(ctx context.Context, sink native.Sink) (native.Subscription, error) {
+	return c.store.Subscribe(ctx, sink)
+}
+
+func (c carrier) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+
+// scripts is a protocol on a real server.
+func scripts(t *testing.T, addr, prefix string, process int) protocol.Protocol {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { rdb.Close() })
+	return native.New(carrier{redisstore.New(rdb)}, native.Config{
+		Prefix: prefix, Process: protocol.ID(fmt.Sprintf("%022d", process)), Timeout: 10 * time.Second,
+	})
+}
+
+// ears are what the clients of one side were told, by ticket, and how often each.
+type ears struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	granted map[protocol.ID]int
+	tokens  map[protocol.ID]int64 // also of those that were answered
+}
+
+// forget begins anew: for the next name.
+func (e *ears) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.granted)
+	clear(e.tokens)
+}
+
+func newEars() *ears {
+	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, tokens: map[protocol.ID]int64{}}
+}
+
+func (e *ears) Granted(g protocol.Grant) {
+	e.mu.Lock()
+	e.granted[g.ID]++
+	e.tokens[g.ID] = g.Token
+	e.mu.Unlock()
+	select {
+	case e.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (e *ears) Nudge(protocol.ID, time.Duration) {}
+func (e *ears) Gap()                             {}
+
+// token notes that of a grant that was answered, or tells the one that is known.
+func (e *ears) token(id protocol.ID, answered int64) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if answered != 0 {
+		e.tokens[id] = answered
+	}
+	return e.tokens[id]
+}
+
+func (e *ears) told() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []string
+	for id, n := range e.granted {
+		all = append(all, fmt.Sprintf("%s x%d", id, n))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// will wait until the same was told here, and tells what was otherwise.
+func (e *ears) will(want string) (got string, same bool) {
+	late := time.After(5 * time.Second)
+	for {
+		if got = e.told(); got == want {
+			return got, true
+		}
+		select {
+		case <-e.changed:
+		case <-late:
+			return got, false
+		}
+	}
+}
