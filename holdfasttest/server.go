@@ -47,7 +47,7 @@ func Start(tb testing.TB) *Server {
 	s := &Server{tb: tb, redis: mini, network: network.New(mini.Dial), prefixes: map[string]bool{}}
 	bubble := inBubble()
 	tb.Cleanup(func() {
-		s.network.Disconnect()
+		s.network.Close()
 		mini.Close()
 		if bubble {
 			<-time.After(time.Minute) // go-redis dials in the background for a while

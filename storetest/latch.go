@@ -287,6 +287,8 @@ func latchGone(e *env) {
 	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
 		e.Error("it stays open")
 	}
+	e.free(c.Mutex(name)) // nothing is left of it
+	e.release(e.tryAll(c.All([]string{name, "other"})))
 }
 
 func latchAbandoned(e *env) {

@@ -20,6 +20,7 @@ type Network struct {
 	mu      sync.Mutex
 	moved   *sync.Cond // something below, or in a link, has changed
 	paused  bool
+	closed  bool
 	delay   time.Duration
 	answers []string // words of requests whose answers get lost
 	lost    []string // words of requests that get lost themselves
@@ -39,10 +40,14 @@ func (n *Network) Dial(ctx context.Context) (net.Conn, error) {
 	defer stop()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for n.paused && ctx.Err() == nil {
+	for n.paused && !n.closed && ctx.Err() == nil {
 		n.moved.Wait()
 	}
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if n.closed {
+		err = net.ErrClosed
+	}
+	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
 	}
 	server, err := n.server()
@@ -77,6 +82,12 @@ func (n *Network) DropRequest(word string) { n.change(func() { n.lost = append(n
 
 // Disconnect closes all connections. What is under way on them is lost.
 func (n *Network) Disconnect() { n.disconnect(func(*link) bool { return true }) }
+
+// Close ends the network: all connections are closed, and none can be made.
+func (n *Network) Close() {
+	n.change(func() { n.closed = true })
+	n.Disconnect()
+}
 
 // DisconnectListeners closes the connections on which clients have subscribed.
 func (n *Network) DisconnectListeners() { n.disconnect(func(l *link) bool { return l.listens }) }

@@ -13,6 +13,7 @@ package embedded
 import (
 	"context"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -28,22 +29,35 @@ type Server struct {
 
 	*network.Network
 
-	tb testing.TB
+	atEnd func(func())
 }
 
 // Start serves an empty server until the test is over. Called inside a bubble, the server's clock is the bubble's.
-func Start(tb testing.TB) *Server {
+func Start(tb testing.TB) *Server { return start(tb.Cleanup) }
+
+// Open is Start for an example: what it opens lasts until end is called.
+func Open() (s *Server, end func()) {
+	var ends []func()
+	s = start(func(f func()) { ends = append(ends, f) })
+	return s, func() {
+		for _, f := range slices.Backward(ends) {
+			f()
+		}
+	}
+}
+
+func start(atEnd func(func())) *Server {
 	redis := miniredis.NewMiniRedis()
-	s := &Server{Redis: redis, Network: network.New(redis.Dial), tb: tb}
+	s := &Server{Redis: redis, Network: network.New(redis.Dial), atEnd: atEnd}
 	s.Redis.ClockTTL(true)
-	tb.Cleanup(func() {
-		s.Disconnect()
+	atEnd(func() {
+		s.Close()
 		s.Redis.Close()
 	})
 	return s
 }
 
-// Client returns a client of the server, closed when the test is over. opts change its options before it is made.
+// Client returns a client of the server, closed before it ends. opts change its options before it is made.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	opt := &redis.Options{
 		Addr:   "127.0.0.1:6379", // never dialed, but go-redis resolves names
@@ -53,6 +67,6 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 		change(opt)
 	}
 	rdb := redis.NewClient(opt)
-	s.tb.Cleanup(func() { _ = rdb.Close() })
+	s.atEnd(func() { _ = rdb.Close() })
 	return rdb
 }
