@@ -77,6 +77,48 @@ func TestLose(t *testing.T) {
 	}
 }
 
+// Every way of holding something can be lost, also with others who hold it too.
+func TestLoseEveryKind(t *testing.T) {
+	for name, take := range map[string]func(context.Context, *holdfast.Client) (*holdfast.Lease, error){
+		"group": func(ctx context.Context, c *holdfast.Client) (*holdfast.Lease, error) {
+			return c.All([]string{"x", "y"}).Lock(ctx)
+		},
+		"writer": func(ctx context.Context, c *holdfast.Client) (*holdfast.Lease, error) {
+			return c.RWMutex("x").Lock(ctx)
+		},
+		"reader": func(ctx context.Context, c *holdfast.Client) (*holdfast.Lease, error) {
+			return c.RWMutex("x").RLock(ctx)
+		},
+		"semaphore": func(ctx context.Context, c *holdfast.Client) (*holdfast.Lease, error) {
+			return c.Semaphore("x", 2).Acquire(ctx, 1)
+		},
+		"election": func(ctx context.Context, c *holdfast.Client) (*holdfast.Lease, error) {
+			return c.Election("x").Campaign(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T) {
+				server := holdfasttest.Start(t)
+				one, other := server.Client(nil), server.Client(nil)
+				lease, err := take(t.Context(), one)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server.Lose(lease)
+				lost(t, context.Cause(lease.Context()), holdfast.LossGone)
+				lost(t, lease.Release(t.Context()), holdfast.LossGone)
+				next, err := take(t.Context(), other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := next.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // The next who waits is in at once: in a bubble, within the time that connecting again takes.
 func TestLoseHandsOn(t *testing.T) {
 	both(t, func(t *testing.T) {
