@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -352,6 +353,37 @@ func TestElectionRunDoesNotSpin(t *testing.T) {
 		err := one.Election("e").Run(ctx, func(context.Context) error { terms++; return nil })
 		if !errors.Is(err, context.DeadlineExceeded) || terms < 50 || terms > 76 {
 			t.Errorf("%d terms in a minute, %v", terms, err)
+		}
+	})
+}
+
+// What is free before one that is held, and after it, costs a request each, however many names there are.
+func TestGroupAroundOneThatIsHeld(t *testing.T) {
+	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
+		names := make([]string, 1000)
+		for i := range names {
+			names[i] = fmt.Sprintf("%04d", i)
+		}
+		held, err := other.Mutex(names[500]).Lock(t.Context())
+		must(t, err)
+		done := make(chan error, 1)
+		go func() {
+			lease, err := one.All(names).Lock(t.Context())
+			if err == nil {
+				err = errors.Join(lease.Check(t.Context()), lease.Release(t.Context()))
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		for _, name := range []string{names[0], names[499]} {
+			if _, err := other.Mutex(name).TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		must(t, held.Release(t.Context()))
+		must(t, <-done)
+		if f.askAlls != 3 {
+			t.Errorf("%d requests for many, want 3", f.askAlls)
 		}
 	})
 }
