@@ -28,6 +28,9 @@
 //   - Processes are served in the order in which they began to wait. Within a process a lock passes from goroutine to
 //     goroutine, in order, for up to 5 ms before another process has its turn; WithStrictOrder makes every goroutine
 //     stand in line itself.
+//   - Readers share an RWMutex, a writer is alone, and no reader passes a writer that waits, but for those who enter the hold
+//     of a process that reads already, within 5 ms of its grant. Holders of a Semaphore never have more permits together
+//     than there are, as long as nobody takes permits away by Resize.
 //   - The tokens of a name grow strictly, through release, expiry, hand-over, crash, restart of the server, a fail-over that
 //     lost writes, and a server clock that steps back.
 //   - Each request is sent once and may arrive late: one that its sender has given up takes no effect, or is undone.

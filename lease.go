@@ -126,6 +126,8 @@ func (l *Lease) Check(ctx context.Context) error {
 // is let in by the same request. It works although ctx is over, and takes no longer than the smaller of the
 // remaining trust and Config.ReleaseTimeout; of ctx only the values count.
 //
+// Where it was the last entry that writes an RWMutex, and others of the hold read on, the hold is downgraded by the same rules.
+//
 // ErrNotHeld: it was released before; nothing is sent. ErrClosed: Client.Close gave it back. A *LostError: it was lost
 // before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time;
 // the hold is then removed in the background, or expires within its TTL. A group gives back all of its names, and joins
@@ -145,8 +147,8 @@ func (l *Lease) Release(ctx context.Context) error {
 //
 // The error is an *ArgumentError for a lease that does not write an RWMutex; ErrNotHeld after Release; the *LostError of a lost
 // lease; ErrClosed; a *StoreError when the server refused: the lease writes as before. An error that matches
-// ErrUncertain: no answer came before ctx ended; then take it for one that reads: it is still held, the request is
-// repeated in the background, and if no answer comes the lease is lost when trust ends.
+// ErrUncertain: no answer came before ctx ended; from then on it is a lease that reads, and whether others may read too is not
+// known yet: the request is repeated in the background, and if no answer comes the lease is lost when trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld

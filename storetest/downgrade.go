@@ -13,11 +13,13 @@ func downgrade() []test {
 		{"keeps the lease", downgradeKeeps, 0},
 		{"is renewed", downgradeRenewed, 0},
 		{"lets in who waits in the same process", downgradeLocal, 0},
+		{"lets them by who wait in the same process", downgradeJoins, queue},
 		{"and whoever writes in the same process waits", downgradeLocalWriter, 0},
 		{"of one entry of several", downgradeEntries, 0},
 		{"does not prolong a fixed lease", downgradeFixed, 0},
 		{"does not pass a max hold", downgradeMaxHold, 0},
 		{"keeps a min hold", downgradeMinHold, 0},
+		{"keeps a min hold through a crash", downgradeMinHoldCrash, leaves},
 		{"of a hold that is gone", downgradeGone, 0},
 		{"refused", downgradeRefused, 0},
 	}
@@ -83,6 +85,28 @@ func downgradeLocal(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
+// Readers of the process are in at once, also where they stand behind a writer of another: it has its turn after the slice.
+func downgradeJoins(e *env) {
+	a, b := e.client(), e.client()
+	m := a.RWMutex(name)
+	lease := e.take(m.Lock)
+	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	readers := []*waiter{e.waitIn(e.ctx(), a, m.RLock), e.waitIn(e.ctx(), a, m.RLock)}
+	e.downgrade(lease)
+	for _, w := range readers {
+		reader := w.in()
+		if reader.Token() != lease.Token() || reader.Owner() != lease.Owner() || writer.over() {
+			e.Errorf("token %d beside %d, a writer is in: %v", reader.Token(), lease.Token(), writer.over())
+		}
+		e.release(reader)
+	}
+	afterSlice()
+	late := e.waitIn(e.ctx(), a, m.RLock)
+	e.release(lease)
+	e.release(writer.in())
+	e.release(late.in())
+}
+
 func downgradeLocalWriter(e *env) {
 	c := e.client()
 	m := c.RWMutex(name)
@@ -115,34 +139,50 @@ func downgradeEntries(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
+// heldFor tells how long a name is held yet.
+func (e *env) heldFor(c *client) time.Duration {
+	e.Helper()
+	var held *holdfast.HeldError
+	if _, err := c.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) {
+		e.Fatalf("got %v", err)
+	}
+	return held.Remaining
+}
+
 func downgradeFixed(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(fixed), holdfast.WithoutRenewal()).Lock)
-	before := lease.Until()
+	const ttl, after = 3 * time.Second, 300 * time.Millisecond
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
+	until := lease.Until()
+	<-time.After(after)
 	e.downgrade(lease)
-	if until := lease.Until(); until.After(before) {
-		e.Errorf("trusted for %v more", until.Sub(before))
+	if left := e.heldFor(b); left > ttl-after+slack || lease.Until().After(until) {
+		e.Errorf("%v after a grant for %v it is held for another %v, and trusted for %v more", after, ttl, left, lease.Until().Sub(until))
 	}
-	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
-	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
-	writer := w.in()
-	if late := w.at.Sub(before); late < 0 || late > 5*time.Second {
-		e.Errorf("a writer is in %v after trust ended", late)
-	}
-	e.release(writer)
+	e.release(lease)
 }
 
 func downgradeMaxHold(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(fixed), holdfast.WithMaxHold(fixed)).Lock)
+	const most, after = 3 * time.Second, 300 * time.Millisecond
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(most), holdfast.WithMaxHold(most)).Lock)
+	until := lease.Until()
+	<-time.After(after)
 	e.downgrade(lease)
-	var held *holdfast.HeldError
-	if _, err := b.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Remaining > fixed {
-		e.Errorf("got %v", err)
+	if left := e.heldFor(b); left > most-after+slack || lease.Until().After(until) {
+		e.Errorf("%v after a grant for at most %v it is held for another %v, and trusted for %v more", after, most, left, lease.Until().Sub(until))
 	}
-	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
-	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
-	e.release(w.in())
+	e.release(lease)
+}
+
+// Also if its holder crashes at that moment.
+func downgradeMinHoldCrash(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(time.Second)).Lock)
+	e.downgrade(lease)
+	if left := e.heldFor(b); left < 30*time.Second {
+		e.Errorf("held for %v of a minute", left)
+	}
 }
 
 func downgradeMinHold(e *env) {

@@ -22,6 +22,7 @@ func semaphore() []test {
 		{"resized, the same number is another", resizeBySame, 0},
 		{"first come, first served between goroutines", semaphoreOrder, 0},
 		{"goroutines take what others give back", semaphoreGoroutines, 0},
+		{"goroutines that want different numbers", differentWeights, queue},
 		{"is not entered", notEntered, 0},
 		{"each has a token of its own", semaphoreTokens, token},
 		{"is renewed", semaphoreRenewed, 0},
@@ -195,6 +196,23 @@ func semaphoreGoroutines(e *env) {
 	if most.Load() > 4 {
 		e.Errorf("%d were in", most.Load())
 	}
+}
+
+// Each gets what it asked for, whoever led or waited before it.
+func differentWeights(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(acquire(b.Semaphore(name, 3), 3, true))
+	s := a.Semaphore(name, 3)
+	one, all := e.waitIn(e.ctx(), a, acquire(s, 1, false)), e.waitIn(e.ctx(), a, acquire(s, 3, false))
+	e.release(lease)
+	first := one.in()
+	if all.over() {
+		e.Error("all three are taken, and one more")
+	}
+	e.release(first)
+	last := all.in()
+	e.is(second(b.Semaphore(name, 3).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+	e.release(last)
 }
 
 // Permits are counted, not owned: under a lease's context the next ones are others.

@@ -97,11 +97,20 @@ func (d *downgrade) run() {
 	e, h := d.engine, d.hold
 	defer e.busy.Done()
 	e.mu.Lock()
-	for h.renewing != nil {
-		renewing := h.renewing
+	for renewing, wait := h.renewing, time.Until(h.unsettled); !h.over && (renewing != nil || wait > 0); {
 		e.mu.Unlock()
-		<-renewing // as long as one request, at most
+		if renewing != nil {
+			<-renewing // as long as one request, at most
+		} else {
+			e.pause(context.Background(), wait) // an ask that arrived later would not find its hold, and stand in line
+		}
 		e.mu.Lock()
+		renewing, wait = h.renewing, time.Until(h.unsettled)
+	}
+	if h.over {
+		d.done <- h.ended()
+		e.mu.Unlock()
+		return
 	}
 	under := make(chan struct{})
 	h.reads, h.downgrading, h.renewing, h.renewAt = d.read, true, under, time.Time{}
@@ -126,13 +135,17 @@ func (d *downgrade) run() {
 		}
 	}
 	h.renewing = nil
-	lost := h.lost
+	d.done <- h.ended()
 	e.mu.Unlock()
 	close(under)
-	if lost == nil {
-		lost = ErrNotHeld
+}
+
+// ended is why a hold is over: the cause of its loss, or that it was given back. It is called with the mutex held.
+func (h *hold) ended() error {
+	if h.lost != nil {
+		return h.lost
 	}
-	d.done <- lost
+	return ErrNotHeld
 }
 
 // settle takes an answer. Over: it was one; then next is to be done.
@@ -162,11 +175,14 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 			h.renewAt = time.Now()
 		}
 		e.watch.fix(h)
-		if !d.alone && !d.lease.released {
+		if d.alone {
+			e.config.Logger.Warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
+		} else if !d.lease.released {
 			d.lease.shared = false
 			d.lease.turn.writers++
 		}
-		return true, func() { d.done <- err }
+		d.done <- err
+		return true, func() {}
 	case answer.Status != protocol.Held:
 		return true, d.lose(Gone)
 	}

@@ -160,7 +160,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	e := l.engine
 	h, err := a.run(ctx)
 	e.mu.Lock()
-	for err == errJoin {
+	for errors.Is(err, errJoin) {
 		if lease := p.join(ctx); lease != nil {
 			p.leader = nil
 			e.mu.Unlock()

@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "c3f3d12ad664f0bbaf299f4f2baf719d7cbd83a3",
-	"downgrade": "9d5d0d5c84d615424c101450c56500a470f9016b",
-	"free":      "69b04f6437dab4533296625d3c16b89edc79f093",
-	"latch":     "8b1fbe8cdabf7bdb8f897142a821d5d16b339c3d",
-	"look":      "3c9abb889bd6117367f9318d192314ce1d8cb530",
-	"renew":     "c8a50c718200c67aa1fdb6978b74e57aa931592f",
-	"resize":    "173b86c158ce7565e3eb890c916dfc5d20c35a72",
-	"resume":    "cc49552137c0d284349b1451e51240f8d68c1527",
+	"ask":       "53fba7af68253b413cb85e82dcc0ecc69e802de4",
+	"downgrade": "66c30a7bc99cd92a9bcd670aeb69919d5037d93f",
+	"free":      "6dc59ba8ee2a78af43e170fdef8b9b4fd92babae",
+	"latch":     "813b2313191b3254d9ff759c0091d052ec841b87",
+	"look":      "40e5f2b39c353c72f859789f146e5ab8ea4ffb03",
+	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
+	"resize":    "6496e90169b2f7fa216e1813505f615a1d430fa7",
+	"resume":    "8f076c3f4f99bc1ed64a0dc86dd5dd83bd1290b8",
 }

@@ -20,7 +20,7 @@
 //
 //	no key      nobody holds
 //	a string    one holds who excludes everybody: ticket (26 bytes), token (16 digits), payload; it expires with the hold
-//	a set       holds that others may enter: a sorted set of the members below; it lives some seconds longer than they
+//	a set       holds that others may enter: a sorted set of the members below; it expires with the last of them
 //	a latch     a string too: stamp, id that set it, "s" set or "o" open, count, ":", TTL
 //
 // A ticket is the format number, the kind (m mutex, r read-write, s semaphore, e election, l latch), the mode, a colon, and
@@ -42,7 +42,7 @@
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
 //	                         it is 18 s from its place then
 //
-// What is negative is looked up by name only. Of the rest, one range holds the members of one sort: "who excludes", "how
+// What is negative or 0 is looked up by name only. Of the rest, one range holds the members of one sort: "who excludes", "how
 // many share", "who is first in line" and "how many stand before me" are each one command, and the cost of none grows
 // with the length of the line.
 //

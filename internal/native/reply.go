@@ -81,7 +81,7 @@ func (r *resource) parse(op, text string) (reading, bool) {
 // party reads who is behind a ticket and its payload. What cannot be read stays empty: it is for people only.
 func party(member string) protocol.Party {
 	const ticket = 26
-	if len(member) < ticket {
+	if len(member) < ticket || member[2] == '-' { // what a min hold keeps is nobody's
 		return protocol.Party{}
 	}
 	fields := strings.SplitN(member[ticket:], ":", 5)

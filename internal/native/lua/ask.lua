@@ -64,14 +64,9 @@ if token then
   last(ticket, payload, tonumber(ttl))
   return held(token)
 end
-local weight, permits = demand(payload)
-if permits then
-  local has = -(redis.call('ZSCORE', state, 'c') or -permits)
-  -- One that waits since before a Resize goes on, unless it can never be let in any more.
-  if has ~= permits and (weight > has or not redis.call('ZSCORE', line, self)) then
-    leave(ticket, payload)
-    return 'M' .. whole(has)
-  end
+local _, permits = demand(payload)
+if permits and capacity and capacity ~= permits and not redis.call('ZSCORE', line, self) then -- who waits since before a Resize goes on
+  return 'M' .. whole(capacity)
 end
 if ARGV[8] ~= '' and mine(ARGV[8], ARGV[9]) then
   if alone then
@@ -93,7 +88,6 @@ if turn then
   leave(ticket, payload)
   return held(token)
 end
-clean()
 if string.byte(ticket, 3) == 111 and not exclusive[1] then
   local _, _, _, owner = parts(payload)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do

@@ -23,7 +23,6 @@ local token = mine(ticket, payload)
 if not token then
   token = mine(ARGV[5], ARGV[6])
   if not token then
-    clean()
     return 'B' .. describe(count())
   end
   if alone then

@@ -47,7 +47,6 @@ if odd then
 end
 if leave(ticket, payload) then
   hand_on(nil)
-  clean()
   return 1
 end
 local token = mine(ticket, payload)
@@ -63,7 +62,6 @@ if keep <= 0 then
   end
   look(ticket)
   hand_on(nil)
-  clean()
   if string.byte(ticket, 2) == 101 and not exclusive[1] then -- an election without a leader
     changed()
   end
@@ -84,8 +82,8 @@ else
   end
   redis.call('ZADD', state, whole(ends), rest .. nobody)
   redis.call('ZREM', state, ticket .. payload, 't' .. ticket)
-  if redis.call('PTTL', state) < keep + 5000 then
-    redis.call('PEXPIRE', state, whole(keep + 5000))
+  if redis.call('PTTL', state) < keep then
+    redis.call('PEXPIRE', state, whole(keep))
   end
 end
 local waiter = first('0')

@@ -59,7 +59,7 @@ elseif what == 'd' and value then
       changed()
     end
   end
-  redis.call('PEXPIRE', ids, '600000')
+  redis.call('PEXPIRE', ids, math.min(tonumber(ttl), 600000))
   done = 1
 elseif what == 'l' and id ~= '' then
   redis.call('HSET', watchers, id, ARGV[7])

@@ -24,7 +24,6 @@ elseif exclusive[1] or shares > 0 then
   local holder = string.match(text, '^%d+|%-?%d+|%d+|%d+|(.*)$')
   local score = redis.call('ZSCORE', state, 't' .. string.sub(holder, 1, 26)) -- what a min hold keeps has none
   token = score and whole(-score) or '0'
-  permits, taken = -(redis.call('ZSCORE', state, 'c') or 0), -(redis.call('ZSCORE', state, 'w') or 0)
+  permits, taken = capacity or 0, -(redis.call('ZSCORE', state, 'w') or 0)
 end
-clean()
 return (string.gsub(text, '^(%d+|%-?%d+|%d+|%d+)|', '%1|' .. token .. '|' .. whole(permits) .. '|' .. whole(taken) .. '|', 1))

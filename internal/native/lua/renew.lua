@@ -55,8 +55,8 @@ local function renew(key, at)
   end
   local ttl = term(at)
   if ttl > 0 then
-    if redis.call('PTTL', key) < ttl + 5000 then
-      redis.call('PEXPIRE', key, string.format('%.0f', ttl + 5000))
+    if redis.call('PTTL', key) < ttl then
+      redis.call('PEXPIRE', key, string.format('%.0f', ttl))
     end
     redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
   end

@@ -18,9 +18,9 @@ if odd then
   return odd
 end
 if shares == 0 then
-  clean()
   return 0
 end
-redis.call('ZADD', state, '-' .. ARGV[2], 'c')
+capacity = tonumber(ARGV[2])
+redis.call('ZADD', state, -capacity, 'c')
 hand_on(nil)
 return 1

@@ -41,5 +41,4 @@ for at, member in ipairs(exclusive) do
     return 'H' .. token .. '1|' .. now
   end
 end
-clean()
 return 'B' .. describe(count())

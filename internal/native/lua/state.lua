@@ -9,8 +9,8 @@ local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1000000000000000'
 
 -- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
--- of one who excludes everybody.
-local exclusive, shares, alone
+-- of one who excludes everybody. Capacity is how many permits there are, also of a set that went a moment ago.
+local exclusive, shares, alone, capacity
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -30,7 +30,7 @@ local function demand(payload)
   return tonumber(weight), tonumber(permits)
 end
 
--- drop takes a hold out of the set.
+-- drop takes a hold out of the set, and with the last the set.
 local function drop(member)
   local ticket = string.sub(member, 1, 26)
   if redis.call('ZREM', state, member) == 1 then
@@ -39,7 +39,9 @@ local function drop(member)
     if weight then
       redis.call('ZINCRBY', state, weight, 'w')
     end
-    return true
+    if redis.call('ZCOUNT', state, '1', '+inf') == 0 then
+      redis.call('DEL', state)
+    end
   end
 end
 
@@ -59,22 +61,17 @@ local function look(ticket)
     return 'F' .. string.sub(sample, 1, 4)
   end
   if value and not alone then
-    for _, base in ipairs({0, SHARED}) do
-      if redis.call('ZCOUNT', state, whole(base), whole(base + ms)) > 0 then
-        for _, over in ipairs(redis.call('ZRANGEBYSCORE', state, whole(base), whole(base + ms))) do
+    for from, to in pairs({['1'] = whole(ms), [whole(SHARED)] = whole(SHARED + ms)}) do
+      if redis.call('ZCOUNT', state, from, to) > 0 then
+        for _, over in ipairs(redis.call('ZRANGEBYSCORE', state, from, to)) do
           drop(over)
         end
       end
     end
-    exclusive = redis.call('ZRANGEBYSCORE', state, '0', whole(SHARED - 1))
+    local permits = redis.call('ZSCORE', state, 'c')
+    capacity = permits and -permits or capacity
+    exclusive = redis.call('ZRANGEBYSCORE', state, '1', whole(SHARED - 1))
     shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
-  end
-end
-
--- clean removes what is left of a set without holds.
-local function clean()
-  if not exclusive[1] and shares == 0 then
-    redis.call('DEL', state)
   end
 end
 
@@ -88,20 +85,21 @@ local function mine(ticket, payload)
   end
 end
 
--- last lets a hold that is there last for so many ms from now, and the set some seconds longer.
+-- last lets a hold that is there last for so many ms from now, and the set no shorter.
 local function last(ticket, payload, ttl)
   if alone then
     redis.call('PEXPIRE', state, ttl)
     return
   end
   local ends = ms + ttl
-  if redis.call('PTTL', state) < ttl + 5000 then
-    redis.call('PEXPIRE', state, whole(ttl + 5000))
-  end
+  local left = redis.call('PTTL', state) -- of a new set none
   if string.byte(ticket, 3) == 115 then
     ends = ends + SHARED
   end
   redis.call('ZADD', state, whole(ends), ticket .. payload)
+  if left < ttl then
+    redis.call('PEXPIRE', state, whole(ttl))
+  end
 end
 
 -- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
@@ -150,14 +148,11 @@ local function enters(ticket, payload)
     local _, _, _, theirs = parts(string.sub(exclusive[1], 27))
     return owner ~= '' and owner == theirs
   end
-  if shares > 0 and string.byte(ticket, 3) ~= 115 then
-    return false
+  if shares == 0 or string.byte(ticket, 3) ~= 115 then
+    return shares == 0
   end
-  local weight, permits = demand(payload)
-  if not weight then
-    return true
-  end
-  return weight - (redis.call('ZSCORE', state, 'w') or 0) <= -(redis.call('ZSCORE', state, 'c') or -permits)
+  local weight = demand(payload)
+  return not weight or weight - redis.call('ZSCORE', state, 'w') <= capacity
 end
 
 -- admit makes a ticket hold.
@@ -174,7 +169,8 @@ local function admit(ticket, payload, token, ttl)
   else
     local weight, permits = demand(payload)
     if weight then
-      redis.call('ZADD', state, 'NX', '-' .. whole(permits), 'c')
+      capacity = capacity or permits
+      redis.call('ZADD', state, '-' .. whole(capacity), 'c')
       redis.call('ZINCRBY', state, '-' .. whole(weight), 'w')
     end
     redis.call('ZADD', state, '-' .. token, 't' .. ticket)

@@ -47,7 +47,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if err != nil {
 		return protocol.Answer{}, err
 	}
-	if h := find(n.holds, ask.Ticket.ID); h != nil { // asked before
+	if h := r.mine(n, ask.Ticket.ID); h != nil { // asked before
 		h.until = now + ask.TTL.Microseconds()
 		return h.answer(now), nil
 	}
@@ -120,7 +120,10 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, err
 	}
 	n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
-	held := n.give(free.Ticket.ID)
+	held := r.mine(n, free.Ticket.ID)
+	if held != nil {
+		n.give(free.Ticket.ID)
+	}
 	if !n.leave(free.Ticket.ID) && held == nil {
 		return false, nil
 	}
@@ -154,7 +157,7 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 	if err != nil {
 		return protocol.Renewed{Err: err}
 	}
-	h := find(n.holds, renewal.Ticket.ID)
+	h := r.mine(n, renewal.Ticket.ID)
 	if h != nil && renewal.TTL > 0 {
 		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)
 		if renewal.Ceiling != 0 {
@@ -162,6 +165,14 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		}
 	}
 	return protocol.Renewed{Held: h != nil}
+}
+
+// mine is the hold of a ticket, if it is of the mode that this resource asks for: a downgrade makes it another.
+func (r *resource) mine(n *name, id protocol.ID) *entry {
+	if h := find(n.holds, id); h != nil && h.spec.Shared == r.spec.Shared {
+		return h
+	}
+	return nil
 }
 
 // give takes the hold of a ticket out.

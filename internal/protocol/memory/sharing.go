@@ -34,7 +34,7 @@ func (n *name) owns(e *entry) bool {
 // refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing is changed.
 func (n *name) refuses(e *entry) error {
 	waits := find(n.line, e.ticket.ID) != nil
-	if n.permits != e.spec.Permits && (!waits || e.ticket.Weight > n.permits) {
+	if n.permits != e.spec.Permits && !waits {
 		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
 	}
 	if !waits && !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
