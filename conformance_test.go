@@ -23,9 +23,18 @@ func TestConformance(t *testing.T) {
 		"tokens":           {Tokens: true},
 		"neither":          {},
 	} {
-		conformance(t, name, features, func(c *memory.Client) protocol.Protocol { return c })
+		backend := on(features, func(c *memory.Client) protocol.Protocol { return c })
+		t.Run(name, func(t *testing.T) { onFakeClock(t, backend) })
+		t.Run(name+", real time", func(t *testing.T) {
+			if os.Getenv("HOLDFAST_CHECK") == "" {
+				t.Skip("with HOLDFAST_CHECK=1 only")
+			}
+			backend.start()
+			storetest.Run(t, backend.Backend)
+		})
 	}
-	conformance(t, "names that lie apart", protocol.Features{Queue: true, Tokens: true}, func(c *memory.Client) protocol.Protocol { return apart{c} })
+	backend := on(protocol.Features{Queue: true, Tokens: true}, func(c *memory.Client) protocol.Protocol { return apart{c} })
+	t.Run("names that lie apart", func(t *testing.T) { onFakeClock(t, backend) })
 }
 
 // apart is a protocol that asks for each name alone.
@@ -35,10 +44,15 @@ func (apart) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, erro
 	return nil, protocol.Apart
 }
 
-// conformance runs the suite on a fake clock; where time is given, on the real one too.
-func conformance(t *testing.T, name string, features protocol.Features, through func(*memory.Client) protocol.Protocol) {
+// A backend is a server in memory, for the suite.
+type backend struct {
+	storetest.Backend
+	start func() // anew and empty
+}
+
+func on(features protocol.Features, through func(*memory.Client) protocol.Protocol) backend {
 	var server *memory.Server
-	backend := storetest.Backend{
+	return backend{storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			client, err := holdfast.NewOn(through(server.Connect(config.Prefix)), config)
 			if err != nil {
@@ -49,22 +63,15 @@ func conformance(t *testing.T, name string, features protocol.Features, through 
 		Left:     func(_ testing.TB, prefix string) []string { return server.Names(prefix) },
 		NoQueue:  !features.Queue,
 		NoTokens: !features.Tokens,
+	}, func() { server = memory.New(features) }}
+}
+
+func onFakeClock(t *testing.T, b backend) {
+	b.Around = func(t *testing.T, run func(*testing.T)) {
+		synctest.Test(t, func(t *testing.T) {
+			b.start()
+			run(t)
+		})
 	}
-	t.Run(name, func(t *testing.T) {
-		backend := backend
-		backend.Around = func(t *testing.T, run func(*testing.T)) {
-			synctest.Test(t, func(t *testing.T) {
-				server = memory.New(features)
-				run(t)
-			})
-		}
-		storetest.Run(t, backend)
-	})
-	t.Run(name+", real time", func(t *testing.T) {
-		if os.Getenv("HOLDFAST_CHECK") == "" {
-			t.Skip("with HOLDFAST_CHECK=1 only")
-		}
-		server = memory.New(features)
-		storetest.Run(t, backend)
-	})
+	storetest.Run(t, b.Backend)
 }

@@ -69,7 +69,8 @@ func (l *Lease) Name() string {
 	return l.inner.Name()
 }
 
-// Owner is the id of WithOwner, or one that is the hold's own. With the token it names the hold to Mutex.Resume.
+// Owner is the id of WithOwner, or one that is the hold's own; of a group, of the hold of Name. With the token it names the
+// hold to Mutex.Resume.
 func (l *Lease) Owner() string {
 	if l.empty() {
 		return ""
@@ -97,7 +98,8 @@ func (l *Lease) Tokens() map[string]int64 {
 }
 
 // Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended. For a
-// lock that was handed over it is at first the end of the hand-over's claim, at most 500 ms ahead, until the first renewal.
+// lock that was handed over it is at first the end of the hand-over's claim, at most 500 ms ahead, until the first renewal. Of
+// a group it is that of the name that ends first.
 func (l *Lease) Until() time.Time {
 	if l.empty() {
 		return time.Time{}
@@ -127,8 +129,9 @@ func (l *Lease) Check(ctx context.Context) error {
 // Where it was the last entry that writes an RWMutex, and others of the hold read on, the hold is downgraded by the same rules.
 //
 // ErrNotHeld: it was released before; nothing is sent. ErrClosed: Client.Close gave it back. A *LostError: it was lost
-// before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time; the hold is then removed in the background, or
-// expires within its TTL.
+// before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time;
+// the hold is then removed in the background, or expires within its TTL. A group gives back all of its names, and joins
+// the errors of those that failed.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = ctx
 	if l.empty() {

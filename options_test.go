@@ -26,13 +26,13 @@ var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 	"Semaphore": func(c *holdfast.Client, o holdfast.Option) error {
 		return given(c.Semaphore("n", 1, o).TryAcquire(context.Background(), 1))
 	},
-	"Latch":    settled("Latch"),
-	"Election": settled("Election"),
-	"Group":    settled("Group"),
-}
-
-func settled(kind string) func(*holdfast.Client, holdfast.Option) error {
-	return func(c *holdfast.Client, o holdfast.Option) error { return holdfast.Settle(c, kind, "n", o) }
+	"Latch": func(c *holdfast.Client, o holdfast.Option) error { return c.Latch("n", o).Set(context.Background(), 0) },
+	"Election": func(c *holdfast.Client, o holdfast.Option) error {
+		return given(c.Election("n", o).TryCampaign(context.Background()))
+	},
+	"Group": func(c *holdfast.Client, o holdfast.Option) error {
+		return given(c.All([]string{"n"}, o).TryLock(context.Background()))
+	},
 }
 
 // given gives back what was taken.

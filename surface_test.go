@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/engine":          {"internal/protocol"},
 	"internal/native":          {"internal/protocol"},
 	"internal/leak":            {},
+	"internal/network":         {},
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
 	"storetest":                {".", "internal/leak"},

@@ -3,6 +3,8 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,12 +20,13 @@ type faulty struct {
 	*memory.Client
 
 	mu      sync.Mutex
-	mute    bool // messages get lost
-	denied  bool // listening is refused
-	away    bool // requests get no answer, and are not carried out
-	deaf    int  // so many requests are carried out, but their answers get lost
-	looks   int  // so many have arrived
-	askAlls int  // idem
+	mute    bool          // messages get lost
+	denied  bool          // listening is refused
+	away    bool          // requests get no answer, and are not carried out
+	deaf    int           // so many requests are carried out, but their answers get lost
+	looks   int           // so many have arrived
+	askAlls int           // idem
+	late    time.Duration // so long takes the answer of the next request for many
 	sink    protocol.Sink
 }
 
@@ -121,6 +124,10 @@ func (f *faulty) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol
 		asks[i].Resource = asks[i].Resource.(watchedResource).Resource
 	}
 	answers, err := f.Client.AskAll(ctx, asks)
+	if f.late > 0 {
+		<-time.After(f.late)
+		f.late = 0
+	}
 	return answers, errors.Join(err, after)
 }
 
@@ -269,6 +276,21 @@ func TestLatchLostAnswers(t *testing.T) {
 	}
 }
 
+// Where there are no latches, the reason is told and nothing is sent.
+func TestNoLatches(t *testing.T) {
+	client, err := holdfast.NewOn(memory.New(protocol.Features{NoLatches: "because of the moon"}).Connect("p"), nil)
+	must(t, err)
+	defer client.Close()
+	l := client.Latch("l")
+	_, err = l.Count(t.Context())
+	for _, err := range []error{err, l.Set(t.Context(), 1), l.CountDown(t.Context()), l.Wait(t.Context())} {
+		var failed *holdfast.StoreError
+		if !errors.As(err, &failed) || failed.Kind != holdfast.StoreUnsupported || !strings.Contains(err.Error(), "the moon") || errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // A call that gets no answer ends with its time, and says that it may have been applied.
 func TestLatchAway(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
@@ -356,6 +378,37 @@ func TestElectionRunDoesNotSpin(t *testing.T) {
 	})
 }
 
+// What is free before one that is held, and after it, costs a request each, however many names there are.
+func TestGroupAroundOneThatIsHeld(t *testing.T) {
+	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
+		names := make([]string, 1000)
+		for i := range names {
+			names[i] = fmt.Sprintf("%04d", i)
+		}
+		held, err := other.Mutex(names[500]).Lock(t.Context())
+		must(t, err)
+		done := make(chan error, 1)
+		go func() {
+			lease, err := one.All(names).Lock(t.Context())
+			if err == nil {
+				err = errors.Join(lease.Check(t.Context()), lease.Release(t.Context()))
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		for _, name := range []string{names[0], names[499]} {
+			if _, err := other.Mutex(name).TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		must(t, held.Release(t.Context()))
+		must(t, <-done)
+		if f.askAlls != 3 {
+			t.Errorf("%d requests for many, want 3", f.askAlls)
+		}
+	})
+}
+
 // Names that are free cost one request, however many; and an answer that was lost leaves nothing held.
 func TestGroupRoundTrips(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
@@ -383,6 +436,22 @@ func TestGroupRoundTrips(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("what was won without knowing stayed: %v", took)
 		}
+		must(t, lease.Release(t.Context()))
+	})
+}
+
+// An answer that comes when its trust is over is no lease, and what it won is given back, min hold or not.
+func TestGroupLateAnswer(t *testing.T) {
+	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
+		f.late = 16 * time.Second
+		_, err := one.All([]string{"a", "b"}, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(15*time.Second)).TryLock(t.Context())
+		var failed *holdfast.StoreError
+		if !errors.As(err, &failed) || !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		lease, err := other.All([]string{"a", "b"}).TryLock(t.Context())
+		must(t, err)
 		must(t, lease.Release(t.Context()))
 	})
 }

@@ -452,6 +452,7 @@ func electionArguments(e *env) {
 	defer e.close(c)
 	e.everyElection(c.Election(""), func(err error) { e.Helper(); e.refused(err, "name") })
 	e.everyElection(c.Election(name, holdfast.WithTTL(1)), func(err error) { e.Helper(); e.refused(err, "WithTTL") })
+	e.everyElection(c.Election(name, holdfast.WithOwner("o")), func(err error) { e.Helper(); e.refused(err, "WithOwner") })
 	e.refused(c.Election(name).Run(e.ctx(), nil), "fn")
 	var none context.Context
 	_, err := c.Election(name).Campaign(none)

@@ -25,6 +25,7 @@ func group() []test {
 		{"waits for each", groupWaits, 0},
 		{"no deadlock, whatever the order", groupOrder, 0},
 		{"a wait given up leaves nothing", groupGivenUp, 0},
+		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
 		{"lost when any part is", groupLost, token},
 		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
@@ -241,6 +242,37 @@ func groupGivenUp(e *env) {
 	}
 	e.release(lease)
 	e.release(e.lockAll(a.All([]string{"a", "b", "c"})))
+}
+
+// Trap 20: whoever wins that race, all names go on to the next.
+func groupGivenUpAtGrant(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	names := []string{"a", "b", "c"}
+	began := time.Now()
+	const rounds = 10
+	for round := range rounds {
+		lease := e.lock(a.Mutex(names[round%3]))
+		ctx, cancel := context.WithCancel(context.Background())
+		var first, second *holdfast.Lease
+		leaving := e.waits(b, func() (err error) {
+			first, err = b.All(names).Lock(ctx)
+			return err
+		})
+		staying := e.waits(c, func() (err error) {
+			second, err = c.All(names).Lock(e.ctx())
+			return err
+		})
+		go cancel()
+		e.release(lease)
+		if leaving.result() == nil {
+			e.release(first)
+		}
+		e.ok(staying.result())
+		e.release(second)
+	}
+	if took := time.Since(began); took > rounds*time.Second {
+		e.Errorf("%d rounds took %v", rounds, took)
+	}
 }
 
 func groupLost(e *env) {

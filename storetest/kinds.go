@@ -1,7 +1,5 @@
 package storetest
 
-import ()
-
 func kinds() []test {
 	return []test{{"of one name exclude each other", otherKinds, 0}, {"of a name that is free may change", kindsInTurn, 0}}
 }
@@ -18,6 +16,7 @@ func uses() []use {
 		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryLock }},
 		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryRLock }},
 		{"semaphore", func(c *client) locks { return acquire(c.Semaphore(name, 2), 1, true) }},
+		{"election", func(c *client) locks { return c.Election(name).TryCampaign }},
 	}
 }
 

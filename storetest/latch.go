@@ -284,9 +284,11 @@ func latchGone(e *env) {
 	l := c.Latch(name, holdfast.WithTTL(ttl))
 	e.ok(l.Set(e.ctx(), 1))
 	e.ok(l.CountDown(e.ctx()))
-	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
-		e.Error("it stays open")
+	if !soon(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
+		e.Error("it stays open, because it is counted down")
 	}
+	e.free(c.Mutex(name)) // nothing is left of it
+	e.release(e.tryAll(c.All([]string{name, "other"})))
 }
 
 func latchAbandoned(e *env) {

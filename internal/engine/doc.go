@@ -111,14 +111,15 @@
 //	+-----> ask for all -------------------------------> LEASE
 //	|           | some are busy, or they lie apart         ^
 //	|           v                                          |
-//	|   wait in line for the first        none left, and   |
-//	+------- of the rest ------------------ none lost -----+
+//	|   ask for all before the first that is busy,         |
+//	|   and wait in line for that one     none left, and   |
+//	+-------------------------------------- none lost -----+
 //	            | ctx ended, or one was lost
 //	            v
 //	    all are given back; after a loss, from the start
 //
 // Each name counts once, and all callers wait in the order of the names, so that none waits for a name while it holds
-// one that comes later: there is no cycle. Asking for the rest at once never waits, so it cannot be part of one.
+// one that comes later: there is no cycle. Asking for many at once never waits, so it cannot be part of one.
 // Names that ctx's lease holds already are entered before, which is outside of that order: as with any lock, whoever holds
 // one and waits for another must take care. A group's lease is its parts', each with its own token; they share one context.
 //

@@ -74,7 +74,7 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 
 func (g *Group) once(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
-	err := p.atOnce(ctx)
+	_, err := p.atOnce(ctx, p.missing())
 	if errors.Is(err, protocol.Apart) {
 		err = p.each(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
 	}
@@ -121,21 +121,24 @@ func (p *parts) each(take func(*Lock) (*Lease, error)) (err error) {
 	return nil
 }
 
-// all waits for what is missing, in order.
+// all waits for what is missing, in order. What is free before the first that is taken is had at once.
 func (p *parts) all(ctx context.Context) error {
 	for apart := false; ; {
+		missing := p.missing()
 		if !apart {
-			err := p.atOnce(ctx)
+			taken, err := p.atOnce(ctx, missing)
 			var busy *Busy
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.Apart); {
 			case err == nil:
 				return nil
-			case !apart && !errors.As(err, &busy) && !(errors.As(err, &failure) && failure.Reason.Passing()):
+			case errors.As(err, &busy):
+				_, _ = p.atOnce(ctx, missing[:taken]) // what comes before it; if not, it is waited for
+			case !apart && !(errors.As(err, &failure) && failure.Reason.Passing()):
 				return err
 			}
+			missing = p.missing()
 		}
-		missing := p.missing()
 		if len(missing) == 0 {
 			return nil
 		}
@@ -148,16 +151,16 @@ func (p *parts) all(ctx context.Context) error {
 	}
 }
 
-// atOnce asks for all that is missing in one request. Apart: it cannot be, or need not be, asked for so.
-func (p *parts) atOnce(ctx context.Context) error {
-	missing := p.missing()
+// atOnce asks for what is missing in one request. A Busy is about the first that is taken. Apart: it cannot be, or need
+// not be, asked for so.
+func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error) {
 	if len(missing) < 2 {
-		return protocol.Apart // no request for many is needed
+		return 0, protocol.Apart
 	}
 	e, o := p.group.engine, &p.group.options
 	first := p.group.locks[missing[0]].spec.Name
 	if err := e.check(ctx); err != nil {
-		return &PartError{first, err}
+		return 0, &PartError{first, err}
 	}
 	sent := time.Now()
 	until := sent.Add(timeout(o.TTL))
@@ -171,7 +174,7 @@ func (p *parts) atOnce(ctx context.Context) error {
 	var failure *protocol.Failure
 	unknown := errors.As(err, &failure) && failure.Unknown
 	if errors.Is(err, protocol.Apart) {
-		return err
+		return 0, err
 	}
 	if err != nil {
 		for _, a := range attempts {
@@ -180,11 +183,11 @@ func (p *parts) atOnce(ctx context.Context) error {
 			}
 			a.abandon()
 		}
-		return &PartError{named(err, first), err}
+		return 0, &PartError{named(err, first), err}
 	}
 	if n, busy := blocking(answers); busy {
 		blocked := &p.group.locks[missing[n]].spec
-		return &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
+		return n, &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
 	}
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
@@ -201,12 +204,12 @@ func (p *parts) atOnce(ctx context.Context) error {
 		}
 		a.abandon() // what was not won
 	}
-	return err
+	return 0, err
 }
 
 var errLate = errors.New("the answer came when the trust in it was over")
 
-// blocking finds one that is held by another, if any is.
+// blocking finds the first that is told to be held by another, if any is.
 func blocking(answers []protocol.Answer) (n int, busy bool) {
 	for i, answer := range answers {
 		if answer.Status == protocol.Held {

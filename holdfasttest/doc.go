@@ -1,0 +1,49 @@
+// Package holdfasttest is for tests of code that uses holdfast: clients on a server inside the test, and leases that are
+// lost when the test says so. It needs no Redis and no network, takes milliseconds, and runs on the fake clock of
+// testing/synctest when it is used inside a bubble.
+//
+// New is for code that only needs a client. Lose, of a server that Start returns, ends a lease at once:
+//
+//	server := holdfasttest.Start(t)
+//	client := server.Client(nil)
+//	lease, err := client.Mutex("order:42").Lock(t.Context())
+//	...
+//	server.Lose(lease) // its context has ended; the cause is a *holdfast.LostError
+//
+// A server can also be silent (Silence) or slow (Slow), and its connections can break (Disconnect). Inside a bubble the
+// consequences take no time: where a lease is lost with its TTL, the clock goes there as soon as the test waits for it.
+//
+//	// export copies row after row while it holds the lock, and stops when the lock is lost.
+//	func export(ctx context.Context, client *holdfast.Client, rows <-chan int, copied func(row int)) error {
+//		return client.Mutex("export").Do(ctx, func(ctx context.Context) error {
+//			for {
+//				select {
+//				case row, more := <-rows:
+//					if !more {
+//						return nil
+//					}
+//					copied(row)
+//				case <-ctx.Done():
+//					return context.Cause(ctx)
+//				}
+//			}
+//		})
+//	}
+//
+//	func TestExportStops(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			server := holdfasttest.Start(t)
+//			rows, done := make(chan int), make(chan error)
+//			copied := 0
+//			go func() { done <- export(t.Context(), server.Client(nil), rows, func(int) { copied++ }) }()
+//			rows <- 1
+//			server.Silence() // the lock cannot be renewed
+//			if err := <-done; !errors.Is(err, holdfast.ErrLost) || copied != 1 {
+//				t.Errorf("it ended with %v after %d rows", err, copied)
+//			}
+//		})
+//	}
+//
+// The client, the scripts and the watchdog are the real ones; the server is miniredis, which keeps nothing and is much
+// slower than Redis: measure nothing on it.
+package holdfasttest

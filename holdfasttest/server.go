@@ -1,0 +1,156 @@
+package holdfasttest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/network"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// New returns a client on an empty server of its own, closed when the test is over. A test that lets leases be lost, or
+// needs a second client, calls Start instead.
+func New(tb testing.TB) *holdfast.Client {
+	tb.Helper()
+	return Start(tb).Client(nil)
+}
+
+// A Server is a server inside the test. All methods are safe for concurrent use.
+type Server struct {
+	tb      testing.TB
+	redis   *miniredis.Miniredis
+	network *network.Network
+
+	mu       sync.Mutex
+	prefixes map[string]bool // of its clients
+}
+
+// own is what connections of clients call themselves; those of scripts inside the server have no name.
+const own = "holdfasttest"
+
+// Start serves an empty server until the test is over. Inside a bubble of testing/synctest the server goes by the
+// bubble's clock; the test's last cleanup then lets a virtual minute pass.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	mini := miniredis.NewMiniRedis()
+	s := &Server{tb: tb, redis: mini, network: network.New(mini.Dial), prefixes: map[string]bool{}}
+	bubble := inBubble()
+	tb.Cleanup(func() {
+		s.network.Close()
+		mini.Close()
+		if bubble {
+			<-time.After(time.Minute) // go-redis dials in the background for a while
+		}
+	})
+	first, err := mini.Dial() // starts it
+	if err != nil {
+		tb.Fatalf("holdfasttest: %v", err)
+	}
+	_ = first.Close()
+	mini.SetTime(serverTime())
+	mini.ClockTTL(true)
+	mini.Server().SetPreHook(func(peer *miniserver.Peer, _ string, _ ...string) bool {
+		if peer.ClientName == own { // a command of a script: its server is locked, and has the time
+			mini.SetTime(serverTime())
+		}
+		return false
+	})
+	return s
+}
+
+// serverTime is the clock of the server. That of a bubble begins in the year 2000, when Redis was not there yet.
+func serverTime() time.Time {
+	now := time.Now()
+	if now.Year() < 2010 {
+		now = now.AddDate(25, 0, 0)
+	}
+	return now
+}
+
+// inBubble tells whether this runs inside a bubble of testing/synctest.
+func inBubble() (in bool) {
+	defer func() { in = recover() == nil }()
+	synctest.Wait()
+	return true
+}
+
+// Client returns a client of the server as another process would have it: it shares nothing else with earlier ones. It is
+// closed when the test is over. Nil means the defaults; a configuration that is refused fails the test.
+func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
+	s.tb.Helper()
+	rdb := redis.NewClient(&redis.Options{
+		Addr:            "127.0.0.1:6379", // never dialed, but go-redis resolves names
+		ClientName:      own,
+		DisableIdentity: true,
+		PoolSize:        1000, // waiting for a turn uses timers that all bubbles would share
+		Dialer:          func(ctx context.Context, _, _ string) (net.Conn, error) { return s.network.Dial(ctx) },
+	})
+	s.tb.Cleanup(func() { _ = rdb.Close() })
+	client, err := holdfast.New(redisstore.New(rdb), config)
+	if err != nil {
+		s.tb.Fatalf("holdfasttest: %v", err)
+	}
+	s.tb.Cleanup(func() { _ = client.Close() })
+	prefix := "holdfast"
+	if config != nil && config.Prefix != "" {
+		prefix = config.Prefix
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prefixes[prefix] = true
+	return client
+}
+
+// Lose makes a lease of one of the server's clients be lost, now: as if an operator had deleted its key. When it returns, the
+// lease's context has ended, with a *holdfast.LostError for holdfast.LossGone as the cause, and the next who waits is
+// let in. Others that share the name with it, readers or holders of permits, learn at their next renewal that
+// theirs is gone too. Of a group all names are lost. It fails the test if the lease was not held, or its server is
+// silent.
+func (s *Server) Lose(lease *holdfast.Lease) {
+	s.tb.Helper()
+	if err := lease.Err(); err != nil {
+		s.tb.Fatalf("holdfasttest: Lose of a lease that is not held: %v", err)
+	}
+	s.mu.Lock()
+	for prefix := range s.prefixes {
+		for name := range lease.Tokens() {
+			s.redis.Del(key(prefix, name))
+		}
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := lease.Check(ctx); !errors.Is(err, holdfast.ErrLost) {
+		s.tb.Fatalf("holdfasttest: the lease of %q is not lost: %v", lease.Name(), err)
+	}
+	s.network.DisconnectListeners() // who waits asks at once
+}
+
+// key is where the hold of a name is.
+func key(prefix, name string) string {
+	return prefix + ":{" + strings.NewReplacer("%", "%25", "}", "%7D").Replace(name) + "}"
+}
+
+// Silence makes the server silent: nothing arrives, in either direction, and nothing fails at once. Requests run out of time;
+// leases are lost before their TTL is over, for holdfast.LossExpired.
+func (s *Server) Silence() { s.network.Pause() }
+
+// Resume ends the silence. Requests that were sent meanwhile arrive, late.
+func (s *Server) Resume() { s.network.Resume() }
+
+// Slow makes every answer and message that the server sends from now on come so much later; 0 ends that.
+func (s *Server) Slow(d time.Duration) { s.network.Delay(d) }
+
+// Disconnect breaks all connections; what is under way on them is lost. Clients connect again by themselves.
+func (s *Server) Disconnect() { s.network.Disconnect() }

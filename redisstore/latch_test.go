@@ -1,0 +1,37 @@
+package redisstore_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
+)
+
+// Trap 10: a latch was set, the answer got lost, and it opened before the request is sent again: it stays open, and the
+// caller is told that it was set.
+func TestLatchSetAnswerLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour) // see play
+		t.Cleanup(func() { pass(time.Minute) })
+		srv := embedded.Start(t)
+		one, other := open(t, srv.Client(), nil), open(t, srv.Client(), nil)
+		t.Cleanup(func() { one.Close(); other.Close() })
+		if _, err := one.Latch("warm").Count(t.Context()); err == nil {
+			t.Fatal("it is set")
+		}
+		srv.DropAnswer("{schema 7}")
+		set := make(chan error, 1)
+		go func() { set <- one.Latch("schema 7").Set(t.Context(), 1) }()
+		pass(100 * time.Millisecond)
+		if err := other.Latch("schema 7").CountDown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-set; err != nil {
+			t.Errorf("Set: %v", err)
+		}
+		if n, err := other.Latch("schema 7").Count(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d are to count down, %v: it was set anew", n, err)
+		}
+	})
+}
