@@ -64,7 +64,7 @@ func (s *subscription) end(spoke bool, err error) {
 
 // dial takes a connection of the client. No context interrupts that, so who waits for it may go first.
 func (s *subscription) dial() (*connection, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, quiet)
+	ctx, cancel := context.WithTimeout(s.ctx, s.quiet)
 	defer cancel()
 	client, err := s.node(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *connection) exchange() error {
 				commands[i] = c.client.B().Subscribe().Channel(q.channel.name).Build()
 			}
 		}
-		ctx, cancel := context.WithTimeout(c.s.ctx, quiet)
+		ctx, cancel := context.WithTimeout(c.s.ctx, c.s.quiet)
 		results := c.client.DoMulti(ctx, commands...)
 		cancel()
 		if err := c.lost(); err != nil {

@@ -98,7 +98,7 @@ func (s *subscription) serve() error {
 
 // run serves the connection until it ends.
 func (c *connection) run() error {
-	check := time.NewTimer(quiet)
+	check := time.NewTimer(c.s.quiet)
 	defer check.Stop()
 	for {
 		if err := c.exchange(); err != nil {
@@ -129,13 +129,13 @@ func (s *subscription) check(c *connection) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.channels) == 0 {
-		left := linger - time.Since(s.emptied)
+		left := s.linger - time.Since(s.emptied)
 		if left <= 0 {
 			return 0, errIdle
 		}
 		return left, nil
 	}
-	left := quiet - time.Since(c.born.Add(time.Duration(c.heard.Load())))
+	left := s.quiet - time.Since(c.born.Add(time.Duration(c.heard.Load())))
 	if left > 0 {
 		return left, nil
 	}
@@ -144,5 +144,5 @@ func (s *subscription) check(c *connection) (time.Duration, error) {
 		break
 	}
 	s.nudge()
-	return quiet, nil
+	return s.quiet, nil
 }

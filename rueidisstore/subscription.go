@@ -23,6 +23,8 @@ type subscription struct {
 	cancel context.CancelFunc
 	keeper sync.WaitGroup
 	wake   chan struct{} // the keeper has something to look at; holds one
+	quiet  time.Duration
+	linger time.Duration
 
 	telling sync.Mutex // held while the sink is told something
 
@@ -59,7 +61,7 @@ func (c *channel) settle(err error) {
 }
 
 func newSubscription(sink holdfast.Sink, node func(context.Context) (rueidis.Client, error)) *subscription {
-	s := &subscription{sink: sink, node: node, wake: make(chan struct{}, 1), channels: map[string]*channel{}}
+	s := &subscription{sink: sink, node: node, quiet: quiet, linger: linger, wake: make(chan struct{}, 1), channels: map[string]*channel{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
