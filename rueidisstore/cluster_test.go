@@ -18,7 +18,7 @@ import (
 func startCluster(t *testing.T) (servers []*redisserver.Server, ids []string) {
 	t.Helper()
 	for i, slots := range [][2]int{{0, 8191}, {8192, 16383}} {
-		srv := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		srv := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
 		args := []any{"CLUSTER", "ADDSLOTS"}
 		for slot := slots[0]; slot <= slots[1]; slot++ {
 			args = append(args, slot)
@@ -184,7 +184,7 @@ func TestClusterNewNode(t *testing.T) {
 	if r := store.Do(ctx, set(key))[0]; r.Value != "OK" {
 		t.Fatal(r)
 	}
-	added := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	added := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
 	do(t, added, "CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
 	id := do(t, added, "CLUSTER", "MYID").(string)
 	for _, srv := range append(servers, added) {
@@ -223,7 +223,7 @@ func TestClusterNewNode(t *testing.T) {
 // A WAIT at the node that sends a request on says nothing of the node that carries it out.
 func TestClusterReplicas(t *testing.T) {
 	servers, ids := startCluster(t)
-	replica := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	replica := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
 	do(t, replica, "CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
 	eventually(t, "the replica knows its master", func() bool {
 		_, err := replica.Do("CLUSTER", "REPLICATE", ids[1])

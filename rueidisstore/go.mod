@@ -4,7 +4,7 @@ go 1.25.0
 
 require (
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
-	github.com/redis/rueidis v1.0.59
+	github.com/redis/rueidis v1.0.60
 )
 
 require golang.org/x/sys v0.31.0 // indirect
