@@ -20,11 +20,11 @@ type cluster struct {
 	client rueidis.Client
 
 	mu     sync.Mutex
-	table  *table // nil: not known yet
+	table  *table
 	flight *flight
 }
 
-func newCluster(client rueidis.Client) *cluster { return &cluster{client: client} }
+func newCluster(client rueidis.Client) *cluster { return &cluster{client: client, table: unknown} }
 
 // A stop is a request on its way through the cluster.
 type stop struct {
@@ -52,7 +52,7 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 		if left == 0 {
 			break
 		}
-		stops = c.redirected(replies, stops)
+		stops = c.redirected(ctx, reqs, replies, stops)
 	}
 	return replies
 }
@@ -103,10 +103,24 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 	}
 }
 
-// redirected returns the stops of those that were sent on.
-func (c *cluster) redirected(replies []holdfast.Reply, stops []stop) (next []stop) {
+// redirected returns the stops of those that were sent on, and of those that could not be sent because the node is gone,
+// where another serves the slot by now.
+func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) (next []stop) {
+	fresh := false
 	for _, s := range stops {
-		words := strings.Fields(replies[s.index].Refused) // MOVED 3999 127.0.0.1:6381
+		r := &replies[s.index]
+		if r.Err != nil {
+			if !r.Unsent || reqs[s.index].Node != "" || over(ctx) != nil {
+				continue
+			}
+			t, err := c.known(ctx, !fresh)
+			fresh = true
+			if addr := t.master(c.slot(reqs[s.index].Key)); err == nil && addr != "" && addr != s.addr {
+				next = append(next, stop{index: s.index, addr: addr})
+			}
+			continue
+		}
+		words := strings.Fields(r.Refused) // MOVED 3999 127.0.0.1:6381
 		if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
 			continue
 		}
@@ -155,11 +169,8 @@ func (c *cluster) slot(key string) int {
 
 // at is the client's own client of a node. One that it does not know it learns of by being sent there for a key.
 func (c *cluster) at(ctx context.Context, addr, key string) (rueidis.Client, error) {
-	c.mu.Lock()
-	t := c.table
-	c.mu.Unlock()
-	if t != nil && t.clients[addr] != nil {
-		return t.clients[addr], nil
+	if client := c.latest().clients[addr]; client != nil {
+		return client, nil
 	}
 	if client := c.client.Nodes()[addr]; client != nil {
 		return client, nil
@@ -175,7 +186,9 @@ func (c *cluster) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.S
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return newSubscription(sink, c.any), nil
+	s := newSubscription(sink, c.any)
+	s.home = &homing{s: s, cluster: c, wake: make(chan struct{}, 1), lines: map[string]*line{}}
+	return s, nil
 }
 
 // any is the client of some master: what is published at one node comes to all.

@@ -25,16 +25,19 @@ const (
 var errIdle = errors.New("rueidisstore: no channels")
 
 // keep makes one connection after the other, until Close.
-func (s *subscription) keep() {
+func (l *line) keep() {
 	pause := shortestPause
-	for s.wanted() {
+	for l.wanted() {
 		born := time.Now()
-		err := s.serve()
+		err := l.serve()
 		if time.Since(born) >= steady || errors.Is(err, errIdle) {
 			pause = shortestPause
 		}
-		s.rest(pause/2 + rand.N(pause/2))
+		l.rest(pause/2 + rand.N(pause/2))
 		pause = min(2*pause, longestPause)
+		if l.s.home != nil && !errors.Is(err, errIdle) {
+			l.s.home.cluster.look() // in the background: its node may be gone
+		}
 		if errors.Is(err, rueidis.ErrClosing) {
 			pause = longestPause // the client is closed, and stays so
 		}
@@ -42,82 +45,82 @@ func (s *subscription) keep() {
 }
 
 // wanted waits until a channel is wanted. It is false after Close.
-func (s *subscription) wanted() bool {
+func (l *line) wanted() bool {
 	for {
-		s.mu.Lock()
-		n := len(s.channels)
-		s.mu.Unlock()
-		if s.ctx.Err() != nil {
+		l.s.mu.Lock()
+		n := len(l.channels)
+		l.s.mu.Unlock()
+		if l.ctx.Err() != nil {
 			return false
 		}
 		if n > 0 {
 			return true
 		}
 		select {
-		case <-s.wake:
-		case <-s.ctx.Done():
+		case <-l.wake:
+		case <-l.ctx.Done():
 			return false
 		}
 	}
 }
 
 // rest waits before a new connection. A new call of Add ends it: its caller paces the attempts, and is told of each.
-func (s *subscription) rest(pause time.Duration) {
+func (l *line) rest(pause time.Duration) {
 	over := time.NewTimer(pause)
 	defer over.Stop()
 	for {
-		s.mu.Lock()
-		hurry := s.hurry
-		s.mu.Unlock()
+		l.s.mu.Lock()
+		hurry := l.hurry
+		l.s.mu.Unlock()
 		if hurry {
 			return
 		}
 		select {
-		case <-s.wake:
+		case <-l.wake:
 		case <-over.C:
 			return
-		case <-s.ctx.Done():
+		case <-l.ctx.Done():
 			return
 		}
 	}
 }
 
 // serve makes a connection, asks it all that is to be asked, and returns the reason why it ended.
-func (s *subscription) serve() error {
-	s.begin()
-	c, err := s.dial()
+func (l *line) serve() error {
+	l.begin()
+	c, err := l.dial()
 	if err != nil {
-		s.end(false, err)
+		l.end(false, err)
 		return err
 	}
 	err = c.run()
 	go c.client.Close() // it waits a second for a server that is silent
-	s.end(c.spoke, err)
+	l.end(c.spoke, err)
 	return err
 }
 
 // run serves the connection until it ends.
 func (c *connection) run() error {
-	check := time.NewTimer(c.s.quiet)
+	check := time.NewTimer(c.l.s.quiet)
 	defer check.Stop()
 	for {
 		if err := c.exchange(); err != nil {
 			return err
 		}
-		after, err := c.s.check(c)
+		after, err := c.l.check(c)
 		if err != nil {
 			return err
 		}
 		check.Reset(after)
 		select {
-		case <-c.s.wake:
+		case <-c.l.wake:
 		case <-check.C:
 		case err := <-c.gone:
 			if err == nil {
 				err = rueidis.ErrClosing
 			}
 			return err
-		case <-c.s.ctx.Done():
+		case <-c.l.ctx.Done():
 			return context.Canceled
 		}
 	}
@@ -125,24 +128,24 @@ func (c *connection) run() error {
 
 // check looks whether the connection is alive and needed, asks for a sign of life when it is due, and returns when to
 // look again.
-func (s *subscription) check(c *connection) (time.Duration, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.channels) == 0 {
-		left := s.linger - time.Since(s.emptied)
+func (l *line) check(c *connection) (time.Duration, error) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if len(l.channels) == 0 {
+		left := l.s.linger - time.Since(l.emptied)
 		if left <= 0 {
 			return 0, errIdle
 		}
 		return left, nil
 	}
-	left := s.quiet - time.Since(c.born.Add(time.Duration(c.heard.Load())))
+	left := l.s.quiet - time.Since(c.born.Add(time.Duration(c.heard.Load())))
 	if left > 0 {
 		return left, nil
 	}
-	for _, ch := range s.channels {
-		s.ask(question{alive, ch})
+	for _, ch := range l.channels {
+		l.ask(question{alive, ch})
 		break
 	}
-	s.nudge()
-	return s.quiet, nil
+	l.nudge()
+	return l.s.quiet, nil
 }

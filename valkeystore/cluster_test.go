@@ -261,3 +261,23 @@ func TestClusterReplicas(t *testing.T) {
 		t.Errorf("MOVED: %d confirmed at a master without replicas", n)
 	}
 }
+
+// Trap 37: a node that is gone is left at once for the one that took its slots over.
+func TestClusterNodeGone(t *testing.T) {
+	servers, ids := startCluster(t)
+	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
+	if r := store.Do(ctx, []holdfast.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
+		t.Fatal(r)
+	}
+	servers[1].Kill()
+	eventually(t, "the connection is known to be lost", func() bool {
+		r := store.Do(ctx, []holdfast.Request{{Key: "{a}", Args: []any{"PING"}}})[0]
+		return r.Unsent
+	})
+	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")
+	do(t, servers[0], "CONFIG", "SET", "cluster-require-full-coverage", "no")
+	do(t, servers[0], "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
+	if r := store.Do(ctx, set("{a}"))[0]; r.Value != "OK" {
+		t.Errorf("got %+v", r)
+	}
+}

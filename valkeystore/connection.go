@@ -4,6 +4,7 @@ package valkeystore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ const (
 
 // A connection carries messages until its first error.
 type connection struct {
-	s      *subscription
+	l      *line
 	client valkey.DedicatedClient
 	born   time.Time
 	heard  atomic.Int64 // when something came, in nanoseconds since born
@@ -36,47 +37,51 @@ type connection struct {
 }
 
 // begin queues questions for all channels that are wanted.
-func (s *subscription) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serving, s.queue, s.hurry = true, nil, false
-	for _, ch := range s.channels {
-		s.ask(question{subscribe, ch})
+func (l *line) begin() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.serving, l.queue, l.hurry = true, nil, false
+	for _, ch := range l.channels {
+		l.ask(question{subscribe, ch})
 	}
 }
 
 // end notes what is lost. Whoever waits in Add for a connection that never said anything is told the reason; after one
 // that did, the next is likely to do.
-func (s *subscription) end(spoke bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serving, s.queue = false, nil
-	for _, ch := range s.channels {
-		s.gap = s.gap || ch.on
+func (l *line) end(spoke bool, err error) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.serving, l.queue = false, nil
+	for _, ch := range l.channels {
+		l.gap = l.gap || ch.on
 		ch.on = false
 		if !spoke && ch.waiting > 0 {
 			ch.settle(err)
 			if !ch.was {
-				s.drop(ch)
+				l.s.drop(ch)
+				continue
 			}
 		}
+		if l.sharded && !errors.Is(err, errIdle) {
+			l.leave(ch)
+		}
 	}
-	s.gap = s.gap && len(s.channels) > 0
+	l.gap = l.gap && len(l.channels) > 0
 }
 
 // dial takes a connection of the client. No context interrupts that, so who waits for it may go first.
-func (s *subscription) dial() (*connection, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.quiet)
+func (l *line) dial() (*connection, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.quiet)
 	defer cancel()
-	client, err := s.node(ctx)
+	client, err := l.node(ctx)
 	if err != nil {
 		return nil, err
 	}
 	made := make(chan *connection)
 	go func() {
 		dedicated, _ := client.Dedicate()
-		c := &connection{s: s, client: dedicated, born: time.Now()}
-		c.gone = dedicated.SetPubSubHooks(valkey.PubSubHooks{OnMessage: c.message})
+		c := &connection{l: l, client: dedicated, born: time.Now()}
+		c.gone = dedicated.SetPubSubHooks(valkey.PubSubHooks{OnMessage: c.message, OnSubscription: c.moved})
 		select {
 		case made <- c:
 		case <-ctx.Done():
@@ -91,10 +96,22 @@ func (s *subscription) dial() (*connection, error) {
 	}
 }
 
-// message hands a message on. It runs on the goroutine that reads.
+// message hands a message on. It runs on the goroutine that reads, as moved does.
 func (c *connection) message(m valkey.PubSubMessage) {
 	c.heard.Store(int64(time.Since(c.born)))
-	c.s.tell(func() { c.s.sink.Message(m.Channel, m.Message) })
+	c.l.s.tell(func() { c.l.s.sink.Message(m.Channel, m.Message) })
+}
+
+// moved hears that a channel's slot is served elsewhere: the server takes the channel away.
+func (c *connection) moved(m valkey.PubSubSubscription) {
+	if m.Kind != "sunsubscribe" {
+		return
+	}
+	c.l.s.mu.Lock()
+	defer c.l.s.mu.Unlock()
+	if ch := c.l.channels[m.Channel]; ch != nil && ch.on { // one that we gave up is not
+		c.l.leave(ch)
+	}
 }
 
 // lost is the reason why there is no connection, or nil.
@@ -114,23 +131,25 @@ func (c *connection) lost() error {
 // tells of a gap.
 func (c *connection) exchange() error {
 	for {
-		c.s.mu.Lock()
-		questions := c.s.queue
-		c.s.queue = nil
-		c.s.mu.Unlock()
+		c.l.s.mu.Lock()
+		questions := c.l.queue
+		c.l.queue = nil
+		gap := c.l.gap && len(questions) == 0
+		if gap {
+			c.l.gap = false
+		}
+		c.l.s.mu.Unlock()
+		if gap {
+			c.l.s.tell(c.l.s.sink.Gap)
+		}
 		if len(questions) == 0 {
-			c.s.gapOver()
 			return nil
 		}
 		commands := make([]valkey.Completed, len(questions))
 		for i, q := range questions {
-			if q.kind == unsubscribe {
-				commands[i] = c.client.B().Unsubscribe().Channel(q.channel.name).Build()
-			} else {
-				commands[i] = c.client.B().Subscribe().Channel(q.channel.name).Build()
-			}
+			commands[i] = c.command(q)
 		}
-		ctx, cancel := context.WithTimeout(c.s.ctx, c.s.quiet)
+		ctx, cancel := context.WithTimeout(c.l.ctx, c.l.s.quiet)
 		results := c.client.DoMulti(ctx, commands...)
 		cancel()
 		if err := c.lost(); err != nil {
@@ -144,6 +163,19 @@ func (c *connection) exchange() error {
 	}
 }
 
+func (c *connection) command(q question) valkey.Completed {
+	b, name := c.client.B(), q.channel.name
+	switch {
+	case c.l.sharded && q.kind == unsubscribe:
+		return b.Sunsubscribe().Channel(name).Build()
+	case c.l.sharded:
+		return b.Ssubscribe().Channel(name).Build()
+	case q.kind == unsubscribe:
+		return b.Unsubscribe().Channel(name).Build()
+	}
+	return b.Subscribe().Channel(name).Build()
+}
+
 // take takes the answer to a question. It fails when that leaves the connection without use.
 func (c *connection) take(q question, err error) error {
 	_, refused := valkey.IsValkeyErr(err)
@@ -152,32 +184,28 @@ func (c *connection) take(q question, err error) error {
 	}
 	c.spoke = true
 	c.heard.Store(int64(time.Since(c.born)))
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
+	c.l.s.mu.Lock()
+	defer c.l.s.mu.Unlock()
 	ch := q.channel
-	if q.kind != subscribe || c.s.channels[ch.name] != ch {
+	if q.kind == unsubscribe || c.l.channels[ch.name] != ch {
 		return nil // an answer is an answer; or it was removed in the meantime
 	}
-	if !refused {
-		ch.on, ch.was = true, true
+	switch {
+	case !refused && q.kind == alive:
+	case !refused:
+		ch.on, ch.was, ch.route = true, true, route{slot: ch.route.slot}
 		ch.settle(nil)
-		return nil
-	}
-	if ch.was && !strings.HasPrefix(err.Error(), "NOPERM") {
+	case c.l.sharded && hasPrefix(err.Error(), "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
+		c.l.leave(ch)
+	case c.l.sharded && strings.HasPrefix(err.Error(), "unknown command"): // valkey-go takes the ERR away
+		c.l.s.home.old = true
+		c.l.leave(ch)
+	case q.kind == alive:
+	case ch.was && !strings.HasPrefix(err.Error(), "NOPERM"):
 		return err // it was allowed, and may be again
+	default:
+		ch.settle(err)
+		c.l.s.drop(ch)
 	}
-	ch.settle(err)
-	c.s.drop(ch)
 	return nil
-}
-
-// gapOver tells the sink of a gap, when all channels are subscribed again.
-func (s *subscription) gapOver() {
-	s.mu.Lock()
-	gap := s.gap
-	s.gap = false
-	s.mu.Unlock()
-	if gap {
-		s.tell(s.sink.Gap)
-	}
 }

@@ -20,7 +20,8 @@
 // Requests go through the connections that valkey-go keeps for blocking commands (BlockingPoolSize), not through those
 // on which it pipelines everybody's commands: a request waits behind nobody, its time-out ends nothing but its own
 // connection, the next attempt is made on another, and what waits for replicas holds nobody up. A holdfast client has
-// two requests a server under way at most, so that few such connections come to be. Waiting takes one more.
+// two requests a server under way at most, so that few such connections come to be. Waiting takes one more; on a cluster, where
+// channels with a hash tag are sharded, one more a node.
 //
 // Each request is sent once, whatever DisableRetry and ConnLifetime say. The deadline of ctx takes the place of the client's
 // ConnWriteTimeout; without a deadline it is ten seconds. A ctx that is cancelled ends the waiting for a connection, but not

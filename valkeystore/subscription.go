@@ -13,40 +13,33 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A subscription keeps one connection for messages while a channel is wanted, and makes it again when it is lost.
-//
-// Its keeper, a goroutine that starts with the first Add, is the only one that connects and writes. The connection is a
-// dedicated one of the client: Receive would subscribe again by itself, and nobody could tell when all channels are
-// confirmed.
+// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
+// hash tag on the line to the node that serves their slot.
 type subscription struct {
 	sink   holdfast.Sink
-	node   func(context.Context) (valkey.Client, error) // whose connection to take
-	ctx    context.Context                              // ends with Close
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	keeper sync.WaitGroup
-	wake   chan struct{} // the keeper has something to look at; holds one
+	works  sync.WaitGroup
+	plain  *line
+	home   *homing // nil: not on a cluster
 	quiet  time.Duration
 	linger time.Duration
 
 	telling sync.Mutex // held while the sink is told something
 
-	mu       sync.Mutex
-	started  bool
-	channels map[string]*channel // those wanted
-	queue    []question          // for the present connection, not yet asked
-	serving  bool                // there is a connection, or one is being made
-	gap      bool                // messages may have been missed, and the sink was not told
-	hurry    bool                // Add was called since the last attempt to connect
-	emptied  time.Time           // when the last channel was removed
+	mu       sync.Mutex // of the lines and the homing too
+	channels map[string]*channel
 }
 
 // A channel is one that was added and not removed.
 type channel struct {
 	name    string
-	on      bool // confirmed on the present connection
-	was     bool // confirmed on this or an earlier one
-	waiting int  // calls of Add
+	line    *line // nil: on its way to one
+	on      bool  // confirmed on the present connection of its line
+	was     bool  // confirmed on this or an earlier one
+	waiting int   // calls of Add
 	verdict *verdict
+	route   route
 }
 
 // A verdict tells the waiting calls of Add how it ended.
@@ -62,9 +55,11 @@ func (c *channel) settle(err error) {
 	c.verdict = &verdict{done: make(chan struct{})}
 }
 
+// newSubscription makes one whose plain line goes to the server of the client that node returns.
 func newSubscription(sink holdfast.Sink, node func(context.Context) (valkey.Client, error)) *subscription {
-	s := &subscription{sink: sink, node: node, quiet: quiet, linger: linger, wake: make(chan struct{}, 1), channels: map[string]*channel{}}
+	s := &subscription{sink: sink, quiet: quiet, linger: linger, channels: map[string]*channel{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.plain = newLine(s, node)
 	return s
 }
 
@@ -85,17 +80,15 @@ func (s *subscription) Add(ctx context.Context, name string) error {
 	if c == nil {
 		c = &channel{name: name, verdict: &verdict{done: make(chan struct{})}}
 		s.channels[name] = c
-		s.ask(question{subscribe, c})
+		if s.home == nil || !s.home.send(c) {
+			s.plain.adopt(c)
+		}
+	} else if c.line != nil {
+		c.line.hasten()
 	}
 	c.waiting++
-	s.hurry = true
 	v := c.verdict
-	if !s.started {
-		s.started = true
-		s.keeper.Go(s.keep)
-	}
 	s.mu.Unlock()
-	s.nudge()
 
 	select {
 	case <-v.done:
@@ -126,18 +119,17 @@ func (s *subscription) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Close ends the subscription: calls of Add fail, and the sink hears nothing more once it has returned. The connection is
+// Close ends the subscription: calls of Add fail, and the sink hears nothing more once it has returned. Connections are
 // closed in the background, as that may wait for a silent server. It must not be called by the sink. Further calls
 // do nothing.
 func (s *subscription) Close() error {
 	s.mu.Lock()
-	s.started = true // too late for a keeper
-	s.cancel()
+	s.cancel() // too late for another goroutine
 	for _, c := range s.channels {
 		c.settle(valkey.ErrClosing)
 	}
 	s.mu.Unlock()
-	s.keeper.Wait()
+	s.works.Wait()
 	s.tell(func() {}) // what the sink was being told
 	return nil
 }
@@ -151,30 +143,21 @@ func (s *subscription) tell(what func()) {
 	}
 }
 
+// work starts a goroutine of the subscription, unless it is closed. mu is held.
+func (s *subscription) work(started *bool, run func()) {
+	if !*started && s.ctx.Err() == nil {
+		*started = true
+		s.works.Go(run)
+	}
+}
+
 // drop makes the channel unwanted, whatever its state. mu is held.
 func (s *subscription) drop(c *channel) {
 	if s.channels[c.name] != c {
 		return
 	}
 	delete(s.channels, c.name)
-	if len(s.channels) == 0 {
-		s.emptied = time.Now()
-	}
-	s.ask(question{unsubscribe, c})
-	s.nudge()
-}
-
-// ask queues a question for the present connection, if there is one: the next begins with its own. mu is held.
-func (s *subscription) ask(q question) {
-	if s.serving {
-		s.queue = append(s.queue, q)
-	}
-}
-
-// nudge makes the keeper look.
-func (s *subscription) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if c.line != nil {
+		c.line.drop(c)
 	}
 }

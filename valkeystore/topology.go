@@ -34,6 +34,9 @@ type table struct {
 	clients   map[string]valkey.Client
 }
 
+// unknown is the table before any was read.
+var unknown = &table{}
+
 // A served range of slots has a master at an address.
 type served struct {
 	from, to int
@@ -75,23 +78,23 @@ type flight struct {
 
 // known is the table; a fresh one is read anew. It waits no longer than ctx.
 func (c *cluster) known(ctx context.Context, fresh bool) (*table, error) {
-	if !fresh {
-		c.mu.Lock()
-		t := c.table
-		c.mu.Unlock()
-		if t != nil {
-			return t, nil
-		}
+	if t := c.latest(); !fresh && t != unknown {
+		return t, nil
 	}
 	f := c.look()
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return c.latest(), ctx.Err()
 	}
+	return c.latest(), f.err
+}
+
+// latest is the table as it was read last.
+func (c *cluster) latest() *table {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.table, f.err
+	return c.table
 }
 
 // look begins to read the slots, unless that is under way. On failure the table stays what it was.
