@@ -230,32 +230,32 @@ func TestClusterReplicas(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "the replica is there", func() bool {
-		return strings.Contains(do(t, replica, "INFO", "replication").(string), "master_link_status:up")
+		return strings.Contains(do(t, servers[1], "INFO", "replication").(string), "state=online")
 	})
 	store, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 30*time.Second)
-	confirmed := func(key string) int {
+	confirmed := func(key string, timeout int64) int {
 		t.Helper()
 		reqs := set(key)
-		reqs[0].Replicas, reqs[0].ReplicasTimeout = 1, 500
+		reqs[0].Replicas, reqs[0].ReplicasTimeout = 1, timeout
 		r := store.Do(ctx, reqs)[0]
 		if r.Value != "OK" {
 			t.Fatalf("got %+v", r)
 		}
 		return r.Replicas
 	}
-	if a, b := confirmed("{a}"), confirmed("{b}"); a != 1 || b != 0 {
+	if a, b := confirmed("{a}", 5000), confirmed("{b}", 300); a != 1 || b != 0 {
 		t.Fatalf("%d and %d confirmed, only the master of {a} has a replica", a, b)
 	}
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")
 	do(t, servers[1], "DEL", "{a}")
 	do(t, servers[0], "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[1])
 	do(t, servers[1], "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[0])
-	if n := confirmed("{a}asked"); n != 0 {
+	if n := confirmed("{a}asked", 300); n != 0 {
 		t.Errorf("ASK: %d confirmed at a master without replicas", n)
 	}
 	do(t, servers[0], "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
 	do(t, servers[1], "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
-	if n := confirmed("{a}moved"); n != 0 {
+	if n := confirmed("{a}moved", 300); n != 0 {
 		t.Errorf("MOVED: %d confirmed at a master without replicas", n)
 	}
 }
