@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
 	"storetest":                {".", "internal/leak"},
+	"storetest/fault":          {},
 	"storetest/redisserver":    {},
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/redisstore/internal/fault"
+	"github.com/holdfast-go/holdfast/storetest/fault"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 

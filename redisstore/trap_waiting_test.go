@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/redisstore/internal/fault"
+	"github.com/holdfast-go/holdfast/storetest/fault"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 

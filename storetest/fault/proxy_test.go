@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/redisstore/internal/fault"
+	"github.com/holdfast-go/holdfast/storetest/fault"
 )
 
 // echo is a server that answers each line with itself, and tells what it got.

@@ -1,0 +1,50 @@
+package rueidisstore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// describe asks a server for its version and role. What it refuses to say stays empty.
+func describe(ctx context.Context, client rueidis.Client) (holdfast.Node, error) {
+	var node holdfast.Node
+	replies := send(ctx, client, []holdfast.Request{
+		{Args: []any{"INFO", "server"}},
+		{Args: []any{"INFO", "replication"}},
+	})
+	for _, r := range replies {
+		if r.Err != nil {
+			return holdfast.Node{}, r.Err
+		}
+		info, _ := r.Value.(string)
+		for line := range strings.SplitSeq(info, "\n") {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			switch key {
+			case "redis_version":
+				if node.Version == "" {
+					node.Version = value
+				}
+			case "valkey_version": // redis_version is only what it is compatible with
+				node.Version = value
+			case "role":
+				node.Role = value
+				if value == "slave" {
+					node.Role = "replica"
+				}
+			}
+		}
+	}
+	return node, nil
+}
+
+// shards tells whether a server of the version knows SPUBLISH: Redis and Valkey do from 7.0.
+func shards(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n >= 7
+}

@@ -1,0 +1,32 @@
+package rueidisstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-go/holdfast/rueidisstore"
+)
+
+type ownClient struct{ rueidis.Client }
+
+func TestNewRefusesNil(t *testing.T) {
+	for name, rdb := range map[string]rueidis.Client{"nil": nil, "nil of some type": (*ownClient)(nil)} {
+		t.Run(name, func(t *testing.T) {
+			store, ctx := rueidisstore.New(rdb), context.Background()
+			replies := store.Do(ctx, append(request("PING"), request("PING")...))
+			if len(replies) != 2 || replies[1].Err == nil || !replies[1].Unsent {
+				t.Fatalf("got %+v", replies)
+			}
+			_, err := store.Subscribe(ctx, nil)
+			_, err2 := store.Describe(ctx)
+			for _, err := range []error{replies[0].Err, err, err2} {
+				if err == nil || !strings.Contains(err.Error(), "the client is nil") {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}

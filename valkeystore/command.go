@@ -1,0 +1,101 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// command builds a request for the connections of blocking commands. It is no read in the eyes of valkey-go, which sends
+// only reads again.
+func command(client valkey.Client, args []any) (valkey.Completed, error) {
+	if len(args) == 0 {
+		return valkey.Completed{}, errors.New("valkeystore: a request without arguments")
+	}
+	built := client.B().Arbitrary()
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			built = built.Args(arg)
+		case []byte:
+			built = built.Args(string(arg))
+		case int:
+			built = built.Args(strconv.Itoa(arg))
+		case int64:
+			built = built.Args(strconv.FormatInt(arg, 10))
+		default:
+			return valkey.Completed{}, fmt.Errorf("valkeystore: an argument of a request is a %T, not a string, []byte, int or int64", arg)
+		}
+	}
+	return built.Blocking(), nil
+}
+
+// answer is what became of a command.
+func answer(result valkey.ValkeyResult) holdfast.Reply {
+	msg, err := result.ToMessage()
+	if err == nil {
+		return holdfast.Reply{Value: plain(&msg)}
+	}
+	if valkey.IsValkeyNil(err) {
+		return holdfast.Reply{}
+	}
+	if refused, ok := valkey.IsValkeyErr(err); ok {
+		// The error has lost its "ERR ", the message has not. There is no message when a new connection was refused, as
+		// with WRONGPASS; the request was not carried out then either.
+		if line, _ := msg.ToString(); line != "" {
+			return holdfast.Reply{Refused: line}
+		}
+		return holdfast.Reply{Refused: refused.Error()}
+	}
+	return holdfast.Reply{Err: err, Unsent: neverWritten(err)}
+}
+
+// neverWritten knows the errors that come before a connection is there. On the connections for blocking commands,
+// ErrClosing is one: closing the client leaves those alone that are in use.
+func neverWritten(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, valkey.ErrClosing) || errors.Is(err, valkey.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to speak RESP3 inside
+// scripts send the other types.
+func plain(msg *valkey.ValkeyMessage) any {
+	switch {
+	case msg.IsNil():
+		return nil
+	case msg.IsInt64():
+		n, _ := msg.ToInt64()
+		return n
+	case msg.IsArray():
+		list, _ := msg.ToArray()
+		values := make([]any, len(list))
+		for i := range list {
+			values[i] = plain(&list[i])
+		}
+		return values
+	case msg.IsBool():
+		if yes, _ := msg.ToBool(); yes {
+			return int64(1)
+		}
+		return nil // as in RESP2
+	case msg.IsFloat64():
+		f, _ := msg.ToFloat64()
+		return strconv.FormatFloat(f, 'g', 17, 64)
+	case msg.IsMap():
+		fields, _ := msg.ToMap()
+		flat := make([]any, 0, 2*len(fields))
+		for key, value := range fields {
+			flat = append(flat, key, plain(&value))
+		}
+		return flat
+	}
+	text, _ := msg.ToString() // that of an error, too
+	return text
+}

@@ -1,0 +1,93 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// single is a store on one server, or on the master that sentinels name.
+type single struct{ client valkey.Client }
+
+func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	client, err := s.serving(reqs)
+	if err != nil {
+		return unsent(make([]holdfast.Reply, len(reqs)), err)
+	}
+	replies := send(ctx, client, reqs)
+	for i := range replies {
+		if client != s.client && strings.HasPrefix(replies[i].Refused, "REDIRECT ") {
+			poke(ctx, s.client, reqs[i].Key) // which follows, and the next requests find the new master
+			break
+		}
+	}
+	return replies
+}
+
+// serving is the client that carries the requests. A client that follows REDIRECT (EnableRedirect) does so with all
+// commands of a batch for the sake of one, also with those that were carried out; the client of its node does not.
+func (s *single) serving(reqs []holdfast.Request) (valkey.Client, error) {
+	if len(reqs) == 1 && reqs[0].Node == "" && reqs[0].Replicas <= 0 {
+		return s.client, nil
+	}
+	client, nodes := s.client, s.client.Nodes()
+	if len(nodes) == 1 {
+		for _, client = range nodes {
+			break
+		}
+	}
+	name := ""
+	for i := range reqs {
+		switch node := reqs[i].Node; {
+		case node == "" || node == name:
+		case nodes[node] == nil || name != "":
+			return nil, fmt.Errorf("valkeystore: no node %q, there is only %q", node, slices.Sorted(maps.Keys(nodes)))
+		default:
+			client, name = nodes[node], node
+		}
+	}
+	return client, nil
+}
+
+func (s *single) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newSubscription(sink, func(context.Context) (valkey.Client, error) { return s.client, nil }), nil
+}
+
+// Describe tells of the server, or of all that the client knows: those that do not answer are left out, unless all are.
+func (s *single) Describe(ctx context.Context) (holdfast.Topology, error) {
+	var t holdfast.Topology
+	var failed error
+	nodes := s.client.Nodes()
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		node, err := describe(ctx, nodes[addr])
+		if err != nil {
+			failed = err
+			continue
+		}
+		node.ID = addr
+		t.ShardedPubSub = shards(node.Version) && (t.ShardedPubSub || len(t.Nodes) == 0)
+		t.Nodes = append(t.Nodes, node)
+	}
+	if len(t.Nodes) == 0 && failed != nil {
+		return holdfast.Topology{}, failed
+	}
+	return t, nil
+}
+
+// poke sends something without effect that the smallest permissions allow, for the client to learn from the answer where
+// the key is now.
+func poke(ctx context.Context, client valkey.Client, key string) {
+	none := strings.Repeat("0", 40) // the digest of no script
+	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())
+}

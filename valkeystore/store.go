@@ -1,0 +1,48 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// New returns a store on a client of valkey.NewClient. For a client that is nil it returns a store whose methods all fail
+// with the reason. It neither sends anything nor starts a goroutine, and never panics.
+func New(client valkey.Client) holdfast.Store {
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return useless{errors.New("valkeystore: the client is nil")}
+	}
+	if client.Mode() == valkey.ClientModeCluster {
+		return newCluster(client)
+	}
+	return &single{client}
+}
+
+// A useless store says why it is.
+type useless struct{ why error }
+
+func (u useless) Do(_ context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	return unsent(make([]holdfast.Reply, len(reqs)), u.why)
+}
+
+func (u useless) Subscribe(context.Context, holdfast.Sink) (holdfast.Subscription, error) {
+	return nil, u.why
+}
+
+func (u useless) Describe(context.Context) (holdfast.Topology, error) {
+	return holdfast.Topology{}, u.why
+}
+
+// unsent says of all replies that their requests were not sent.
+func unsent(replies []holdfast.Reply, err error) []holdfast.Reply {
+	for i := range replies {
+		replies[i] = holdfast.Reply{Err: err, Unsent: true}
+	}
+	return replies
+}

@@ -1,0 +1,237 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/fault"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/valkeystore"
+)
+
+// Traps 12 and 36: what has no answer is not sent again.
+func TestSentOnce(t *testing.T) {
+	for name, change := range map[string]func(*valkey.ClientOption){
+		"default": func(*valkey.ClientOption) {}, "RESP2": protocols["RESP2"],
+		"no pipelining":   func(o *valkey.ClientOption) { o.DisableAutoPipelining = true },
+		"all pipelined":   func(o *valkey.ClientOption) { o.AlwaysPipelining = true },
+		"short lifetimes": func(o *valkey.ClientOption) { o.ConnLifetime = 20 * time.Millisecond },
+	} {
+		for kind, n := range map[string]int{"one": 1, "several": 3} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				srv := redisserver.Start(t)
+				p := fault.Start(t, srv.Addr())
+				rdb := client(t, p.Addr(), change)
+				reqs := make([]holdfast.Request, n)
+				for i := range reqs {
+					reqs[i].Args = []any{"INCR", "n"}
+				}
+				lost := p.DropAnswer("INCR")
+				for _, r := range valkeystore.New(rdb).Do(within(t, 5*time.Second), reqs) {
+					if r.Err == nil || r.Unsent || r.Refused != "" {
+						t.Errorf("got %+v", r)
+					}
+				}
+				<-lost
+				if v := do(t, srv, "GET", "n"); v != fmt.Sprint(n) {
+					t.Errorf("%v, want %d", v, n)
+				}
+				lost = p.DropAnswer("GET")
+				if err := rdb.Do(within(t, 5*time.Second), rdb.B().Get().Key("n").Build()).Error(); err != nil {
+					t.Errorf("the client repeats nothing, so this test shows nothing: %v", err)
+				}
+				<-lost
+			})
+		}
+	}
+}
+
+// Each of many requests is carried out once at most while connections are cut all the time, and exactly once if it was answered.
+func TestSentOnceWhileConnectionsBreak(t *testing.T) {
+	for name, change := range map[string]func(*valkey.ClientOption){
+		"default":         func(*valkey.ClientOption) {},
+		"short lifetimes": func(o *valkey.ClientOption) { o.ConnLifetime = 5 * time.Millisecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := redisserver.Start(t)
+			p := fault.Start(t, srv.Addr())
+			store := valkeystore.New(client(t, p.Addr(), change))
+			const carriers, rounds, batch = 8, 40, 4
+			replies := make([][]holdfast.Reply, carriers*rounds)
+			var all sync.WaitGroup
+			for carrier := range carriers {
+				all.Go(func() {
+					for round := range rounds {
+						id := carrier*rounds + round
+						reqs := make([]holdfast.Request, 1+id%batch)
+						for i := range reqs {
+							reqs[i].Args = []any{"INCR", fmt.Sprintf("n%d-%d", id, i)}
+						}
+						if id%16 == 7 {
+							p.Cut()
+						}
+						replies[id] = store.Do(within(t, 5*time.Second), reqs)
+					}
+				})
+			}
+			all.Wait()
+			unknown, sent := 0, 0
+			for id := range replies {
+				for i, r := range replies[id] {
+					v := do(t, srv, "GET", fmt.Sprintf("n%d-%d", id, i))
+					switch {
+					case v != nil && v != "1":
+						t.Errorf("carried out %v times: %+v", v, r)
+					case r.Err == nil && (v == nil || r.Value != int64(1)), r.Unsent && v != nil:
+						t.Errorf("got %+v, at the server %v", r, v)
+					}
+					if r.Err != nil && !r.Unsent {
+						unknown++
+					}
+					sent++
+				}
+			}
+			t.Logf("%d of %d unknown", unknown, sent)
+			if unknown == 0 {
+				t.Error("nothing broke, so this test shows nothing")
+			}
+		})
+	}
+}
+
+func TestDeadlineBoundsTheAnswer(t *testing.T) {
+	for name, change := range map[string]func(*valkey.ClientOption){
+		"default": func(*valkey.ClientOption) {}, "RESP2": protocols["RESP2"],
+		"no pipelining":    func(o *valkey.ClientOption) { o.DisableAutoPipelining = true },
+		"all pipelined":    func(o *valkey.ClientOption) { o.AlwaysPipelining = true },
+		"shorter time-out": func(o *valkey.ClientOption) { o.ConnWriteTimeout = 20 * time.Millisecond },
+	} {
+		for kind, reqs := range map[string][]holdfast.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				srv := redisserver.Start(t)
+				store := valkeystore.New(client(t, srv.Addr(), change))
+				if r := store.Do(within(t, 5*time.Second), request("PING"))[0]; r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				srv.Stop()
+				for _, greeted := range []bool{true, false} { // the connection at hand first, then a new one
+					began := time.Now()
+					replies := store.Do(within(t, 100*time.Millisecond), reqs)
+					if took := time.Since(began); greeted && took < 90*time.Millisecond || took > time.Second {
+						t.Errorf("took %v", took)
+					}
+					for _, r := range replies {
+						if r.Err == nil || r.Unsent {
+							t.Errorf("got %+v", r)
+						}
+					}
+				}
+				srv.Continue()
+			})
+		}
+	}
+}
+
+func TestUnsent(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		before func(*redisserver.Server, valkey.Client)
+		want   error
+	}{
+		"cancelled":           {ctx: over, want: context.Canceled},
+		"too late":            {ctx: within(t, -time.Second), want: context.DeadlineExceeded},
+		"closed":              {before: func(_ *redisserver.Server, rdb valkey.Client) { rdb.Close() }, want: valkey.ErrClosing},
+		"refused by the host": {before: func(srv *redisserver.Server, _ valkey.Client) { srv.Kill() }},
+	} {
+		for kind, reqs := range map[string][]holdfast.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				srv := redisserver.Start(t)
+				rdb := client(t, srv.Addr())
+				if test.before != nil {
+					test.before(srv, rdb)
+				}
+				ctx := test.ctx
+				if ctx == nil {
+					ctx = within(t, 5*time.Second)
+				}
+				for _, r := range valkeystore.New(rdb).Do(ctx, reqs) {
+					if r.Err == nil || !r.Unsent || test.want != nil && !errors.Is(r.Err, test.want) {
+						t.Errorf("got %+v", r)
+					}
+				}
+			})
+		}
+	}
+	t.Run("no connection is free", func(t *testing.T) {
+		srv := redisserver.Start(t)
+		rdb := client(t, srv.Addr(), func(o *valkey.ClientOption) { o.BlockingPoolSize = 1 })
+		dedicated, release := rdb.Dedicate()
+		if err := dedicated.Do(within(t, 5*time.Second), dedicated.B().Ping().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		r := valkeystore.New(rdb).Do(within(t, 50*time.Millisecond), request("INCR", "n"))[0]
+		if !errors.Is(r.Err, context.DeadlineExceeded) { // valkey-go does not tell it from an answer that did not come
+			t.Errorf("got %+v", r)
+		}
+		release()
+		if v := do(t, srv, "GET", "n"); v != nil {
+			t.Errorf("carried out: %v", v)
+		}
+	})
+	t.Run("wrong password", func(t *testing.T) {
+		srv := redisserver.Start(t)
+		do(t, srv, "ACL", "SETUSER", "some", "on", ">pw", "~*", "+@all")
+		rdb := client(t, srv.Addr(), func(o *valkey.ClientOption) { o.Username, o.Password = "some", "pw" })
+		do(t, srv, "ACL", "SETUSER", "some", "resetpass", ">other")
+		r := valkeystore.New(rdb).Do(within(t, 5*time.Second), request("PING"))[0]
+		if !strings.HasPrefix(r.Refused, "WRONGPASS ") || r.Err != nil {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// valkey-go does not see that a connection was lost until it uses it, so the first requests may fail. They are not repeated.
+func TestRestartedServer(t *testing.T) {
+	srv := redisserver.Start(t)
+	store := valkeystore.New(client(t, srv.Addr()))
+	for range 3 {
+		eventually(t, "an answer", func() bool { return store.Do(within(t, 5*time.Second), request("PING"))[0].Value == "PONG" })
+		if err := srv.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A connection on which nothing comes through any more costs one request, not the lease: the next goes on another.
+func TestRenewalOnAnotherConnection(t *testing.T) {
+	srv := redisserver.Start(t)
+	p := fault.Start(t, srv.Addr())
+	c := open(t, client(t, p.Addr()), nil)
+	defer c.Close()
+	lease, err := c.Mutex("m", holdfast.WithTTL(3*time.Second)).Lock(within(t, 10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := p.HoldRequest("EVALSHA")
+	<-stuck.Arrived()
+	select {
+	case <-lease.Done():
+		t.Errorf("lost: %v", lease.Err())
+	case <-time.After(4 * time.Second):
+	}
+	if err := lease.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
