@@ -23,7 +23,9 @@ func TestConformanceSentinel(t *testing.T) {
 	long(t)
 	rig := redisserver.StartSentinel(t)
 	storetest.Run(t, storetest.Backend{
-		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client { return open(tb, failover(tb, rig), config) },
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			return open(tb, failover(tb, rig), config)
+		},
 		Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, rig.Master()) },
 	})
 }
@@ -32,7 +34,9 @@ func TestConformanceCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
 	storetest.Run(t, storetest.Backend{
-		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client { return open(tb, clustered(tb, rig), config) },
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			return open(tb, clustered(tb, rig), config)
+		},
 		Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, rig.Masters()...) },
 	})
 }
