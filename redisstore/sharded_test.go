@@ -37,6 +37,15 @@ func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 // Trap 46: what a script says by SPUBLISH is heard where the keys' slot is served, and only there.
 func TestSharded(t *testing.T) {
 	rig := redisserver.StartCluster(t)
+	if !shards(t, rig.Servers()[0]) {
+		sub, s := subscription(t, clustered(t, rig))
+		add(t, sub, "{m}1", "plain", "{m}2")
+		for _, name := range []string{"{m}1", "plain", "{m}2"} {
+			must(t, rig.Servers()[1], "PUBLISH", name, "x")
+			eventually(t, name+" without sharding", func() bool { return s.heard(name + ":x") })
+		}
+		return
+	}
 	t.Run("messages", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
 		var names []string
@@ -109,7 +118,7 @@ func TestSharded(t *testing.T) {
 	})
 	t.Run("denied", func(t *testing.T) {
 		for _, srv := range rig.Servers() {
-			must(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
+			must(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
 		}
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Username: "few", Password: "pw"})
 		t.Cleanup(func() { rdb.Close() })
@@ -120,12 +129,19 @@ func TestSharded(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		rdb := clustered(t, rig)
-		if r := redisstore.New(rdb).Do(within(t, patience), set("a", "b", "c"))[0]; r.Value != "OK" { // connected
-			t.Fatal(r)
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Protocol: 2}) // it has goroutines of its own with RESP3
+		t.Cleanup(func() { rdb.Close() })
+		store, spread := redisstore.New(rdb), make([]string, 100)
+		for i := range spread {
+			spread[i] = fmt.Sprint(i)
+		}
+		for range 3 { // go-redis has goroutines of its own once it is connected
+			if r := store.Do(within(t, patience), set(spread...))[0]; r.Value != "OK" {
+				t.Fatal(r)
+			}
 		}
 		check := noLeak(t)
-		sub, err := redisstore.New(rdb).Subscribe(context.Background(), new(sink))
+		sub, err := store.Subscribe(context.Background(), new(sink))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,6 +154,13 @@ func TestSharded(t *testing.T) {
 			t.Error("added after Close")
 		}
 	})
+}
+
+// shards tells whether a server knows sharded channels.
+func shards(t *testing.T, srv *redisserver.Server) bool {
+	t.Helper()
+	_, err := srv.Do("SPUBLISH", "{}nobody", "")
+	return err == nil || !strings.Contains(err.Error(), "unknown command")
 }
 
 // others are the masters but that of a slot, and that one at last.
@@ -155,6 +178,9 @@ func others(rig *redisserver.Cluster, slot int) (masters []*redisserver.Server) 
 func TestShardedNodeDies(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
+	if !shards(t, rig.Servers()[0]) {
+		t.Skip("the server has no sharded channels")
+	}
 	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
 			sub, s := subscription(t, clustered(t, rig))

@@ -17,7 +17,7 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 	tb.Helper()
 	opts = append([]string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)
 	master = Start(tb, opts...)
-	following := append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.Port())}, opts...)
+	following := append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.Port())}, opts...)
 	for range n {
 		replicas = append(replicas, Start(tb, following...))
 	}
