@@ -58,7 +58,9 @@ func (c *crowd) leave() {
 func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
 	lease, err := m.Lock(ctx)
 	if err != nil {
-		c.failures.Add(1)
+		if ctx.Err() == nil {
+			c.failures.Add(1)
+		}
 		return
 	}
 	c.mu.Lock()
