@@ -60,6 +60,11 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 		}
 		stops = c.redirected(ctx, reqs, replies, stops)
 	}
+	for i := range replies {
+		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") { // to a node that the client does not know yet: it was not carried out
+			replies[i].Refused = "TRYAGAIN " + replies[i].Refused
+		}
+	}
 	return replies
 }
 

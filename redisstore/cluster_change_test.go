@@ -51,7 +51,10 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		if err := lease.Check(t.Context()); err != nil {
 			t.Errorf("%s: %v", lease.Name(), err)
 		}
-		release(t, lease)
+		began := time.Now()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
+		}
 		release(t, waiters[i].got(t))
 	}
 	if c.failures.Load() > 0 || c.lost.Load() > 0 {
@@ -65,7 +68,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 // Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
 func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	long(t)
-	rig := redisserver.StartCluster(t)
+	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
 	const leases = 10_000
 	client := closing(t, clustered(t, rig))
 	held := make([]*holdfast.Lease, leases)
@@ -114,7 +117,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 		}
 	}
 	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least", leases, lost[true], lost[false], least.Round(time.Millisecond))
-	if lost[false] > 0 || least < 4*time.Second {
+	if lost[false] > 0 || least < 7*time.Second {
 		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
 	}
 }

@@ -59,7 +59,7 @@ func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
 	lease, err := m.Lock(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.failures.Add(1)
+			c.failed("Lock", err)
 		}
 		return
 	}
@@ -87,8 +87,14 @@ func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
 		delete(c.held, name)
 	}
 	c.mu.Unlock()
-	if lease.Release(context.Background()) != nil {
-		c.failures.Add(1)
+	if err := lease.Release(context.Background()); err != nil {
+		c.failed("Release", err)
+	}
+}
+
+func (c *crowd) failed(what string, err error) {
+	if c.failures.Add(1) <= 3 {
+		c.t.Logf("%s: %v", what, err)
 	}
 }
 
