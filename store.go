@@ -68,7 +68,9 @@ type Sink interface {
 
 // A Subscription is one connection, or one a node, on which messages come.
 type Subscription interface {
-	// Add subscribes a channel, and returns when the server has confirmed it.
+	// Add subscribes a channel, and returns when the server has confirmed it. On a cluster with ShardedPubSub, a channel
+	// with a hash tag is subscribed where its slot is served: SPUBLISH reaches it, and PUBLISH does not. It follows its
+	// slot, which is a gap.
 	Add(ctx context.Context, channel string) error
 
 	// Remove gives a channel up. Unknown channels are ignored.
@@ -81,7 +83,7 @@ type Subscription interface {
 // A Topology is what a store knows of its servers.
 type Topology struct {
 	Cluster       bool // keys are spread over slots
-	ShardedPubSub bool // SPUBLISH is there
+	ShardedPubSub bool // SPUBLISH is there; on a cluster, at every node
 	Nodes         []Node
 }
 

@@ -36,7 +36,15 @@ func (t transport) Subscribe(ctx context.Context, sink native.Sink) (native.Subs
 // Describe implements native.Server.
 func (t transport) Describe(ctx context.Context) (native.Topology, error) {
 	topology, err := t.store.Describe(ctx)
-	return native.Topology{Cluster: topology.Cluster, ShardedPubSub: topology.ShardedPubSub}, err
+	out := native.Topology{Cluster: topology.Cluster, ShardedPubSub: topology.ShardedPubSub}
+	for _, node := range topology.Nodes {
+		own := native.Node{ID: node.ID}
+		for _, r := range node.Slots {
+			own.Slots = append(own.Slots, native.SlotRange(r))
+		}
+		out.Nodes = append(out.Nodes, own)
+	}
+	return out, err
 }
 
 // isNil tells nil and a nil pointer in an interface.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -55,7 +58,12 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 		if left == 0 {
 			break
 		}
-		stops = c.redirected(ctx, replies, stops)
+		stops = c.redirected(ctx, reqs, replies, stops)
+	}
+	for i := range replies {
+		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") { // to a node that the client does not know yet: it was not carried out
+			replies[i].Refused = "TRYAGAIN " + replies[i].Refused
+		}
 	}
 	return replies
 }
@@ -97,12 +105,27 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []hold
 	}
 }
 
-// redirected returns the stops of those that were sent on to a node that is known.
-func (c *cluster) redirected(ctx context.Context, replies []holdfast.Reply, stops []stop) []stop {
+// redirected returns the stops of those that were sent on to a node that is known, and of those that could not be sent
+// because the node is gone, where another serves the slot by now.
+func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) []stop {
 	var next []stop
 	fresh := false
 	for _, s := range stops {
-		words := strings.Fields(replies[s.index].Refused) // MOVED 3999 127.0.0.1:6381
+		r := &replies[s.index]
+		if r.Err != nil {
+			if !r.Unsent || reqs[s.index].Node != "" || ctx.Err() != nil {
+				continue
+			}
+			if !fresh {
+				fresh = true
+				_ = c.refresh(ctx)
+			}
+			if n, err := c.serving(ctx, &reqs[s.index]); err == nil && n != s.at {
+				next = append(next, stop{index: s.index, at: n})
+			}
+			continue
+		}
+		words := strings.Fields(r.Refused) // MOVED 3999 127.0.0.1:6381
 		if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
 			continue
 		}
@@ -155,6 +178,18 @@ func (c *cluster) lookup(name string) *redis.Client {
 	return c.known[name]
 }
 
+// has tells whether a node belonged to the cluster when its slots were read last.
+func (c *cluster) has(rdb *redis.Client) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.known {
+		if known == rdb {
+			return true
+		}
+	}
+	return false
+}
+
 // load makes the client learn the slots, once, and waits no longer than ctx.
 func (c *cluster) load(ctx context.Context) error {
 	if c.loaded.Load() {
@@ -174,7 +209,27 @@ func (c *cluster) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.S
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return newSubscription(sink, func() *redis.PubSub { return c.rdb.Subscribe(context.Background()) }), nil
+	s := newSubscription(sink, c.listener())
+	s.home = newHoming(s, c)
+	return s, nil
+}
+
+// listener returns a function that makes unconnected PubSubs, each to another master than the last one, as that may be gone:
+// a message that is not sharded goes to all nodes.
+func (c *cluster) listener() func() *redis.PubSub {
+	const patience = time.Second
+	begin := rand.Uint32()
+	return func() *redis.PubSub {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		begin++
+		if c.load(ctx) == nil {
+			if rdb, err := c.rdb.MasterForKey(ctx, strconv.FormatUint(uint64(begin), 36)); err == nil {
+				return listener(rdb)()
+			}
+		}
+		return c.rdb.Subscribe(context.Background())
+	}
 }
 
 // within runs what a context does not interrupt. When ctx is over first, it goes on until the client's own timeouts.

@@ -24,17 +24,7 @@ func TestConformance(t *testing.T) {
 				tb.Cleanup(func() { rdb.Close() })
 				return open(tb, rdb, config)
 			},
-			Left: func(tb testing.TB, prefix string) []string {
-				answer, err := srv.Do("KEYS", prefix+"*")
-				if err != nil {
-					tb.Fatal(err)
-				}
-				var keys []string
-				for _, key := range answer.([]any) {
-					keys = append(keys, key.(string))
-				}
-				return locks(keys, prefix)
-			},
+			Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, srv) },
 		})
 	})
 	t.Run("miniredis", func(t *testing.T) {
@@ -58,13 +48,28 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func open(tb testing.TB, rdb *redis.Client, config *holdfast.Config) *holdfast.Client {
+func open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {
 	tb.Helper()
 	client, err := holdfast.New(redisstore.New(rdb), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return client
+}
+
+// left are the keys under a prefix at the servers that are not the clock of a slot.
+func left(tb testing.TB, prefix string, servers ...*redisserver.Server) []string {
+	var keys []string
+	for _, srv := range servers {
+		answer, err := srv.Do("KEYS", prefix+"*")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, key := range answer.([]any) {
+			keys = append(keys, key.(string))
+		}
+	}
+	return locks(keys, prefix)
 }
 
 // locks are the keys under a prefix that are not the clock of a slot.

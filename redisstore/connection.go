@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -26,9 +27,20 @@ const (
 	ping        kind = "ping"
 )
 
+// kindOf reads the kind of an answer, also of a sharded line's.
+func kindOf(said string) kind {
+	switch said {
+	case "ssubscribe":
+		return subscribe
+	case "sunsubscribe":
+		return unsubscribe
+	}
+	return kind(said)
+}
+
 // A connection carries messages from its first question until its first error.
 type connection struct {
-	s      *subscription
+	l      *line
 	ps     *redis.PubSub
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -41,60 +53,68 @@ type connection struct {
 
 // begin makes a connection, unconnected, with questions for all channels that are wanted: one for those that were
 // confirmed before, which the server is likely to allow again, and one each for the others.
-func (s *subscription) begin() *connection {
-	c := &connection{s: s, ps: s.open(), born: time.Now()}
-	c.ctx, c.cancel = context.WithCancel(s.ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conn, s.queue, s.missing, s.hurry = c, nil, 0, false
+func (l *line) begin() *connection {
+	c := &connection{l: l, ps: l.open(), born: time.Now()}
+	c.ctx, c.cancel = context.WithCancel(l.ctx)
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.conn, l.queue, l.missing, l.hurry = c, nil, 0, false
 	var again []*channel
-	for _, ch := range s.channels {
-		if ch.was {
+	for _, ch := range l.channels {
+		if ch.was && !l.sharded { // those of one command must be of one slot
 			again = append(again, ch)
 		} else {
-			s.ask(question{kind: subscribe, channels: []*channel{ch}})
+			l.ask(question{kind: subscribe, channels: []*channel{ch}})
+		}
+		if ch.was {
+			l.missing++
 		}
 	}
 	if len(again) > 0 {
-		s.missing = len(again)
-		s.queue = append([]question{{kind: subscribe, channels: again}}, s.queue...)
+		l.queue = append([]question{{kind: subscribe, channels: again}}, l.queue...)
 	}
 	return c
 }
 
 // end closes the connection, joins its reader, and notes what is lost. Whoever waits in Add for a connection that
 // never said anything is told the reason; after one that did, the next is likely to do.
-func (s *subscription) end(c *connection, err error) {
+func (l *line) end(c *connection, err error) {
 	c.cancel()
 	_ = c.ps.Close() // it is of no use any more
 	if c.down != nil {
 		<-c.down
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conn, s.queue = nil, nil
-	for _, ch := range s.channels {
-		s.gap = s.gap || ch.on
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.conn, l.queue = nil, nil
+	for _, ch := range l.channels {
+		l.gap = l.gap || ch.on
 		ch.on = false
 		if c.heard.Load() == 0 && ch.waiting > 0 {
 			ch.settle(err)
 			if !ch.was {
-				s.drop(ch)
+				l.s.drop(ch)
 			}
 		}
 	}
-	s.gap = s.gap && len(s.channels) > 0
+	if l.sharded && !errors.Is(err, errIdle) { // by now another node may serve them
+		for _, ch := range l.channels {
+			l.leave(ch)
+		}
+		l.depart()
+	}
+	l.gap = l.gap && len(l.channels) > 0
 }
 
 // next takes a question from the queue. It counts as asked before it is written, as the answer may be quick.
-func (s *subscription) next(c *connection) (question, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
+func (l *line) next(c *connection) (question, bool) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if len(l.queue) == 0 {
 		return question{}, false
 	}
-	q := s.queue[0]
-	s.queue = s.queue[1:]
+	q := l.queue[0]
+	l.queue = l.queue[1:]
 	q.at = time.Now()
 	c.asked = append(c.asked, q)
 	return q, true
@@ -108,13 +128,17 @@ func (c *connection) write(q question) error {
 	for i, ch := range q.channels {
 		names[i] = ch.name
 	}
-	switch q.kind {
-	case subscribe:
-		return c.ps.Subscribe(ctx, names...)
-	case unsubscribe:
-		return c.ps.Unsubscribe(ctx, names...)
-	default:
+	switch {
+	case q.kind == ping:
 		return c.ps.Ping(ctx)
+	case q.kind == subscribe && c.l.sharded:
+		return c.ps.SSubscribe(ctx, names...)
+	case q.kind == subscribe:
+		return c.ps.Subscribe(ctx, names...)
+	case c.l.sharded:
+		return c.ps.SUnsubscribe(ctx, names...)
+	default:
+		return c.ps.Unsubscribe(ctx, names...)
 	}
 }
 
@@ -131,14 +155,14 @@ func (c *connection) listen() {
 		c.heard.Store(int64(time.Since(c.born)))
 		switch msg := msg.(type) {
 		case *redis.Message:
-			c.s.sink.Message(msg.Channel, msg.Payload)
+			c.l.s.sink.Message(msg.Channel, msg.Payload)
 			continue
 		case *redis.Subscription:
-			err = c.s.answer(c, kind(msg.Kind), msg.Channel, nil)
+			err = c.l.answer(c, kindOf(msg.Kind), msg.Channel, nil)
 		case *redis.Pong:
-			err = c.s.answer(c, ping, "", nil)
+			err = c.l.answer(c, ping, "", nil)
 		default:
-			err = c.s.answer(c, "", "", err)
+			err = c.l.answer(c, "", "", err)
 		}
 		if err != nil {
 			c.err = err
@@ -149,35 +173,42 @@ func (c *connection) listen() {
 
 // answer takes the server's answer to the oldest question, and tells the sink when nothing is missing any more.
 // It fails when the answer is to another question, or leaves the connection without use.
-func (s *subscription) answer(c *connection, k kind, name string, refused error) error {
-	s.mu.Lock()
-	err := s.take(c, k, name, refused)
-	gap := err == nil && s.gap && s.missing == 0
+func (l *line) answer(c *connection, k kind, name string, refused error) error {
+	l.s.mu.Lock()
+	err := l.take(c, k, name, refused)
+	l.depart()
+	gap := err == nil && l.gap && l.missing == 0
 	if gap {
-		s.gap = false
+		l.gap = false
 	}
-	s.mu.Unlock()
+	l.s.mu.Unlock()
 	if gap {
-		s.sink.Gap()
+		l.s.sink.Gap()
 	}
 	return err
 }
 
 // take is answer's part under mu.
-func (s *subscription) take(c *connection, k kind, name string, refused error) error {
+func (l *line) take(c *connection, k kind, name string, refused error) error {
+	if k == unsubscribe && l.sharded && !c.wasAsked(k, name) {
+		if ch := l.channels[name]; ch != nil && ch.on {
+			l.leave(ch) // its slot moved
+		}
+		return nil
+	}
 	if len(c.asked) == 0 {
 		return fmt.Errorf("redisstore: the server answers what was not asked: %s %q", k, name)
 	}
 	q := &c.asked[0]
 	if refused != nil {
 		c.asked = c.asked[1:]
-		return s.refuse(*q, refused)
+		return l.refuse(*q, refused)
 	}
-	if q.kind != k || k != ping && q.channels[q.answered].name != name {
+	if !c.wasAsked(k, name) {
 		return fmt.Errorf("redisstore: the server answers %s %q to a %s", k, name, q.kind)
 	}
 	if k == subscribe {
-		s.confirm(q.channels[q.answered])
+		l.confirm(q.channels[q.answered])
 	}
 	q.answered++
 	if q.answered >= len(q.channels) {
@@ -186,38 +217,57 @@ func (s *subscription) take(c *connection, k kind, name string, refused error) e
 	return nil
 }
 
-func (s *subscription) confirm(ch *channel) {
-	if s.channels[ch.name] != ch {
+// wasAsked tells whether an answer is to the oldest question.
+func (c *connection) wasAsked(k kind, name string) bool {
+	if len(c.asked) == 0 {
+		return false
+	}
+	q := &c.asked[0]
+	return q.kind == k && (k == ping || q.channels[q.answered].name == name)
+}
+
+func (l *line) confirm(ch *channel) {
+	if l.channels[ch.name] != ch {
 		return // removed in the meantime
 	}
 	if ch.was {
-		s.missing--
+		l.missing--
 	}
-	ch.on, ch.was = true, true
+	ch.on, ch.was, ch.route = true, true, route{}
 	ch.settle(nil)
 }
 
 // refuse takes the server's refusal of a question. Of several channels in one command the server refuses all for the
 // sake of one, so they are asked for one by one.
-func (s *subscription) refuse(q question, refused error) error {
+func (l *line) refuse(q question, refused error) error {
 	if q.kind != subscribe {
 		return nil // an answer is an answer
 	}
 	if len(q.channels) > 1 {
 		for _, ch := range q.channels {
-			s.ask(question{kind: subscribe, channels: []*channel{ch}})
+			l.ask(question{kind: subscribe, channels: []*channel{ch}})
 		}
-		s.nudge()
+		l.nudge()
 		return nil
 	}
 	ch := q.channels[0]
-	if s.channels[ch.name] != ch {
+	if l.channels[ch.name] != ch {
 		return nil
 	}
-	if ch.was && !strings.HasPrefix(refused.Error(), "NOPERM") {
+	text := refused.Error()
+	if l.sharded && hasPrefix(text, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN") {
+		l.leave(ch)
+		return nil
+	}
+	if l.sharded && strings.HasPrefix(text, "ERR unknown command") {
+		l.s.home.old = true
+		l.leave(ch)
+		return nil
+	}
+	if ch.was && !strings.HasPrefix(text, "NOPERM") {
 		return refused // it was allowed, and may be again
 	}
 	ch.settle(refused)
-	s.drop(ch)
+	l.s.drop(ch)
 	return nil
 }

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,12 +34,14 @@ func TestAnswers(t *testing.T) {
 				{[]any{"EVAL", "return {1,'two',{redis.call('GET','none'),{}}}", 0},
 					holdfast.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
 				{[]any{"LPUSH", "n", 1}, holdfast.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
-				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, holdfast.Reply{Refused: "NOSCRIPT No matching script. Please use EVAL."}},
+				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, holdfast.Reply{Refused: "NOSCRIPT No matching script."}},
 				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, holdfast.Reply{Refused: "MY word"}},
 				{[]any{"DEL", "n"}, holdfast.Reply{Value: int64(1)}},
 			} {
 				ctx := within(t, 5*time.Second)
-				if got := store.Do(ctx, request(test.args...))[0]; !reflect.DeepEqual(got, test.want) {
+				got := store.Do(ctx, request(test.args...))[0]
+				got.Refused = strings.TrimSuffix(got.Refused, " Please use EVAL.") // some say no more
+				if !reflect.DeepEqual(got, test.want) {
 					t.Errorf("%v: got %#v", test.args, got)
 				}
 			}
@@ -71,7 +74,7 @@ func TestBatchIsAnsweredEachForItself(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	srv := redisserver.Start(t, "--repl-diskless-sync-delay", "0")
-	replica := redisserver.Start(t, "--replicaof", "127.0.0.1 "+srv.Addr()[len("127.0.0.1:"):])
+	replica := redisserver.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(srv.Port()))
 	eventually(t, "the replica is there", func() bool {
 		v, _ := replica.Do("INFO", "replication")
 		text, _ := v.(string)
@@ -102,7 +105,7 @@ func TestNode(t *testing.T) {
 	srv := redisserver.Start(t)
 	store := redisstore.New(client(t, srv))
 	top, err := store.Describe(within(t, 5*time.Second))
-	if err != nil || len(top.Nodes) != 1 || top.Cluster || !top.ShardedPubSub {
+	if err != nil || len(top.Nodes) != 1 || top.Cluster || top.ShardedPubSub != shards(t, srv) {
 		t.Fatalf("got %+v, %v", top, err)
 	}
 	node := top.Nodes[0]

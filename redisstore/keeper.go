@@ -25,15 +25,18 @@ const (
 var errIdle = errors.New("redisstore: no channels")
 
 // keep makes one connection after the other, until Close.
-func (s *subscription) keep() {
+func (l *line) keep() {
 	pause := shortestPause
-	for s.wanted() {
+	for l.wanted() {
 		born := time.Now()
-		err := s.serve()
+		err := l.serve()
 		if time.Since(born) >= steady || errors.Is(err, errIdle) {
 			pause = shortestPause
 		}
-		s.rest(pause/2 + rand.N(pause/2))
+		if l.s.home != nil && !errors.Is(err, errIdle) {
+			l.s.home.cluster.rdb.ReloadState(l.ctx) // in the background: its node may be gone
+		}
+		l.rest(pause/2 + rand.N(pause/2))
 		pause = min(2*pause, longestPause)
 		if errors.Is(err, redis.ErrClosed) {
 			pause = longestPause // the client is closed, and stays so
@@ -42,55 +45,55 @@ func (s *subscription) keep() {
 }
 
 // wanted waits until a channel is wanted. It is false after Close.
-func (s *subscription) wanted() bool {
+func (l *line) wanted() bool {
 	for {
-		s.mu.Lock()
-		n := len(s.channels)
-		s.mu.Unlock()
-		if s.ctx.Err() != nil {
+		l.s.mu.Lock()
+		n := len(l.channels)
+		l.s.mu.Unlock()
+		if l.ctx.Err() != nil {
 			return false
 		}
 		if n > 0 {
 			return true
 		}
 		select {
-		case <-s.wake:
-		case <-s.ctx.Done():
+		case <-l.wake:
+		case <-l.ctx.Done():
 			return false
 		}
 	}
 }
 
 // rest waits before a new connection. A new call of Add ends it: its caller paces the attempts, and is told of each.
-func (s *subscription) rest(pause time.Duration) {
+func (l *line) rest(pause time.Duration) {
 	over := time.NewTimer(pause)
 	defer over.Stop()
 	for {
-		s.mu.Lock()
-		hurry := s.hurry
-		s.mu.Unlock()
+		l.s.mu.Lock()
+		hurry := l.hurry
+		l.s.mu.Unlock()
 		if hurry {
 			return
 		}
 		select {
-		case <-s.wake:
+		case <-l.wake:
 		case <-over.C:
 			return
-		case <-s.ctx.Done():
+		case <-l.ctx.Done():
 			return
 		}
 	}
 }
 
 // serve makes a connection, asks it all that is to be asked, and returns the reason why it ended.
-func (s *subscription) serve() (err error) {
-	c := s.begin()
-	defer func() { s.end(c, err) }()
+func (l *line) serve() (err error) {
+	c := l.begin()
+	defer func() { l.end(c, err) }()
 	check := time.NewTimer(quiet)
 	defer check.Stop()
 	for {
 		for {
-			q, ok := s.next(c)
+			q, ok := l.next(c)
 			if !ok {
 				break
 			}
@@ -98,29 +101,29 @@ func (s *subscription) serve() (err error) {
 				return err
 			}
 			if c.down == nil {
-				s.connected(c)
+				l.connected(c)
 			}
 		}
-		after, err := s.check(c)
+		after, err := l.check(c)
 		if err != nil {
 			return err
 		}
 		check.Reset(after)
 		select {
-		case <-s.wake:
+		case <-l.wake:
 		case <-check.C:
 		case <-c.down:
 			return c.err
-		case <-s.ctx.Done():
+		case <-l.ctx.Done():
 			return context.Canceled
 		}
 	}
 }
 
 // connected begins to read, and does not count the connecting as silence.
-func (s *subscription) connected(c *connection) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *line) connected(c *connection) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
 	for i := range c.asked {
 		c.asked[i].at = time.Now()
 	}
@@ -133,11 +136,11 @@ var errSilent = errors.New("redisstore: the server does not answer")
 
 // check looks whether the connection is alive and needed, asks for a sign of life when it is due, and returns when to
 // look again.
-func (s *subscription) check(c *connection) (time.Duration, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.channels) == 0 {
-		left := linger - time.Since(s.emptied)
+func (l *line) check(c *connection) (time.Duration, error) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if len(l.channels) == 0 {
+		left := linger - time.Since(l.emptied)
 		if left <= 0 {
 			return 0, errIdle
 		}
@@ -153,8 +156,8 @@ func (s *subscription) check(c *connection) (time.Duration, error) {
 	}
 	left := quiet - time.Since(heard)
 	if left <= 0 {
-		s.ask(question{kind: ping})
-		s.nudge()
+		l.ask(question{kind: ping})
+		l.nudge()
 		return quiet, nil
 	}
 	return left, nil

@@ -50,6 +50,7 @@ func listener(rdb *redis.Client) func() *redis.PubSub {
 	quiet := rdb.WithTimeout(limit)
 	quiet.Options().ContextTimeoutEnabled = true
 	quiet.Options().Protocol = 2
+	quiet.Options().DialerRetries = 1 // the next connection is our own concern
 	return func() *redis.PubSub { return quiet.Subscribe(context.Background()) }
 }
 

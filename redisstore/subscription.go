@@ -4,45 +4,34 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 )
 
-// A subscription keeps one connection for messages while a channel is wanted, and makes it again when it is lost.
-//
-// Its keeper, a goroutine that starts with the first Add, is the only one that connects and writes; a second one
-// reads while there is a connection. go-redis' PubSub would reconnect by itself and subscribe all channels in one
-// command, which a single channel without permission makes fail as a whole, and nobody could tell when all are
-// confirmed. So each connection is a PubSub of its own, given up at its first error.
+// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
+// hash tag on the line to the node that serves their slot.
 type subscription struct {
-	sink   holdfast.Sink
-	open   func() *redis.PubSub
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	keeper sync.WaitGroup
-	wake   chan struct{} // the keeper has something to look at; holds one
+	sink  *turnstile
+	plain *line
+	home  *homing // nil: not on a cluster
+	works sync.WaitGroup
 
-	mu       sync.Mutex
-	started  bool
+	mu       sync.Mutex // of the lines too
+	over     bool
 	channels map[string]*channel // those wanted
-	conn     *connection         // nil: none
-	queue    []question          // for conn, not yet written
-	missing  int                 // channels that were confirmed before, and are not yet on conn
-	gap      bool                // messages may have been missed, and the sink was not told
-	hurry    bool                // Add was called since the last attempt to connect
-	emptied  time.Time           // when the last channel was removed
 }
 
 // A channel is one that was added and not removed.
 type channel struct {
 	name    string
-	on      bool // confirmed on the present connection
-	was     bool // confirmed on this or an earlier one
-	waiting int  // calls of Add
+	line    *line // nil: on its way to one
+	on      bool  // confirmed on the present connection of its line
+	was     bool  // confirmed on this or an earlier one
+	waiting int   // calls of Add
 	verdict *verdict
+	route   route
 }
 
 // A verdict tells the waiting calls of Add how it ended.
@@ -59,8 +48,8 @@ func (c *channel) settle(err error) {
 }
 
 func newSubscription(sink holdfast.Sink, open func() *redis.PubSub) *subscription {
-	s := &subscription{sink: sink, open: open, wake: make(chan struct{}, 1), channels: map[string]*channel{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &subscription{sink: &turnstile{sink: sink}, channels: map[string]*channel{}}
+	s.plain = newLine(s, open)
 	return s
 }
 
@@ -69,7 +58,7 @@ func newSubscription(sink holdfast.Sink, open func() *redis.PubSub) *subscriptio
 // subscribed, unless it was before. When ctx is over first the same holds.
 func (s *subscription) Add(ctx context.Context, name string) error {
 	s.mu.Lock()
-	if s.ctx.Err() != nil {
+	if s.over {
 		s.mu.Unlock()
 		return redis.ErrClosed
 	}
@@ -81,17 +70,15 @@ func (s *subscription) Add(ctx context.Context, name string) error {
 	if c == nil {
 		c = &channel{name: name, verdict: &verdict{done: make(chan struct{})}}
 		s.channels[name] = c
-		s.ask(question{kind: subscribe, channels: []*channel{c}})
+		if s.home == nil || !s.home.send(c) {
+			s.plain.adopt(c)
+		}
+	} else if c.line != nil {
+		c.line.hasten()
 	}
 	c.waiting++
-	s.hurry = true
 	v := c.verdict
-	if !s.started {
-		s.started = true
-		s.keeper.Go(s.keep)
-	}
 	s.mu.Unlock()
-	s.nudge()
 
 	select {
 	case <-v.done:
@@ -122,17 +109,20 @@ func (s *subscription) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Close ends the subscription: calls of Add fail, the connection is closed and the goroutines are gone when it
+// Close ends the subscription: calls of Add fail, the connections are closed and the goroutines are gone when it
 // returns. It must not be called by the sink. Further calls do nothing.
 func (s *subscription) Close() error {
 	s.mu.Lock()
-	s.started = true // too late for a keeper
-	s.cancel()
+	s.over = true // too late for another goroutine
+	s.plain.cancel()
+	if s.home != nil {
+		s.home.close()
+	}
 	for _, c := range s.channels {
 		c.settle(redis.ErrClosed)
 	}
 	s.mu.Unlock()
-	s.keeper.Wait()
+	s.works.Wait()
 	return nil
 }
 
@@ -142,27 +132,25 @@ func (s *subscription) drop(c *channel) {
 		return
 	}
 	delete(s.channels, c.name)
-	if c.was && !c.on && s.conn != nil {
-		s.missing--
-	}
-	if len(s.channels) == 0 {
-		s.emptied = time.Now()
-	}
-	s.ask(question{kind: unsubscribe, channels: []*channel{c}})
-	s.nudge()
-}
-
-// ask queues a question for the present connection, if there is one: the next begins with its own. mu is held.
-func (s *subscription) ask(q question) {
-	if s.conn != nil {
-		s.queue = append(s.queue, q)
+	if c.line != nil {
+		c.line.drop(c)
 	}
 }
 
-// nudge makes the keeper look.
-func (s *subscription) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+// A turnstile lets several lines into a sink one after the other.
+type turnstile struct {
+	mu   sync.Mutex
+	sink holdfast.Sink
+}
+
+func (t *turnstile) Message(channel, payload string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sink.Message(channel, payload)
+}
+
+func (t *turnstile) Gap() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sink.Gap()
 }

@@ -179,7 +179,7 @@ func TestGapAfterLoss(t *testing.T) {
 
 func TestDeniedChannel(t *testing.T) {
 	srv := redisserver.Start(t)
-	acl := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "-@all", "+subscribe", "+unsubscribe"}
+	acl := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+subscribe", "+unsubscribe"}
 	if _, err := srv.Do(append(acl, "&ok*")...); err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestSmallestPermissions(t *testing.T) {
 		" +zrangebyscore +zrem +zremrangebyscore +zrevrank +zscore")
 	for name, extra := range map[string][]string{"hears": {"+subscribe", "+unsubscribe"}, "deaf": {}} {
 		t.Run(name, func(t *testing.T) {
-			rule := append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~holdfast:*", "&holdfast:*", "-@all"}, append(commands, extra...)...)
+			rule := append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~holdfast:*", "resetchannels", "&holdfast:*", "-@all"}, append(commands, extra...)...)
 			args := make([]any, len(rule))
 			for i, word := range rule {
 				args[i] = word

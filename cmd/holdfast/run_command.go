@@ -48,7 +48,7 @@ func newRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&r.Redis, "redis", "redis://127.0.0.1:6379", "URL of the server: redis://, rediss:// (TLS) or unix://; else the variable REDIS_URL")
+	flags.StringVar(&r.Redis, "redis", "redis://127.0.0.1:6379", "URL of the server: redis://, rediss:// (TLS), unix://, redis+sentinel://, redis+cluster://; else the variable REDIS_URL")
 	flags.StringVar(&r.TLS.CA, "tls-ca", "", "file with the certificates of those who may sign the server's")
 	flags.StringVar(&r.TLS.Cert, "tls-cert", "", "file with a certificate for the server to see")
 	flags.StringVar(&r.TLS.Key, "tls-key", "", "file with its key")

@@ -32,7 +32,10 @@ func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *b
 	}
 	var out bytes.Buffer
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	if s != nil {
+		cmd.Env = append(cmd.Env, "REDIS_URL=redis://"+s.Addr())
+	}
 	cmd.Stderr = &out
 	return cmd, &out
 }

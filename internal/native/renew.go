@@ -2,41 +2,96 @@ package native
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-const renewBatch = 100 // names in one command: long enough to be cheap, short enough not to hold up others
+const (
+	renewBatch = 100 // names in one command: long enough to be cheap, short enough not to hold up others
+	renewLoad  = 128 // commands in one flush to a node
+)
 
-// Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot.
+// Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot, and
+// each node gets its commands apart from the others, so that one that is slow, stopped or gone delays no other's
+// leases. They go past the lane, where all wait for the slowest node.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
 	deadline := p.deadline(ctx)
-	together := p.shape.single(ctx, p.server, deadline)
+	shape, err := p.shape.of(ctx, p.server, time.Now().Add(time.Until(deadline)/2))
+	apart := err != nil || shape.Cluster // slot by slot is right everywhere
 	groups := make(map[int][]int)
 	for i, renewal := range renewals {
 		group := -1
-		if !together {
+		if apart {
 			group = renewal.Resource.(*resource).keys.slot
 		}
 		groups[group] = append(groups[group], i)
 	}
 	var wg sync.WaitGroup
-	for _, group := range groups {
-		for len(group) > 0 {
-			n := min(len(group), renewBatch)
-			part := group[:n]
-			group = group[n:]
-			wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
+	nodes := make(map[string][][]int) // the parts of each
+	for slot, group := range groups {
+		for part := range slices.Chunk(group, renewBatch) {
+			if slot < 0 {
+				wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
+				continue
+			}
+			node := shape.serving(slot)
+			nodes[node] = append(nodes[node], part)
 		}
+	}
+	for _, parts := range nodes {
+		wg.Go(func() {
+			for load := range slices.Chunk(parts, renewLoad) {
+				p.renewAt(renewals, load, deadline, done)
+			}
+		})
+	}
+	if len(nodes) > 0 && p.shape.doubted() {
+		wg.Go(func() { p.shape.refresh(&until{deadline: deadline}, p.server) })
 	}
 	wg.Wait()
 }
 
-// renew sends one command.
+// renew sends one command to a single server.
 func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
-	first := all[part[0]].Resource.(*resource)
+	p.settle(all, part, p.run(ctx, &p.scripts.renew, keyOf(all, part), deadline, renewal(all, part)), done)
+}
+
+// renewAt sends commands to one node in one flush, and once more, whole, those whose script it did not know.
+func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
+	requests := make([]Request, len(parts))
+	for i, part := range parts {
+		requests[i] = Request{Args: renewal(all, part), Key: keyOf(all, part)}
+		requests[i].Args[0], requests[i].Args[1] = "EVALSHA", p.scripts.renew.sha
+	}
+	replies := p.server.Do(&until{deadline: deadline}, requests)
+	var unknown [][]int
+	var whole []Request
+	for i, part := range parts {
+		if isUnknownScript(replies[i].Refused) {
+			request := Request{Args: append([]any(nil), requests[i].Args...), Key: requests[i].Key} // a store may keep what it was given
+			request.Args[0], request.Args[1] = "EVAL", p.scripts.renew.source
+			unknown, whole = append(unknown, part), append(whole, request)
+			continue
+		}
+		p.settle(all, part, replies[i], done)
+	}
+	if len(whole) > 0 {
+		for i, reply := range p.server.Do(&until{deadline: deadline}, whole) {
+			p.settle(all, unknown[i], reply, done)
+		}
+	}
+}
+
+// keyOf is the key by which the command of a part finds its node.
+func keyOf(all []protocol.Renewal, part []int) string {
+	return all[part[0]].Resource.(*resource).keys.state.(string)
+}
+
+// renewal is the command for a part, but for its first two words.
+func renewal(all []protocol.Renewal, part []int) []any {
 	args := make([]any, 3, 3+6*len(part))
 	args[2] = len(part)
 	for _, i := range part {
@@ -50,13 +105,18 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 		}
 		args = append(args, r.ticket(renewal.Ticket)+digits16(renewal.Token), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
 	}
-	reply := p.run(ctx, &p.scripts.renew, first.keys.state.(string), deadline, args)
+	return args
+}
+
+// settle tells each renewal of a part what became of it.
+func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
 	for at, i := range part {
 		r := all[i].Resource.(*resource)
 		err := r.failure("renew", reply)
 		switch {
 		case err != nil:
+			p.shape.doubt()
 			done(i, protocol.Renewed{Err: err})
 		case len(text) != len(part):
 			done(i, protocol.Renewed{Err: r.unreadable("renew", reply.Value)})

@@ -50,7 +50,17 @@ type Subscription interface {
 type Topology struct {
 	Cluster       bool
 	ShardedPubSub bool
+	Nodes         []Node
 }
+
+// A Node is a master and the slots that it serves.
+type Node struct {
+	ID    string
+	Slots []SlotRange
+}
+
+// A SlotRange is holdfast.SlotRange.
+type SlotRange struct{ From, To int }
 
 // Config is what a Protocol needs to know.
 type Config struct {

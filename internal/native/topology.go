@@ -6,14 +6,20 @@ import (
 	"time"
 )
 
-// A topology remembers what is behind a store, once it could be asked. One question is under way at a time, for all who
-// want to know; none of them can cancel it for the others.
+// doubtful is how soon what is known of a cluster may be read again.
+const doubtful = time.Second
+
+// A topology remembers what is behind a store, once it could be asked. One first question is under way at a time, for all who
+// want to know; none of them can cancel it for the others. Which node serves a slot is a hint: it decides what travels
+// together, and the store where to.
 type topology struct {
 	mu     sync.Mutex
 	known  bool
 	shape  Topology
 	err    error         // of the last question
-	asking chan struct{} // closed when the one under way is answered
+	asking chan struct{} // closed when the first one is answered
+	read   time.Time
+	stale  bool
 }
 
 // of is what is behind the store; the error of the question, or of ctx.
@@ -47,7 +53,7 @@ func (t *topology) ask(server Server, deadline time.Time) {
 	shape, err := server.Describe(&until{deadline: deadline})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shape, t.err, t.known = shape, err, err == nil
+	t.shape, t.err, t.known, t.read = shape, err, err == nil, time.Now()
 	close(t.asking)
 	t.asking = nil
 }
@@ -56,4 +62,46 @@ func (t *topology) ask(server Server, deadline time.Time) {
 func (t *topology) single(ctx context.Context, server Server, deadline time.Time) bool {
 	shape, err := t.of(ctx, server, deadline)
 	return err == nil && !shape.Cluster
+}
+
+// doubt notes that a request failed: its slot may be served elsewhere by now.
+func (t *topology) doubt() {
+	t.mu.Lock()
+	t.stale = true
+	t.mu.Unlock()
+}
+
+// doubted tells whether it is time to ask again, and takes the doubt away.
+func (t *topology) doubted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known || !t.stale || time.Since(t.read) < doubtful {
+		return false
+	}
+	t.stale, t.read = false, time.Now()
+	return true
+}
+
+// refresh asks again. Without an answer it stays doubtful.
+func (t *topology) refresh(ctx context.Context, server Server) {
+	shape, err := server.Describe(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		t.stale = true
+		return
+	}
+	t.shape = shape
+}
+
+// serving is the id of the node that serves a slot; empty when it is not known.
+func (t *Topology) serving(slot int) string {
+	for _, node := range t.Nodes {
+		for _, r := range node.Slots {
+			if r.From <= slot && slot <= r.To {
+				return node.ID
+			}
+		}
+	}
+	return ""
 }

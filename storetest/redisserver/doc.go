@@ -9,5 +9,11 @@
 // options say so. It can be stopped and continued, killed, and started again on the same port and directory, and it
 // ends with the process that started it, also when that is killed (on Linux).
 //
+// Several servers that belong together are rigs, for tests alone:
+//
+//	master, replicas := redisserver.StartReplicated(t, 2)
+//	rig := redisserver.StartSentinel(t)                 // a master, two replicas, three sentinels
+//	rig := redisserver.StartCluster(t)                  // three masters, three replicas
+//
 // The program is $REDIS_SERVER, or else redis-server on PATH; valkey-server will do as well.
 package redisserver

@@ -24,17 +24,25 @@ type Server struct {
 	dir  string
 	port int
 	opts []string
+	conf string // of a sentinel, which takes no other options
 	cli  client
 
-	mu   sync.Mutex
-	proc *process // nil: not running
+	mu     sync.Mutex
+	proc   *process // nil: not running
+	frozen bool
 }
 
 // Start runs a server until the test is over. opts are arguments for the server's program, which win over those of
 // this package. A server that does not start, or is not installed, ends the test.
 func Start(tb testing.TB, opts ...string) *Server {
 	tb.Helper()
-	s, err := Run(context.Background(), opts...)
+	return begin(tb, "", opts)
+}
+
+// begin starts a server for a test.
+func begin(tb testing.TB, conf string, opts []string) *Server {
+	tb.Helper()
+	s, err := launch(context.Background(), conf, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,12 +52,14 @@ func Start(tb testing.TB, opts ...string) *Server {
 }
 
 // Run runs a server until Close. ctx bounds the starting alone. On failure nothing is left behind.
-func Run(ctx context.Context, opts ...string) (*Server, error) {
+func Run(ctx context.Context, opts ...string) (*Server, error) { return launch(ctx, "", opts) }
+
+func launch(ctx context.Context, conf string, opts []string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "redisserver-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, opts: opts}
+	s := &Server{dir: dir, opts: opts, conf: conf}
 	for range 3 { // another process may take the free port before the server does
 		if s.port, err = freePort(); err != nil {
 			break
@@ -85,16 +95,16 @@ func (s *Server) Pid() int {
 
 // Stop freezes the process (SIGSTOP): connections stay open, and what is sent waits. A server that does not run is
 // left alone.
-func (s *Server) Stop() { s.signal((*process).stop) }
+func (s *Server) Stop() { s.freeze(true); s.signal((*process).stop) }
 
 // Continue lets a frozen process go on (SIGCONT).
-func (s *Server) Continue() { s.signal((*process).resume) }
+func (s *Server) Continue() { s.signal((*process).resume); s.freeze(false) }
 
 // Kill ends the process at once (SIGKILL), also a frozen one, and returns when it is gone.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	p := s.proc
-	s.proc = nil
+	s.proc, s.frozen = nil, false
 	s.mu.Unlock()
 	if p != nil {
 		p.kill()
@@ -125,6 +135,19 @@ func (s *Server) running() *process {
 	return s.proc
 }
 
+func (s *Server) freeze(frozen bool) {
+	s.mu.Lock()
+	s.frozen = frozen && s.proc != nil
+	s.mu.Unlock()
+}
+
+// up tells whether an answer can be expected: the server runs and is not frozen.
+func (s *Server) up() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc != nil && !s.frozen
+}
+
 func (s *Server) signal(send func(*process) error) {
 	p := s.running()
 	if p == nil {
@@ -151,6 +174,12 @@ func (s *Server) start(ctx context.Context) error {
 	defer cancel()
 	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--logfile", s.logfile()}
+	if s.conf != "" {
+		args, err = s.asSentinel()
+		if err != nil {
+			return err
+		}
+	}
 	p, err := spawn(program, append(args, s.opts...))
 	if err != nil {
 		return err

@@ -21,25 +21,48 @@ type TLS struct {
 // Connect makes a client of the server at a URL. It sends nothing. Every kind of server, one or many, comes through here:
 // a scheme of its own, and whatever client go-redis has for it.
 func Connect(raw string, files TLS) (redis.UniversalClient, error) {
+	// Everywhere: who cannot be reached now is told so now.
+	const retries, dials = -1, 1
+	switch scheme, _, _ := strings.Cut(raw, "://"); strings.ToLower(scheme) {
+	case "redis+sentinel", "rediss+sentinel":
+		options, err := parseSentinel(raw)
+		if err != nil {
+			return nil, err
+		}
+		if err := files.into(options.TLSConfig, raw); err != nil {
+			return nil, err
+		}
+		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
+		return redis.NewFailoverClient(options), nil
+	case "redis+cluster", "rediss+cluster":
+		options, err := parseCluster(raw)
+		if err != nil {
+			return nil, err
+		}
+		if err := files.into(options.TLSConfig, raw); err != nil {
+			return nil, err
+		}
+		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
+		return redis.NewClusterClient(options), nil
+	}
 	options, err := ParseURL(raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := files.into(options, raw); err != nil {
+	if err := files.into(options.TLSConfig, raw); err != nil {
 		return nil, err
 	}
-	options.ContextTimeoutEnabled = true
-	options.MaxRetries, options.DialerRetries = -1, 1 // who cannot be reached now is told so now
+	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 	return redis.NewClient(options), nil
 }
 
 // into reads the files.
-func (t TLS) into(options *redis.Options, raw string) error {
+func (t TLS) into(config *tls.Config, raw string) error {
 	switch {
 	case t == TLS{}:
 		return nil
-	case options.TLSConfig == nil:
-		return fmt.Errorf("%q is not encrypted: TLS files are for rediss:// URLs", Redact(raw))
+	case config == nil:
+		return fmt.Errorf("%q is not encrypted: TLS files are for rediss:// and rediss+...:// URLs", Redact(raw))
 	case (t.Cert == "") != (t.Key == ""):
 		return errors.New("a TLS certificate needs its key, and a key its certificate")
 	}
@@ -48,8 +71,8 @@ func (t TLS) into(options *redis.Options, raw string) error {
 		if err != nil {
 			return fmt.Errorf("TLS authorities: %w", err)
 		}
-		options.TLSConfig.RootCAs = x509.NewCertPool()
-		if !options.TLSConfig.RootCAs.AppendCertsFromPEM(text) {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
 			return fmt.Errorf("TLS authorities: no certificate in %s", t.CA)
 		}
 	}
@@ -58,7 +81,7 @@ func (t TLS) into(options *redis.Options, raw string) error {
 		if err != nil {
 			return fmt.Errorf("TLS certificate: %w", err)
 		}
-		options.TLSConfig.Certificates = []tls.Certificate{pair}
+		config.Certificates = []tls.Certificate{pair}
 	}
 	return nil
 }
@@ -66,7 +89,7 @@ func (t TLS) into(options *redis.Options, raw string) error {
 // Open is a URL without its password, fit to be given to a program: the user stays, for who needs to know which.
 func Open(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil { // several hosts may be no URL to this parser
 		return Redact(raw)
 	}
 	if u.User != nil {

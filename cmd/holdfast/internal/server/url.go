@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -28,7 +29,7 @@ func ParseURL(raw string) (*redis.Options, error) {
 	switch u.Scheme {
 	case "redis", "rediss", "unix":
 	default:
-		return nil, fmt.Errorf("%q has the scheme %s: use redis, rediss or unix", public, u.Scheme)
+		return nil, fmt.Errorf("%q has the scheme %s: use redis, rediss, unix, or, to run a command, redis+sentinel, redis+cluster", public, u.Scheme)
 	}
 	if _, err := redis.ParseURL(bare); err != nil {
 		return nil, fmt.Errorf("%q: %s", public, strings.TrimPrefix(err.Error(), "redis: "))
@@ -40,11 +41,14 @@ func ParseURL(raw string) (*redis.Options, error) {
 	return options, err
 }
 
-// Redact is the URL without user and password, fit to be shown.
+// hidden is an option whose value is a password.
+var hidden = regexp.MustCompile(`(?i)([?&][^=&]*password[^=&]*=)[^&]*`)
+
+// Redact is the URL without user and passwords, fit to be shown.
 func Redact(raw string) string {
-	bare, secret := split(raw)
+	bare, secret := split(hidden.ReplaceAllString(raw, "${1}***"))
 	if !secret {
-		return raw
+		return bare
 	}
 	if scheme, rest, ok := strings.Cut(bare, "://"); ok {
 		return scheme + "://***@" + rest

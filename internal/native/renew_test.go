@@ -1,0 +1,123 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A halved is a cluster of two nodes, with half of the slots each, that fills its answers with "1".
+type halved struct {
+	mu        sync.Mutex
+	dead      string // answers no more, until the deadline
+	forgetful bool   // knows no script by its digest
+	flushes   map[string]int
+	names     map[string]int
+	described int
+	mixed     bool
+}
+
+func (h *halved) node(key string) string {
+	tag := key[strings.Index(key, "{")+1 : strings.Index(key, "}")]
+	if slotOf(tag) < slots/2 {
+		return "low"
+	}
+	return "high"
+}
+
+func (h *halved) Do(ctx context.Context, requests []Request) []Reply {
+	replies := make([]Reply, len(requests))
+	node := h.node(requests[0].Key)
+	for i, r := range requests {
+		h.mu.Lock()
+		h.mixed = h.mixed || h.node(r.Key) != node
+		n := r.Args[2].(int)
+		replies[i] = Reply{Value: strings.Repeat("1", n)}
+		if h.forgetful && r.Args[0] == "EVALSHA" {
+			replies[i] = Reply{Refused: "NOSCRIPT No matching script."}
+		} else {
+			h.names[node] += n
+		}
+		h.mu.Unlock()
+	}
+	h.mu.Lock()
+	h.flushes[node]++
+	dead := h.dead == node
+	h.mu.Unlock()
+	if dead {
+		<-ctx.Done()
+		for i := range replies {
+			replies[i] = Reply{Err: ctx.Err()}
+		}
+	}
+	return replies
+}
+
+func (h *halved) Subscribe(context.Context, Sink) (Subscription, error) { return nil, nil }
+
+func (h *halved) Describe(context.Context) (Topology, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.described++
+	return Topology{Cluster: true, Nodes: []Node{
+		{ID: "low", Slots: []SlotRange{{0, slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []SlotRange{{slots / 2, slots - 1}}}}}, nil
+}
+
+// Trap 9: one node that does not answer stops the renewals of all the others.
+func TestRenewByNode(t *testing.T) {
+	const leases, timeout = 10_000, time.Second
+	for name, test := range map[string]struct {
+		dead      string
+		forgetful bool
+		late      map[string]bool
+	}{
+		"all answer":         {},
+		"one does not":       {dead: "high", late: map[string]bool{"high": true}},
+		"scripts not known":  {forgetful: true},
+		"not known, and one": {dead: "low", forgetful: true, late: map[string]bool{"low": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &halved{dead: test.dead, forgetful: test.forgetful, flushes: map[string]int{}, names: map[string]int{}}
+				p := New(server, Config{Prefix: "holdfast", Process: "p", Timeout: timeout})
+				renewals := make([]protocol.Renewal, leases)
+				for i := range renewals {
+					renewals[i] = protocol.Renewal{Resource: p.Bind(protocol.Spec{Name: fmt.Sprint(i), Kind: protocol.Mutex}), TTL: 10 * time.Second,
+						Ticket: protocol.Ticket{ID: protocol.ID(strings.Repeat("x", 22)), Block: 1}}
+				}
+				for round := range 3 {
+					began := time.Now()
+					var mu sync.Mutex
+					answered, right := 0, 0
+					p.Renew(&until{deadline: began.Add(timeout)}, renewals, func(i int, r protocol.Renewed) {
+						node := server.node(renewals[i].Resource.(*resource).keys.state.(string))
+						took := time.Since(began)
+						mu.Lock()
+						defer mu.Unlock()
+						answered++
+						if late := test.late[node]; late == (r.Err != nil) && r.Held != late && (took == 0) == !late {
+							right++
+						}
+					})
+					if answered != leases || right != leases {
+						t.Fatalf("round %d: %d answered, %d as they should", round, answered, right)
+					}
+				}
+				if server.mixed {
+					t.Error("nodes were mixed in one flush")
+				}
+				if want := 1 + min(len(test.late), 1)*2; server.described > want {
+					t.Errorf("described %d times, at most %d are expected", server.described, want)
+				} else if len(test.late) > 0 && server.described < 2 {
+					t.Error("never looked again who serves what")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Slots move while locks on them are held and waited for, a node comes, and goes: nobody notices beyond latency.
+func TestClusterChangesUnderLocks(t *testing.T) {
+	long(t)
+	rig := redisserver.StartCluster(t)
+	names := numbered(30)
+	slots := make([]int, len(names))
+	for i, name := range names {
+		slots[i] = rig.Slot(keyOf(name))
+	}
+	idle, other := closing(t, clustered(t, rig)), closing(t, clustered(t, rig))
+	var held []*holdfast.Lease
+	var waiters []*claimant
+	for _, name := range names { // in the slots that move, and held all the time
+		m := fmt.Sprintf("held:%s", name)
+		slots = append(slots, rig.Slot(keyOf(m)))
+		held = append(held, lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
+		waiters = append(waiters, claim(within(t, time.Minute), other.Mutex(m)))
+	}
+	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig)), closing(t, clustered(t, rig))}, names)
+	step := func(what string, change func()) {
+		t.Helper()
+		began, grants := time.Now(), c.grants.Load()
+		change()
+		took := time.Since(began)
+		during := c.grants.Load() - grants
+		eventually(t, "grants after "+what, func() bool { return c.grants.Load() > grants+during+200 })
+		t.Logf("%s in %v: %d grants meanwhile, %d failures, %d leases lost", what, took.Round(time.Millisecond), during, c.failures.Load(), c.lost.Load())
+	}
+	eventually(t, "grants", func() bool { return c.grants.Load() > 200 })
+	masters := rig.Masters()
+	for round := range 3 {
+		step("60 slots moved", func() { rig.Move(masters[round], slots...) })
+	}
+	var added *redisserver.Server
+	step("a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
+	step("a node removed", func() { rig.Remove(added) })
+	c.leave()
+	for i, lease := range held {
+		if err := lease.Check(t.Context()); err != nil {
+			t.Errorf("%s: %v", lease.Name(), err)
+		}
+		began := time.Now()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
+		}
+		release(t, waiters[i].got(t))
+	}
+	if c.failures.Load() > 0 || c.lost.Load() > 0 {
+		t.Errorf("%d calls failed, %d leases were lost", c.failures.Load(), c.lost.Load())
+	}
+	if c.breaches.Load() > 0 || c.stale.Load() > 0 {
+		t.Errorf("%d breaches, %d tokens not larger", c.breaches.Load(), c.stale.Load())
+	}
+}
+
+// Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
+func TestStoppedMasterDelaysNoOther(t *testing.T) {
+	long(t)
+	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
+	const leases = 10_000
+	client := closing(t, clustered(t, rig))
+	held := make([]*holdfast.Lease, leases)
+	names := numbered(leases)
+	var all sync.WaitGroup
+	for part := range 100 {
+		all.Go(func() {
+			for i := part; i < leases; i += 100 {
+				var err error
+				if held[i], err = client.Mutex(names[i]).Lock(within(t, time.Minute)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	old := rig.StopMaster(rig.Slot(keyOf(names[0])))
+	mine := rig.Slot(keyOf(names[0])) // a third of the slots, beside it
+	third := mine * 3 / redisserver.Slots
+	began, least := time.Now(), time.Hour
+	for time.Since(began) < 10*time.Second {
+		for i, lease := range held {
+			if i%50 == 0 && slotThird(rig, names[i]) != third {
+				least = min(least, time.Until(lease.Until()))
+			}
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	old.Continue()
+	continued := time.Now()
+	eventually(t, "a renewal of each that is left", func() bool {
+		for _, lease := range held {
+			if lease.Err() == nil && lease.Until().Before(continued.Add(10*time.Second)) {
+				return false
+			}
+		}
+		return true
+	})
+	lost := map[bool]int{}
+	for i, lease := range held {
+		if lease.Err() != nil {
+			lost[slotThird(rig, names[i]) == third]++
+		}
+	}
+	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least", leases, lost[true], lost[false], least.Round(time.Millisecond))
+	if lost[false] > 0 || least < 7*time.Second {
+		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
+	}
+}
+
+var thirds sync.Map // of names
+
+// slotThird is which third of the slots a name lies in.
+func slotThird(rig *redisserver.Cluster, name string) int {
+	if third, ok := thirds.Load(name); ok {
+		return third.(int)
+	}
+	third := rig.Slot(keyOf(name)) * 3 / redisserver.Slots
+	thirds.Store(name, third)
+	return third
+}
+
+// Trap 21: however many names are contended, a client has a subscription, or one a node, and gives it back.
+func TestClusterSubscriptionsAreShared(t *testing.T) {
+	long(t)
+	rig := redisserver.StartCluster(t)
+	const contended = 1000
+	holder, waiter := closing(t, clustered(t, rig)), closing(t, clustered(t, rig))
+	leases, claims := make([]*holdfast.Lease, contended), make([]*claimant, contended)
+	for i, name := range numbered(contended) {
+		leases[i] = lock(t, holder.Mutex(name))
+		claims[i] = claim(within(t, time.Minute), waiter.Mutex(name))
+	}
+	eventually(t, "all stand in line", func() bool {
+		n := 0
+		for i := range contended {
+			if srv := rig.Master(rig.Slot(keyOf(fmt.Sprint(i)))); srv == nil || inLine(srv, fmt.Sprint(i)) != 1 {
+				return false
+			}
+			n++
+		}
+		return n == contended
+	})
+	commands := 0
+	for _, srv := range rig.Masters() {
+		stats := srv.CommandStats()
+		commands += stats["subscribe"] + stats["ssubscribe"]
+	}
+	connections := listeners(t, rig)
+	t.Logf("%d contended names: %d connections with messages, %d commands to subscribe", contended, connections, commands)
+	if connections < 1 || connections > 4 || commands > contended+4 {
+		t.Errorf("%d connections, %d commands for %d names", connections, commands, contended)
+	}
+	for i := range contended {
+		release(t, leases[i])
+		release(t, claims[i].got(t))
+	}
+	eventually(t, "they are given back when idle", func() bool { return listeners(t, rig) == 0 })
+}

@@ -1,0 +1,56 @@
+package redisstore_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// long skips what is too long for every day.
+func long(t *testing.T) {
+	t.Helper()
+	if !thorough {
+		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
+	}
+}
+
+// The same suite as on a single server, with nothing but another client.
+func TestConformanceSentinel(t *testing.T) {
+	long(t)
+	rig := redisserver.StartSentinel(t)
+	storetest.Run(t, storetest.Backend{
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			return open(tb, failover(tb, rig), config)
+		},
+		Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, rig.Master()) },
+	})
+}
+
+func TestConformanceCluster(t *testing.T) {
+	long(t)
+	rig := redisserver.StartCluster(t)
+	storetest.Run(t, storetest.Backend{
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			return open(tb, clustered(tb, rig), config)
+		},
+		Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, rig.Masters()...) },
+	})
+}
+
+// failover is a client of the master that the sentinels name.
+func failover(tb testing.TB, rig *redisserver.Sentinel) *redis.Client {
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: rig.Name(), SentinelAddrs: rig.Addrs()})
+	tb.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// clustered is a client of a cluster.
+func clustered(tb testing.TB, rig *redisserver.Cluster) *redis.ClusterClient {
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs()})
+	tb.Cleanup(func() { rdb.Close() })
+	return rdb
+}

@@ -1,0 +1,190 @@
+package redisserver
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Slots is how many slots a cluster has.
+const Slots = 16384
+
+// A Cluster is three masters with a third of the slots each and a replica each, to begin with. A master that does not
+// answer for two seconds is replaced. Its methods end the test when they cannot do what they say, so they are for the
+// goroutine of the test.
+type Cluster struct {
+	tb      testing.TB
+	opts    []string
+	servers []*Server
+}
+
+// StartCluster runs all six until the test is over, and returns when all agree that the cluster is up and the replicas are
+// in step. opts are for each of them.
+func StartCluster(tb testing.TB, opts ...string) *Cluster {
+	tb.Helper()
+	c := &Cluster{tb: tb, opts: append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
+		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)}
+	const masters = 3
+	for i := range 2 * masters {
+		srv := Start(tb, c.opts...)
+		c.servers = append(c.servers, srv)
+		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if i < masters {
+			slots := []any{"CLUSTER", "ADDSLOTS"}
+			for slot := i * Slots / masters; slot < (i+1)*Slots/masters; slot++ {
+				slots = append(slots, slot)
+			}
+			srv.must(slots...)
+		}
+		if i > 0 {
+			c.servers[0].must("CLUSTER", "MEET", "127.0.0.1", srv.Port())
+		}
+	}
+	c.acquainted()
+	for i, srv := range c.servers[masters:] {
+		srv.must("CLUSTER", "REPLICATE", c.servers[i].must("CLUSTER", "MYID"))
+	}
+	c.Settled()
+	return c
+}
+
+// Addrs are where all nodes listen that are part of it and run.
+func (c *Cluster) Addrs() []string { return addresses(c.up()) }
+
+// Servers are all nodes that are part of it, also those that do not run; the first three were the first masters.
+func (c *Cluster) Servers() []*Server { return c.servers }
+
+// Slot is the slot of a key.
+func (c *Cluster) Slot(key string) int {
+	c.tb.Helper()
+	slot, _ := c.up()[0].must("CLUSTER", "KEYSLOT", key).(int64)
+	return int(slot)
+}
+
+// Master is the node that serves a slot; nil during an election. Of two that believe they do, it is the newer.
+func (c *Cluster) Master(slot int) (master *Server) {
+	newest := -1
+	for _, srv := range c.up() {
+		if me := srv.self(); me.master && me.serves(slot) && me.epoch > newest {
+			newest, master = me.epoch, srv
+		}
+	}
+	return master
+}
+
+// Masters are the nodes that serve slots.
+func (c *Cluster) Masters() (masters []*Server) {
+	for _, srv := range c.up() {
+		if me := srv.self(); me.master && len(me.slots) > 0 {
+			masters = append(masters, srv)
+		}
+	}
+	return masters
+}
+
+// KillMaster ends the node that serves a slot at once (SIGKILL) and returns it.
+func (c *Cluster) KillMaster(slot int) *Server {
+	c.tb.Helper()
+	master := c.present(slot)
+	master.Kill()
+	return master
+}
+
+// StopMaster freezes the node that serves a slot (SIGSTOP) and returns it; its Continue lets it go on, at first as a master.
+func (c *Cluster) StopMaster(slot int) *Server {
+	c.tb.Helper()
+	master := c.present(slot)
+	master.Stop()
+	return master
+}
+
+// NextMaster waits until another node serves a slot, and returns it.
+func (c *Cluster) NextMaster(slot int, old *Server) (master *Server) {
+	c.tb.Helper()
+	await(c.tb, "another master", func() bool {
+		master = c.Master(slot)
+		return master != nil && master != old && master.healthy()
+	})
+	return master
+}
+
+// Settled waits until all that run agree that the cluster is up, and all replicas whose master runs are in step.
+func (c *Cluster) Settled() {
+	c.tb.Helper()
+	for _, srv := range c.up() {
+		await(c.tb, "the cluster is up", srv.healthy)
+		await(c.tb, "a replica is in step", func() bool {
+			info, _ := srv.Do("INFO", "replication")
+			text, _ := info.(string)
+			return line(text, "role") == "master" && line(text, "connected_slaves") != "" || line(text, "master_link_status") == "up"
+		})
+	}
+}
+
+// acquainted waits until each node knows all the others, and nobody else.
+func (c *Cluster) acquainted() {
+	c.tb.Helper()
+	for _, srv := range c.up() {
+		await(c.tb, "the nodes know each other", func() bool {
+			text, _ := srv.must("CLUSTER", "NODES").(string)
+			return !strings.Contains(text, "handshake") && strings.Count(text, "\n") == len(c.servers) && strings.Count(text, " connected") == len(c.servers)
+		})
+	}
+}
+
+func (c *Cluster) present(slot int) (master *Server) {
+	c.tb.Helper()
+	await(c.tb, fmt.Sprintf("a master of slot %d", slot), func() bool { master = c.Master(slot); return master != nil })
+	return master
+}
+
+func (c *Cluster) up() []*Server {
+	return slices.DeleteFunc(slices.Clone(c.servers), func(s *Server) bool { return !s.up() })
+}
+
+// healthy tells whether the node says that the cluster is up.
+func (s *Server) healthy() bool {
+	info, _ := s.Do("CLUSTER", "INFO")
+	text, _ := info.(string)
+	return line(text, "cluster_state") == "ok"
+}
+
+// A member is what a node says of itself.
+type member struct {
+	id     string
+	master bool
+	epoch  int
+	slots  [][2]int
+}
+
+func (m member) serves(slot int) bool {
+	return slices.ContainsFunc(m.slots, func(r [2]int) bool { return r[0] <= slot && slot <= r[1] })
+}
+
+// self asks a node what it is; nothing when it does not answer.
+func (s *Server) self() (m member) {
+	answer, _ := s.Do("CLUSTER", "NODES")
+	text, _ := answer.(string)
+	for l := range strings.SplitSeq(text, "\n") {
+		words := strings.Fields(l) // id, address, flags, master, ping, pong, epoch, link, slots ...
+		if len(words) < 8 || !strings.Contains(words[2], "myself") {
+			continue
+		}
+		m.id, m.master = words[0], strings.Contains(words[2], "master")
+		m.epoch, _ = strconv.Atoi(words[6])
+		for _, word := range words[8:] {
+			from, to, ok := strings.Cut(word, "-")
+			if !ok {
+				to = from
+			}
+			a, err1 := strconv.Atoi(from)
+			b, err2 := strconv.Atoi(to)
+			if err1 == nil && err2 == nil { // else it is on its way
+				m.slots = append(m.slots, [2]int{a, b})
+			}
+		}
+	}
+	return m
+}

@@ -1,0 +1,75 @@
+package redisserver
+
+import (
+	"slices"
+	"strings"
+)
+
+// Move moves slots with their keys to another node of the cluster, one after the other, as redis-cli does: clients see
+// ASK, TRYAGAIN and MOVED on the way. Slots that are there already stay.
+func (c *Cluster) Move(to *Server, slots ...int) {
+	c.tb.Helper()
+	target := to.self().id
+	for _, slot := range slots {
+		from := c.present(slot)
+		if from == to {
+			continue
+		}
+		to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.self().id)
+		from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", target)
+		for {
+			keys, _ := from.must("CLUSTER", "GETKEYSINSLOT", slot, 10).([]any)
+			if len(keys) == 0 {
+				break
+			}
+			migrate := []any{"MIGRATE", "127.0.0.1", to.Port(), "", 0, 5000, "KEYS"}
+			from.must(append(migrate, keys...)...)
+		}
+		// The new owner first: the old one would else take the slot back by an older claim.
+		to.must("CLUSTER", "SETSLOT", slot, "NODE", target)
+		for _, other := range append(c.Masters(), from) {
+			// One that lost its last slot has become a replica, if the news was quicker.
+			if _, err := other.Do("CLUSTER", "SETSLOT", slot, "NODE", target); err != nil && !strings.Contains(err.Error(), "only with masters") {
+				c.tb.Fatalf("redisserver: slot %d: %v", slot, err)
+			}
+		}
+	}
+}
+
+// Add makes an empty node part of the cluster: a master without slots.
+func (c *Cluster) Add() *Server {
+	c.tb.Helper()
+	srv := Start(c.tb, c.opts...)
+	srv.must("CLUSTER", "MEET", "127.0.0.1", c.up()[0].Port())
+	c.servers = append(c.servers, srv)
+	c.acquainted()
+	await(c.tb, "the new node sees the cluster up", srv.healthy)
+	return srv
+}
+
+// Remove takes a node out of the cluster and ends it. The slots of a master, with their keys, go to the others first, and
+// its replicas become those of one of these.
+func (c *Cluster) Remove(srv *Server) {
+	c.tb.Helper()
+	me := srv.self()
+	others := slices.DeleteFunc(c.Masters(), func(s *Server) bool { return s == srv })
+	i := 0
+	for _, r := range me.slots {
+		for slot := r[0]; slot <= r[1]; slot++ {
+			c.Move(others[i%len(others)], slot)
+			i++
+		}
+	}
+	for _, other := range c.up() {
+		if text, _ := other.must("CLUSTER", "NODES").(string); other != srv && strings.Contains(text, "myself,slave "+me.id) {
+			other.must("CLUSTER", "REPLICATE", others[0].self().id)
+		}
+	}
+	c.servers = slices.DeleteFunc(c.servers, func(s *Server) bool { return s == srv })
+	// A node that is forgotten stays so for a minute, which gossip about it does not outlast once it is gone.
+	for _, other := range c.up() {
+		other.must("CLUSTER", "FORGET", me.id)
+	}
+	srv.Kill()
+	c.Settled()
+}
