@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 type apart struct{ *memory.Client }
 
 func (apart) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
-	return nil, protocol.Apart
+	return nil, protocol.ErrApart
 }
 
 // A backend is a server in memory, for the suite.

@@ -14,13 +14,21 @@ func TestNothingForEver(t *testing.T) {
 	t.Parallel()
 	type take = func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error)
 	for name, take := range map[string]take{
-		"mutex": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Mutex("n").Lock(ctx) },
+		"mutex": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) {
+			return c.Mutex("n").Lock(ctx)
+		},
 		"owner": func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error) {
 			return c.Mutex("n", holdfast.WithOwner(who)).Lock(ctx)
 		},
-		"writer":   func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.RWMutex("n").Lock(ctx) },
-		"permits":  func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Semaphore("n", 2).Acquire(ctx, 2) },
-		"election": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) { return c.Election("n").Campaign(ctx) },
+		"writer": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) {
+			return c.RWMutex("n").Lock(ctx)
+		},
+		"permits": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) {
+			return c.Semaphore("n", 2).Acquire(ctx, 2)
+		},
+		"election": func(ctx context.Context, c *holdfast.Client, _ string) (*holdfast.Lease, error) {
+			return c.Election("n").Campaign(ctx)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

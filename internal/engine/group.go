@@ -75,7 +75,7 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 func (g *Group) once(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
 	_, err := p.atOnce(ctx, p.missing())
-	if errors.Is(err, protocol.Apart) {
+	if errors.Is(err, protocol.ErrApart) {
 		err = p.each(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *parts) all(ctx context.Context) error {
 			taken, err := p.atOnce(ctx, missing)
 			var busy *Busy
 			var failure *protocol.Failure
-			switch apart = errors.Is(err, protocol.Apart); {
+			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
 				return nil
 			case errors.As(err, &busy):
@@ -155,7 +155,7 @@ func (p *parts) all(ctx context.Context) error {
 // not be, asked for so.
 func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error) {
 	if len(missing) < 2 {
-		return 0, protocol.Apart
+		return 0, protocol.ErrApart
 	}
 	e, o := p.group.engine, &p.group.options
 	first := p.group.locks[missing[0]].spec.Name
@@ -173,7 +173,7 @@ func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error
 	answers, err := e.protocol.AskAll(ctx, asks)
 	var failure *protocol.Failure
 	unknown := errors.As(err, &failure) && failure.Unknown
-	if errors.Is(err, protocol.Apart) {
+	if errors.Is(err, protocol.ErrApart) {
 		return 0, err
 	}
 	if err != nil {

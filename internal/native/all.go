@@ -19,7 +19,7 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 	for _, a := range asks {
 		r := a.Resource.(*resource)
 		if mode(r.spec) != 'x' || !together && r.keys.slot != first.keys.slot {
-			return nil, protocol.Apart
+			return nil, protocol.ErrApart
 		}
 	}
 	answers := make([]protocol.Answer, len(asks))
@@ -57,7 +57,7 @@ func (r *resource) readAll(reply Reply, asks []protocol.Asking, answers []protoc
 		}
 		return server, false, nil
 	case text == "A":
-		return 0, false, protocol.Apart
+		return 0, false, protocol.ErrApart
 	}
 	if number, rest, ok := strings.Cut(text, "|"); ok && (text[0] == 'B' || text[0] == 'F') {
 		at, err := strconv.Atoi(number[1:])

@@ -18,7 +18,7 @@ type Protocol interface {
 	BindLatch(spec Spec) LatchResource
 
 	// AskAll asks for several names, each once, in one request: all are held, or none is and nothing was left behind; then
-	// the answers are Busy, that of the first which is taken with who holds. Apart: these cannot be had in one request now;
+	// the answers are Busy, that of the first which is taken with who holds. ErrApart: these cannot be had in one request now;
 	// nothing was done.
 	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
 
@@ -44,8 +44,8 @@ type Features struct {
 	NoPermits, NoLatches string
 }
 
-// Apart says that names cannot be asked for in one request.
-var Apart = errors.New("the names lie apart")
+// ErrApart says that names cannot be asked for in one request.
+var ErrApart = errors.New("the names lie apart")
 
 // A Kind is what a name is used as. It is part of the state of the name: another kind is refused.
 type Kind byte
