@@ -179,7 +179,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
 			}
 			if !a.ticket.Deaf {
-				since, listenErr := e.ears.hear(ctx)
+				since, listenErr := e.ears.hear(ctx, l.resource)
 				missed := !since.Before(sent) && since != listened // on a fake clock they may be one moment
 				listened = since
 				if a.relearn(listenErr) || missed {

@@ -73,12 +73,30 @@ func isDenied(err error) bool {
 	return errors.As(err, &failure) && failure.Reason == protocol.Denied
 }
 
-// hear opens the subscription if it is not, and tells since when messages come; zero: they do not, for err.
-func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
+// hear opens the subscription if it is not, and tells since when messages about a name come; zero: they do not, for err.
+func (s *ears) hear(ctx context.Context, about protocol.Watched) (since time.Time, err error) {
+	open, since, err := s.opened(ctx)
+	if open == nil {
+		return since, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	later, err := open.Hear(ctx, about)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case later.After(since):
+		return later, nil
+	}
+	return since, nil
+}
+
+// opened is the subscription, and since when it is open.
+func (s *ears) opened(ctx context.Context) (open protocol.Listening, since time.Time, err error) {
 	s.mu.Lock()
 	if s.open != nil || s.over {
 		defer s.mu.Unlock()
-		return s.since, nil
+		return s.open, s.since, nil
 	}
 	if s.opening == nil {
 		s.opening = make(chan struct{})
@@ -90,16 +108,16 @@ func (s *ears) hear(ctx context.Context) (since time.Time, err error) {
 	select {
 	case <-opening:
 	case <-ctx.Done():
-		return time.Time{}, context.Cause(ctx)
+		return nil, time.Time{}, context.Cause(ctx)
 	case <-s.engine.closing:
-		return time.Time{}, s.engine.config.Closed
+		return nil, time.Time{}, s.engine.config.Closed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		return time.Time{}, s.failure
+		return nil, time.Time{}, s.failure
 	}
-	return s.since, nil
+	return s.open, s.since, nil
 }
 
 // listen opens the subscription on behalf of all who wait for it: none of them can cancel it for the others.

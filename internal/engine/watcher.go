@@ -75,7 +75,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 				e.observe(Event{Kind: Waiting, Name: s.name})
 			}
 			heard := hears
-			since, _ := e.ears.hear(ctx)
+			since, _ := e.ears.hear(ctx, s.Watched)
 			if hears = !since.IsZero(); hears && !heard {
 				continue // from here on nothing is missed: what changed before is in the next answer
 			}

@@ -10,6 +10,7 @@
 //	PREFIX:{NAME}:watchers   who wants to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot; SLOT is a short fixed string that hashes there
 //	PREFIX:@PROCESS          no key but a channel: what is told to one client
+//	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which it waits
 //
 // The clock is one a slot, not one a name: names come and go, at most 16,384 clocks stay, and the tokens of a name
 // grow because those of its slot do. A token is the larger of last+1 and the server's microseconds: it rises through

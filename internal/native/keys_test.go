@@ -63,6 +63,6 @@ func FuzzReplies(f *testing.F) {
 		if ok && text[0] == 'H' && (reading.answer.Token <= 0 || reading.answer.Block <= 0) {
 			t.Errorf("%q was read as a grant without a token", text)
 		}
-		ear{channel: "c", sink: deafSink{}}.Message("c", text)
+		ear{suffix: ":@x", sink: deafSink{}}.Message("p:@x", text)
 	})
 }

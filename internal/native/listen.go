@@ -3,22 +3,29 @@ package native
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Listen implements protocol.Protocol: one subscription a client, to the channel of its own.
+// Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where channels are sharded it
+// has none at first.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	subscription, err := p.server.Subscribe(ctx, ear{p.channel, sink})
+	subscription, err := p.server.Subscribe(ctx, ear{p.suffix(), sink})
 	if err != nil {
 		return nil, p.deafness(err)
+	}
+	l := &listening{p: p, subscription: subscription}
+	if mark := p.marked.Load(); mark != nil && *mark == sharded {
+		l.slots = make(map[int]*slotChannel)
+		return l, nil
 	}
 	if err := subscription.Add(ctx, p.channel); err != nil {
 		_ = subscription.Close()
 		return nil, p.deafness(err)
 	}
-	return listening{subscription}, nil
+	return l, nil
 }
 
 // deafness reads why there is no subscription, as requests are read.
@@ -30,21 +37,97 @@ func (p *Protocol) deafness(err error) error {
 	return failure
 }
 
-type listening struct{ subscription Subscription }
+// unheard is how long a channel of a slot stays after somebody last waited there.
+const unheard = 30 * time.Second
 
-func (l listening) Close() { _ = l.subscription.Close() }
+type listening struct {
+	p            *Protocol
+	subscription Subscription
+
+	mu    sync.Mutex
+	slots map[int]*slotChannel // nil: one channel serves all names
+}
+
+// A slotChannel is the sharded channel of a slot.
+type slotChannel struct {
+	name   string
+	wanted time.Time     // when somebody last was to wait
+	added  chan struct{} // closed when the server has confirmed it, or refused
+	since  time.Time
+	err    error
+}
+
+// Hear implements protocol.Listening.
+func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time, error) {
+	if l.slots == nil {
+		return time.Time{}, nil
+	}
+	k := keysOfWatched(about)
+	l.mu.Lock()
+	c, now := l.slots[k.slot], time.Now()
+	fresh := c == nil
+	if fresh {
+		c = &slotChannel{name: l.p.channelFor(k)[1:], added: make(chan struct{})}
+		l.slots[k.slot] = c
+	}
+	c.wanted = now
+	var idle []string
+	for slot, other := range l.slots {
+		if now.Sub(other.wanted) > unheard {
+			delete(l.slots, slot)
+			idle = append(idle, other.name)
+		}
+	}
+	l.mu.Unlock()
+	for _, name := range idle {
+		_ = l.subscription.Remove(ctx, name)
+	}
+	if fresh {
+		go l.add(k.slot, c)
+	}
+	select {
+	case <-c.added:
+		return c.since, c.err
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
+	}
+}
+
+// add subscribes a channel on behalf of all who want it: none of them can cancel it for the others.
+func (l *listening) add(slot int, c *slotChannel) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.p.config.Timeout)
+	defer cancel()
+	if err := l.subscription.Add(ctx, c.name); err != nil {
+		c.err = l.p.deafness(err)
+		l.mu.Lock()
+		delete(l.slots, slot) // the next one tries again
+		l.mu.Unlock()
+	}
+	c.since = time.Now()
+	close(c.added)
+}
+
+func keysOfWatched(about protocol.Watched) *keys {
+	if l, ok := about.(latch); ok {
+		return &l.keys
+	}
+	return &about.(*resource).keys
+}
+
+// Close implements protocol.Listening.
+func (l *listening) Close() { _ = l.subscription.Close() }
 
 // An ear reads messages. Anything that is none of ours is dropped: messages are hints.
 type ear struct {
-	channel string
-	sink    protocol.Sink
+	suffix string // of our channels
+	sink   protocol.Sink
 }
 
 func (e ear) Gap() { e.sink.Gap() }
 
 func (e ear) Message(channel, text string) {
 	const id = 22
-	if channel != e.channel || len(text) < 1+id {
+	if !strings.HasSuffix(channel, e.suffix) || len(text) < 1+id {
 		return
 	}
 	ticket, rest := protocol.ID(text[1:1+id]), text[1+id:]

@@ -61,7 +61,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 	}
 	channel := ""
 	if !t.Deaf {
-		channel = r.p.channelFor()
+		channel = r.p.channelFor(&r.keys)
 	}
 	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + strconv.Itoa(len(channel)) + ":" +
 		strconv.Itoa(len(r.spec.Owner)) + ":" + channel + r.spec.Owner + r.spec.Label)

@@ -119,21 +119,39 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 	if err != nil {
 		return r.failure("lock", Reply{Err: err, Unsent: true})
 	}
-	channel := "p" + p.channel
-	if shape.Cluster {
-		channel = "c" + p.channel
+	mark := plain
+	switch {
+	case shape.Cluster && shape.ShardedPubSub:
+		mark = sharded
+	case shape.Cluster:
+		mark = broadcast
 	}
-	p.marked.Store(&channel)
+	p.marked.Store(&mark)
 	return nil
 }
 
-// channelFor is the channel of this process as payloads name it, with its mark: see publish in state.lua.
-func (p *Protocol) channelFor() string {
-	if channel := p.marked.Load(); channel != nil {
-		return *channel
+// The marks of a channel: see listens in state.lua.
+const (
+	plain     = "p"
+	broadcast = "c"
+	sharded   = "s"
+)
+
+// channelFor is the channel on which this process hears of a name, as payloads say it: with its mark. Sharded ones lie in the
+// slot of the name, and so there is one a slot.
+func (p *Protocol) channelFor(k *keys) string {
+	mark := p.marked.Load()
+	switch {
+	case mark == nil:
+		return plain + p.channel // of a ticket that was never sent
+	case *mark == sharded:
+		return sharded + p.config.Prefix + ":{" + clockTag(k.slot) + "}" + p.suffix()
 	}
-	return "p" + p.channel // of a ticket that was never sent
+	return *mark + p.channel
 }
+
+// suffix ends all channels of this process.
+func (p *Protocol) suffix() string { return ":@" + string(p.config.Process) }
 
 // notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
 // the server's clock it is asked for.

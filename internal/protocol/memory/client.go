@@ -57,6 +57,11 @@ type listening struct {
 	sink   protocol.Sink
 }
 
+// Hear implements protocol.Listening: one channel serves all names.
+func (l *listening) Hear(context.Context, protocol.Watched) (time.Time, error) {
+	return time.Time{}, nil
+}
+
 // Close implements protocol.Listening.
 func (l *listening) Close() {
 	l.client.server.mu.Lock()
