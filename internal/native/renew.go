@@ -16,7 +16,7 @@ const (
 
 // Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot, and
 // each node gets its commands apart from the others, so that one that is slow, stopped or gone delays no other's
-// leases. They go past the lane, where all wait for the slowest node.
+// leases. The watchdog's go past the lane, where all wait for the slowest node.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
 	deadline := p.deadline(ctx)
 	shape, err := p.shape.of(ctx, p.server, time.Now().Add(time.Until(deadline)/2))
@@ -33,7 +33,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	nodes := make(map[string][][]int) // the parts of each
 	for slot, group := range groups {
 		for part := range slices.Chunk(group, renewBatch) {
-			if slot < 0 {
+			if slot < 0 || ctx.Done() != nil { // a caller's that may be cancelled: the lane heeds that
 				wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
 				continue
 			}
@@ -54,7 +54,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	wg.Wait()
 }
 
-// renew sends one command to a single server.
+// renew sends one command by the lane.
 func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
 	p.settle(all, part, p.run(ctx, &p.scripts.renew, keyOf(all, part), deadline, renewal(all, part)), done)
 }

@@ -69,6 +69,16 @@ func (h *halved) Describe(context.Context) (Topology, error) {
 		{ID: "low", Slots: []SlotRange{{0, slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []SlotRange{{slots / 2, slots - 1}}}}}, nil
 }
 
+// watchdogs is a context that is never cancelled, as the watchdog's.
+type watchdogs struct {
+	context.Context
+	deadline time.Time
+}
+
+func (w watchdogs) Deadline() (time.Time, bool) { return w.deadline, true }
+
+func (w watchdogs) Done() <-chan struct{} { return nil }
+
 // Trap 9: one node that does not answer stops the renewals of all the others.
 func TestRenewByNode(t *testing.T) {
 	const leases, timeout = 10_000, time.Second
@@ -95,7 +105,7 @@ func TestRenewByNode(t *testing.T) {
 					began := time.Now()
 					var mu sync.Mutex
 					answered, right := 0, 0
-					p.Renew(&until{deadline: began.Add(timeout)}, renewals, func(i int, r protocol.Renewed) {
+					p.Renew(watchdogs{t.Context(), began.Add(timeout)}, renewals, func(i int, r protocol.Renewed) {
 						node := server.node(renewals[i].Resource.(*resource).keys.state.(string))
 						took := time.Since(began)
 						mu.Lock()
