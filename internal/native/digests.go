@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "106101ed0d64dbea16548ea4ad31b8c8b45e6d62",
-	"downgrade": "f92abf91170bef37d4f3f8bfdf76d58f9cda4241",
-	"free":      "345289584c3d15c5e6100f54e27992380e8042dd",
+	"ask":       "34321871ba2b299d408f3fa2731546a0d5204fc9",
+	"downgrade": "c361da3400e309f728e1ae4b72df6128202fc908",
+	"free":      "86e7ce5df99a1fc387ef81bd64e85d4884bc8517",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "966fab2c60eae883e78b0b1ffd5b2ee5e9ab5fdb",
+	"look":      "6546e12f2aef79bc6f726d180060ccd9c6a49aff",
 	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
-	"resize":    "c4775f8e79ff355b8994ba2d635169ecc995d46a",
-	"resume":    "831171d2868da0ceabcc57eebc76fbdd08256176",
+	"resize":    "c1d6959c78ee1cc927197232cab7eb35ab094075",
+	"resume":    "f64cf22c5b10c83d6cb8b328987bbfe6cdd0737b",
 }

@@ -31,9 +31,8 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	if err := r.p.know(ctx, r, deadline); err != nil {
 		return protocol.Standing{}, err
 	}
-	k := &r.keys
-	args := []any{nil, nil, 4, k.state, k.clock, k.line, k.watchers, r.stamp}
-	reply := r.p.run(ctx, &r.p.scripts.look, k.state.(string), deadline, append(args, r.watcher(watcher)...))
+	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)
+	reply := r.p.run(ctx, &r.p.scripts.look, &r.keys, deadline, args)
 	if err := r.failure("look", reply); err != nil {
 		return protocol.Standing{}, err
 	}
@@ -64,7 +63,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 // Unwatch implements protocol.Watched.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
-	return r.failure("unwatch", r.p.lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx)))
+	return r.failure("unwatch", r.p.nodes.serving(r.keys.slot).lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx)))
 }
 
 // numbers reads the first n fields.

@@ -18,6 +18,13 @@ const (
 // each node gets its commands apart from the others, so that one that is slow, stopped or gone delays no other's
 // leases. The watchdog's go past the lane, where all wait for the slowest node.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+	if ctx.Err() != nil {
+		for i, renewal := range renewals {
+			r := renewal.Resource.(*resource)
+			done(i, protocol.Renewed{Err: r.failure("renew", Reply{Err: context.Cause(ctx), Unsent: true})})
+		}
+		return
+	}
 	deadline := p.deadline(ctx)
 	shape, err := p.shape.of(ctx, p.server, time.Now().Add(time.Until(deadline)/2))
 	apart := err != nil || shape.Cluster // slot by slot is right everywhere
@@ -30,14 +37,14 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 		groups[group] = append(groups[group], i)
 	}
 	var wg sync.WaitGroup
-	nodes := make(map[string][][]int) // the parts of each
+	nodes := make(map[*node][][]int) // the parts of each
 	for slot, group := range groups {
 		for part := range slices.Chunk(group, renewBatch) {
 			if slot < 0 || ctx.Done() != nil { // a caller's that may be cancelled: the lane heeds that
 				wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
 				continue
 			}
-			node := shape.serving(slot)
+			node := p.nodes.serving(slot)
 			nodes[node] = append(nodes[node], part)
 		}
 	}
@@ -56,7 +63,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 
 // renew sends one command by the lane.
 func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
-	p.settle(all, part, p.run(ctx, &p.scripts.renew, keyOf(all, part), deadline, renewal(all, part)), done)
+	p.settle(all, part, p.run(ctx, &p.scripts.renew, &all[part[0]].Resource.(*resource).keys, deadline, renewal(all, part)), done)
 }
 
 // renewAt sends commands to one node in one flush, and once more, whole, those whose script it did not know.

@@ -71,13 +71,12 @@ func (r *resource) payload(t protocol.Ticket) any {
 	return text
 }
 
-// args begins the arguments of a script: where its digest goes, and the keys.
+// args begins the arguments of a script: where its digest goes, and the keys. Most names have no watchers; to name a key
+// that does not exist makes a cluster refuse the whole script while it moves the slot, which could otherwise end it
+// between taking a hold out and putting another in.
 func (r *resource) args(room int) []any {
 	k := &r.keys
-	if r.spec.Kind == protocol.Election {
-		return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
-	}
-	return append(make([]any, 0, 6+room), nil, nil, 3, k.state, k.clock, k.line)
+	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
 }
 
 // Ask implements protocol.Resource.
@@ -147,7 +146,7 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 		if err != nil {
 			return err
 		}
-		reply := r.p.run(ctx, s, r.keys.state.(string), deadline, args(notAfter))
+		reply := r.p.run(ctx, s, &r.keys, deadline, args(notAfter))
 		received := time.Now()
 		if err := r.failure(s.op, reply); err != nil {
 			return err
@@ -157,7 +156,7 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 			return err
 		}
 		if server != 0 {
-			r.p.clock.observe(server, received)
+			r.p.nodes.serving(r.keys.slot).clock.observe(server, received)
 		}
 		if !late {
 			return nil
@@ -176,7 +175,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		keep = free.Keep
 	}
 	args := append(r.args(3), r.ticket(free.Ticket), r.payload(free.Ticket), keep)
-	reply := r.p.run(ctx, &r.p.scripts.free, r.keys.state.(string), r.p.deadline(ctx), args)
+	reply := r.p.run(ctx, &r.p.scripts.free, &r.keys, r.p.deadline(ctx), args)
 	if err := r.failure("release", reply); err != nil {
 		return false, err
 	}

@@ -75,8 +75,7 @@ type Protocol struct {
 	config  Config
 	channel string
 	scripts *scripts
-	clock   serverClock
-	lane    lane
+	nodes   *nodes
 	shape   topology
 	marked  atomic.Pointer[string]
 }
@@ -84,7 +83,8 @@ type Protocol struct {
 // New makes a Protocol. It sends nothing.
 func New(server Server, config Config) *Protocol {
 	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + string(config.Process), scripts: loadScripts()}
-	p.lane.server = server
+	p.nodes = newNodes(server)
+	p.shape.learn = p.nodes.learn
 	return p
 }
 
@@ -98,13 +98,14 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 
 // run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or
 // SCRIPT FLUSH. A server that does not know a script has done nothing, so sending again is no repetition.
-func (p *Protocol) run(ctx context.Context, s *script, key string, deadline time.Time, args []any) Reply {
+func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, args []any) Reply {
 	args[0], args[1] = "EVALSHA", s.sha
-	reply := p.lane.do(ctx, Request{Args: args, Key: key}, deadline)
+	lane, key := &p.nodes.serving(k.slot).lane, k.state.(string)
+	reply := lane.do(ctx, Request{Args: args, Key: key}, deadline)
 	if isUnknownScript(reply.Refused) {
 		whole := append([]any(nil), args...) // a store may keep what it was given
 		whole[0], whole[1] = "EVAL", s.source
-		reply = p.lane.do(ctx, Request{Args: whole, Key: key}, deadline)
+		reply = lane.do(ctx, Request{Args: whole, Key: key}, deadline)
 	}
 	return reply
 }
@@ -156,10 +157,11 @@ func (p *Protocol) suffix() string { return ":@" + string(p.config.Process) }
 // notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
 // the server's clock it is asked for.
 func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time) (string, error) {
-	if at, ok := p.clock.notAfter(deadline); ok {
+	n := p.nodes.serving(r.keys.slot)
+	if at, ok := n.clock.notAfter(deadline); ok {
 		return at, nil
 	}
-	reply := p.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	reply := n.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
 	if err := r.failure("lock", reply); err != nil {
 		return "", err
 	}
@@ -167,7 +169,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 	if !ok {
 		return "", r.unreadable("lock", reply.Value)
 	}
-	p.clock.observe(server, time.Now())
-	at, _ := p.clock.notAfter(deadline)
+	n.clock.observe(server, time.Now())
+	at, _ := n.clock.notAfter(deadline)
 	return at, nil
 }

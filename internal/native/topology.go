@@ -13,6 +13,8 @@ const doubtful = time.Second
 // want to know; none of them can cancel it for the others. Which node serves a slot is a hint: it decides what travels
 // together, and the store where to.
 type topology struct {
+	learn func(Topology) // told of every answer
+
 	mu     sync.Mutex
 	known  bool
 	shape  Topology
@@ -54,6 +56,9 @@ func (t *topology) ask(server Server, deadline time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shape, t.err, t.known, t.read = shape, err, err == nil, time.Now()
+	if err == nil {
+		t.learn(shape)
+	}
 	close(t.asking)
 	t.asking = nil
 }
@@ -92,16 +97,5 @@ func (t *topology) refresh(ctx context.Context, server Server) {
 		return
 	}
 	t.shape = shape
-}
-
-// serving is the id of the node that serves a slot; empty when it is not known.
-func (t *Topology) serving(slot int) string {
-	for _, node := range t.Nodes {
-		for _, r := range node.Slots {
-			if r.From <= slot && slot <= r.To {
-				return node.ID
-			}
-		}
-	}
-	return ""
+	t.learn(shape)
 }

@@ -110,6 +110,9 @@ local function take(block)
     up_to = string.format('%016.0f', tonumber(now) + tonumber(block) - 1)
   end
   local largest = redis.pcall('GETSET', clock, up_to)
+  if type(largest) == 'table' and not string.find(largest.err, 'WRONGTYPE', 1, true) then
+    redis.call('GETSET', clock, up_to) -- the server's own refusal
+  end
   if not largest or type(largest) == 'string' and largest < now and #largest == 16 then
     return now
   end
