@@ -1,0 +1,91 @@
+package native
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A skewed is a cluster of two nodes whose clocks are hours apart. It grants all, and notes the not-after of each ask.
+type skewed struct {
+	halved
+	late map[string]time.Duration // node -> not-after less its clock
+}
+
+func (s *skewed) now(node string) time.Time {
+	if node == "high" {
+		return time.Now().Add(5 * time.Hour)
+	}
+	return time.Now()
+}
+
+func (s *skewed) Do(ctx context.Context, requests []Request) []Reply {
+	replies := make([]Reply, len(requests))
+	for i, r := range requests {
+		node := s.node(r.Key)
+		if node == s.dead {
+			<-ctx.Done()
+			replies[i] = Reply{Err: ctx.Err()}
+			continue
+		}
+		now := s.now(node)
+		if r.Args[0] == "TIME" {
+			replies[i] = Reply{Value: []any{number10(now.Unix()), "0"}}
+			continue
+		}
+		notAfter, _ := number(r.Args[10].(string))
+		s.late[node] = time.UnixMicro(notAfter).Sub(now)
+		replies[i] = Reply{Value: "H" + digits16(now.UnixMicro()) + "1|" + digits16(now.UnixMicro())}
+	}
+	return replies
+}
+
+func number10(n int64) string { return strings.TrimLeft(digits16(n), "0") }
+
+// On a cluster each node has a clock of its own, by which requests to it are late; and one that does not answer delays
+// none that go elsewhere (trap 9).
+func TestNodesApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		<-time.After(2 * 365 * 24 * time.Hour) // server times have sixteen digits
+		server := &skewed{halved: halved{flushes: map[string]int{}, names: map[string]int{}}, late: map[string]time.Duration{}}
+		p := New(server, Config{Prefix: "p", Process: "x", Timeout: time.Second})
+		ask := func(name string) error {
+			_, err := p.Bind(specOf(name)).Ask(context.Background(), protocol.Ask{
+				Ticket: protocol.Ticket{ID: protocol.ID(strings.Repeat("x", 22)), Block: 1}, TTL: time.Minute, Deadline: time.Now().Add(time.Second)})
+			return err
+		}
+		names := map[string]string{}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			names[server.node("{"+name+"}")] = name
+		}
+		for range 3 {
+			for node, name := range names {
+				if err := ask(name); err != nil {
+					t.Fatalf("%s: %v", node, err)
+				}
+				if late := server.late[node]; late <= 0 || late > 2*time.Second {
+					t.Errorf("a request to %s may take effect until %v from now", node, late)
+				}
+			}
+		}
+		server.dead = "high"
+		blocked := make(chan error)
+		for range 3 * maxFlights {
+			go func() { blocked <- ask(names["high"]) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := ask(names["low"]); err != nil || time.Since(began) > 0 {
+			t.Errorf("asked beside a node that is silent: %v after %v", err, time.Since(began))
+		}
+		for range 3 * maxFlights {
+			if err := <-blocked; err == nil {
+				t.Error("a silent node granted")
+			}
+		}
+	})
+}
