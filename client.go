@@ -29,9 +29,11 @@ func New(store Store, config *Config) (*Client, error) {
 		return nil, err
 	}
 	return newClient(native.New(transport{store}, native.Config{
-		Prefix:  filled.Prefix,
-		Process: engine.ID(),
-		Timeout: time.Second,
+		Prefix:          filled.Prefix,
+		Process:         engine.ID(),
+		Timeout:         time.Second,
+		Replicas:        filled.Replicas.Count,
+		ReplicasTimeout: filled.Replicas.Timeout,
 	}), filled), nil
 }
 

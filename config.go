@@ -31,9 +31,26 @@ type Config struct {
 	// ReleaseTimeout bounds Release, and Close for all leases together; from 1 ms. Defaults to 5 s.
 	ReleaseTimeout time.Duration
 
+	// Replicas is how many replicas must have a grant, a hand-over or a renewal before it is trusted. Defaults to none: then a
+	// fail-over may lose a lock that is held, and let another in beside its holder until that one's next renewal.
+	Replicas Replicas
+
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.
 	// Defaults to 15 s, or to MaxTTL where that is less.
 	TTL time.Duration
+}
+
+// Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken back, and is an error, or is
+// asked for again by those who wait; a renewal that is not confirmed does not extend trust. Each costs a WAIT on its
+// connection; a hand-over costs a round trip more. It is safe as far as every replica that may be promoted is among those
+// that confirmed, or the one with the most data is promoted.
+type Replicas struct {
+	// Count is how many must confirm, from 0, which is none, to 16.
+	Count int
+
+	// Timeout bounds the waiting for them, from 1 ms to 1 s, in whole milliseconds; no request waits for them longer than
+	// half of its own time, which is a sixth of the TTL and at most a second. Defaults to 200 ms.
+	Timeout time.Duration
 }
 
 const (
@@ -67,6 +84,12 @@ func (c *Config) filled() (Config, error) {
 		f.Prefix = "holdfast"
 	}
 	bad.check(len(f.Prefix) <= maxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
+	if f.Replicas.Timeout == 0 {
+		f.Replicas.Timeout = 200 * time.Millisecond
+	}
+	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
+	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
+		"from 1ms to 1s")
 	if f.Label == "" {
 		f.Label = defaultLabel()
 	}

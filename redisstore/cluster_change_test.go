@@ -19,7 +19,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	for i, name := range names {
 		slots[i] = rig.Slot(keyOf(name))
 	}
-	idle, other := closing(t, clustered(t, rig)), closing(t, clustered(t, rig))
+	idle, other := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
 	var held []*holdfast.Lease
 	var waiters []*claimant
 	for _, name := range names { // in the slots that move, and held all the time
@@ -28,7 +28,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		held = append(held, lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
 		waiters = append(waiters, claim(within(t, time.Minute), other.Mutex(m)))
 	}
-	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig)), closing(t, clustered(t, rig))}, names)
+	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)}, names)
 	step := func(what string, change func()) {
 		t.Helper()
 		began, grants := time.Now(), c.grants.Load()
@@ -70,7 +70,7 @@ func TestStoppedMasterDelaysNoOther(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
 	const leases = 10_000
-	client := closing(t, clustered(t, rig))
+	client := closing(t, clustered(t, rig), 0)
 	held := make([]*holdfast.Lease, leases)
 	names := numbered(leases)
 	var all sync.WaitGroup
@@ -139,7 +139,7 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
 	const contended = 1000
-	holder, waiter := closing(t, clustered(t, rig)), closing(t, clustered(t, rig))
+	holder, waiter := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
 	leases, claims := make([]*holdfast.Lease, contended), make([]*claimant, contended)
 	for i, name := range numbered(contended) {
 		leases[i] = lock(t, holder.Mutex(name))

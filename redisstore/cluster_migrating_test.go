@@ -15,8 +15,8 @@ import (
 func TestSlotOnItsWay(t *testing.T) {
 	long(t)
 	servers, ids := startCluster(t)
-	a := closing(t, clusterClient(t, servers))
-	b := closing(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{servers[1].Addr()}}))
+	a := closing(t, clusterClient(t, servers), 0)
+	b := closing(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{servers[1].Addr()}}), 0)
 	for name, keys := range map[string]bool{"keys still there": false, "keys moved": true} {
 		t.Run(name, func(t *testing.T) {
 			lock := "a" // slot 15495, at the second

@@ -121,6 +121,11 @@ func (c *crowd) since() (first time.Time) {
 // may then hold, and the count is told. Whoever waits gets in soon after the election.
 func TestFailover(t *testing.T) {
 	long(t)
+	t.Run("unconfirmed", func(t *testing.T) { failOver(t, 0) })
+	t.Run("confirmed", func(t *testing.T) { failOver(t, 1) })
+}
+
+func failOver(t *testing.T, replicas int) {
 	for kind, start := range map[string]func(*testing.T) (client func() redis.UniversalClient, names []string, kill func() (elected func())){
 		"sentinel": func(t *testing.T) (func() redis.UniversalClient, []string, func() func()) {
 			rig := redisserver.StartSentinel(t)
@@ -146,12 +151,15 @@ func TestFailover(t *testing.T) {
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
+			if kind == "cluster" && replicas > 0 {
+				t.Skip("its new master has no replica that could confirm: nobody gets in, as it must be")
+			}
 			rdb, names, kill := start(t)
 			var clients []*holdfast.Client
 			for range 4 {
-				clients = append(clients, closing(t, rdb()))
+				clients = append(clients, closing(t, rdb(), replicas))
 			}
-			idle := closing(t, rdb())
+			idle := closing(t, rdb(), replicas)
 			var held []*holdfast.Lease
 			for _, name := range names {
 				held = append(held, lock(t, idle.Mutex(name+"-held")))
@@ -181,6 +189,9 @@ func TestFailover(t *testing.T) {
 			if late := first.Sub(at); late > 5*time.Second { // a second on a machine with nothing else to do
 				t.Errorf("the first grant came %v after the election", late)
 			}
+			if replicas > 0 && (c.breaches.Load() > 0 || c.stale.Load() > 0 || gone > 0) {
+				t.Error("what the replicas had confirmed was lost")
+			}
 			if before > 0 {
 				t.Errorf("%d breaches before anything happened", before)
 			}
@@ -196,8 +207,8 @@ func numbered(n int) (names []string) {
 }
 
 // closing is a client of holdfast that is closed at the end.
-func closing(t *testing.T, rdb redis.UniversalClient) *holdfast.Client {
-	c := open(t, rdb, nil)
+func closing(t *testing.T, rdb redis.UniversalClient, replicas int) *holdfast.Client {
+	c := open(t, rdb, &holdfast.Config{Replicas: holdfast.Replicas{Count: replicas}})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -55,7 +55,7 @@ func (r *resource) readAll(reply Reply, asks []protocol.Asking, answers []protoc
 			}
 			answers[i] = protocol.Answer{Status: protocol.Held, Token: token, Block: 1, Server: server}
 		}
-		return server, false, nil
+		return server, false, r.unconfirmed("lock", reply)
 	case text == "A":
 		return 0, false, protocol.ErrApart
 	}

@@ -6,11 +6,11 @@ package native
 var digests = map[string]string{
 	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
 	"ask":       "34321871ba2b299d408f3fa2731546a0d5204fc9",
-	"downgrade": "c361da3400e309f728e1ae4b72df6128202fc908",
+	"downgrade": "39d7b97e9b981cf4e3fd1c4146b7be78cc83bddc",
 	"free":      "86e7ce5df99a1fc387ef81bd64e85d4884bc8517",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
 	"look":      "6546e12f2aef79bc6f726d180060ccd9c6a49aff",
 	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
 	"resize":    "c1d6959c78ee1cc927197232cab7eb35ab094075",
-	"resume":    "f64cf22c5b10c83d6cb8b328987bbfe6cdd0737b",
+	"resume":    "929484c3828957780fa09449ec23706ea888f2a2",
 }

@@ -72,13 +72,15 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 	for i, part := range parts {
 		requests[i] = Request{Args: renewal(all, part), Key: keyOf(all, part)}
 		requests[i].Args[0], requests[i].Args[1] = "EVALSHA", p.scripts.renew.sha
+		p.confirm(&requests[i], deadline)
 	}
 	replies := p.server.Do(&until{deadline: deadline}, requests)
 	var unknown [][]int
 	var whole []Request
 	for i, part := range parts {
 		if isUnknownScript(replies[i].Refused) {
-			request := Request{Args: append([]any(nil), requests[i].Args...), Key: requests[i].Key} // a store may keep what it was given
+			request := requests[i]
+			request.Args = append([]any(nil), request.Args...) // a store may keep what it was given
 			request.Args[0], request.Args[1] = "EVAL", p.scripts.renew.source
 			unknown, whole = append(unknown, part), append(whole, request)
 			continue
@@ -129,6 +131,8 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 			done(i, protocol.Renewed{Err: r.unreadable("renew", reply.Value)})
 		case text[at] == 'F':
 			done(i, protocol.Renewed{Err: r.foreign("renew", "")})
+		case text[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
+			done(i, protocol.Renewed{Err: r.unconfirmed("renew", reply)})
 		default:
 			done(i, protocol.Renewed{Held: text[at] == '1'})
 		}

@@ -129,6 +129,11 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 		case parsed.refused != nil:
 			return 0, false, parsed.refused
 		}
+		if parsed.answer.Status == protocol.Held {
+			if err := r.unconfirmed(s.op, reply); err != nil {
+				return parsed.answer.Server, false, err
+			}
+		}
 		answer = parsed.answer
 		return answer.Server, parsed.late, nil
 	})
@@ -152,11 +157,11 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 			return err
 		}
 		server, late, err := read(reply)
-		if err != nil {
-			return err
-		}
 		if server != 0 {
 			r.p.nodes.serving(r.keys.slot).clock.observe(server, received)
+		}
+		if err != nil {
+			return err
 		}
 		if !late {
 			return nil

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,9 @@ type Config struct {
 	Prefix  string        // of keys and channels, without braces
 	Process protocol.ID   // names this client: its channel
 	Timeout time.Duration // of a request that brings none
+
+	Replicas        int // how many must confirm what is to be trusted; 0: none
+	ReplicasTimeout time.Duration
 }
 
 // Protocol is the seam's Protocol on one server.
@@ -89,7 +93,9 @@ func New(server Server, config Config) *Protocol {
 }
 
 // Features implements protocol.Protocol.
-func (p *Protocol) Features() protocol.Features { return protocol.Features{Queue: true, Tokens: true} }
+func (p *Protocol) Features() protocol.Features {
+	return protocol.Features{Queue: true, Tokens: true, Confirm: p.config.Replicas > 0}
+}
 
 // Bind implements protocol.Protocol.
 func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
@@ -101,13 +107,40 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, args []any) Reply {
 	args[0], args[1] = "EVALSHA", s.sha
 	lane, key := &p.nodes.serving(k.slot).lane, k.state.(string)
-	reply := lane.do(ctx, Request{Args: args, Key: key}, deadline)
+	request := Request{Args: args, Key: key}
+	if s.wins {
+		p.confirm(&request, deadline)
+	}
+	reply := lane.do(ctx, request, deadline)
 	if isUnknownScript(reply.Refused) {
+		if s.wins {
+			p.confirm(&request, deadline)
+		}
 		whole := append([]any(nil), args...) // a store may keep what it was given
 		whole[0], whole[1] = "EVAL", s.source
-		reply = lane.do(ctx, Request{Args: whole, Key: key}, deadline)
+		request.Args = whole
+		reply = lane.do(ctx, request, deadline)
 	}
 	return reply
+}
+
+// confirm asks for the replicas that make a request worth trust. They have less time than the request, so that
+// their number is heard.
+func (p *Protocol) confirm(request *Request, deadline time.Time) {
+	if p.config.Replicas > 0 {
+		request.Replicas = p.config.Replicas
+		request.ReplicasTimeout = millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))
+	}
+}
+
+// unconfirmed is the failure of a request that took effect at a server, but not at as many replicas as must have it.
+func (r *resource) unconfirmed(op string, reply Reply) error {
+	want := r.p.config.Replicas
+	if reply.Replicas >= want {
+		return nil
+	}
+	return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: protocol.NoReplicas, Unknown: true,
+		Err: fmt.Errorf("%d of %d replicas confirmed in time", reply.Replicas, want)}
 }
 
 // know asks once, before the first request that may leave something behind, what is behind the store: a payload must not

@@ -40,6 +40,9 @@ type Features struct {
 	// Tokens: grants carry fencing tokens.
 	Tokens bool
 
+	// Confirm: a hand-over is not to be trusted by its message alone: asking confirms it.
+	Confirm bool
+
 	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there are.
 	NoPermits, NoLatches string
 }

@@ -20,7 +20,9 @@ if odd then
   return odd
 end
 local token = mine(ticket, payload)
-if not token then
+if token then
+  last(ticket, payload, tonumber(ARGV[3]))
+else
   token = mine(ARGV[5], ARGV[6])
   if not token then
     return 'B' .. describe(count())

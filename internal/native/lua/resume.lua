@@ -20,6 +20,7 @@ if odd then
 end
 local held = mine(ticket, payload)
 if held then
+  last(ticket, payload, tonumber(ARGV[3]))
   return 'H' .. held .. '1|' .. now
 end
 for at, member in ipairs(exclusive) do

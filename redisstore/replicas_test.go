@@ -1,0 +1,114 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 38: what the replicas do not have is not trusted: neither a grant, nor a hand-over, nor a renewal.
+func TestReplicasConfirm(t *testing.T) {
+	t.Parallel()
+	srv, replicas := redisserver.StartReplicated(t, 2)
+	config := func() *holdfast.Config {
+		return &holdfast.Config{TTL: 3 * time.Second, Replicas: holdfast.Replicas{Count: 2, Timeout: 100 * time.Millisecond}}
+	}
+	c, other := locker(t, srv.Addr(), config()), locker(t, srv.Addr(), config())
+	silent := func() { replicas[0].Stop() }
+	speak := func() {
+		replicas[0].Continue()
+		eventually(t, "both confirm again", func() bool { return must(t, srv, "WAIT", 2, 50) == int64(2) })
+	}
+	unconfirmed := func(t *testing.T, err error) {
+		t.Helper()
+		var failure *holdfast.StoreError
+		if !errors.As(err, &failure) || failure.Kind != holdfast.StoreNoReplicas || failure.Applied != holdfast.AppliedUnknown ||
+			errors.Is(err, holdfast.ErrHeld) || !strings.Contains(err.Error(), "1 of 2 replicas") {
+			t.Errorf("got %v", err)
+		}
+	}
+
+	t.Run("grant", func(t *testing.T) {
+		release(t, lock(t, c.Mutex("n")))
+		silent()
+		_, err := c.Mutex("n").TryLock(within(t, patience))
+		unconfirmed(t, err)
+		gone(t, srv, "n", 10*time.Second) // it is undone
+		_, err = c.All([]string{"a", "b"}).TryLock(within(t, patience))
+		unconfirmed(t, err)
+		gone(t, srv, "a", 10*time.Second)
+		next := claim(within(t, patience), c.Mutex("n")) // one who waits goes on
+		waits(t, next)
+		speak()
+		release(t, next.got(t))
+	})
+	t.Run("renewal", func(t *testing.T) {
+		lease := lock(t, c.Mutex("n"))
+		silent()
+		unconfirmedAfter := time.Now()
+		signalled(t, "the lease is lost", lease.Done())
+		var lost *holdfast.LostError
+		if !errors.As(context.Cause(lease.Context()), &lost) || lost.Reason != holdfast.LossExpired {
+			t.Errorf("lost by %v", context.Cause(lease.Context()))
+		}
+		if took := time.Since(unconfirmedAfter); took > 3*time.Second {
+			t.Errorf("trusted for %v without the replicas", took)
+		}
+		speak()
+		_ = lease.Release(t.Context())
+	})
+	t.Run("hand-over", func(t *testing.T) {
+		lease := lock(t, c.Mutex("n"))
+		next := claim(within(t, patience), other.Mutex("n"))
+		waiting(t, srv, "n", 1)
+		silent()
+		release(t, lease)
+		waits(t, next)
+		speak()
+		release(t, next.got(t))
+	})
+}
+
+// waits fails when a claimant is in, or has given up, although it must not be.
+func waits(t *testing.T, c *claimant) {
+	t.Helper()
+	select {
+	case <-c.done:
+		t.Errorf("got %v, %v", c.lease, c.err)
+	case <-time.After(500 * time.Millisecond):
+	}
+}
+
+// Trap 38, whole: the old master stands still during a fail-over and goes on after it, beside the new one. A holder whose
+// client still speaks to the old one trusts nothing that it says alone.
+func TestSplitBrain(t *testing.T) {
+	long(t)
+	rig := redisserver.StartSentinel(t)
+	old := rig.Master()
+	config := &holdfast.Config{TTL: 4 * time.Second, Replicas: holdfast.Replicas{Count: 1, Timeout: 200 * time.Millisecond}}
+	stuck := locker(t, old.Addr(), config) // never hears of the new master
+	held := lock(t, stuck.Mutex("n"))
+	rig.StopMaster()
+	rig.NextMaster(old)
+	survivor := open(t, failover(t, rig), config)
+	defer survivor.Close()
+	next := claim(within(t, 30*time.Second), survivor.Mutex("n"))
+	old.Continue()
+	<-next.done
+	if next.err != nil {
+		t.Fatal(next.err)
+	}
+	if held.Err() == nil {
+		t.Error("two trust a lease of one name")
+	}
+	lease, err := stuck.Mutex("n").TryLock(within(t, patience))
+	if err == nil && lease.Err() == nil && next.lease.Err() == nil {
+		t.Error("the old master granted beside the new one")
+	}
+	release(t, next.lease)
+}
