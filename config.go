@@ -18,7 +18,7 @@ type Config struct {
 	// fails. Defaults to discarding.
 	Logger *slog.Logger
 
-	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
+	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h; all clients of a quorum must agree on it. Defaults to 5 minutes.
 	MaxTTL time.Duration
 
 	// Observer is told what happens to locks. Defaults to none.
@@ -34,6 +34,11 @@ type Config struct {
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.
 	// Defaults to 15 s, or to MaxTTL where that is less.
 	TTL time.Duration
+
+	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago, and tells them to count
+	// for all clients from now on. For the first start of a quorum and for tests: while it is set, a master that
+	// restarts without its data lets two hold one lock. Defaults to not. New ignores it.
+	TrustNewNodes bool
 }
 
 const (

@@ -1,0 +1,2 @@
+// Package quorum keeps names on independent masters.
+package quorum

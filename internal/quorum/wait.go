@@ -1,0 +1,164 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A wait is what is remembered of a ticket from its first Ask until it holds, is given back or is given up. Guarded by the
+// protocol's mutex.
+type wait struct {
+	p      *Protocol
+	id     protocol.ID
+	since  time.Time
+	asks   int
+	nudges uint16 // the nodes that said the name is free, since the last Ask
+
+	r      *resource // once it waits
+	ticket protocol.Ticket
+	stop   func() bool // what looks at the end of its context
+}
+
+// begin takes down that a ticket asks.
+func (p *Protocol) begin(id protocol.ID) *wait {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waits[id]
+	if w == nil {
+		w = &wait{p: p, id: id, since: time.Now()}
+		if p.over {
+			return w
+		}
+		p.waits[id] = w
+	}
+	w.asks++
+	w.nudges = 0
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+	return w
+}
+
+// waited is how long the ticket has been waiting.
+func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
+
+// wait takes down that the nodes remember the ticket. Who waits may end it by its context alone, without another request:
+// then the nodes are told, and wake the next.
+func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	w.r, w.ticket = r, ticket
+	asks := w.asks
+	w.stop = context.AfterFunc(ctx, func() {
+		// Another goroutine may go on with the ticket: it asks at once.
+		time.AfterFunc(handOver, func() {
+			w.p.mu.Lock()
+			gone := w.asks == asks
+			w.p.mu.Unlock()
+			if gone {
+				w.giveUp()
+			}
+		})
+	})
+}
+
+const handOver = 20 * time.Millisecond
+
+// giveUp tells the nodes that nobody waits with the ticket any more.
+func (w *wait) giveUp() {
+	p := w.p
+	p.mu.Lock()
+	here := p.waits[w.id] == w
+	delete(p.waits, w.id)
+	r := w.r
+	if w.stop != nil {
+		w.stop()
+	}
+	over := p.over
+	round := p.rounds.Load()
+	p.mu.Unlock()
+	if !here || r == nil || over {
+		return
+	}
+	for _, n := range p.nodes {
+		n.owe(debt{r: r, id: string(w.id), round: round, how: 'w', waiter: r.waiter(w.ticket), due: time.Now(), until: time.Now().Add(placeLife)})
+	}
+}
+
+// done forgets a ticket that holds, or is given back.
+func (p *Protocol) done(id protocol.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waits[id]; w != nil {
+		if w.stop != nil {
+			w.stop()
+		}
+		delete(p.waits, id)
+	}
+}
+
+// nudged takes a node's word that the name of a ticket is free, and tells when that is worth asking: at once when a
+// majority says so, for before that the others may not know yet; a little later when few do.
+func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waits[id]
+	if w == nil {
+		return 0, true // one who watches
+	}
+	w.nudges |= 1 << node
+	said := 0
+	for i := range p.nodes {
+		if w.nudges&(1<<i) != 0 {
+			said++
+		}
+	}
+	switch said {
+	case 1:
+		return 10 * time.Millisecond, true
+	case p.need:
+		return 0, true
+	}
+	return 0, false
+}
+
+// A repair is an id that is being set again at a node.
+type repair struct {
+	id   protocol.ID
+	node *node
+}
+
+// repairing takes down that an id is being set again; false: it is already.
+func (p *Protocol) repairing(id protocol.ID, n *node) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.repairs[repair{id, n}]; ok {
+		return false
+	}
+	p.repairs[repair{id, n}] = false
+	return true
+}
+
+// freed takes down that an id was given back, where it is being set again.
+func (p *Protocol) freed(id protocol.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at := range p.repairs {
+		if at.id == id {
+			p.repairs[at] = true
+		}
+	}
+}
+
+// repaired tells whether an id was given back while it was set again.
+func (p *Protocol) repaired(id protocol.ID, n *node) (freed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := repair{id, n}
+	freed = p.repairs[at]
+	delete(p.repairs, at)
+	return freed
+}
