@@ -1,11 +1,13 @@
 package quorum
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // endless is the round of a release: no hold is of a later one.
@@ -14,7 +16,7 @@ const endless = math.MaxInt64 >> 11 // sixteen digits
 // A debt is something to be given back at one node, until that is certain or nothing can be left.
 type debt struct {
 	r          *resource
-	id         any // protocol.ID
+	id         protocol.ID
 	round      int64
 	how        byte // see free.lua
 	keep       time.Time
@@ -130,15 +132,20 @@ func (n *node) pay(due []debt) bool {
 	return fine
 }
 
+var errBehind = errors.New("an earlier request for the same hold is on its way")
+
 // free gives one ticket back at the node, and tells whether it had a hold there.
 func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {
+	if !n.await(d.id, deadline) {
+		return false, &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+	}
 	keep := int64(0)
 	if !d.keep.IsZero() {
 		keep = max(0, int64(math.Ceil(time.Until(d.keep).Seconds()*1000)))
 	}
 	r := d.r
 	text, err := n.ask(&r.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
-		d.id, r.mode, native.Digits16(d.round), keep, string(d.how), d.waiter})
+		string(d.id), r.mode, native.Digits16(d.round), keep, string(d.how), d.waiter})
 	if err != nil {
 		return false, err
 	}

@@ -4,7 +4,7 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "38bc48ebc0cba4fc7708e3aa61349a45a107e2e3",
+	"ask":       "99b2772b84e2e26a0dc52336bd05bf2fb4631876",
 	"downgrade": "9e81b4256f58fece878b153deed53672ef369707",
 	"free":      "4c4d69eb5d8f1fdb74b6208a3cb6d1850572b42b",
 	"look":      "5c2daed095aa7542eced9721b90b72a54f1abf93",

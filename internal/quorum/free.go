@@ -8,10 +8,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// lateness is how long after its sending a request may take effect at a node: the longest that an Ask's deadline lies
-// ahead.
-const lateness = time.Second
-
 // Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
@@ -21,7 +17,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	p := r.p
 	p.done(free.Ticket.ID)
 	p.freed(free.Ticket.ID)
-	d := debt{r: r, id: string(free.Ticket.ID), round: endless, how: 'f', waiter: r.waiter(free.Ticket), due: time.Now(), until: time.Now().Add(placeLife)}
+	d := debt{r: r, id: free.Ticket.ID, round: endless, how: 'f', waiter: r.waiter(free.Ticket), due: time.Now(), until: time.Now().Add(placeLife)}
 	if free.Keep > 0 {
 		d.keep = p.local(free.Keep)
 	}
@@ -69,17 +65,13 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	return yes > 0 && yes+failures >= p.need, nil
 }
 
-// free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again, and one
-// that had no hold may get one by a request that is late.
+// free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
 func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
 	was, err := n.free(&d, deadline)
 	out := &reply{node: n, err: err, status: '0'}
 	switch {
 	case was:
 		out.status = '1'
-	case err == nil:
-		d.due = time.Now().Add(lateness)
-		n.owe(d)
 	case passing(err):
 		d.due = time.Now().Add(50 * time.Millisecond)
 		n.owe(d)
@@ -90,7 +82,7 @@ func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
 // release gives a ticket back everywhere, behind.
 func (r *resource) release(id protocol.ID) {
 	for _, n := range r.p.nodes {
-		n.owe(debt{r: r, id: string(id), round: endless, how: 'f', due: time.Now(), until: time.Now().Add(placeLife)})
+		n.owe(debt{r: r, id: id, round: endless, how: 'f', due: time.Now(), until: time.Now().Add(placeLife)})
 	}
 }
 

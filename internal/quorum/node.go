@@ -24,6 +24,7 @@ type node struct {
 	told     bool // the logger was, of what counts says
 	adopting bool
 	adopted  time.Time // when it was last tried
+	flights  map[protocol.ID]*flight
 	debts    []debt
 	working  bool
 	nudge    chan struct{} // a debt came in

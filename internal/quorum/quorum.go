@@ -44,27 +44,27 @@ type Protocol struct {
 	known  [buckets]atomic.Int64 // the largest token heard of
 	floor  atomic.Int64          // the same, of all buckets
 
-	mu      sync.Mutex
-	running int           // goroutines of this package
-	idle    chan struct{} // closed when none is left after Close
-	over    bool
-	closing chan struct{}
-	waits   map[protocol.ID]*wait
-	repairs map[repair]bool // what is set again right now, and whether it was freed meanwhile
+	mu       sync.Mutex
+	running  int           // goroutines of this package
+	idle     chan struct{} // closed when none is left after Close
+	over     bool
+	closing  chan struct{}
+	waits    map[protocol.ID]*wait
+	mendings map[protocol.ID]*mending // what is being renewed
 }
 
 // New makes a Protocol. It sends nothing.
 func New(servers []native.Server, config Config) *Protocol {
 	p := &Protocol{
-		config:  config,
-		scripts: loadScripts(),
-		need:    len(servers)/2 + 1,
-		channel: config.Prefix + ":{quorum}@" + string(config.Process),
-		start:   time.Now(),
-		idle:    make(chan struct{}),
-		closing: make(chan struct{}),
-		waits:   make(map[protocol.ID]*wait),
-		repairs: make(map[repair]bool),
+		config:   config,
+		scripts:  loadScripts(),
+		need:     len(servers)/2 + 1,
+		channel:  config.Prefix + ":{quorum}@" + string(config.Process),
+		start:    time.Now(),
+		idle:     make(chan struct{}),
+		closing:  make(chan struct{}),
+		waits:    make(map[protocol.ID]*wait),
+		mendings: make(map[protocol.ID]*mending),
 	}
 	p.rounds.Store(p.start.UnixMicro()) // larger than those of an earlier process, should an id come back
 	for i, server := range servers {

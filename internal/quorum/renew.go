@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -50,6 +51,12 @@ type verdictOn struct {
 // run asks all nodes, answers what is decided, and repairs. It says that all is answered before the last nodes have.
 func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 	p := t.p
+	var repairs sync.WaitGroup
+	p.mend(t.renewals)
+	defer func() {
+		repairs.Wait()
+		p.mended(t.renewals)
+	}()
 	replies := make(chan *renewed, len(p.nodes))
 	for _, n := range p.nodes {
 		p.run(func() { replies <- t.ask(n) })
@@ -79,7 +86,7 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 			finished <- struct{}{}
 			finished = nil
 		}
-		t.repair(verdicts)
+		t.repair(verdicts, &repairs)
 	}
 }
 
@@ -192,7 +199,7 @@ func (t *renewing) ask(n *node) *renewed {
 }
 
 // repair sets holds again that are ours by majority, at the nodes that do not know of them: if they know of nobody else's.
-func (t *renewing) repair(verdicts []verdictOn) {
+func (t *renewing) repair(verdicts []verdictOn, under *sync.WaitGroup) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if !v.held || len(v.missing) == 0 || t.renewals[i].TTL <= 0 {
@@ -201,30 +208,23 @@ func (t *renewing) repair(verdicts []verdictOn) {
 		missing := v.missing
 		v.missing = nil
 		for _, n := range missing {
-			t.p.run(func() { t.renewals[i].Resource.(*resource).set(n, &t.renewals[i], t.deadline) })
+			under.Go(func() { t.renewals[i].Resource.(*resource).set(n, &t.renewals[i], t.deadline) })
 		}
 	}
 }
 
-// set sets a hold at one node. A release that comes meanwhile is heeded.
+// set sets a hold at one node, unless it was given back meanwhile.
 func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
-	p, id := r.p, renewal.Ticket.ID
-	if !p.repairing(id, n) {
+	id, ttl := renewal.Ticket.ID, renewal.TTL
+	if renewal.Ceiling != 0 {
+		ttl = min(ttl, time.Until(r.p.local(renewal.Ceiling)))
+	}
+	if !r.p.departs(n, id) {
 		return
 	}
-	ttl := renewal.TTL
-	if renewal.Ceiling != 0 {
-		ttl = min(ttl, time.Until(p.local(renewal.Ceiling)))
-	}
+	defer n.arrive(id)
 	t := &taking{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
-	a := t.ask1(n, 0, renewal.Token)
-	freed := p.repaired(id, n)
-	switch {
-	case freed && a.unknown():
-		n.owe(debt{r: r, id: string(id), round: endless, how: 'f', due: deadline, until: deadline.Add(placeLife)})
-	case freed && a.won():
-		n.owe(debt{r: r, id: string(id), round: endless, how: 'f', due: time.Now(), until: deadline.Add(placeLife)})
-	case a.won():
-		p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
+	if a := t.ask1(n, 0, renewal.Token); a.won() {
+		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
 	}
 }

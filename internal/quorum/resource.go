@@ -63,24 +63,31 @@ func (r *resource) waiter(t protocol.Ticket) string {
 
 // A taking is what all rounds of one Ask have in common.
 type taking struct {
-	r        *resource
-	ask      protocol.Ask
-	waited   time.Duration
-	owner    string // of the hold to take over; empty: none
-	token    string
-	repair   bool          // set again a hold that is ours, with its token
-	resolved chan struct{} // closed when it is known whether it holds
-	held     bool
+	r      *resource
+	ask    protocol.Ask
+	waited time.Duration
+	owner  string // of the hold to take over; empty: none
+	token  string
+	repair bool // set again a hold that is ours, with its token
+	fate   *fate
 }
+
+// A fate is what becomes of the rounds since the last that was given up.
+type fate struct {
+	known chan struct{} // closed when held says it
+	held  bool
+}
+
+func newFate() *fate { return &fate{known: make(chan struct{})} }
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	return r.take(ctx, &taking{r: r, ask: ask, resolved: make(chan struct{})})
+	return r.take(ctx, &taking{r: r, ask: ask, fate: newFate()})
 }
 
 // Resume implements protocol.Resource. A majority of nodes must know of the hold; where fewer do, it is as it was.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.take(ctx, &taking{r: r, ask: ask, owner: owner, token: native.Digits16(token), resolved: make(chan struct{})})
+	return r.take(ctx, &taking{r: r, ask: ask, owner: owner, token: native.Digits16(token), fate: newFate()})
 }
 
 // take asks in rounds: again at once with a larger token when that is all that was missing, and after a pause when nobody
@@ -90,8 +97,8 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 	w := p.begin(t.ask.Ticket.ID)
 	t.waited = w.waited(began)
 	defer func() {
-		close(t.resolved)
-		if t.held || !t.ask.Join {
+		close(t.fate.known)
+		if t.fate.held || !t.ask.Join {
 			p.done(t.ask.Ticket.ID)
 		} else {
 			w.wait(ctx, r, t.ask.Ticket)
@@ -110,7 +117,7 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 		out := t.round(ctx, first)
 		switch out.verdict {
 		case held:
-			t.held = true
+			t.fate.held = true
 			block := t.ask.Ticket.Block
 			learn(&p.known[r.bucket], first+block-1)
 			return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: p.now()}, nil
@@ -121,6 +128,9 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 			}
 			return protocol.Answer{}, r.failed("lock", out.noMajority("lock"))
 		case split:
+			// All is given back before the pause, or each would keep what it has from the others.
+			close(t.fate.known)
+			t.fate = newFate()
 			if time.Since(began) < patience && p.pause(ctx, try*(1+out.contenders())) {
 				continue
 			}

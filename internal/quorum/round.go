@@ -41,7 +41,12 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 	number := p.rounds.Add(1)
 	replies := make(chan *reply, len(p.nodes))
 	for _, n := range p.nodes {
-		p.run(func() { replies <- t.ask1(n, number, first) })
+		n.depart(t.ask.Ticket.ID)
+		p.run(func() {
+			reply := t.ask1(n, number, first)
+			n.arrive(t.ask.Ticket.ID)
+			replies <- reply
+		})
 	}
 	out := &tally{r: t.r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
 	for out.judge(); out.verdict == open; out.judge() {
@@ -55,22 +60,22 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 			break
 		}
 	}
-	early, late := out.replies, out.pending
+	early, late, fate := out.replies, out.pending, t.fate
 	p.run(func() {
-		<-t.resolved
+		<-fate.known
 		for _, reply := range early {
-			t.after(reply, number, out)
+			t.after(reply, number, fate.held)
 		}
 		for range late {
-			t.after(<-replies, number, out)
+			t.after(<-replies, number, fate.held)
 		}
 	})
 	return out
 }
 
 // after looks after one answer once it is known what became of the Ask.
-func (t *taking) after(a *reply, round int64, out *tally) {
-	if t.held {
+func (t *taking) after(a *reply, round int64, held bool) {
+	if held {
 		if t.ask.Release != nil && a.status == 0 {
 			// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
 			a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', due: t.ask.Deadline, until: t.ask.Deadline.Add(t.ask.TTL)})
@@ -106,6 +111,10 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 		release = string(ask.Release.ID)
 	}
 	out := &reply{node: n}
+	if release != "" && !n.await(ask.Release.ID, ask.Deadline) {
+		out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+		return out
+	}
 	for again := false; ; again = true {
 		notAfter, err := n.notAfter(ask.Deadline)
 		if err != nil {

@@ -84,7 +84,7 @@ func (w *wait) giveUp() {
 		return
 	}
 	for _, n := range p.nodes {
-		n.owe(debt{r: r, id: string(w.id), round: round, how: 'w', waiter: r.waiter(w.ticket), due: time.Now(), until: time.Now().Add(placeLife)})
+		n.owe(debt{r: r, id: w.id, round: round, how: 'w', waiter: r.waiter(w.ticket), due: time.Now(), until: time.Now().Add(placeLife)})
 	}
 }
 
@@ -125,40 +125,58 @@ func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok boo
 	return 0, false
 }
 
-// A repair is an id that is being set again at a node.
-type repair struct {
-	id   protocol.ID
-	node *node
+// A renewal under way may set its hold again at nodes that missed it, also after it was answered; by then the hold may have
+// been given back.
+type mending struct {
+	renewals int
+	freed    bool
 }
 
-// repairing takes down that an id is being set again; false: it is already.
-func (p *Protocol) repairing(id protocol.ID, n *node) bool {
+// mend takes down that ids are being renewed.
+func (p *Protocol) mend(renewals []protocol.Renewal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.repairs[repair{id, n}]; ok {
-		return false
+	for i := range renewals {
+		m := p.mendings[renewals[i].Ticket.ID]
+		if m == nil {
+			m = &mending{}
+			p.mendings[renewals[i].Ticket.ID] = m
+		}
+		m.renewals++
 	}
-	p.repairs[repair{id, n}] = false
-	return true
 }
 
-// freed takes down that an id was given back, where it is being set again.
-func (p *Protocol) freed(id protocol.ID) {
+// mended takes down that they are no more.
+func (p *Protocol) mended(renewals []protocol.Renewal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for at := range p.repairs {
-		if at.id == id {
-			p.repairs[at] = true
+	for i := range renewals {
+		id := renewals[i].Ticket.ID
+		if m := p.mendings[id]; m.renewals == 1 {
+			delete(p.mendings, id)
+		} else {
+			m.renewals--
 		}
 	}
 }
 
-// repaired tells whether an id was given back while it was set again.
-func (p *Protocol) repaired(id protocol.ID, n *node) (freed bool) {
+// freed takes down that an id was given back: from here on it is not set again, and who frees it at a node waits for what
+// is on its way there.
+func (p *Protocol) freed(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := repair{id, n}
-	freed = p.repairs[at]
-	delete(p.repairs, at)
-	return freed
+	if m := p.mendings[id]; m != nil {
+		m.freed = true
+	}
+}
+
+// departs takes down that an id is set again at a node; false: it was given back.
+func (p *Protocol) departs(n *node, id protocol.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.mendings[id]; m == nil || m.freed {
+		return false
+	}
+	n.depart(id)
+	return true
 }

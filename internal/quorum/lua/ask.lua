@@ -26,6 +26,9 @@ if not holds then
 end
 local head, last = facts(KEYS[4], ARGV[11])
 local given = ARGV[12] ~= '' and holds[ARGV[12]]
+if ARGV[12] ~= '' then
+  redis.call('ZREM', KEYS[2], ARGV[12] .. mode .. ARGV[13])
+end
 if given then
   redis.call('HDEL', key, ARGV[12], '<' .. ARGV[12])
   holds[ARGV[12]] = nil
