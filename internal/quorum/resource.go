@@ -135,6 +135,9 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 				continue
 			}
 		case failed:
+			if out.err == nil {
+				out.err = out.noMajority("lock")
+			}
 			return protocol.Answer{}, r.failed("lock", out.err)
 		case given:
 		case busy:
@@ -191,6 +194,7 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	for i := range said {
 		said[i] = Node{Name: nodeName(i), Err: errNotYet}
 	}
+	var late <-chan time.Time
 	for left := len(strangers); missing > 0; {
 		select {
 		case m := <-answers:
@@ -198,9 +202,14 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 			if left--; m.err == nil {
 				missing--
 			}
-			if missing > left {
+			if missing > left && late == nil {
+				late = time.After(courtesy)
+			}
+			if missing > left && left == 0 {
 				return p.noMajority("lock", r.spec.Name, said)
 			}
+		case <-late:
+			return p.noMajority("lock", r.spec.Name, said)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

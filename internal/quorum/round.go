@@ -60,6 +60,9 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 			break
 		}
 	}
+	if out.verdict == failed && ctx.Err() == nil {
+		out.hearOut(replies)
+	}
 	early, late, fate := out.replies, out.pending, t.fate
 	p.run(func() {
 		<-fate.known
@@ -71,6 +74,23 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 		}
 	})
 	return out
+}
+
+// courtesy is how long the nodes that live are given to say so, once it is clear that there is no majority.
+const courtesy = 50 * time.Millisecond
+
+// hearOut completes an error with the answers of those who were not needed for it.
+func (t *tally) hearOut(replies <-chan *reply) {
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	for t.pending > 0 {
+		select {
+		case reply := <-replies:
+			t.take(reply)
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // after looks after one answer once it is known what became of the Ask.

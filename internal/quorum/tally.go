@@ -82,7 +82,7 @@ func (t *tally) judge() {
 	case t.foreign > t.nodes-t.need:
 		t.verdict, t.err = failed, t.foreigner()
 	case t.answered+t.pending < t.need:
-		t.verdict, t.err = failed, t.noMajority("lock")
+		t.verdict = failed
 	case t.answered < t.need:
 	case most+t.given >= t.need:
 		t.verdict = busy
