@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "99b2772b84e2e26a0dc52336bd05bf2fb4631876",
 	"downgrade": "9e81b4256f58fece878b153deed53672ef369707",
-	"free":      "4c4d69eb5d8f1fdb74b6208a3cb6d1850572b42b",
+	"free":      "e55fe3fad9c5e36eaf7f4baee26eee29133ba224",
 	"look":      "5c2daed095aa7542eced9721b90b72a54f1abf93",
 	"node":      "6ecc75c96f68b528dbe86b1c4a74ca1ce773f545",
 	"renew":     "fdee78cc24d146ed48f16ad7148ce39c91516584",

@@ -30,7 +30,8 @@ if mine then
     outlive(key, tonumber(string.sub(old, 26, 38)))
     return '1'
   end
-  if keep > 0 then
+  local rest = holds[string.rep('-', 22)] -- of another hold of the same owner
+  if keep > 0 and not (rest and tonumber(string.sub(rest, 4, 16)) >= ms + keep) then
     redis.call('HSET', key, string.rep('-', 22), string.sub(mine, 1, 2) .. 'x' .. string.format('%013.0f', ms + keep) ..
       string.sub(mine, 17, 64) .. NONE .. '0:')
     outlive(key, ms + keep)
