@@ -56,17 +56,25 @@ func head(text string) (f facts, rest string, ok bool) {
 }
 
 // exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script has
-// done nothing, so sending again is no repetition.
+// done nothing, so sending again is no repetition; but it may have been started since, so it is told to look at its memory
+// first. Whoever finds a script there can be sure that somebody has done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	key, _ := args[3].(string)
 	args[0], args[1] = "EVALSHA", s.sha
 	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
-	if native.UnknownScript(reply) {
-		whole := append([]any(nil), args...) // a store may keep what it was given
-		whole[0], whole[1] = "EVAL", s.source
-		reply = n.lane.Do(context.Background(), native.Request{Args: whole, Key: key}, deadline)
+	if !native.UnknownScript(reply) {
+		return reply
 	}
-	return reply
+	look := &n.p.scripts.node
+	key, _ = n.p.factsKey().(string)
+	reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s"}, Key: key}, deadline)
+	if reply.Err != nil || reply.Refused != "" {
+		reply.Unsent = true // of what was to be sent
+		return reply
+	}
+	whole := append([]any(nil), args...) // a store may keep what it was given
+	whole[0], whole[1] = "EVAL", s.source
+	return n.lane.Do(context.Background(), native.Request{Args: whole, Key: key}, deadline)
 }
 
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
@@ -102,7 +110,7 @@ func (n *node) unreadable(op, name string, value any) error {
 
 // meet asks the node for its facts, if need be with what makes it count.
 func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
-	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor})
+	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, ""})
 	if err != nil {
 		return facts{}, err
 	}

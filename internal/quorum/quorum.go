@@ -94,13 +94,13 @@ func (p *Protocol) Close(until time.Time) {
 		p.mu.Unlock()
 		return
 	}
-	var waits []*wait
+	waits := make(map[*wait]int, len(p.waits))
 	for _, w := range p.waits {
-		waits = append(waits, w)
+		waits[w] = w.asks
 	}
 	p.mu.Unlock()
-	for _, w := range waits {
-		w.giveUp()
+	for w, asks := range waits {
+		w.giveUp(asks)
 	}
 	p.mu.Lock()
 	p.over = true

@@ -14,6 +14,7 @@ type wait struct {
 	id     protocol.ID
 	since  time.Time
 	asks   int
+	rounds int64  // the last when it began to wait
 	nudges uint16 // the nodes that said the name is free, since the last Ask
 
 	r      *resource // once it waits
@@ -52,35 +53,32 @@ func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) {
 	defer w.p.mu.Unlock()
 	w.r, w.ticket = r, ticket
 	asks := w.asks
+	w.rounds = w.p.rounds.Load() // a later ask's are larger, and what it holds stays
 	w.stop = context.AfterFunc(ctx, func() {
 		// Another goroutine may go on with the ticket: it asks at once.
 		time.AfterFunc(handOver, func() {
-			w.p.mu.Lock()
-			gone := w.asks == asks
-			w.p.mu.Unlock()
-			if gone {
-				w.giveUp()
-			}
+			w.giveUp(asks)
 		})
 	})
 }
 
 const handOver = 20 * time.Millisecond
 
-// giveUp tells the nodes that nobody waits with the ticket any more.
-func (w *wait) giveUp() {
+// giveUp tells the nodes that nobody waits with the ticket any more, unless it was asked with again.
+func (w *wait) giveUp(asks int) {
 	p := w.p
 	p.mu.Lock()
-	here := p.waits[w.id] == w
+	if p.waits[w.id] != w || w.asks != asks || p.over {
+		p.mu.Unlock()
+		return
+	}
 	delete(p.waits, w.id)
-	r := w.r
+	r, round := w.r, w.rounds
 	if w.stop != nil {
 		w.stop()
 	}
-	over := p.over
-	round := p.rounds.Load()
 	p.mu.Unlock()
-	if !here || r == nil || over {
+	if r == nil {
 		return
 	}
 	for _, n := range p.nodes {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the same.
@@ -39,13 +40,28 @@ func TestValidity(t *testing.T) {
 	slow.all.Wait()
 }
 
-// TestForgotten: a master that restarts empty is needed for two majorities (trap 44). The one that knows of the hold and
-// the ones that missed it must not let another in before the memory of the holder's TTL is over.
+// TestForgotten: a master that restarts without what it knew is needed for two majorities (trap 44). The ones that know of
+// the hold and the ones that missed it must not let another in before the memory of the holder's TTL is over.
 func TestForgotten(t *testing.T) {
+	t.Run("empty", func(t *testing.T) { forgotten(t, nil) })
+	// Its birth mark comes back, and what was locked since does not.
+	t.Run("from an old snapshot", func(t *testing.T) {
+		forgotten(t, func(master *redisserver.Server) {
+			if _, err := master.Do("SAVE"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+func forgotten(t *testing.T, before func(*redisserver.Server)) {
 	r := newRig(t, 5)
 	a, b := r.client(nil, nil), r.client(nil, nil)
 	warm(r, a)
 	warm(r, b)
+	if before != nil {
+		before(r.masters[2])
+	}
 	for _, away := range r.masters[3:] {
 		away.Stop()
 	}
@@ -227,4 +243,40 @@ func warm(r *rig, w *worker) {
 	if err := h.release(); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// TestKept: a master that writes every change down knows after kill -9 what it knew, and counts at once.
+func TestKept(t *testing.T) {
+	r := &rig{T: t, dir: t.TempDir()}
+	for range 3 {
+		r.masters = append(r.masters, redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always"))
+	}
+	r.found()
+	a, b := r.client(nil, nil), r.client(nil, nil)
+	h, err := a.try("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range r.masters[1:] {
+		if err := master.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until("all answer", func() bool { return h.Check(t.Context()) == nil })
+	if _, err := b.try("x"); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("got %v, want ErrHeld", err)
+	}
+	nodes, err := b.Quorum(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		if !node.Counts {
+			t.Error(node)
+		}
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	r.check()
 }
