@@ -18,7 +18,7 @@ type Config struct {
 	// fails. Defaults to discarding.
 	Logger *slog.Logger
 
-	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h; all clients of a quorum must agree on it. Defaults to 5 minutes.
+	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
 	MaxTTL time.Duration
 
 	// Observer is told what happens to locks. Defaults to none.

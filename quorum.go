@@ -15,11 +15,10 @@ import (
 
 // NewQuorum makes a client on three to nine independent masters, an odd number: each a store of its own, a single server
 // that replicates to nobody and knows nothing of the others. A lock is held where a majority of them holds it, so it goes
-// on, without a pause, while a minority is down. All clients of a quorum must be given the same masters and the same
-// Config.MaxTTL.
+// on, without a pause, while a minority is down. All clients of a quorum must be given the same masters.
 //
-// A master that lost its memory does not count until MaxTTL is over, as it may have forgotten a lock: so nothing can be
-// locked in the first MaxTTL of a new quorum, unless Config.TrustNewNodes says that there is nothing to forget.
+// A master that lost its memory does not count until the longest Config.MaxTTL of all clients is over, as it may have forgotten
+// a lock: so nothing can be locked in that first time of a new quorum, unless Config.TrustNewNodes says that there is nothing to forget.
 //
 // There is no common line: no order is promised between processes. Semaphores and latches are refused, with the reason.
 // While fewer than a majority answer, Lock goes on asking, and TryLock returns a *QuorumError. What a quorum promises,
@@ -98,17 +97,6 @@ func (e *QuorumError) Error() string {
 
 // Is matches ErrUnavailable where waiting may cure it.
 func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.passing }
-
-// Unwrap is what the masters' requests failed with.
-func (e *QuorumError) Unwrap() []error {
-	var errs []error
-	for _, n := range e.Nodes {
-		if n.Err != nil {
-			errs = append(errs, n.Err)
-		}
-	}
-	return errs
-}
 
 // Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most a second. A master
 // that does not answer is no error: its QuorumNode says so. The error is ErrClosed, or an *ArgumentError when the client is

@@ -9,6 +9,10 @@ import (
 
 // adopt lets a node count whose memory is old enough: it is told the largest token that a majority knows of.
 func (p *Protocol) adopt(n *node, born int64) {
+	age := func() time.Duration {
+		now, _ := n.clock.At(time.Now())
+		return time.Duration(now-born) * time.Microsecond
+	}
 	deadline := time.Now().Add(time.Second)
 	defer func() {
 		n.mu.Lock()
@@ -41,7 +45,7 @@ func (p *Protocol) adopt(n *node, born int64) {
 			break // these know of every token that was accepted
 		}
 	}
-	if answered < p.need {
+	if answered < p.need || !p.config.Trust && age() < p.memory() { // others may hold for longer than we
 		return
 	}
 	if counting < p.need { // the memory of a majority is lost, or has never been: from here on by time

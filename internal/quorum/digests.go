@@ -8,6 +8,6 @@ var digests = map[string]string{
 	"downgrade": "9e81b4256f58fece878b153deed53672ef369707",
 	"free":      "e55fe3fad9c5e36eaf7f4baee26eee29133ba224",
 	"look":      "5c2daed095aa7542eced9721b90b72a54f1abf93",
-	"node":      "9dbc75783e527f437af9bdb159ed654e3668e2fe",
+	"node":      "5d8f888b4b5087d1ba39014c00d3c3fec96a92dc",
 	"renew":     "fdee78cc24d146ed48f16ad7148ce39c91516584",
 }

@@ -23,17 +23,6 @@ func (e *NoMajority) Error() string {
 	return out.String()
 }
 
-// Unwrap is what the nodes' requests failed with.
-func (e *NoMajority) Unwrap() []error {
-	var errs []error
-	for _, n := range e.Nodes {
-		if n.Err != nil {
-			errs = append(errs, n.Err)
-		}
-	}
-	return errs
-}
-
 // String is the node and what it said, in one line.
 func (n Node) String() string {
 	switch {

@@ -67,7 +67,7 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	}
 	look := &n.p.scripts.node
 	key, _ = n.p.factsKey().(string)
-	reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s"}, Key: key}, deadline)
+	reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", n.p.config.MaxTTL.Milliseconds()}, Key: key}, deadline)
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // of what was to be sent
 		return reply
@@ -110,15 +110,18 @@ func (n *node) unreadable(op, name string, value any) error {
 
 // meet asks the node for its facts, if need be with what makes it count.
 func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
-	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, ""})
+	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, "",
+		n.p.config.MaxTTL.Milliseconds()})
 	if err != nil {
 		return facts{}, err
 	}
-	f, _, ok := head(text)
-	if !ok {
+	f, rest, ok := head(text)
+	longest, number := native.Number(rest)
+	if !ok || !number {
 		return f, n.unreadable("node", "", text)
 	}
 	learn(&n.p.floor, f.last)
+	learn(&n.p.longest, longest)
 	n.heard(f, time.Now())
 	return f, nil
 }
@@ -143,7 +146,7 @@ func (n *node) heard(f facts, received time.Time) bool {
 	tell := !n.told || n.counts != counts
 	first := !n.told
 	n.counts, n.told = counts, true
-	adopt := !f.counts && (n.p.config.Trust || f.age() >= n.p.config.MaxTTL) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
+	adopt := !f.counts && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
 	if adopt {
 		n.adopting = true
 	}
@@ -160,9 +163,14 @@ func (n *node) heard(f facts, received time.Time) bool {
 	return counts
 }
 
+// memory is how long a node that forgot does not count: the longest TTL that any client is known to be allowed.
+func (p *Protocol) memory() time.Duration {
+	return max(p.config.MaxTTL, time.Duration(p.longest.Load())*time.Millisecond)
+}
+
 // whyNot says why a node does not count.
 func (p *Protocol) whyNot(f facts) string {
-	age, left := f.age().Round(time.Millisecond), (p.config.MaxTTL - f.age()).Round(time.Millisecond)
+	age, left := f.age().Round(time.Millisecond), (p.memory() - f.age()).Round(time.Millisecond)
 	if left <= 0 {
 		return fmt.Sprintf("its memory began %v ago, and it has not yet been told the tokens of the others", age)
 	}

@@ -40,9 +40,10 @@ type Protocol struct {
 	channel string
 	start   time.Time
 
-	rounds atomic.Int64
-	known  [buckets]atomic.Int64 // the largest token heard of
-	floor  atomic.Int64          // the same, of all buckets
+	rounds  atomic.Int64
+	known   [buckets]atomic.Int64 // the largest token heard of
+	floor   atomic.Int64          // the same, of all buckets
+	longest atomic.Int64          // milliseconds: the longest TTL that any client may ask for
 
 	mu       sync.Mutex
 	running  int           // goroutines of this package
