@@ -65,6 +65,9 @@ func (t TLS) into(options *redis.Options, raw string) error {
 
 // Open is a URL without its password, fit to be given to a program: the user stays, for who needs to know which.
 func Open(raw string) string {
+	if all, ok := each(raw, Open); ok {
+		return all
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return Redact(raw)

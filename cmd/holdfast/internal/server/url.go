@@ -42,6 +42,9 @@ func ParseURL(raw string) (*redis.Options, error) {
 
 // Redact is the URL without user and password, fit to be shown.
 func Redact(raw string) string {
+	if all, ok := each(raw, Redact); ok {
+		return all
+	}
 	bare, secret := split(raw)
 	if !secret {
 		return raw
