@@ -76,14 +76,14 @@ func (n QuorumNode) String() string {
 }
 
 // A QuorumError says that fewer masters than a majority answered, of those that count. It matches ErrUnavailable where
-// waiting may cure that. Nothing is held: what a minority granted is given back.
+// a *StoreError of one server would. Nothing is held: what a minority granted is given back.
 type QuorumError struct {
 	Op    string // what was asked
 	Name  string // the lock
 	Need  int    // how many masters are a majority
 	Nodes []QuorumNode
 
-	passing bool
+	unavailable bool
 }
 
 func (e *QuorumError) Error() string {
@@ -95,8 +95,8 @@ func (e *QuorumError) Error() string {
 		strings.Join(said, "; "))
 }
 
-// Is matches ErrUnavailable where waiting may cure it.
-func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.passing }
+// Is matches ErrUnavailable where the masters could not be asked or cannot serve now.
+func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.unavailable }
 
 // Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most a second. A master
 // that does not answer is no error: its QuorumNode says so. The error is ErrClosed, or an *ArgumentError when the client is
@@ -129,5 +129,6 @@ func quorumError(failure *protocol.Failure) error {
 	if !errors.As(failure.Err, &none) {
 		return nil
 	}
-	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Nodes: quorumNodes(none.Nodes), passing: failure.Reason.Passing()}
+	one := StoreError{Kind: kindOf(failure.Reason)}
+	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Nodes: quorumNodes(none.Nodes), unavailable: one.Is(ErrUnavailable)}
 }

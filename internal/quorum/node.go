@@ -56,8 +56,8 @@ func head(text string) (f facts, rest string, ok bool) {
 }
 
 // exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script has
-// done nothing, so sending again is no repetition; but it may have been started since, so it is told to look at its memory
-// first. Whoever finds a script there can be sure that somebody has done that.
+// done nothing, so sending again is no repetition; but it may have been started since, so a node that does not know the script
+// "node" either is told to look at its memory first. Whoever finds any script there can be sure that somebody has done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	key, _ := args[3].(string)
 	args[0], args[1] = "EVALSHA", s.sha
@@ -67,7 +67,13 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	}
 	look := &n.p.scripts.node
 	key, _ = n.p.factsKey().(string)
-	reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", n.p.config.MaxTTL.Milliseconds()}, Key: key}, deadline)
+	longest := n.p.config.MaxTTL.Milliseconds()
+	if s != look {
+		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", look.sha, 1, key, "", "", "", longest}, Key: key}, deadline)
+	}
+	if native.UnknownScript(reply) {
+		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)
+	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // of what was to be sent
 		return reply

@@ -3,6 +3,7 @@ package quorum
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,7 +30,7 @@ func (m master) Do(_ context.Context, requests []native.Request) []native.Reply 
 	replies := make([]native.Reply, len(requests))
 	for i, request := range requests {
 		value, err := m.Server.Do(request.Args...)
-		if _, network := err.(net.Error); err != nil && !network && err != io.EOF {
+		if _, network := err.(net.Error); err != nil && !network && !errors.Is(err, io.EOF) {
 			replies[i].Refused = err.Error()
 		} else {
 			replies[i] = native.Reply{Value: value, Err: err}

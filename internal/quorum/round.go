@@ -26,11 +26,11 @@ type reply struct {
 }
 
 // won tells whether the node keeps the name for us.
-func (r *reply) won() bool { return r.status == 'H' || r.status == 'T' }
+func (a *reply) won() bool { return a.status == 'H' || a.status == 'T' }
 
 // unknown tells whether the request may take effect yet.
-func (r *reply) unknown() bool {
-	failure, ok := r.err.(*protocol.Failure)
+func (a *reply) unknown() bool {
+	failure, ok := a.err.(*protocol.Failure)
 	return ok && failure.Unknown
 }
 

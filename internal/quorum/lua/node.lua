@@ -4,7 +4,7 @@
 -- ARGV  1 born: the birth that is to count, or "", 2 floor of its tokens from now on, 3 "s" when it did not know a script, or "",
 --       4 ms of the longest TTL that the client may ask for
 -- reply "N" facts longest: the longest TTL that any client may ask for, as far as the node was told
--- A server that did not know a script may have been started since it was last asked. What it then read from a snapshot is
+-- A server that did not know this script may have been started since it was last asked. What it then read from a snapshot is
 -- older than its memory was, so its memory begins anew, unless it writes every change down (an append-only file). The run
 -- id tells a start from a flush of the scripts; where it may not be read, any flush is taken for a start.
 -- A node that was born again since is not let count. Replays change nothing.
