@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "99b2772b84e2e26a0dc52336bd05bf2fb4631876",
 	"downgrade": "9e81b4256f58fece878b153deed53672ef369707",
-	"free":      "e55fe3fad9c5e36eaf7f4baee26eee29133ba224",
+	"free":      "3285279a1cb89fab94e9323736fd18d46130fa8c",
 	"look":      "5c2daed095aa7542eced9721b90b72a54f1abf93",
 	"node":      "5d8f888b4b5087d1ba39014c00d3c3fec96a92dc",
 	"renew":     "fdee78cc24d146ed48f16ad7148ce39c91516584",

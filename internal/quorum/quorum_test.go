@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -161,6 +162,31 @@ func TestResumeIsUndone(t *testing.T) {
 	}
 	want(t, "resume", answer, protocol.Busy)
 	eventually(t, "the first master has the old hold again", func() bool { return field(1) && !field(2) })
+}
+
+// A hold that was released while a resume had it at one master does not come back when that is undone.
+func TestReleaseWhileResumed(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
+	held := try(t, r, 1)
+	want(t, "hold", held, protocol.Held)
+	n := p.nodes[0]
+	eventually(t, "the first master holds", func() bool {
+		found, _ := servers[0].(master).Server.Do("HEXISTS", "q:{quorum}:x", string(id(1)))
+		return found == int64(1)
+	})
+	resume := &taking{r: r.(*resource), ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
+	if a := resume.ask1(n, 1, held.Token+1); !a.won() {
+		t.Fatalf("resume at one master: %+v", a)
+	}
+	free(t, r, 1)
+	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := servers[0].(master).Server.Do("EXISTS", "q:{quorum}:x"); err != nil || left != int64(0) {
+		t.Errorf("held by %v after both were given back: %v", left, err)
+	}
 }
 
 func TestRefused(t *testing.T) {

@@ -20,6 +20,14 @@ local mine = holds[id]
 if mine and string.sub(mine, 65, 80) > ARGV[3] then
   mine = nil
 end
+if not mine and ARGV[5] == 'f' then -- a resume that has it for now, and may be undone, must not bring it back
+  local all = redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, 1) == '<' and string.sub(all[i + 1], 1, 22) == id then
+      redis.call('HDEL', key, all[i])
+    end
+  end
+end
 local keep = tonumber(ARGV[4])
 if mine then
   local old = ARGV[5] == 'u' and redis.call('HGET', key, '<' .. id)
