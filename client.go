@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/quorum"
 )
 
 // A Client makes locks and keeps their leases: one watchdog, one subscription and one queue a lock for all of its
@@ -13,6 +14,7 @@ import (
 type Client struct {
 	config Config
 	engine *engine.Engine
+	quorum *quorum.Protocol // nil: one server
 	noCopy noCopy
 }
 
@@ -58,7 +60,12 @@ func (c *Client) Close() error {
 	if c == nil || c.engine == nil {
 		return nil
 	}
-	return public("close", "", c.engine.Close())
+	until := time.Now().Add(c.config.ReleaseTimeout)
+	err := c.engine.Close()
+	if c.quorum != nil {
+		c.quorum.Close(until)
+	}
+	return public("close", "", err)
 }
 
 // noCopy makes go vet refuse copies.

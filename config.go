@@ -38,6 +38,11 @@ type Config struct {
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.
 	// Defaults to 15 s, or to MaxTTL where that is less.
 	TTL time.Duration
+
+	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago, and tells them to count
+	// for all clients from now on. For the first start of a quorum and for tests: while it is set, a master that
+	// restarts without its data lets two hold one lock. Defaults to not. New ignores it.
+	TrustNewNodes bool
 }
 
 // Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken back, and is an error, or is

@@ -269,6 +269,9 @@ func published(op, name string, err error) error {
 		return &StoreError{Op: foreign.Op, Name: foreign.Name, Kind: StoreForeign, Applied: NotApplied,
 			Err: fmt.Errorf("key %q is %s, not %s", foreign.Key, foreign.Is, foreign.Want)}
 	case errors.As(err, &failure):
+		if e := quorumError(failure); e != nil {
+			return e
+		}
 		e := &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Applied: NotApplied, Err: failure.Err}
 		if failure.Unknown {
 			e.Applied = AppliedUnknown

@@ -21,13 +21,14 @@ const module = "github.com/holdfast-go/holdfast"
 // What each package of the root module may import of this module. A new package needs a line here: who may know whom
 // is decided, it does not happen.
 var mayImport = map[string][]string{
-	".":                        {"internal/engine", "internal/native", "internal/protocol"},
+	".":                        {"internal/engine", "internal/native", "internal/protocol", "internal/quorum"},
 	"internal/engine":          {"internal/protocol"},
 	"internal/native":          {"internal/protocol"},
 	"internal/leak":            {},
 	"internal/network":         {},
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
+	"internal/quorum":          {"internal/native", "internal/protocol"},
 	"storetest":                {".", "internal/leak"},
 	"storetest/fault":          {},
 	"storetest/redisserver":    {},

@@ -76,6 +76,7 @@ func (r *Run) refused(err error) error {
 		held   *holdfast.HeldError
 		waited *holdfast.WaitError
 		failed *holdfast.StoreError
+		none   *holdfast.QuorumError
 	)
 	at := server.Redact(r.Redis)
 	switch {
@@ -83,6 +84,8 @@ func (r *Run) refused(err error) error {
 		return &exitError{signal.code(), fmt.Errorf("%w before %q was held; nothing was run", err, r.Name)}
 	case errors.As(err, &held):
 		return &exitError{r.Conflict, fmt.Errorf("%q is held by %s for another %v, %d waiting", r.Name, held.Holder, round(held.Remaining), held.Waiters)}
+	case errors.As(err, &none):
+		return &exitError{exitNoServer, err}
 	case errors.As(err, &failed) && failed.Kind == holdfast.StoreDenied:
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
 	case errors.As(err, &failed) && (failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer):

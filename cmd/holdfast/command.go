@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w%s (see %s --help)", err, meant(cmd, err), cmd.CommandPath())}
 	})
-	root.AddCommand(newRun(), newDev(), newDemo(), newCompletion(), newVersion(), newWorker(), newKeeper())
+	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
 	return root
 }
 

@@ -3,6 +3,7 @@
 //	holdfast run NAME -- CMD ARGS...   a command under a lock
 //	holdfast dev                       a server in memory, to try that without Redis
 //	holdfast demo                      eight processes, one lock, and what can happen to its holder
+//	holdfast quorum status             which masters of a quorum count, and why not
 //	holdfast completion SHELL          completion for bash, zsh or fish
 //	holdfast version                   what this is
 //

@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
-	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // What to do with the command when its lock is lost.
@@ -42,7 +41,7 @@ type Run struct {
 	OnLost   string
 	Owner    string // empty: one of its own
 	Prefix   string
-	Redis    string // URL
+	Redis    string // URL, of one server or of a quorum
 	TLS      server.TLS
 	TTL      time.Duration
 	Verbose  bool
@@ -62,21 +61,17 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rdb, err := server.Connect(r.Redis, r.TLS)
-	if err != nil {
-		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
-	}
-	defer rdb.Close()
 	voice := newVoice(r.Err)
 	defer voice.close()
 	signals := listen()
 	defer signals.stop()
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{
+	client, end, err := server.Client(r.Redis, r.TLS, holdfast.Config{
 		Label: r.label(), MaxTTL: mostTTL, Observer: &watcher{run: r, voice: voice}, Prefix: r.Prefix,
 	})
 	if err != nil {
-		return err
+		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
 	}
+	defer end()
 	// Also what is given up, a place in the queue for instance, is given back before we end.
 	defer client.Close()
 

@@ -36,7 +36,10 @@ func (r *Run) Validate() error {
 	check(len(r.Prefix) <= maxText && !strings.ContainsAny(r.Prefix, "{}"), "--prefix %q: at most %d bytes, without { and }", r.Prefix, maxText)
 	// Environment variables end at a zero byte.
 	check(!strings.ContainsRune(r.Name+r.Owner, 0), "NAME and --owner must not hold a zero byte")
-	if _, err := server.Connect(r.Redis, r.TLS); err != nil {
+	if longest := max(r.TTL, r.MinHold); server.Members(r.Redis) != nil && longest > server.QuorumTTL {
+		errs = append(errs, fmt.Errorf("--ttl or --min-hold %v: on a quorum it must be at most %v", longest, server.QuorumTTL))
+	}
+	if err := server.Check(r.Redis, r.TLS); err != nil {
 		errs = append(errs, fmt.Errorf("--redis or REDIS_URL: %w", err))
 	}
 	if len(errs) > 0 {

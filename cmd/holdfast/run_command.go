@@ -48,7 +48,8 @@ func newRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&r.Redis, "redis", "redis://127.0.0.1:6379", "URL of the server: redis://, rediss:// (TLS), unix://, redis+sentinel://, redis+cluster://; else the variable REDIS_URL")
+	r.Redis = defaultURL
+	flags.Var(&urls{to: &r.Redis}, "redis", "`URL` of the server: redis://, rediss:// (TLS), unix://, redis+sentinel://, redis+cluster://; else the variable REDIS_URL; given 3, 5, 7 or 9 times, or as quorum:URL,URL,URL: independent masters")
 	flags.StringVar(&r.TLS.CA, "tls-ca", "", "file with the certificates of those who may sign the server's")
 	flags.StringVar(&r.TLS.Cert, "tls-cert", "", "file with a certificate for the server to see")
 	flags.StringVar(&r.TLS.Key, "tls-key", "", "file with its key")

@@ -1,9 +1,6 @@
 package native
 
-import (
-	"embed"
-	"strings"
-)
+import "embed"
 
 //go:embed lua/*.lua
 var files embed.FS
@@ -33,24 +30,5 @@ func loadScripts() *scripts {
 	}
 }
 
-// wire is the text of a script as it goes over the wire: includes resolved, comments and indentation cut.
-func wire(name string) string {
-	data, err := files.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		panic("holdfast: script not embedded: " + err.Error()) // a broken build
-	}
-	var out strings.Builder
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if include, ok := strings.CutPrefix(line, "--@include "); ok {
-			out.WriteString(wire(include))
-			continue
-		}
-		if line == "" || strings.HasPrefix(line, "--") {
-			continue
-		}
-		out.WriteString(line)
-		out.WriteByte('\n')
-	}
-	return out.String()
-}
+// wire is the text of a script of this package as it goes over the wire.
+func wire(name string) string { return Wire(files, name) }

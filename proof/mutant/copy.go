@@ -12,7 +12,7 @@ import (
 var modules = []string{"internal", "proof", "redisstore", "storetest"}
 
 // Copy copies the sources that the workload needs from the repository at root into dir, without tests other than the
-// workload's own and the one that writes digests.
+// workload's own, those of quorums, and the one that writes digests.
 func Copy(root, dir string) error {
 	if err := copyFiles(root, dir, "."); err != nil {
 		return err
@@ -40,7 +40,7 @@ func copyFiles(root, dir, sub string) error {
 		return fmt.Errorf("mutant: copy: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() || !wanted(entry.Name()) {
+		if entry.IsDir() || !wanted(sub, entry.Name()) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(root, sub, entry.Name()))
@@ -54,8 +54,10 @@ func copyFiles(root, dir, sub string) error {
 	return nil
 }
 
-func wanted(name string) bool {
+func wanted(dir, name string) bool {
 	switch {
+	case dir == "proof/quorum":
+		return true
 	case name == "torture_test.go" || name == "scripts_test.go":
 		return true
 	case strings.HasSuffix(name, "_test.go"):

@@ -16,7 +16,16 @@ import (
 type Mutant struct {
 	Name    string
 	Rules   []string // of package history; breaking one of them shows that the bug was caught
+	Quorum  bool     // caught by the tests of package proof/quorum, not by the workload
 	Patches []Patch
+}
+
+// tests are the package and the names of the tests that should catch the mutant.
+func (m Mutant) tests() (pkg, names string) {
+	if m.Quorum {
+		return "./quorum", "TestValidity|TestForgotten|TestTokens"
+	}
+	return ".", "TestTorture"
 }
 
 // A Patch replaces a text in one file. Both texts are whole lines or parts of them; Old occurs once in the file.
@@ -73,13 +82,14 @@ func (m Mutant) Try(ctx context.Context, root, dir string, env ...string) (Verdi
 		}
 	}
 	env = append(env, "TMPDIR="+dir) // the history of a failed run is kept: not longer than the copy
-	out, err := test(ctx, filepath.Join(dir, "proof"), env, "-v", "-run=^TestTorture$", ".")
+	pkg, names := m.tests()
+	out, err := test(ctx, filepath.Join(dir, "proof"), env, "-v", "-run=^("+names+")$", pkg)
 	verdict := Verdict{Output: out, Rules: broken(out)}
 	if err == nil {
 		return verdict, nil
 	}
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !strings.Contains(out, "--- FAIL: TestTorture") {
+	if !errors.As(err, &exit) || !failed.MatchString(out) {
 		return verdict, fmt.Errorf("mutant %s: did not run: %w\n%s", m.Name, err, out)
 	}
 	verdict.Caught = slices.ContainsFunc(m.Rules, func(rule string) bool { return slices.Contains(verdict.Rules, rule) })
@@ -93,6 +103,8 @@ func test(ctx context.Context, dir string, env []string, args ...string) (string
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
+
+var failed = regexp.MustCompile(`(?m)^--- FAIL: Test`)
 
 var violation = regexp.MustCompile(`(?m)^\s+\w+\.go:\d+: violation (\w+): `)
 

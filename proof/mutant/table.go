@@ -32,5 +32,39 @@ func Mutants() []Mutant {
 				New:  "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n",
 			}},
 		},
+		{
+			Name:   "quorum: no validity check",
+			Rules:  []string{history.RuleOverlap},
+			Quorum: true,
+			Patches: []Patch{{
+				File: "internal/engine/hold.go",
+				Old:  "\th.trust = sent.Add(ttl - margin(ttl))\n",
+				New:  "\th.trust = time.Now().Add(ttl - margin(ttl))\n",
+			}},
+		},
+		{
+			Name:   "quorum: birth mark ignored",
+			Rules:  []string{history.RuleOverlap},
+			Quorum: true,
+			Patches: []Patch{{
+				File: "internal/quorum/node.go",
+				Old:  "\tcounts := f.counts || n.p.config.Trust\n",
+				New:  "\tcounts := true\n",
+			}},
+		},
+		{
+			Name:   "quorum: token not agreed on",
+			Rules:  []string{history.RuleToken},
+			Quorum: true,
+			Patches: []Patch{{
+				File: "internal/quorum/tally.go",
+				Old:  "\tcase t.accepted >= t.need:\n",
+				New:  "\tcase t.won >= t.need:\n",
+			}, {
+				File: "internal/quorum/tally.go",
+				Old:  "\tcase t.won >= t.need:\n\t\tt.verdict = tokenRefused\n",
+				New:  "",
+			}},
+		},
 	}
 }

@@ -88,6 +88,9 @@ func (t TLS) into(config *tls.Config, raw string) error {
 
 // Open is a URL without its password, fit to be given to a program: the user stays, for who needs to know which.
 func Open(raw string) string {
+	if all, ok := each(raw, Open); ok {
+		return all
+	}
 	u, err := url.Parse(raw)
 	if err != nil { // several hosts may be no URL to this parser
 		return Redact(raw)

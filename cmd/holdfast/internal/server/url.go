@@ -46,6 +46,9 @@ var hidden = regexp.MustCompile(`(?i)([?&][^=&]*password[^=&]*=)[^&]*`)
 
 // Redact is the URL without user and passwords, fit to be shown.
 func Redact(raw string) string {
+	if all, ok := each(raw, Redact); ok {
+		return all
+	}
 	bare, secret := split(hidden.ReplaceAllString(raw, "${1}***"))
 	if !secret {
 		return bare

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// QuorumTTL is the longest TTL on a quorum: a master that restarted without its data does not count for as long.
+const QuorumTTL = 5 * time.Minute
+
+const quorumScheme = "quorum:"
+
+// Members are the URLs of a quorum's masters, written quorum:URL,URL,URL; nil for any other URL.
+func Members(raw string) []string {
+	rest, ok := strings.CutPrefix(raw, quorumScheme)
+	if !ok {
+		return nil
+	}
+	members := []string{""}
+	for i, part := range strings.Split(rest, ",") {
+		switch {
+		case i == 0:
+			members[0] = part
+		case strings.Contains(part, "://"):
+			members = append(members, part)
+		default: // a comma of the URL itself
+			members[len(members)-1] += "," + part
+		}
+	}
+	return members
+}
+
+// Quorum is one URL for the masters at several; one alone stays as it is.
+func Quorum(members []string) string {
+	if len(members) == 1 {
+		return members[0]
+	}
+	return quorumScheme + strings.Join(members, ",")
+}
+
+// each applies f to the members of a quorum; false when the URL is of none.
+func each(raw string, f func(string) string) (string, bool) {
+	members := Members(raw)
+	if members == nil {
+		return "", false
+	}
+	for i, member := range members {
+		members[i] = f(member)
+	}
+	return quorumScheme + strings.Join(members, ","), true
+}
+
+// Check tells what is wrong with a URL, of one server or of a quorum. It sends nothing.
+func Check(raw string, files TLS) error {
+	_, end, err := Client(raw, files, holdfast.Config{})
+	if err == nil {
+		end()
+	}
+	return err
+}
+
+// Client makes a client of the server at a URL, or of the quorum. It sends nothing. End closes the connections, after the client.
+func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Client, end func(), err error) {
+	members := Members(raw)
+	var open []redis.UniversalClient
+	hangUp := func() {
+		for _, rdb := range open {
+			_ = rdb.Close()
+		}
+	}
+	defer func() {
+		if err != nil {
+			hangUp()
+		}
+	}()
+	if members == nil {
+		rdb, err := Connect(raw, files)
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, rdb)
+		client, err = holdfast.New(redisstore.New(rdb), &config)
+		return client, hangUp, err
+	}
+	if n := len(members); n < 3 || n > 9 || n%2 == 0 {
+		return nil, nil, fmt.Errorf("a quorum is of 3, 5, 7 or 9 servers, not of %d", n)
+	}
+	var stores []holdfast.Store
+	seen := map[string]bool{}
+	for _, member := range members {
+		rdb, err := Connect(member, files)
+		if err != nil {
+			return nil, nil, err
+		}
+		open = append(open, rdb)
+		if seen[member] {
+			return nil, nil, fmt.Errorf("%q is named twice: the masters of a quorum are different servers", Redact(member))
+		}
+		seen[member] = true
+		if one, ok := rdb.(*redis.Client); !ok || one == nil {
+			return nil, nil, errors.New("the masters of a quorum are single servers: " + Redact(member) + " is not")
+		}
+		stores = append(stores, redisstore.New(rdb))
+	}
+	config.MaxTTL = min(max(config.MaxTTL, config.TTL), QuorumTTL)
+	if config.MaxTTL == 0 {
+		config.MaxTTL = QuorumTTL
+	}
+	client, err = holdfast.NewQuorum(stores, &config)
+	return client, hangUp, err
+}

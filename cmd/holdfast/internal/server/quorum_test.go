@@ -1,0 +1,61 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMembers(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw  string
+		want []string
+	}{
+		"one server":       {"redis://a", nil},
+		"three":            {"quorum:redis://a,redis://b,redis://c", []string{"redis://a", "redis://b", "redis://c"}},
+		"commas of a URL":  {"quorum:redis://a?x=1,2,redis://b", []string{"redis://a?x=1,2", "redis://b"}},
+		"nothing":          {"quorum:", []string{""}},
+		"another's commas": {"redis://a,b", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Members(c.raw)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if len(got) > 1 && Quorum(got) != c.raw {
+				t.Errorf("joined again: %q", Quorum(got))
+			}
+		})
+	}
+}
+
+func TestQuorumIsChecked(t *testing.T) {
+	for name, c := range map[string]struct{ raw, want string }{
+		"three": {"quorum:redis://a,redis://b,redis://c", ""},
+		"two":   {"quorum:redis://a,redis://b", "not of 2"},
+		"four":  {"quorum:redis://a,redis://b,redis://c,redis://d", "not of 4"},
+		"none":  {"quorum:", "not of 1"},
+		"wrong": {"quorum:redis://a,http://b,redis://c", "scheme http"},
+		"twice": {"quorum:redis://a,redis://b,redis://a", "named twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Check(c.raw, TLS{})
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A password is shown of none of the masters.
+func TestQuorumIsRedacted(t *testing.T) {
+	const raw = "quorum:redis://u:secret@a,redis://b,redis://:hidden@c"
+	for _, text := range []string{Redact(raw), Open(raw)} {
+		if strings.Contains(text, "secret") || strings.Contains(text, "hidden") || !strings.Contains(text, "redis://b,") {
+			t.Errorf("got %s", text)
+		}
+	}
+	if text := Redact(raw); text != "quorum:redis://***@a,redis://b,redis://***@c" {
+		t.Errorf("got %s", text)
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+const defaultURL = "redis://127.0.0.1:6379"
+
+// urls is a flag that may be given once, or once for each master of a quorum.
+type urls struct {
+	to    *string
+	given []string
+}
+
+// Set implements pflag.Value.
+func (u *urls) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	u.given = append(u.given, text)
+	*u.to = server.Quorum(u.given)
+	return nil
+}
+
+// String implements pflag.Value.
+func (u *urls) String() string { return *u.to }
+
+// Type implements pflag.Value.
+func (u *urls) Type() string { return "URL" }
+
+// QuorumStatus tells which masters of a quorum count.
+type QuorumStatus struct {
+	Prefix string
+	Redis  string // URL of the quorum
+	TLS    server.TLS
+	Trust  bool // make the new ones count
+	Out    io.Writer
+}
+
+// Run prints a line for each master. An *exitError says that no majority counts.
+func (s *QuorumStatus) Run(ctx context.Context) error {
+	members := server.Members(s.Redis)
+	if members == nil {
+		return &usageError{errors.New("--redis or REDIS_URL names one server: give --redis once for each master, or quorum:URL,URL,URL")}
+	}
+	client, end, err := server.Client(s.Redis, s.TLS, holdfast.Config{Prefix: s.Prefix, TrustNewNodes: s.Trust})
+	if err != nil {
+		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
+	}
+	defer end()
+	defer client.Close()
+	nodes, err := client.Quorum(ctx)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)
+	counting, need := 0, len(nodes)/2+1
+	for i, n := range nodes {
+		word, why := "counts", fmt.Sprintf("remembers %v", n.Age.Round(time.Second))
+		switch {
+		case n.Err != nil:
+			word, why = "away", reason(n.Err)
+		case n.Counts:
+			counting++
+		default:
+			word, why = "young", n.Why
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", n.Node, server.Redact(members[i]), word, why)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if counting < need {
+		return &exitError{exitNoServer, fmt.Errorf("no majority: %d of %d masters count, %d are needed", counting, len(nodes), need)}
+	}
+	return nil
+}
+
+// reason is an error without what its line says already.
+func reason(err error) string {
+	var failed *holdfast.StoreError
+	if errors.As(err, &failed) {
+		return fmt.Sprintf("%s: %v", failed.Kind, failed.Err)
+	}
+	return err.Error()
+}
+
+func newQuorum() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "quorum",
+		Short: "Look at the masters of a quorum",
+		Args:  unknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newQuorumStatus())
+	return root
+}
+
+func newQuorumStatus() *cobra.Command {
+	s := &QuorumStatus{Redis: defaultURL}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Tell which masters count, and why the others do not",
+		Long: `Tell of every master of a quorum whether it answers, and whether it counts towards a majority. One that began anew does
+not count for the longest TTL that any client uses, at least five minutes, because it may have forgotten a lock.
+
+Exit codes: 0 a majority counts; 64 usage; 69 none does.`,
+		Example: `  holdfast quorum status --redis redis://a --redis redis://b --redis redis://c
+  holdfast quorum status --redis quorum:redis://a,redis://b,redis://c --trust-new-nodes   # once, before the first lock`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.Out = cmd.OutOrStdout()
+			if url := os.Getenv("REDIS_URL"); url != "" && !cmd.Flags().Changed("redis") {
+				s.Redis = url
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(&urls{to: &s.Redis}, "redis", "`URL` of a master, once for each; or quorum:URL,URL,URL; else the variable REDIS_URL")
+	flags.StringVar(&s.TLS.CA, "tls-ca", "", "file with the certificates of those who may sign the servers'")
+	flags.StringVar(&s.TLS.Cert, "tls-cert", "", "file with a certificate for the servers to see")
+	flags.StringVar(&s.TLS.Key, "tls-key", "", "file with its key")
+	flags.StringVar(&s.Prefix, "prefix", "holdfast", "of all keys and channels")
+	flags.BoolVar(&s.Trust, "trust-new-nodes", false, "let masters that began anew count from now on: only when no lock can have been forgotten")
+	return cmd
+}

@@ -1,0 +1,156 @@
+package quorum
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// endless is the round of a release: no hold is of a later one.
+const endless = math.MaxInt64 >> 11 // sixteen digits
+
+// A debt is something to be given back at one node, until that is certain or nothing can be left.
+type debt struct {
+	r          *resource
+	id         protocol.ID
+	round      int64
+	how        byte // see free.lua
+	keep       time.Time
+	waiter     string
+	due, until time.Time
+}
+
+// owe takes a debt down, and starts who pays it.
+func (n *node) owe(d debt) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.debts = append(n.debts, d)
+	if n.nudge == nil {
+		n.nudge = make(chan struct{}, 1)
+	}
+	select {
+	case n.nudge <- struct{}{}:
+	default:
+	}
+	if !n.working {
+		n.working = true
+		n.p.run(n.work)
+	}
+}
+
+// work pays debts, until there are none. A node that does not answer is asked a few times a second at most.
+func (n *node) work() {
+	pause := time.Duration(0)
+	for last := false; ; {
+		due, next := n.due(last)
+		if len(due) == 0 && next.IsZero() {
+			return
+		}
+		if len(due) > 0 {
+			if n.pay(due) {
+				pause = 0
+			} else {
+				pause = min(max(2*pause, 50*time.Millisecond), time.Second)
+				next = time.Now().Add(pause)
+			}
+			if pause == 0 {
+				continue
+			}
+		}
+		if last {
+			n.mu.Lock()
+			n.debts, n.working = nil, false
+			n.mu.Unlock()
+			return
+		}
+		timer := time.NewTimer(time.Until(next))
+		nudge := n.nudge
+		if pause > 0 {
+			nudge = nil
+		}
+		select {
+		case <-timer.C:
+		case <-nudge:
+		case <-n.p.closing: // once more, whatever is due
+			last = true
+		}
+		timer.Stop()
+	}
+}
+
+// due takes out what is to be paid now, and tells when the next is; zero: there is none, and who pays ends.
+func (n *node) due(all bool) (due []debt, next time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	var rest []debt
+	for _, d := range n.debts {
+		switch {
+		case now.After(d.until):
+		case all || !now.Before(d.due):
+			due = append(due, d)
+		default:
+			rest = append(rest, d)
+			if next.IsZero() || d.due.Before(next) {
+				next = d.due
+			}
+		}
+	}
+	n.debts = rest
+	if len(due) == 0 && len(rest) == 0 {
+		n.working = false
+	}
+	return due, next
+}
+
+// pay sends frees together, and keeps those that got no answer; false when there were any.
+func (n *node) pay(due []debt) bool {
+	deadline := time.Now().Add(time.Second)
+	failed := make(chan *debt, len(due))
+	for i := range due {
+		go func() {
+			if _, err := n.free(&due[i], deadline); err != nil && passing(err) {
+				failed <- &due[i]
+				return
+			}
+			failed <- nil
+		}()
+	}
+	fine := true
+	for range due {
+		if d := <-failed; d != nil {
+			fine = false
+			n.mu.Lock()
+			n.debts = append(n.debts, *d)
+			n.mu.Unlock()
+		}
+	}
+	return fine
+}
+
+var errBehind = errors.New("an earlier request for the same hold is on its way")
+
+// free gives one ticket back at the node, and tells whether it had a hold there.
+func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {
+	if !n.await(d.id, deadline) {
+		return false, &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+	}
+	keep := int64(0)
+	if !d.keep.IsZero() {
+		keep = max(0, int64(math.Ceil(time.Until(d.keep).Seconds()*1000)))
+	}
+	r := d.r
+	text, err := n.ask(&r.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
+		string(d.id), r.mode, native.Digits16(d.round), keep, string(d.how), d.waiter})
+	if err != nil {
+		return false, err
+	}
+	if !strings.Contains("01", text) {
+		return false, n.unreadable("release", r.spec.Name, text)
+	}
+	return text == "1", nil
+}

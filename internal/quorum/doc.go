@@ -1,0 +1,107 @@
+// Package quorum keeps names on N independent masters, of which a majority decides: RedLock, with what its critics asked
+// for. The masters know nothing of each other; all that is agreed on, clients agree on through them.
+//
+// # Keys, at each node
+//
+// All lie in one slot, and every key a script touches is in its KEYS.
+//
+//	PREFIX:{quorum}          facts of the node: since when it remembers, whether it counts, the largest tokens
+//	PREFIX:{quorum}:NAME     the holds of a name: a hash, a field a hold (state.lua)
+//	PREFIX:{quorum}+NAME     who waits for it, by the time since which they wait
+//	PREFIX:{quorum}=NAME     who watches it
+//	PREFIX:{quorum}@PROCESS  no key but a channel: what is told to one client
+//
+// # Asking
+//
+// An Ask is one or more rounds. A round sends the same script to all nodes in parallel, and returns as soon as it is
+// decided, so a dead or slow minority costs no time. Of each round
+//
+//	held           a majority holds for us, and accepted our token
+//	token refused  a majority holds for us, and some had seen a larger token: at once another round, with a larger one
+//	busy           one other holds at a majority, or may hold at nodes that do not answer
+//	split          nobody has a majority: all is given back, and after a pause that grows with the number of contenders, and
+//	               has no lower bound, there is another round; when the time is over the engine is told "busy", for a short while
+//	no majority    fewer nodes answer than a majority, of those that count: a Failure with what each said, never "busy"
+//
+// Answers that come after the decision are looked after: when the Ask failed, what they won is given back; one that never
+// comes is given back once the request can take effect no more, which its "not after" in that node's own time sees to. What gives
+// an id back at a node waits there for the asks of it that are on their way, as a request that overtakes another on a
+// second connection would leave behind what it was sent to remove. A round has a number, and what gives a round back
+// leaves the holds of later rounds alone.
+//
+// A free name wakes the one who waits longest: each node tells it, and it asks when a majority of nodes has said so, or 10 ms
+// after the first. The next two are told to ask 25 and 75 ms later, should the first not come. No order is promised.
+//
+// # Trust
+//
+// The engine trusts a hold until "moment of the sending + TTL - margin", on the monotonic clock: which is the validity TTL -
+// elapsed - drift of the RedLock documents, as every node counts the TTL from a later moment. So the majority that answered
+// keeps the hold for at least as long as it is trusted, while the clocks of nodes run at rates that differ from ours by
+// less than one in a hundred, and none of them is set forward.
+//
+// A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is a no, and the hold is
+// taken back everywhere; between these it is an error, and trust runs on to its end. After a yes, the nodes that do not know
+// the hold are told of it, unless they know another's or it was given back meanwhile.
+//
+// # Nodes that forgot
+//
+// A node's facts begin with the time of its first use. They are lost with its data, all or nothing: so a node that was
+// emptied has a new birth mark. One that restarts from a snapshot has an old mark and old data; it has no scripts, so
+// whoever first asks it finds that out, before anything else runs there, and makes the mark anew, unless the server
+// keeps an append-only file (node.lua).
+//
+// A node counts from the moment that some client has written so into its facts, which it does when
+//
+//  1. the node's memory began at least the longest TTL ago that any client may use, so that no hold that it may have forgotten
+//     is trusted any more; every client tells the nodes its longest TTL before it first asks them, and
+//  2. a majority of nodes that count has been asked for the largest token that they know, which goes into the facts as a
+//     floor.
+//
+// Nodes that do not count are asked, told and freed like all others; their votes are not counted. Where a majority
+// forgot, as at the very beginning, there is no majority to ask in 2: any will do, and the floor is the time of the
+// clock in the middle.
+//
+// # Exclusion
+//
+// Claim: no two holds that exclude each other are trusted at one moment. Let A and B be trusted at a moment t, by their last
+// confirmed rounds or renewals, which were sent at a and b. Each was confirmed by a majority of nodes that counted
+// when they answered, so some node n confirmed both. Say that n confirmed A first, at a' > a, with an end not before a' + TTL
+// by n's clock, which is later than the end of trust. When n confirmed B it knew nothing of A, or it would have said busy. So
+// in between n ended A's hold, or forgot it. It ended it because A's client gave it back: then A is not trusted at t, as the
+// engine ends trust before it sends a Free, and a Free of an earlier round does not touch it. Or because its time was over:
+// then trust was over before. Or n forgot it: then n did not count at b', as a' + TTL was not over, and the time for
+// which it does not count is no shorter than any TTL. Contradiction.
+//
+// # Tokens
+//
+// Claim: when one hold was confirmed before the Ask of another was sent, all of its tokens are smaller; and of two holds that
+// exclude each other, the later has the larger tokens.
+//
+// Each node keeps the largest token T that it accepted, per bucket of names. It accepts a proposal (first to last) only if first > T, in the
+// same step in which it places or finds the hold; then T becomes last. A hold is confirmed only by a round in which a majority
+// that counts accepted one and the same proposal. Take two confirmed holds A and B of a name, and let n be a node
+// that accepted both proposals and counted for both.
+//
+// If n did not forget in between, it accepted them one after the other, and the second is larger than all of the first.
+// Which was first? If A was confirmed before B asked, A's. If the two exclude each other, and A is trusted before B: n accepted each of them while it kept the hold, and
+// it kept one after the other; had it kept B first, B's hold there would have ended before A's round was answered, by a Free, which is sent only
+// when B is given up, or by its time, when B's trust was over; so B would not be the later to be trusted.
+//
+// If n forgot in between, it counted again for B only after a majority R of counting nodes without n was asked for its largest
+// T. R and the majority that accepted A have a node in common, which is not n; so T of that node, and with it n's floor,
+// is at least A's last token, and B's first is larger. Where that node forgot as well, it was given its floor in the same way
+// before it counted. This ends when a majority forgot at one time: then the tokens are as large as the clocks say.
+//
+// A proposal is the larger of what the client has heard of, plus one, and the nodes' time in microseconds, of which the median counts: so it is
+// nearly always accepted in the first round, and so tokens grow with time where all memory is lost. Time is not needed
+// otherwise. Tokens that the engine passes on inside a process are those of the accepted proposal, up to its last.
+//
+// # What is not guaranteed
+//
+// A node whose clock is set forward ends holds early, and cannot know that it forgot them. One that does is survived while
+// the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
+// down at the same time. Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A
+// node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none.
+// An append-only file that is written every second may lack the last one after the machine lost its power: write it always, or
+// use none.
+package quorum

@@ -1,0 +1,102 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Downgrade implements protocol.Resource. Nodes that do not answer go on to take the hold for one that excludes, which
+// keeps readers out there and lets nobody in.
+func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	p := r.p
+	replies := make(chan *reply, len(p.nodes))
+	for _, n := range p.nodes {
+		p.run(func() { replies <- r.downgrade1(n, &ask) })
+	}
+	out := &tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
+	tokens := map[int64]int{}
+	none := 0
+	for out.pending > 0 {
+		var a *reply
+		select {
+		case a = <-replies:
+		case <-ctx.Done():
+			return protocol.Answer{}, r.failed("downgrade", context.Cause(ctx))
+		}
+		out.take(a)
+		switch a.status {
+		case 'H':
+			if a.counts {
+				tokens[a.first]++
+			}
+		case 'B':
+			none++
+		}
+		switch {
+		case out.won >= p.need && (tokens[a.first] >= p.need || out.pending == 0):
+			return protocol.Answer{Status: protocol.Held, Token: a.first, Block: a.final - a.first + 1, Server: p.now()}, nil
+		case none > len(p.nodes)-p.need:
+			return protocol.Answer{Status: protocol.Busy, Server: p.now()}, nil
+		case out.foreign > len(p.nodes)-p.need:
+			return protocol.Answer{}, out.foreigner()
+		case out.won+out.pending < p.need:
+			err := out.noMajority("downgrade")
+			var failure *protocol.Failure
+			if errors.As(err, &failure) {
+				failure.Unknown = true
+			}
+			return protocol.Answer{}, err
+		}
+	}
+	return protocol.Answer{}, out.noMajority("downgrade")
+}
+
+func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
+	out := &reply{node: n}
+	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
+		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field})
+	switch {
+	case err != nil:
+		out.err = err
+	case !out.read(text):
+		out.err = n.unreadable("downgrade", r.spec.Name, text)
+	default:
+		out.counts = n.heard(out.facts, time.Now())
+	}
+	return out
+}
+
+// Resize implements protocol.Resource: there are no permits.
+func (r *resource) Resize(context.Context, int64, time.Time) error {
+	return &protocol.Failure{Op: "resize", Name: r.spec.Name, Reason: protocol.Unsupported, Err: errors.New(noPermits)}
+}
+
+// BindLatch implements protocol.Protocol: there are no latches.
+func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource { return latch{p.bind(spec)} }
+
+type latch struct{ *resource }
+
+func (l latch) refuse() error {
+	return &protocol.Failure{Op: "latch", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(noLatches)}
+}
+
+// Set implements protocol.LatchResource.
+func (l latch) Set(context.Context, protocol.ID, int64, time.Duration, time.Time) (protocol.Standing, bool, error) {
+	return protocol.Standing{}, false, l.refuse()
+}
+
+// CountDown implements protocol.LatchResource.
+func (l latch) CountDown(context.Context, protocol.ID, time.Time) (protocol.Standing, error) {
+	return protocol.Standing{}, l.refuse()
+}
+
+// Look implements protocol.LatchResource.
+func (l latch) Look(context.Context, *protocol.Ticket) (protocol.Standing, error) {
+	return protocol.Standing{}, l.refuse()
+}
+
+// Unwatch implements protocol.LatchResource.
+func (l latch) Unwatch(context.Context, protocol.Ticket) error { return l.refuse() }

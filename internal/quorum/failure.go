@@ -1,0 +1,82 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// NoMajority says that fewer nodes answered than a majority, of those that count. It is the Err of a *protocol.Failure.
+type NoMajority struct {
+	Need  int
+	Nodes []Node // all, in their order
+}
+
+func (e *NoMajority) Error() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "no majority: %d of %d nodes are needed", e.Need, len(e.Nodes))
+	for _, n := range e.Nodes {
+		out.WriteString("; " + n.String())
+	}
+	return out.String()
+}
+
+// String is the node and what it said, in one line.
+func (n Node) String() string {
+	switch {
+	case n.Err != nil:
+		var failure *protocol.Failure
+		if errors.As(n.Err, &failure) {
+			return fmt.Sprintf("%s: %s: %v", n.Name, failure.Reason, failure.Err)
+		}
+		return fmt.Sprintf("%s: %v", n.Name, n.Err)
+	case !n.Counts:
+		return fmt.Sprintf("%s does not count: %s", n.Name, n.Why)
+	case n.Answer != "":
+		return n.Name + ": " + n.Answer
+	}
+	return n.Name + ": answers"
+}
+
+var errNotYet = errors.New("no answer yet, and none could have made a majority")
+
+// said is what one node's answer comes to.
+func (p *Protocol) said(n *node, f facts, counts bool, err error) Node {
+	out := Node{Name: nodeName(n.index), Counts: counts, Err: err}
+	if err == nil && !counts {
+		out.Why, out.Age = p.whyNot(f), f.age()
+	}
+	return out
+}
+
+// noMajority makes the error. It is one that waiting cures, unless so many nodes refuse for another reason that there
+// can be no majority.
+func (p *Protocol) noMajority(op, name string, said []Node) error {
+	reasons := map[protocol.Reason]int{}
+	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: said}}
+	for _, n := range said {
+		var failure *protocol.Failure
+		if errors.As(n.Err, &failure) {
+			reasons[failure.Reason]++
+			out.Unknown = out.Unknown || failure.Unknown
+		}
+	}
+	if reasons[protocol.NoAnswer] > 0 {
+		out.Reason = protocol.NoAnswer
+	}
+	lasting, most := 0, 0
+	for reason, n := range reasons {
+		if reason.Passing() {
+			continue
+		}
+		if lasting += n; n > most {
+			most = n
+			if lasting > len(p.nodes)-p.need {
+				out.Reason = reason
+			}
+		}
+	}
+	return out
+}

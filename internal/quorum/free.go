@@ -1,0 +1,96 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind.
+func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Second)
+	}
+	p := r.p
+	p.done(free.Ticket.ID)
+	p.freed(free.Ticket.ID)
+	d := debt{r: r, id: free.Ticket.ID, round: endless, how: 'f', waiter: r.waiter(free.Ticket), due: time.Now(), until: time.Now().Add(placeLife)}
+	if free.Keep > 0 {
+		d.keep = p.local(free.Keep)
+	}
+	replies := make(chan *reply, len(p.nodes))
+	for _, n := range p.nodes {
+		p.run(func() { replies <- r.free1(n, d, deadline) })
+	}
+	yes, no, failures := 0, 0, 0
+	said := make([]Node, len(p.nodes))
+	for i := range said {
+		said[i] = Node{Name: nodeName(i), Err: errNotYet}
+	}
+	foreign := 0
+	for range p.nodes {
+		select {
+		case a := <-replies:
+			said[a.node.index] = Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
+			var is *protocol.Foreign
+			switch {
+			case errors.As(a.err, &is):
+				if foreign++; foreign > len(p.nodes)-p.need {
+					return false, a.err
+				}
+				no++
+			case a.err != nil:
+				failures++
+			case a.status == '1':
+				yes++
+			default:
+				no++
+			}
+		case <-ctx.Done():
+			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}
+		}
+		switch {
+		case yes >= p.need:
+			return true, nil
+		case no > len(p.nodes)-p.need:
+			return false, nil
+		case failures > len(p.nodes)-p.need:
+			return false, p.noMajority("release", r.spec.Name, said)
+		}
+	}
+	// A majority answered, and those that did not may have had the hold.
+	return yes > 0 && yes+failures >= p.need, nil
+}
+
+// free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
+func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
+	was, err := n.free(&d, deadline)
+	out := &reply{node: n, err: err, status: '0'}
+	switch {
+	case was:
+		out.status = '1'
+	case passing(err):
+		d.due = time.Now().Add(50 * time.Millisecond)
+		n.owe(d)
+	}
+	return out
+}
+
+// release gives a ticket back everywhere, behind.
+func (r *resource) release(id protocol.ID) {
+	for _, n := range r.p.nodes {
+		n.owe(debt{r: r, id: id, round: endless, how: 'f', due: time.Now(), until: time.Now().Add(placeLife)})
+	}
+}
+
+// passing tells whether a request that failed may do better later.
+func passing(err error) bool {
+	var failure *protocol.Failure
+	return errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown)
+}
+
+// placeLife is how long a debt is kept: what is left at a node that was away for longer, its expiry removes.
+const placeLife = 18 * time.Second

@@ -1,0 +1,28 @@
+-- downgrade: let a hold that excludes share from now on.
+--
+-- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
+-- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket
+-- reply "H" facts first last    it holds, and shares
+--       "B" facts "0|0|0|"      there is no such hold
+--       "F" what                the key is of another kind or format, and was not touched
+-- Replays: a hold that shares already is told so, with the full TTL.
+
+--@include state
+--@include facts
+local key, id, mode = KEYS[1], ARGV[1], ARGV[2]
+local holds, odd = live(key, mode)
+if not holds then
+  return 'F' .. odd
+end
+local head, last = facts(KEYS[4], ARGV[4])
+local mine = holds[id]
+if not mine then
+  return 'B' .. head .. last .. '0|0|0|'
+end
+local ends = ms + tonumber(ARGV[3])
+redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. string.sub(mine, 17))
+outlive(key, ends)
+if string.sub(mine, 3, 3) ~= 's' then
+  wake(KEYS[2], 0)
+end
+return 'H' .. head .. last .. string.sub(mine, 17, 48)

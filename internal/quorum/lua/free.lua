@@ -1,0 +1,54 @@
+-- free: give a hold back, or cease to wait, and wake who waits.
+--
+-- KEYS  1 state of the name, 2 who waits, 3 who watches
+-- ARGV  1 id, 2 mode, 3 round: a hold of a later one stays, 4 ms for which nobody may enter (the rest of a min hold), or "0",
+--       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up,
+--       6 length ":" owner channel, or "" when no message reached it
+-- reply "1" there was a hold, "0" there was none, "F" what: another kind or format
+-- Replays find nothing and change nothing. What frees memory comes before what needs it.
+
+--@include state
+local key, id = KEYS[1], ARGV[1]
+local holds, odd = live(key, ARGV[2])
+if not holds then
+  return 'F' .. odd
+end
+if ARGV[6] ~= '' then
+  redis.call('ZREM', KEYS[2], id .. ARGV[2] .. ARGV[6])
+end
+local mine = holds[id]
+if mine and string.sub(mine, 65, 80) > ARGV[3] then
+  mine = nil
+end
+if not mine and ARGV[5] == 'f' then -- a resume that has it for now, and may be undone, must not bring it back
+  local all = redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    if string.sub(all[i], 1, 1) == '<' and string.sub(all[i + 1], 1, 22) == id then
+      redis.call('HDEL', key, all[i])
+    end
+  end
+end
+local keep = tonumber(ARGV[4])
+if mine then
+  local old = ARGV[5] == 'u' and redis.call('HGET', key, '<' .. id)
+  redis.call('HDEL', key, id, '<' .. id)
+  holds[id] = nil
+  if old then
+    redis.call('HSET', key, string.sub(old, 1, 22), string.sub(old, 23))
+    outlive(key, tonumber(string.sub(old, 26, 38)))
+    return '1'
+  end
+  local rest = holds[string.rep('-', 22)] -- of another hold of the same owner
+  if keep > 0 and not (rest and tonumber(string.sub(rest, 4, 16)) >= ms + keep) then
+    redis.call('HSET', key, string.rep('-', 22), string.sub(mine, 1, 2) .. 'x' .. string.format('%013.0f', ms + keep) ..
+      string.sub(mine, 17, 64) .. NONE .. '0:')
+    outlive(key, ms + keep)
+  end
+end
+if not next(holds) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
+  wake(KEYS[2], keep)
+end
+if mine and ARGV[5] == 'f' then
+  changed(KEYS[3])
+end
+return mine and '1' or '0'

@@ -1,0 +1,34 @@
+-- look: tell the state of a name, and remember one who wants to be told of its next change.
+--
+-- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
+-- ARGV  1 mode, 2 id and channel of the watcher, or "", 3 ms that it is remembered, 4 "w" to forget the watcher instead, or ""
+-- reply "S" facts holders "|" waiters "|" and, when somebody holds, id first since length ":" owner label
+--       "F" what    the key is of another kind or format
+
+--@include state
+--@include facts
+if ARGV[4] == 'w' then
+  redis.call('ZREM', KEYS[3], ARGV[2])
+  return 'S'
+end
+local holds, odd = live(KEYS[1], ARGV[1])
+if not holds then
+  return 'F' .. odd
+end
+local count, first = 0, nil
+for id, value in pairs(holds) do
+  count = count + 1
+  if not first or id < first then -- every node names the same
+    first = id
+  end
+end
+if ARGV[2] ~= '' then
+  redis.call('ZADD', KEYS[3], now, ARGV[2])
+  redis.call('PEXPIRE', KEYS[3], ARGV[3])
+end
+local head, last = facts(KEYS[4], 'none')
+local what = count .. '|' .. redis.call('ZCARD', KEYS[2]) .. '|'
+if first then
+  what = what .. first .. string.sub(holds[first], 17, 32) .. string.sub(holds[first], 49, 64) .. string.sub(holds[first], 81)
+end
+return 'S' .. head .. last .. what

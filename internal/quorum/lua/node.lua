@@ -1,0 +1,53 @@
+-- node: tell what a node knows of itself, with the largest token of all buckets; and let it count, if asked to.
+--
+-- KEYS  1 facts of the node
+-- ARGV  1 born: the birth that is to count, or "", 2 floor of its tokens from now on, 3 "s" when it did not know a script, or "",
+--       4 ms of the longest TTL that the client may ask for
+-- reply "N" facts longest: the longest TTL that any client may ask for, as far as the node was told
+-- A server that did not know this script may have been started since it was last asked. What it then read from a snapshot is
+-- older than its memory was, so its memory begins anew, unless it writes every change down (an append-only file). The run
+-- id tells a start from a flush of the scripts; where it may not be read, any flush is taken for a start.
+-- A node that was born again since is not let count. Replays change nothing.
+
+--@include state
+--@include facts
+local node = KEYS[1]
+facts(node, 'none')
+if ARGV[3] == 's' then
+  local info = redis.pcall('INFO', 'server')
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+  local last = redis.call('HGET', node, 'run')
+  if run == '' or last ~= run then
+    local kept = redis.pcall('INFO', 'persistence')
+    if not (last and type(kept) == 'string' and string.find(kept, 'aof_enabled:1', 1, true)) then
+      redis.call('HDEL', node, 'counts')
+      redis.call('HSET', node, 'born', now)
+    end
+    redis.call('HSET', node, 'run', run)
+  end
+end
+if ARGV[1] ~= '' and redis.call('HGET', node, 'born') == ARGV[1] then
+  local floor = redis.call('HGET', node, 'counts')
+  if not floor or floor < ARGV[2] then
+    redis.call('HSET', node, 'counts', ARGV[2])
+  end
+end
+local largest = NONE
+local all = redis.call('HGETALL', node)
+for i = 1, #all, 2 do
+  if tonumber(all[i]) and all[i + 1] > largest then
+    largest = all[i + 1]
+  end
+end
+-- Buckets are numbers; the floor is not, and counts as well.
+local floor = redis.call('HGET', node, 'counts')
+if floor and floor > largest then
+  largest = floor
+end
+local longest = tonumber(redis.call('HGET', node, 'longest')) or 0
+if tonumber(ARGV[4]) > longest then
+  longest = tonumber(ARGV[4])
+  redis.call('HSET', node, 'longest', ARGV[4])
+end
+local head = facts(node, 'none')
+return 'N' .. head .. largest .. string.format('%.0f', longest)

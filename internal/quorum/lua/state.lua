@@ -1,0 +1,86 @@
+-- state: what the scripts share. The state of a name is a hash; each field is one hold:
+--   id -> mode(3) end(13, ms) first(16) last(16) since(16, us) round(16) length ":" owner label
+-- Mode is the format, the kind, and "x" or "s": it excludes, or shares. first and last are the tokens reserved for it, zeros
+-- when none was accepted. "<" id -> the field and value that a resume replaced, for as long as it may be undone.
+
+local NONE = '0000000000000000'
+local time = redis.call('TIME')
+local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
+local ms = math.floor(tonumber(now) / 1000)
+
+-- live reads the holds whose time is not over, by id, and takes the others out; or says what is there instead.
+local function live(key, mode)
+  local all = redis.pcall('HGETALL', key)
+  if all.err then
+    return nil, 'of another type'
+  end
+  local holds = {}
+  for i = 1, #all, 2 do
+    local id, value = all[i], all[i + 1]
+    if string.sub(id, 1, 1) ~= '<' then
+      local ends = tonumber(string.sub(value, 4, 16))
+      if not ends then
+        return nil, 'not of this format'
+      end
+      if ends <= ms then
+        redis.call('HDEL', key, id, '<' .. id)
+      elseif string.sub(value, 1, 2) ~= string.sub(mode, 1, 2) then
+        return nil, 'a lock of kind ' .. string.sub(value, 2, 2) .. ', format ' .. string.sub(value, 1, 1)
+      else
+        holds[id] = value
+      end
+    end
+  end
+  return holds
+end
+
+-- owner_of is whom a hold, or a waiter, belongs to: its text from a place on is length ":" owner and more.
+local function owner_of(text, from)
+  local colon = string.find(text, ':', from, true)
+  local size = tonumber(string.sub(text, from, colon - 1))
+  return string.sub(text, colon + 1, colon + size), colon + size + 1
+end
+
+-- outlive keeps a key as long as its longest hold.
+local function outlive(key, ends)
+  if redis.call('PTTL', key) < ends - ms then
+    redis.call('PEXPIREAT', key, string.format('%.0f', ends))
+  end
+end
+
+-- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold
+-- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again.
+-- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
+local function wake(waiting, after)
+  local told, first, owner = 0, nil, nil
+  for _, waiter in ipairs(redis.call('ZRANGE', waiting, '0', '31')) do
+    if waiter ~= '!' then
+      local mine, from = owner_of(waiter, 26)
+      local beside = not first or string.sub(waiter, 25, 25) == 's' and string.sub(first, 25, 25) == 's' or mine ~= '' and mine == owner
+      local delay = after
+      if not beside then
+        delay = after + (told == 1 and 25 or 75)
+      end
+      if beside or told < 3 then
+        local heard = redis.pcall('PUBLISH', string.sub(waiter, from), 'N' .. string.sub(waiter, 1, 22) .. string.format('%.0f', delay))
+        if heard == 0 or beside then
+          redis.call('ZREM', waiting, waiter)
+        end
+        if heard ~= 0 then
+          told = told + 1
+          if not first then
+            first, owner = waiter, mine
+          end
+        end
+      end
+    end
+  end
+end
+
+-- changed tells those who watch the name, each once. A watcher is id channel.
+local function changed(watching)
+  for _, watcher in ipairs(redis.call('ZRANGE', watching, '0', '-1')) do
+    redis.pcall('PUBLISH', string.sub(watcher, 23), 'N' .. string.sub(watcher, 1, 22) .. '0')
+  end
+  redis.call('DEL', watching)
+end

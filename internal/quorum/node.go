@@ -1,0 +1,184 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A node is one of the independent masters.
+type node struct {
+	p      *Protocol
+	index  int
+	server native.Server
+	lane   *native.Lane
+	clock  native.Clock
+
+	mu       sync.Mutex // guards all below
+	counts   bool
+	told     bool // the logger was, of what counts says
+	adopting bool
+	adopted  time.Time // when it was last tried
+	flights  map[protocol.ID]*flight
+	debts    []debt
+	working  bool
+	nudge    chan struct{} // a debt came in
+}
+
+// Facts are what a node said of itself.
+type facts struct {
+	now, born int64
+	counts    bool // by its own record
+	last      int64
+}
+
+// age is how long ago the node's memory began, by its own clock.
+func (f facts) age() time.Duration { return time.Duration(f.now-f.born) * time.Microsecond }
+
+const headSize = 1 + 16 + 16 + 1 + 16
+
+// head reads the facts in front of a reply, and returns what is behind them.
+func head(text string) (f facts, rest string, ok bool) {
+	if len(text) < headSize {
+		return f, "", false
+	}
+	var oks [3]bool
+	f.now, oks[0] = native.Number(text[1:17])
+	f.born, oks[1] = native.Number(text[17:33])
+	f.counts = text[33] == '1'
+	f.last, oks[2] = native.Number(text[34:50])
+	return f, text[headSize:], oks[0] && oks[1] && oks[2]
+}
+
+// exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script has
+// done nothing, so sending again is no repetition; but it may have been started since, so a node that does not know the script
+// "node" either is told to look at its memory first. Whoever finds any script there can be sure that somebody has done that.
+func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
+	key, _ := args[3].(string)
+	args[0], args[1] = "EVALSHA", s.sha
+	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
+	if !native.UnknownScript(reply) {
+		return reply
+	}
+	look := &n.p.scripts.node
+	key, _ = n.p.factsKey().(string)
+	longest := n.p.config.MaxTTL.Milliseconds()
+	if s != look {
+		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", look.sha, 1, key, "", "", "", longest}, Key: key}, deadline)
+	}
+	if native.UnknownScript(reply) {
+		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)
+	}
+	if reply.Err != nil || reply.Refused != "" {
+		reply.Unsent = true // of what was to be sent
+		return reply
+	}
+	whole := append([]any(nil), args...) // a store may keep what it was given
+	whole[0], whole[1] = "EVAL", s.source
+	return n.lane.Do(context.Background(), native.Request{Args: whole, Key: key}, deadline)
+}
+
+// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
+func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
+	reply := n.exec(s, deadline, args)
+	if err := native.FailureOf(s.op, name, reply); err != nil {
+		return "", n.named(err)
+	}
+	text, _ := reply.Value.(string)
+	if text == "" {
+		return "", n.unreadable(s.op, name, reply.Value)
+	}
+	if text[0] == 'F' {
+		key, _ := args[3].(string)
+		return "", &protocol.Foreign{Op: s.op, Name: name, Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
+	}
+	return text, nil
+}
+
+// named says in an error which node it was.
+func (n *node) named(err error) error {
+	var failure *protocol.Failure
+	if errors.As(err, &failure) {
+		failure.Node = nodeName(n.index)
+	}
+	return err
+}
+
+func (n *node) unreadable(op, name string, value any) error {
+	return &protocol.Failure{Op: op, Name: name, Node: nodeName(n.index), Reason: protocol.Other, Unknown: true,
+		Err: fmt.Errorf("the node's answer is none of ours: %.100v", value)}
+}
+
+// meet asks the node for its facts, if need be with what makes it count.
+func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
+	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, "",
+		n.p.config.MaxTTL.Milliseconds()})
+	if err != nil {
+		return facts{}, err
+	}
+	f, rest, ok := head(text)
+	longest, number := native.Number(rest)
+	if !ok || !number {
+		return f, n.unreadable("node", "", text)
+	}
+	learn(&n.p.floor, f.last)
+	learn(&n.p.longest, longest)
+	n.heard(f, time.Now())
+	return f, nil
+}
+
+// notAfter is the last time of the node at which a request with this deadline may take effect.
+func (n *node) notAfter(deadline time.Time) (string, error) {
+	if at, ok := n.clock.NotAfter(deadline); ok {
+		return at, nil
+	}
+	if _, err := n.meet(deadline, "", ""); err != nil {
+		return "", err
+	}
+	at, _ := n.clock.NotAfter(deadline)
+	return at, nil
+}
+
+// heard takes what an answer said of the node, and tells whether the node counts.
+func (n *node) heard(f facts, received time.Time) bool {
+	n.clock.Observe(f.now, received)
+	counts := f.counts || n.p.config.Trust
+	n.mu.Lock()
+	tell := !n.told || n.counts != counts
+	first := !n.told
+	n.counts, n.told = counts, true
+	adopt := !f.counts && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
+	if adopt {
+		n.adopting = true
+	}
+	n.mu.Unlock()
+	switch {
+	case tell && !counts:
+		n.p.config.Logger.Warn("holdfast: a node does not count", "node", nodeName(n.index), "reason", n.p.whyNot(f))
+	case tell && !first:
+		n.p.config.Logger.Info("holdfast: a node counts again", "node", nodeName(n.index))
+	}
+	if adopt {
+		n.p.run(func() { n.p.adopt(n, f.born) })
+	}
+	return counts
+}
+
+// memory is how long a node that forgot does not count: the longest TTL that any client is known to be allowed.
+func (p *Protocol) memory() time.Duration {
+	return max(p.config.MaxTTL, time.Duration(p.longest.Load())*time.Millisecond)
+}
+
+// whyNot says why a node does not count.
+func (p *Protocol) whyNot(f facts) string {
+	age, left := f.age().Round(time.Millisecond), (p.memory() - f.age()).Round(time.Millisecond)
+	if left <= 0 {
+		return fmt.Sprintf("its memory began %v ago, and it has not yet been told the tokens of the others", age)
+	}
+	return fmt.Sprintf("its memory began %v ago, so it may have forgotten a hold; it counts in %v", age, left)
+}

@@ -1,0 +1,205 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// What a quorum refuses, and why.
+const (
+	noPermits = "no two sets of permits need meet at a node: three holders of one permit each may be on three different majorities" +
+		" of five nodes, and no node sees more than two of them"
+	noLatches = "a count that majorities agree on needs every node to know all of it, and a node that was away for one step does not"
+)
+
+// Config is what a Protocol needs to know.
+type Config struct {
+	Prefix  string        // of keys and channels, without braces
+	Process protocol.ID   // names this client: its channel
+	MaxTTL  time.Duration // how long a node that forgot does not count
+	Trust   bool          // count nodes that were born later than that
+	Logger  *slog.Logger  // never nil
+}
+
+// Protocol is the seam's Protocol on independent masters.
+type Protocol struct {
+	config  Config
+	scripts *scripts
+	nodes   []*node
+	need    int // a majority
+	channel string
+	start   time.Time
+
+	rounds  atomic.Int64
+	known   [buckets]atomic.Int64 // the largest token heard of
+	floor   atomic.Int64          // the same, of all buckets
+	longest atomic.Int64          // milliseconds: the longest TTL that any client may ask for
+
+	mu       sync.Mutex
+	running  int           // goroutines of this package
+	idle     chan struct{} // closed when none is left after Close
+	over     bool
+	closing  chan struct{}
+	waits    map[protocol.ID]*wait
+	mendings map[protocol.ID]*mending // what is being renewed
+}
+
+// New makes a Protocol. It sends nothing.
+func New(servers []native.Server, config Config) *Protocol {
+	p := &Protocol{
+		config:   config,
+		scripts:  loadScripts(),
+		need:     len(servers)/2 + 1,
+		channel:  config.Prefix + ":{quorum}@" + string(config.Process),
+		start:    time.Now(),
+		idle:     make(chan struct{}),
+		closing:  make(chan struct{}),
+		waits:    make(map[protocol.ID]*wait),
+		mendings: make(map[protocol.ID]*mending),
+	}
+	p.rounds.Store(p.start.UnixMicro()) // larger than those of an earlier process, should an id come back
+	for i, server := range servers {
+		p.nodes = append(p.nodes, &node{p: p, index: i, server: server, lane: native.NewLane(server)})
+	}
+	return p
+}
+
+// Features implements protocol.Protocol.
+func (p *Protocol) Features() protocol.Features {
+	return protocol.Features{Tokens: true, NoPermits: noPermits, NoLatches: noLatches}
+}
+
+// Bind implements protocol.Protocol.
+func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource { return p.bind(spec) }
+
+// AskAll implements protocol.Protocol: a majority for one name says nothing of another.
+func (p *Protocol) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
+	return nil, protocol.ErrApart
+}
+
+// Close tries once more to take back what was left behind at nodes, until a moment, and ends all goroutines. Requests
+// that a store does not give up in its time are left to it.
+func (p *Protocol) Close(until time.Time) {
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return
+	}
+	waits := make(map[*wait]int, len(p.waits))
+	for _, w := range p.waits {
+		waits[w] = w.asks
+	}
+	p.mu.Unlock()
+	for w, asks := range waits {
+		w.giveUp(asks)
+	}
+	p.mu.Lock()
+	p.over = true
+	close(p.closing)
+	idle := p.running == 0
+	p.mu.Unlock()
+	if idle {
+		return
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-p.idle:
+	case <-timer.C:
+	}
+}
+
+// run starts a goroutine that Close waits for.
+func (p *Protocol) run(f func()) {
+	p.mu.Lock()
+	p.running++
+	p.mu.Unlock()
+	go func() {
+		defer p.ended()
+		f()
+	}()
+}
+
+func (p *Protocol) ended() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running--; p.running == 0 && p.over {
+		select {
+		case <-p.idle:
+		default:
+			close(p.idle)
+		}
+	}
+}
+
+func (p *Protocol) closed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// now is the clock of our answers: local microseconds that no step of the wall clock touches.
+func (p *Protocol) now() int64 { return p.micros(time.Now()) }
+
+func (p *Protocol) micros(at time.Time) int64 {
+	return p.start.UnixMicro() + at.Sub(p.start).Microseconds()
+}
+
+// local is the moment of one of our answers' times.
+func (p *Protocol) local(micros int64) time.Time {
+	return p.start.Add(time.Duration(micros-p.start.UnixMicro()) * time.Microsecond)
+}
+
+// buckets is how many clocks of tokens a node keeps: names share them, so that names that nobody uses cost nothing.
+const buckets = 1024
+
+func bucketOf(name string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(name))
+	return int(hash.Sum32() % buckets)
+}
+
+// learn takes down the largest token of a bucket.
+func learn(largest *atomic.Int64, token int64) {
+	for {
+		known := largest.Load()
+		if token <= known || largest.CompareAndSwap(known, token) {
+			return
+		}
+	}
+}
+
+// propose is a token that is most likely larger than all that were accepted: larger than what was heard of, and than the
+// microseconds of the nodes' clocks, of which the one in the middle counts.
+func (p *Protocol) propose(bucket int) int64 {
+	now := time.Now()
+	clocks := make([]int64, 0, 9)
+	for _, n := range p.nodes {
+		if at, ok := n.clock.At(now); ok {
+			clocks = append(clocks, at)
+		}
+	}
+	token := max(p.known[bucket].Load(), p.floor.Load()) + 1
+	if len(clocks) == 0 {
+		return token
+	}
+	slices.Sort(clocks)
+	return max(token, clocks[len(clocks)/2])
+}
+
+var (
+	errClosed  = errors.New("the client is closed")
+	errTooLate = errors.New("the request reached the server too late and did nothing")
+)
+
+func nodeName(index int) string { return "node " + strconv.Itoa(index+1) }

@@ -1,0 +1,237 @@
+package quorum
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+func reader(p *Protocol, owner string) protocol.Resource {
+	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Owner: owner, Life: time.Minute})
+}
+
+func writer(p *Protocol, owner string) protocol.Resource {
+	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Owner: owner, Life: time.Minute})
+}
+
+func TestSharing(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	r, w := reader(p, ""), writer(p, "")
+	want(t, "first reader", try(t, r, 1), protocol.Held)
+	want(t, "second reader", try(t, r, 2), protocol.Held)
+	busy := try(t, w, 3)
+	want(t, "writer among readers", busy, protocol.Busy)
+	if busy.Holders != 2 {
+		t.Errorf("%d holders, want 2", busy.Holders)
+	}
+	free(t, r, 1)
+	want(t, "writer beside one reader", try(t, w, 3), protocol.Busy)
+	free(t, r, 2)
+	want(t, "writer alone", try(t, w, 3), protocol.Held)
+	want(t, "reader beside a writer", try(t, r, 4), protocol.Busy)
+	if !free(t, w, 3) || free(t, w, 3) {
+		t.Error("a hold is given back once")
+	}
+}
+
+// A writer that waits keeps new readers out, for half a second after each of its asks (trap 23).
+func TestWritersDoNotStarve(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	r, w := reader(p, ""), writer(p, "")
+	want(t, "reader", try(t, r, 1), protocol.Held)
+	waits := ask(2)
+	waits.Join = true
+	answer, err := w.Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "writer", answer, protocol.Busy)
+	want(t, "a new reader before a writer", try(t, r, 3), protocol.Busy)
+	want(t, "the reader that is in", try(t, r, 1), protocol.Held)
+	free(t, r, 1)
+	want(t, "writer", try(t, w, 2), protocol.Held)
+}
+
+func TestUpgrade(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	want(t, "reader", try(t, reader(p, "o"), 1), protocol.Held)
+	var upgrade *protocol.Upgrade
+	if _, err := writer(p, "o").Ask(t.Context(), ask(2)); !errors.As(err, &upgrade) {
+		t.Errorf("an owner who shares asks to exclude: %v", err)
+	}
+	want(t, "the same owner shares again", try(t, reader(p, "o"), 3), protocol.Held)
+}
+
+func TestDowngrade(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	r, w := reader(p, ""), writer(p, "")
+	was := try(t, w, 1)
+	want(t, "writer", was, protocol.Held)
+	for range 2 { // and a replay
+		now, err := r.Downgrade(t.Context(), ask(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "downgrade", now, protocol.Held)
+		if now.Token != was.Token || now.Block != was.Block {
+			t.Errorf("tokens %d and %d, were %d and %d", now.Token, now.Block, was.Token, was.Block)
+		}
+	}
+	want(t, "a reader beside it", try(t, r, 2), protocol.Held)
+	want(t, "a writer", try(t, w, 3), protocol.Busy)
+	if now, err := r.Downgrade(t.Context(), ask(9)); err != nil || now.Status != protocol.Busy {
+		t.Errorf("downgrade of nothing: %v, %v", now, err)
+	}
+}
+
+func TestOtherKind(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	want(t, "writer", try(t, writer(p, ""), 1), protocol.Held)
+	var foreign *protocol.Foreign
+	if _, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(2)); !errors.As(err, &foreign) {
+		t.Errorf("a mutex where there is a read-write lock: %v", err)
+	}
+}
+
+func TestLook(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(99))
+	heard := &nudges{}
+	listening, err := p.Listen(t.Context(), heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listening.Close()
+	spec := protocol.Spec{Name: "x", Kind: protocol.Election, Owner: "o", Label: "who", Life: time.Minute}
+	election := other.Bind(spec)
+	watcher := protocol.Ticket{ID: id(7)}
+	seen, err := p.Bind(spec).Look(t.Context(), &watcher)
+	if err != nil || seen.Holders != 0 {
+		t.Fatalf("nobody holds: %+v, %v", seen, err)
+	}
+	eventually(t, "all masters remember the watcher", func() bool {
+		n := int64(0)
+		for _, s := range servers {
+			card, _ := s.(master).Server.Do("ZCARD", "q:{quorum}=x")
+			n += card.(int64)
+		}
+		return n == 3
+	})
+	held := try(t, election, 1)
+	want(t, "election", held, protocol.Held)
+	eventually(t, "the watcher is told by each master", func() bool { return heard.count(id(7)) == 3 })
+	seen, err = p.Bind(spec).Look(t.Context(), nil)
+	if err != nil || seen.Holders != 1 || seen.Token != held.Token || seen.Holder != (protocol.Party{Owner: "o", Label: "who"}) || seen.Since > seen.Server {
+		t.Errorf("got %+v, %v; the token is %d", seen, err, held.Token)
+	}
+	if _, err := p.Bind(spec).Look(t.Context(), &watcher); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Bind(spec).Unwatch(t.Context(), watcher); err != nil {
+		t.Error(err)
+	}
+}
+
+// A resume that no majority agrees to leaves the hold to its owner.
+func TestResumeIsUndone(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
+	held := try(t, r, 1)
+	want(t, "hold", held, protocol.Held)
+	first := servers[0].(master).Server
+	field := func(n int) bool {
+		found, _ := first.Do("HEXISTS", "q:{quorum}:x", string(id(n)))
+		return found == int64(1)
+	}
+	eventually(t, "the first master holds", func() bool { return field(1) })
+	for _, s := range servers[1:] {
+		eventually(t, "the others forget", func() bool {
+			_, err := s.(master).Server.Do("DEL", "q:{quorum}:x")
+			n, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x")
+			return err == nil && n == int64(0)
+		})
+	}
+	answer, err := r.Resume(t.Context(), ask(2), "o", held.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "resume", answer, protocol.Busy)
+	eventually(t, "the first master has the old hold again", func() bool { return field(1) && !field(2) })
+}
+
+// A hold that was released while a resume had it at one master does not come back when that is undone.
+func TestReleaseWhileResumed(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
+	held := try(t, r, 1)
+	want(t, "hold", held, protocol.Held)
+	n := p.nodes[0]
+	eventually(t, "the first master holds", func() bool {
+		found, _ := servers[0].(master).Server.Do("HEXISTS", "q:{quorum}:x", string(id(1)))
+		return found == int64(1)
+	})
+	resume := &taking{r: r.(*resource), ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
+	if a := resume.ask1(n, 1, held.Token+1); !a.won() {
+		t.Fatalf("resume at one master: %+v", a)
+	}
+	free(t, r, 1)
+	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := servers[0].(master).Server.Do("EXISTS", "q:{quorum}:x"); err != nil || left != int64(0) {
+		t.Errorf("held by %v after both were given back: %v", left, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	if f := p.Features(); f.Queue || !f.Tokens || f.NoPermits == "" || f.NoLatches == "" {
+		t.Errorf("features %+v", f)
+	}
+	if _, err := p.AskAll(t.Context(), nil); !errors.Is(err, protocol.ErrApart) {
+		t.Errorf("AskAll: %v", err)
+	}
+	latch, resource := p.BindLatch(protocol.Spec{Name: "x", Kind: protocol.Latch}), p.Bind(protocol.Spec{Name: "x", Kind: protocol.Semaphore})
+	_, _, set := latch.Set(t.Context(), id(1), 1, time.Second, time.Now().Add(time.Second))
+	_, count := latch.CountDown(t.Context(), id(1), time.Now().Add(time.Second))
+	_, look := latch.Look(t.Context(), nil)
+	for what, err := range map[string]error{"set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
+		"resize": resource.Resize(t.Context(), 1, time.Now().Add(time.Second))} {
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || failure.Reason.Passing() {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestBirth: masters that nobody trusts do not count before the longest TTL of any client is over, not only of one's own.
+func TestBirth(t *testing.T) {
+	servers := start(t)
+	patient := New(servers, Config{Prefix: "q", Process: id(1), MaxTTL: 2 * time.Second, Logger: client(t, servers, false, id(0)).config.Logger})
+	defer patient.Close(time.Now().Add(time.Second))
+	p := client(t, servers, false, id(2))
+	if _, err := patient.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+	_, err := r.Ask(t.Context(), ask(1))
+	var none *NoMajority
+	var failure *protocol.Failure
+	if !errors.As(err, &failure) || !failure.Reason.Passing() || !errors.As(failure.Err, &none) || !strings.Contains(err.Error(), "may have forgotten") {
+		t.Fatalf("masters that began just now: %v", err)
+	}
+	eventually(t, "they count", func() bool {
+		answer, err := r.Ask(t.Context(), ask(2))
+		return err == nil && answer.Status == protocol.Held
+	})
+	if took := time.Since(began); took < 1900*time.Millisecond {
+		t.Errorf("they counted after %v, and a client may hold for 2 s", took)
+	}
+}

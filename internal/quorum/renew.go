@@ -1,0 +1,230 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+const renewBatch = 100 // names in one command: long enough to be cheap, short enough not to hold up others
+
+// Renew implements protocol.Protocol: a command a node for many names. Each name is answered as soon as a majority is
+// certain; a node that missed a hold, or has forgotten it, is told of it again.
+func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Second)
+	}
+	parts := 0
+	finished := make(chan struct{}, len(renewals)/renewBatch+1)
+	for from := 0; from < len(renewals); from += renewBatch {
+		to := min(from+renewBatch, len(renewals))
+		part := &renewing{p: p, renewals: renewals[from:to], deadline: deadline,
+			done: func(i int, r protocol.Renewed) { done(from+i, r) }}
+		parts++
+		p.run(func() {
+			part.run(ctx, finished)
+		})
+	}
+	for range parts {
+		<-finished
+	}
+}
+
+// A renewing is a round of renewals of one command.
+type renewing struct {
+	p        *Protocol
+	renewals []protocol.Renewal
+	deadline time.Time
+	done     func(i int, r protocol.Renewed)
+}
+
+// A verdictOn counts the answers about one hold.
+type verdictOn struct {
+	yes, no, foreign int
+	decided, held    bool
+	missing          []*node
+}
+
+// run asks all nodes, answers what is decided, and repairs. It says that all is answered before the last nodes have.
+func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
+	p := t.p
+	var repairs sync.WaitGroup
+	p.mend(t.renewals)
+	defer func() {
+		repairs.Wait()
+		p.mended(t.renewals)
+	}()
+	replies := make(chan *renewed, len(p.nodes))
+	for _, n := range p.nodes {
+		p.run(func() { replies <- t.ask(n) })
+	}
+	verdicts := make([]verdictOn, len(t.renewals))
+	said := make([]Node, len(p.nodes))
+	for i := range said {
+		said[i] = Node{Name: nodeName(i), Err: errNotYet}
+	}
+	open, cancelled := len(verdicts), ctx.Done()
+	for pending := len(p.nodes); pending > 0; {
+		select {
+		case a := <-replies:
+			pending--
+			said[a.node.index] = p.said(a.node, a.facts, a.counts, a.err)
+			if a.err == nil {
+				open -= t.count(a, verdicts)
+			}
+		case <-cancelled:
+			cancelled = nil
+			open -= t.fail(verdicts, &protocol.Failure{Op: "renew", Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)})
+		}
+		if pending == 0 && open > 0 {
+			open -= t.fail(verdicts, p.noMajority("renew", "", said))
+		}
+		if open == 0 && finished != nil {
+			finished <- struct{}{}
+			finished = nil
+		}
+		t.repair(verdicts, &repairs)
+	}
+}
+
+// count takes one node's answers, and returns how many holds they decided.
+func (t *renewing) count(a *renewed, verdicts []verdictOn) (decided int) {
+	p := t.p
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch a.text[i] {
+		case '1':
+			if a.counts {
+				v.yes++
+			}
+		case 'F':
+			v.foreign++
+		default:
+			v.no++
+			v.missing = append(v.missing, a.node)
+		}
+		if v.decided {
+			continue
+		}
+		r := t.renewals[i].Resource.(*resource)
+		switch {
+		case v.yes >= p.need:
+			v.decided, v.held = true, true
+			t.done(i, protocol.Renewed{Held: true})
+		case v.foreign > len(p.nodes)-p.need:
+			v.decided = true
+			t.done(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
+				Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
+		case v.no+v.foreign > len(p.nodes)-p.need:
+			v.decided = true
+			t.done(i, protocol.Renewed{})
+			if t.renewals[i].TTL > 0 {
+				r.release(t.renewals[i].Ticket.ID) // a minority that keeps it keeps others out
+			}
+		default:
+			continue
+		}
+		decided++
+	}
+	return decided
+}
+
+// fail answers all that is not decided.
+func (t *renewing) fail(verdicts []verdictOn, err error) (decided int) {
+	for i := range verdicts {
+		if v := &verdicts[i]; !v.decided {
+			v.decided = true
+			decided++
+			own := err
+			if failure, ok := err.(*protocol.Failure); ok {
+				named := *failure
+				named.Name = t.renewals[i].Resource.(*resource).spec.Name
+				own = &named
+			}
+			t.done(i, protocol.Renewed{Err: own})
+		}
+	}
+	return decided
+}
+
+// A renewed is one node's answer to many renewals.
+type renewed struct {
+	node   *node
+	facts  facts
+	counts bool
+	text   string
+	err    error
+}
+
+func (t *renewing) ask(n *node) *renewed {
+	p, now := t.p, time.Now()
+	args := make([]any, 4, 4+5*len(t.renewals))
+	args[2], args[3] = len(t.renewals)+1, p.factsKey()
+	for i := range t.renewals {
+		args = append(args, t.renewals[i].Resource.(*resource).state)
+	}
+	for i := range t.renewals {
+		renewal := &t.renewals[i]
+		ttl, ceiling := renewal.TTL, ""
+		if renewal.Floor != 0 {
+			ttl = max(ttl, p.local(renewal.Floor).Sub(now))
+		}
+		if renewal.Ceiling != 0 {
+			end := p.local(renewal.Ceiling)
+			ttl = min(ttl, end.Sub(now))
+			ceiling, _ = n.clock.NotAfter(end)
+		}
+		long := int64(0)
+		if renewal.TTL > 0 {
+			long = millis(ttl)
+		}
+		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling)
+	}
+	out := &renewed{node: n}
+	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	var ok bool
+	if out.facts, out.text, ok = head(text); !ok || len(out.text) != len(t.renewals) {
+		out.err = n.unreadable("renew", "", text)
+		return out
+	}
+	out.counts = n.heard(out.facts, time.Now())
+	return out
+}
+
+// repair sets holds again that are ours by majority, at the nodes that do not know of them: if they know of nobody else's.
+func (t *renewing) repair(verdicts []verdictOn, under *sync.WaitGroup) {
+	for i := range verdicts {
+		v := &verdicts[i]
+		if !v.held || len(v.missing) == 0 || t.renewals[i].TTL <= 0 {
+			continue
+		}
+		missing := v.missing
+		v.missing = nil
+		for _, n := range missing {
+			under.Go(func() { t.renewals[i].Resource.(*resource).set(n, &t.renewals[i], t.deadline) })
+		}
+	}
+}
+
+// set sets a hold at one node, unless it was given back meanwhile.
+func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
+	id, ttl := renewal.Ticket.ID, renewal.TTL
+	if renewal.Ceiling != 0 {
+		ttl = min(ttl, time.Until(r.p.local(renewal.Ceiling)))
+	}
+	if !r.p.departs(n, id) {
+		return
+	}
+	defer n.arrive(id)
+	t := &taking{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
+	if a := t.ask1(n, 0, renewal.Token); a.won() {
+		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
+	}
+}

@@ -1,0 +1,184 @@
+package quorum
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+// A master is a real server, asked without a client library.
+type master struct{ *redisserver.Server }
+
+// Do implements native.Server.
+func (m master) Do(_ context.Context, requests []native.Request) []native.Reply {
+	replies := make([]native.Reply, len(requests))
+	for i, request := range requests {
+		value, err := m.Server.Do(request.Args...)
+		if _, network := err.(net.Error); err != nil && !network && !errors.Is(err, io.EOF) {
+			replies[i].Refused = err.Error()
+		} else {
+			replies[i] = native.Reply{Value: value, Err: err}
+		}
+	}
+	return replies
+}
+
+// Subscribe implements native.Server.
+func (m master) Subscribe(_ context.Context, sink native.Sink) (native.Subscription, error) {
+	conn, err := net.Dial("tcp", m.Addr())
+	if err != nil {
+		return nil, err
+	}
+	return &subscription{conn: conn, sink: sink}, nil
+}
+
+// Describe implements native.Server.
+func (master) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+
+// A subscription is to one channel.
+type subscription struct {
+	conn net.Conn
+	sink native.Sink
+	all  sync.WaitGroup
+}
+
+// Add implements native.Subscription.
+func (s *subscription) Add(_ context.Context, channel string) error {
+	if _, err := fmt.Fprintf(s.conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n", len(channel), channel); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(s.conn)
+	for range 6 { // *3 $9 subscribe $n channel :1
+		lines.Scan()
+	}
+	s.all.Go(func() {
+		for last := ""; lines.Scan(); {
+			if text := strings.TrimSpace(lines.Text()); text != "" && text[0] == 'N' && strings.HasPrefix(last, "$") {
+				s.sink.Message(channel, text)
+			} else {
+				last = text
+			}
+		}
+	})
+	return lines.Err()
+}
+
+// Remove implements native.Subscription.
+func (*subscription) Remove(context.Context, string) error { return nil }
+
+// Close implements native.Subscription.
+func (s *subscription) Close() error {
+	err := s.conn.Close()
+	s.all.Wait()
+	return err
+}
+
+// start runs three masters.
+func start(t *testing.T) []native.Server {
+	t.Helper()
+	var servers []native.Server
+	for range 3 {
+		servers = append(servers, master{redisserver.Start(t)})
+	}
+	return servers
+}
+
+// client makes a protocol as another process would.
+func client(t *testing.T, servers []native.Server, trust bool, id protocol.ID) *Protocol {
+	p := New(servers, Config{Prefix: "q", Process: id, MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
+	return p
+}
+
+func id(n int) protocol.ID { return protocol.ID(fmt.Sprintf("id%020d", n)) }
+
+// try asks once.
+func try(t *testing.T, r protocol.Resource, n int) protocol.Answer {
+	t.Helper()
+	answer, err := r.Ask(t.Context(), ask(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func ask(n int) protocol.Ask {
+	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(500 * time.Millisecond)}
+}
+
+// want fails unless an ask has this outcome.
+func want(t *testing.T, what string, got protocol.Answer, status protocol.Status) {
+	t.Helper()
+	if got.Status != status {
+		t.Fatalf("%s: status %d, want %d", what, got.Status, status)
+	}
+}
+
+// free gives back.
+func free(t *testing.T, r protocol.Resource, n int) bool {
+	t.Helper()
+	was, err := r.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: id(n), Block: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return was
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-late:
+			t.Fatalf("never: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// A nudges is a sink that remembers.
+type nudges struct {
+	mu  sync.Mutex
+	ids []protocol.ID
+}
+
+// Granted implements protocol.Sink.
+func (*nudges) Granted(protocol.Grant) {}
+
+// Gap implements protocol.Sink.
+func (*nudges) Gap() {}
+
+// Nudge implements protocol.Sink.
+func (n *nudges) Nudge(id protocol.ID, _ time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids = append(n.ids, id)
+}
+
+func (n *nudges) count(id protocol.ID) (count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, other := range n.ids {
+		if other == id {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,229 @@
+package quorum
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A reply is one node's answer to one round.
+type reply struct {
+	node   *node
+	status byte // see ask.lua; 0: none
+	facts  facts
+	counts bool
+	err    error
+
+	first, final int64 // held
+
+	remaining        time.Duration // else
+	holders, waiters int
+	holder           protocol.ID
+	party            protocol.Party
+}
+
+// won tells whether the node keeps the name for us.
+func (a *reply) won() bool { return a.status == 'H' || a.status == 'T' }
+
+// unknown tells whether the request may take effect yet.
+func (a *reply) unknown() bool {
+	failure, ok := a.err.(*protocol.Failure)
+	return ok && failure.Unknown
+}
+
+// round asks all nodes once, with one token for all, and returns as soon as it is decided. Answers that come later are
+// looked after: what they won is given back unless the name is held.
+func (t *taking) round(ctx context.Context, first int64) *tally {
+	p := t.r.p
+	number := p.rounds.Add(1)
+	replies := make(chan *reply, len(p.nodes))
+	for _, n := range p.nodes {
+		n.depart(t.ask.Ticket.ID)
+		p.run(func() {
+			reply := t.ask1(n, number, first)
+			n.arrive(t.ask.Ticket.ID)
+			replies <- reply
+		})
+	}
+	out := &tally{r: t.r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
+	for out.judge(); out.verdict == open; out.judge() {
+		select {
+		case reply := <-replies:
+			out.take(reply)
+		case <-ctx.Done():
+			out.verdict, out.err = failed, t.r.failed("lock", context.Cause(ctx))
+		}
+		if out.verdict != open {
+			break
+		}
+	}
+	if out.verdict == failed && ctx.Err() == nil {
+		out.hearOut(replies)
+	}
+	early, late, fate := out.replies, out.pending, t.fate
+	p.run(func() {
+		<-fate.known
+		for _, reply := range early {
+			t.after(reply, number, fate.held)
+		}
+		for range late {
+			t.after(<-replies, number, fate.held)
+		}
+	})
+	return out
+}
+
+// courtesy is how long the nodes that live are given to say so, once it is clear that there is no majority.
+const courtesy = 50 * time.Millisecond
+
+// hearOut completes an error with the answers of those who were not needed for it.
+func (t *tally) hearOut(replies <-chan *reply) {
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	for t.pending > 0 {
+		select {
+		case reply := <-replies:
+			t.take(reply)
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// after looks after one answer once it is known what became of the Ask.
+func (t *taking) after(a *reply, round int64, held bool) {
+	if held {
+		if t.ask.Release != nil && a.status == 0 {
+			// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
+			a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', due: t.ask.Deadline, until: t.ask.Deadline.Add(t.ask.TTL)})
+		}
+		return
+	}
+	how := byte('q')
+	if t.owner != "" {
+		how = 'u'
+	}
+	d := debt{r: t.r, id: t.ask.Ticket.ID, round: round, how: how, due: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
+	switch {
+	case a.won():
+		a.node.owe(d)
+	case a.unknown():
+		d.due = t.ask.Deadline.Add(time.Millisecond)
+		a.node.owe(d)
+	}
+}
+
+// ask1 asks one node. One that was late by a clock that was set since, or has drifted over a long silence, is asked once
+// more with what its answer told of the clock.
+func (t *taking) ask1(n *node, round, first int64) *reply {
+	r, ask := t.r, &t.ask
+	mode, release := "t", ""
+	switch {
+	case t.repair:
+		mode = "r"
+	case ask.Join:
+		mode = "j"
+	}
+	if ask.Release != nil {
+		release = string(ask.Release.ID)
+	}
+	out := &reply{node: n}
+	if release != "" && !n.await(ask.Release.ID, ask.Deadline) {
+		out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+		return out
+	}
+	for again := false; ; again = true {
+		notAfter, err := n.notAfter(ask.Deadline)
+		if err != nil {
+			out.err = err
+			return out
+		}
+		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
+			string(ask.Ticket.ID), r.mode, r.party, r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
+			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
+			t.waited.Microseconds(), r.life, t.owner, t.token})
+		received := time.Now()
+		if err != nil {
+			out.err = err
+			return out
+		}
+		if text[0] == 'L' {
+			now, ok := native.Number(text[1:])
+			if ok {
+				n.clock.Observe(now, received)
+			}
+			if ok && !again && received.Before(ask.Deadline) {
+				continue
+			}
+			out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errTooLate}
+			return out
+		}
+		if !out.read(text) {
+			out.err = n.unreadable("lock", r.spec.Name, text)
+			return out
+		}
+		learn(&r.p.known[r.bucket], out.facts.last)
+		out.counts = n.heard(out.facts, received)
+		return out
+	}
+}
+
+// read takes a reply apart; false when it is none of ours.
+func (a *reply) read(text string) bool {
+	f, rest, ok := head(text)
+	if !ok {
+		return false
+	}
+	a.facts = f
+	switch text[0] {
+	case 'H':
+		var ok1, ok2 bool
+		if len(rest) == 32 {
+			a.first, ok1 = native.Number(rest[:16])
+			a.final, ok2 = native.Number(rest[16:])
+		}
+		ok = ok1 && ok2
+	case 'B':
+		fields := strings.SplitN(rest, "|", 4)
+		if len(fields) != 4 {
+			return false
+		}
+		var numbers [3]int64
+		for i := range numbers {
+			var fine bool
+			numbers[i], fine = native.Number(fields[i])
+			ok = ok && fine
+		}
+		a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])
+		if len(fields[3]) >= idSize {
+			a.holder = protocol.ID(fields[3][:idSize])
+			a.party = partyOf(a.holder, fields[3][idSize:])
+		}
+	case 'T', 'Y', 'U':
+	default:
+		return false
+	}
+	if ok {
+		a.status = text[0]
+	}
+	return ok
+}
+
+const idSize = 22
+
+// partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
+func partyOf(id protocol.ID, text string) protocol.Party {
+	size, rest, _ := strings.Cut(text, ":")
+	n, ok := native.Number(size)
+	if !ok || n < 0 || n > int64(len(rest)) {
+		return protocol.Party{}
+	}
+	who := protocol.Party{Owner: rest[:n], Label: rest[n:]}
+	if who.Owner == "" {
+		who.Owner = string(id) // a hold of no owner is its own
+	}
+	return who
+}

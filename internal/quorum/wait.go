@@ -1,0 +1,180 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A wait is what is remembered of a ticket from its first Ask until it holds, is given back or is given up. Guarded by the
+// protocol's mutex.
+type wait struct {
+	p      *Protocol
+	id     protocol.ID
+	since  time.Time
+	asks   int
+	rounds int64  // the last when it began to wait
+	nudges uint16 // the nodes that said the name is free, since the last Ask
+
+	r      *resource // once it waits
+	ticket protocol.Ticket
+	stop   func() bool // what looks at the end of its context
+}
+
+// begin takes down that a ticket asks.
+func (p *Protocol) begin(id protocol.ID) *wait {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waits[id]
+	if w == nil {
+		w = &wait{p: p, id: id, since: time.Now()}
+		if p.over {
+			return w
+		}
+		p.waits[id] = w
+	}
+	w.asks++
+	w.nudges = 0
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+	return w
+}
+
+// waited is how long the ticket has been waiting.
+func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
+
+// wait takes down that the nodes remember the ticket. Who waits may end it by its context alone, without another request:
+// then the nodes are told, and wake the next.
+func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	w.r, w.ticket = r, ticket
+	asks := w.asks
+	w.rounds = w.p.rounds.Load() // a later ask's are larger, and what it holds stays
+	w.stop = context.AfterFunc(ctx, func() {
+		// Another goroutine may go on with the ticket: it asks at once.
+		time.AfterFunc(handOver, func() {
+			w.giveUp(asks)
+		})
+	})
+}
+
+const handOver = 20 * time.Millisecond
+
+// giveUp tells the nodes that nobody waits with the ticket any more, unless it was asked with again.
+func (w *wait) giveUp(asks int) {
+	p := w.p
+	p.mu.Lock()
+	if p.waits[w.id] != w || w.asks != asks || p.over {
+		p.mu.Unlock()
+		return
+	}
+	delete(p.waits, w.id)
+	r, round := w.r, w.rounds
+	if w.stop != nil {
+		w.stop()
+	}
+	p.mu.Unlock()
+	if r == nil {
+		return
+	}
+	for _, n := range p.nodes {
+		n.owe(debt{r: r, id: w.id, round: round, how: 'w', waiter: r.waiter(w.ticket), due: time.Now(), until: time.Now().Add(placeLife)})
+	}
+}
+
+// done forgets a ticket that holds, or is given back.
+func (p *Protocol) done(id protocol.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.waits[id]; w != nil {
+		if w.stop != nil {
+			w.stop()
+		}
+		delete(p.waits, id)
+	}
+}
+
+// nudged takes a node's word that the name of a ticket is free, and tells when that is worth asking: at once when a
+// majority says so, for before that the others may not know yet; a little later when few do.
+func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waits[id]
+	if w == nil {
+		return 0, true // one who watches
+	}
+	w.nudges |= 1 << node
+	said := 0
+	for i := range p.nodes {
+		if w.nudges&(1<<i) != 0 {
+			said++
+		}
+	}
+	switch said {
+	case 1:
+		return 10 * time.Millisecond, true
+	case p.need:
+		return 0, true
+	}
+	return 0, false
+}
+
+// A renewal under way may set its hold again at nodes that missed it, also after it was answered; by then the hold may have
+// been given back.
+type mending struct {
+	renewals int
+	freed    bool
+}
+
+// mend takes down that ids are being renewed.
+func (p *Protocol) mend(renewals []protocol.Renewal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range renewals {
+		m := p.mendings[renewals[i].Ticket.ID]
+		if m == nil {
+			m = &mending{}
+			p.mendings[renewals[i].Ticket.ID] = m
+		}
+		m.renewals++
+	}
+}
+
+// mended takes down that they are no more.
+func (p *Protocol) mended(renewals []protocol.Renewal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range renewals {
+		id := renewals[i].Ticket.ID
+		if m := p.mendings[id]; m.renewals == 1 {
+			delete(p.mendings, id)
+		} else {
+			m.renewals--
+		}
+	}
+}
+
+// freed takes down that an id was given back: from here on it is not set again, and who frees it at a node waits for what
+// is on its way there.
+func (p *Protocol) freed(id protocol.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.mendings[id]; m != nil {
+		m.freed = true
+	}
+}
+
+// departs takes down that an id is set again at a node; false: it was given back.
+func (p *Protocol) departs(n *node, id protocol.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.mendings[id]; m == nil || m.freed {
+		return false
+	}
+	n.depart(id)
+	return true
+}

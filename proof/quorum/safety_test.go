@@ -1,0 +1,282 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the same.
+func TestValidity(t *testing.T) {
+	r := newRig(t, 3)
+	const ttl = 1600 * time.Millisecond
+	slow := &lag{}
+	a, b := r.client(nil, slow.wrap), r.client(nil, nil)
+	warm(r, a)
+	slow.set(0, ttl/8)
+	first, err := a.lock("x", 5*time.Second, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1)
+	go func() {
+		h, err := b.lock("x", 5*time.Second)
+		if err == nil {
+			err = errors.Join(h.keep(300*time.Millisecond), h.release())
+		}
+		second <- err
+	}()
+	if err := first.keep(2 * ttl); err == nil {
+		t.Error("a lease that is not renewed was never lost")
+	}
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	r.check()
+	slow.all.Wait()
+}
+
+// TestForgotten: a master that restarts without what it knew is needed for two majorities (trap 44). The ones that know of
+// the hold and the ones that missed it must not let another in before the memory of the holder's TTL is over.
+func TestForgotten(t *testing.T) {
+	t.Run("empty", func(t *testing.T) { forgotten(t, nil) })
+	// Its birth mark comes back, and what was locked since does not.
+	t.Run("from an old snapshot", func(t *testing.T) {
+		forgotten(t, func(master *redisserver.Server) {
+			if _, err := master.Do("SAVE"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+func forgotten(t *testing.T, before func(*redisserver.Server)) {
+	r := newRig(t, 5)
+	a, b := r.client(nil, nil), r.client(nil, nil)
+	warm(r, a)
+	warm(r, b)
+	if before != nil {
+		before(r.masters[2])
+	}
+	for _, away := range r.masters[3:] {
+		away.Stop()
+	}
+	const ttl = maxTTL
+	first, err := a.lock("x", 5*time.Second, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.keep(ttl/6 + 20*time.Millisecond) // what was sent to those who were away is too late by now
+	for _, away := range r.masters[3:] {
+		away.Continue()
+	}
+	if err := r.masters[2].Restart(); err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan error, 1)
+	go func() { lost <- first.keep(2 * ttl) }()
+	second, err := b.lock("x", 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if <-lost == nil {
+		t.Error("a lease that is not renewed was never lost")
+	}
+	if err := second.release(); err != nil {
+		t.Error(err)
+	}
+	r.counting(b.Client, 5) // in the end, it counts again
+	r.check()
+}
+
+// TestTokens: a client that knows of no larger token than time tells proposes one that the masters have seen exceeded.
+func TestTokens(t *testing.T) {
+	r := newRig(t, 3)
+	a := r.client(nil, nil)
+	warm(r, a)
+	ahead := fmt.Sprintf("%016d", time.Now().Add(time.Hour).UnixMicro()) // what a master says whose clock was ahead
+	for _, master := range r.masters[:2] {
+		if _, err := master.Do("HSET", "proof:{quorum}", "counts", ahead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := r.client(nil, nil)
+	for _, w := range []*worker{b, a, b, a} {
+		h, err := w.try("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.release(); err != nil {
+			t.Error(err)
+		}
+	}
+	r.check()
+}
+
+// TestMajorityGone: three of five killed is refused with the answer of each, within the node time-out; brought back without
+// their data they must not count before MaxTTL is over.
+func TestMajorityGone(t *testing.T) {
+	r := newRig(t, 5)
+	a := r.client(nil, nil)
+	warm(r, a)
+	held, err := a.try("held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range r.masters[2:] {
+		master.Kill()
+	}
+	refuse := func(what string) *holdfast.QuorumError {
+		t.Helper()
+		began := time.Now()
+		_, err := a.try("x")
+		took := time.Since(began)
+		var none *holdfast.QuorumError
+		if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) {
+			t.Fatalf("%s: got %v", what, err)
+		}
+		if limit := maxTTL/6 + 200*time.Millisecond; took > limit || none.Need != 3 || len(none.Nodes) != 5 {
+			t.Errorf("%s: after %v (at most %v): %v", what, took, limit, none)
+		}
+		return none
+	}
+	none := refuse("three killed")
+	for i, node := range none.Nodes {
+		if dead := i >= 2; dead != (node.Err != nil) || dead == node.Counts {
+			t.Errorf("killed %v: %v", dead, node)
+		}
+	}
+	if err := held.keep(2 * maxTTL); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("a lease without a majority: %v", err)
+	}
+	for _, master := range r.masters[2:] {
+		if err := master.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until("a master says that it is young", func() bool { // the client library takes its time to connect again
+		none = refuse("three empty")
+		for _, node := range none.Nodes {
+			if node.Err == nil && !node.Counts && node.Why != "" {
+				return true
+			}
+		}
+		return false
+	})
+	t.Logf("three empty: %v", none)
+	h, err := a.lock("x", 10*time.Second)
+	if err != nil {
+		t.Fatalf("after the birth marks allow it: %v", err)
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	r.check()
+}
+
+// TestBusyIsNotGone: with two of five away, a lock that another holds is held, not unavailable.
+func TestBusyIsNotGone(t *testing.T) {
+	r := newRig(t, 5)
+	a, b := r.client(nil, nil), r.client(nil, nil)
+	warm(r, a)
+	warm(r, b)
+	r.masters[0].Kill()
+	r.masters[1].Stop()
+	h, err := a.try("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.try("x"); !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrHeld", err)
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	r.masters[1].Continue()
+	r.check()
+}
+
+// TestRepair: a master that was away when a lock was taken is told of it by the renewals, so that the holder outlives
+// others that go away later.
+func TestRepair(t *testing.T) {
+	r := newRig(t, 5)
+	a := r.client(nil, nil)
+	warm(r, a)
+	r.masters[3].Stop()
+	r.masters[4].Stop()
+	h, err := a.try("x", holdfast.WithTTL(600*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = h.keep(150 * time.Millisecond)
+	r.masters[3].Continue()
+	r.masters[4].Continue()
+	for _, back := range r.masters[3:] {
+		r.until("a master is told of the hold", func() bool {
+			_ = h.look()
+			n, err := back.Do("HLEN", "proof:{quorum}:x")
+			return err == nil && n == int64(1)
+		})
+	}
+	r.masters[0].Kill()
+	r.masters[1].Kill()
+	if err := h.keep(1500 * time.Millisecond); err != nil {
+		t.Errorf("held by three of five: %v", err)
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	r.check()
+}
+
+// warm makes a client know the masters.
+func warm(r *rig, w *worker) {
+	r.Helper()
+	h, err := w.lock("warm", 5*time.Second)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := h.release(); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// TestKept: a master that writes every change down knows after kill -9 what it knew, and counts at once.
+func TestKept(t *testing.T) {
+	r := &rig{T: t, dir: t.TempDir()}
+	for range 3 {
+		r.masters = append(r.masters, redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always"))
+	}
+	r.found()
+	a, b := r.client(nil, nil), r.client(nil, nil)
+	h, err := a.try("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range r.masters[1:] {
+		if err := master.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until("all answer", func() bool { return h.Check(t.Context()) == nil })
+	if _, err := b.try("x"); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("got %v, want ErrHeld", err)
+	}
+	nodes, err := b.Quorum(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		if !node.Counts {
+			t.Error(node)
+		}
+	}
+	if err := h.release(); err != nil {
+		t.Error(err)
+	}
+	r.check()
+}
