@@ -34,6 +34,7 @@ func New(store Store, config *Config) (*Client, error) {
 		Prefix:          filled.Prefix,
 		Process:         engine.ID(),
 		Timeout:         time.Second,
+		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,
 		ReplicasTimeout: filled.Replicas.Timeout,
 	}), filled), nil

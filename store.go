@@ -1,6 +1,9 @@
 package holdfast
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // A Store carries requests to a server of the Redis family. It is what an adapter implements: no lock logic, no
 // retries, no batching of its own. All methods are safe for concurrent use. For adapters; may change before v1.
@@ -89,10 +92,30 @@ type Topology struct {
 
 // A Node is one server of a topology.
 type Node struct {
-	ID      string // stable while the node lives: its cluster id, or its address
-	Role    string // "master" or "replica"; empty when not known
-	Version string // such as "7.0.15"; empty when not known
-	Slots   []SlotRange
+	ID       string // stable while the node lives: its cluster id, or its address
+	Role     string // "master" or "replica"; empty when not known
+	Version  string // such as "7.0.15"; empty when not known
+	Eviction string // its maxmemory-policy, where maxmemory is set; empty when not known
+	Slots    []SlotRange
+}
+
+// warnings are what users should know of a topology before they trust it.
+func (t Topology) warnings() (warnings []string) {
+	for _, n := range t.Nodes {
+		if n.Eviction != "" && n.Eviction != "noeviction" {
+			warnings = append(warnings, fmt.Sprintf("server %s may evict locks when its memory is full: its maxmemory-policy is %s, not noeviction", n.ID, n.Eviction))
+		}
+		if major, minor := release(n.Version); major > 0 && (major < 6 || major == 6 && minor < 2) {
+			warnings = append(warnings, fmt.Sprintf("server %s is of version %s; holdfast is made for 6.2 and newer", n.ID, n.Version))
+		}
+	}
+	return warnings
+}
+
+// release reads a version; 0 where there is none.
+func release(version string) (major, minor int) {
+	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return major, minor
 }
 
 // A SlotRange is a range of cluster slots, both ends included.

@@ -36,7 +36,7 @@ func (t transport) Subscribe(ctx context.Context, sink native.Sink) (native.Subs
 // Describe implements native.Server.
 func (t transport) Describe(ctx context.Context) (native.Topology, error) {
 	topology, err := t.store.Describe(ctx)
-	out := native.Topology{Cluster: topology.Cluster, ShardedPubSub: topology.ShardedPubSub}
+	out := native.Topology{Cluster: topology.Cluster, ShardedPubSub: topology.ShardedPubSub, Warnings: topology.warnings()}
 	for _, node := range topology.Nodes {
 		own := native.Node{ID: node.ID}
 		for _, r := range node.Slots {

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// describe asks a server for its version and role. What it refuses to say stays empty.
+// describe asks a server for its version, role and eviction policy. What it refuses to say stays empty.
 func describe(ctx context.Context, client rueidis.Client) (holdfast.Node, error) {
 	var node holdfast.Node
+	limited := false
 	replies := send(ctx, client, []holdfast.Request{
-		{Args: []any{"INFO", "server"}},
-		{Args: []any{"INFO", "replication"}},
+		{Args: []any{"INFO"}},
 	})
 	for _, r := range replies {
 		if r.Err != nil {
@@ -31,6 +31,10 @@ func describe(ctx context.Context, client rueidis.Client) (holdfast.Node, error)
 				}
 			case "valkey_version": // redis_version is only what it is compatible with
 				node.Version = value
+			case "maxmemory":
+				limited = value != "0"
+			case "maxmemory_policy":
+				node.Eviction = value
 			case "role":
 				node.Role = value
 				if value == "slave" {
@@ -38,6 +42,9 @@ func describe(ctx context.Context, client rueidis.Client) (holdfast.Node, error)
 				}
 			}
 		}
+	}
+	if !limited {
+		node.Eviction = ""
 	}
 	return node, nil
 }

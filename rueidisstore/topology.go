@@ -231,7 +231,7 @@ func (c *cluster) Describe(ctx context.Context) (holdfast.Topology, error) {
 		}
 		all.Go(func() {
 			if n, err := describe(ctx, client); err == nil {
-				nodes[i].Version = n.Version
+				nodes[i].Version, nodes[i].Eviction = n.Version, n.Eviction
 			}
 		})
 	}

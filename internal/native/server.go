@@ -52,6 +52,7 @@ type Topology struct {
 	Cluster       bool
 	ShardedPubSub bool
 	Nodes         []Node
+	Warnings      []string // what users should know
 }
 
 // A Node is a master and the slots that it serves.
@@ -68,6 +69,8 @@ type Config struct {
 	Prefix  string        // of keys and channels, without braces
 	Process protocol.ID   // names this client: its channel
 	Timeout time.Duration // of a request that brings none
+
+	Warn func(text string) // told once of what the server says of itself that users should know; nil: nobody is
 
 	Replicas        int // how many must confirm what is to be trusted; 0: none
 	ReplicasTimeout time.Duration
@@ -160,7 +163,11 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 	case shape.Cluster:
 		mark = broadcast
 	}
-	p.marked.Store(&mark)
+	if p.marked.CompareAndSwap(nil, &mark) && p.config.Warn != nil {
+		for _, text := range shape.Warnings {
+			p.config.Warn(text)
+		}
+	}
 	return nil
 }
 
