@@ -43,6 +43,7 @@
 //     clock is set back ends them late.
 //   - A server that forgets lets a second holder in until the first has asked again, a third of the TTL later at the most: a
 //     restart without persistence, a fail-over to a replica that had not yet received the lock, FLUSHALL, an operator's DEL.
+//     Config.Replicas trusts only what replicas have confirmed; NewQuorum needs no replication.
 //   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back.
 //   - Goroutines that share a lease's context do not exclude each other: under it, locking the same name enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each other.
