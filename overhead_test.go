@@ -17,13 +17,31 @@ func (instant) Do(_ context.Context, requests []holdfast.Request) []holdfast.Rep
 		switch {
 		case len(request.Args) == 1:
 			replies[i].Value = []any{"1795231125", "887127"}
-		case len(request.Args) == 8: // free
+		case len(request.Args) == 10: // free
 			replies[i].Value = int64(1)
 		default:
 			replies[i].Value = "H17952311258871271|1795231125887127"
 		}
 	}
 	return replies
+}
+
+func (instant) Describe(context.Context) (holdfast.Topology, error) { return holdfast.Topology{}, nil }
+
+// TestInstant keeps the benchmark in step with the requests.
+func TestInstant(t *testing.T) {
+	client, err := holdfast.New(instant{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	lease, err := client.Mutex("order:42").Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // BenchmarkOverhead is a pair of Lock and Release without a server.
