@@ -68,7 +68,8 @@ func reasonOf(refused string) protocol.Reason {
 // is tells whether an error line is of a kind: by its first word, or, where a script wrapped it, by the first word
 // behind "ERR " or "-".
 func is(refused, prefix string) bool {
-	if at := strings.LastIndex(refused, "@user_script:"); at >= 0 { // Redis 6.2, KeyDB: where it happened comes first
+	const wrapped = "ERR Error running script" // Redis 6.2, KeyDB: where it happened comes first
+	if at := strings.LastIndex(refused, "@user_script:"); at >= 0 && strings.HasPrefix(refused, wrapped) {
 		refused = strings.TrimLeft(refused[at+len("@user_script:"):], " 0123456789:")
 	}
 	refused = strings.TrimPrefix(refused, "ERR ")
