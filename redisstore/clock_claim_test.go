@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -194,5 +195,31 @@ func TestClockGivingUpCrossesGrant(t *testing.T) {
 		if g := s.take(second); g.err != nil || !g.at.Equal(gaveUp) {
 			t.Errorf("the next got in after %v, %v", g.at.Sub(gaveUp), g.err)
 		}
+	})
+}
+
+// A hand-over is trusted for its claim, which is short: the first renewal comes after a tenth of it, the next as always.
+func TestClockFirstRenewal(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		a, b := s.actor("a"), s.actor("b")
+		lease := s.lock(a, "n")
+		waiter := s.wait(b, "n")
+		pass(10 * time.Millisecond) // so that the allowance for drift is next to nothing
+		released := time.Now()
+		s.release(lease)
+		g := s.take(waiter)
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+		pass(12 * time.Second)
+		var at []time.Duration
+		for _, renewal := range s.seen(b, released, "renew") {
+			at = append(at, renewal.at.Sub(released).Round(time.Millisecond))
+		}
+		first := claimTime / 10
+		if want := []time.Duration{first, first + 5*time.Second, first + 10*time.Second}; !slices.Equal(at, want) {
+			t.Errorf("renewed after %v, want %v", at, want)
+		}
+		s.release(g.lease)
 	})
 }

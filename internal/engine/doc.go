@@ -144,7 +144,8 @@
 //
 // # Renewal
 //
-// Every third of the TTL, measured from the sending of the last confirmed renewal, or of the claim after a hand-over. What
+// Every third of the TTL, measured from the sending of the last confirmed renewal; first a tenth of the claim after a
+// hand-over, so that whoever holds for longer than a moment is soon trusted for more than the claim. What
 // is due within TTL/24 goes along in one round; each TTL is a round of its own, and nodes are asked in parallel. A renewal
 // without an answer is tried again after TTL/30, until trust ends. An answer that says "not yours" ends the lease
 // at once. No renewal makes a hold; and a release waits for the renewal that is under way.
@@ -156,7 +157,7 @@
 //	                            janitor goes on until the hold must have expired
 //	answer of a downgrade lost  it is sent again, until trust ends; the caller is told if its context ends before
 //	message lost                found by asking: at the latest after 6 s
-//	message late or forged      not believed, or corrected by the first renewal, a third of the claim later
+//	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim later
 //	server gone                 who waits goes on asking; who holds is told when trust ends
 //	server lost its data        holds: told by the next renewal; places: joined anew, in the order of asking
 //	server clock forward        holds end early: told by the next renewal; a message across the step is not believed

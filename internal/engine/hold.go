@@ -54,6 +54,9 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	h.renewAt = time.Time{}
 	if !h.lock.options.Fixed && (h.ceiling.IsZero() || h.trust.Before(h.ceiling)) {
 		h.renewAt = sent.Add(ttl / 3)
+		if ttl < h.lock.options.TTL { // the claim of a hand-over, which is short
+			h.renewAt = sent.Add(ttl / 10)
+		}
 	}
 }
 
