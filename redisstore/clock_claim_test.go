@@ -109,7 +109,7 @@ func TestClockLateMessage(t *testing.T) {
 				if n := len(s.seen(b, released, "ask")); test.asks >= 0 && n != test.asks {
 					t.Errorf("asked %d times", n)
 				}
-				if until := g.lease.Until(); test.asks == 0 && until.After(released.Add(15*time.Second+test.delay-margin(15*time.Second))) {
+				if until := g.lease.Until(); test.asks == 0 && until.After(released.Add(15*time.Second+test.delay+1-margin(15*time.Second))) {
 					t.Errorf("trusted for %v", until.Sub(released))
 				}
 				pass(time.Minute)

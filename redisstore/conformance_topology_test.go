@@ -50,7 +50,7 @@ func failover(tb testing.TB, rig *redisserver.Sentinel) *redis.Client {
 
 // clustered is a client of a cluster.
 func clustered(tb testing.TB, rig *redisserver.Cluster) *redis.ClusterClient {
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs()})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), DialerRetries: 1}) // as docs/topologies.md advises
 	tb.Cleanup(func() { rdb.Close() })
 	return rdb
 }

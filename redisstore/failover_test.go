@@ -39,7 +39,7 @@ func gather(t *testing.T, clients []*holdfast.Client, names []string) *crowd {
 		for _, name := range names {
 			c.all.Go(func() {
 				for ctx.Err() == nil {
-					c.once(ctx, client.Mutex(name, holdfast.WithTTL(3*time.Second)), name)
+					c.once(ctx, client.Mutex(name, holdfast.WithTTL(6*time.Second)), name)
 				}
 			})
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // ttl is that of leases that are to run out.
-const ttl = 150 * time.Millisecond
+const ttl = 300 * time.Millisecond
 
 func waiting() []test {
 	return []test{
