@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "34321871ba2b299d408f3fa2731546a0d5204fc9",
-	"downgrade": "39d7b97e9b981cf4e3fd1c4146b7be78cc83bddc",
-	"free":      "86e7ce5df99a1fc387ef81bd64e85d4884bc8517",
+	"ask":       "3e0b5d494f1bd664ca897a6aebd9cffd13a46465",
+	"downgrade": "fb66ae37ba19c99c7d7c044c2283812f6fa3cf04",
+	"free":      "9cc2267caa3065dd78737fc810ff3159fcb63dcc",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "6546e12f2aef79bc6f726d180060ccd9c6a49aff",
+	"look":      "31c73b02b164a88cdbfef4ee427e4f3ed6455b48",
 	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
-	"resize":    "c1d6959c78ee1cc927197232cab7eb35ab094075",
-	"resume":    "929484c3828957780fa09449ec23706ea888f2a2",
+	"resize":    "eabe773c1a195a35484cd9b010df47b1351f0d82",
+	"resume":    "7d3715eef4fbce0adf941a9cb8d88577341ba286",
 }

@@ -218,7 +218,7 @@ end
 local function hand_on(self)
   local at, unheard, stopped = 0, nil, false
   local waits = self and redis.call('ZSCORE', line, self)
-  while at < 8 do
+  while at < 64 do
     local member = first(at)
     if not member then
       break
