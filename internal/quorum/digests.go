@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "afb153481378fa17215f1a222a48c0c1ca74e5e0",
 	"downgrade": "a7ca70c3cd605522d9b5cc0c6748fdfff67d394e",
-	"free":      "9cc8dd33a143cde86a5d46498bdf1e100625bc34",
+	"free":      "b1f6f08fe5ab1effad18481118d02502a5b38979",
 	"look":      "37db8b25d2689cbd51c5398a679150b0e074a5ae",
 	"node":      "5e68735aaff35aab0612f6badfceb300d8bd4661",
 	"renew":     "ec0b93a5772d813694a4d17ea4498202d31c10a0",

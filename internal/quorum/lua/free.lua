@@ -47,7 +47,11 @@ if mine then
     outlive(key, ms + keep)
   end
 end
-if opened or not next(holds) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
+local shared = mine and string.sub(mine, 3, 3) ~= 's' -- from now on: an owner may share what it excluded others from
+for _, value in pairs(holds) do
+  shared = shared and string.sub(value, 3, 3) == 's'
+end
+if opened or (shared or not next(holds)) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
   wake(KEYS[2], keep)
 end
 if mine and ARGV[5] == 'f' then
