@@ -152,7 +152,7 @@ func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
 	}
 	out.counts = n.heard(out.facts, time.Now())
 	out.Since = min(out.Token, out.facts.now) // a token is not behind the time of its grant, and nodes agree on it
-	out.Server = r.p.now()
+	out.Server = out.facts.now
 	return out
 }
 

@@ -91,6 +91,9 @@ func (t *tally) hearOut(replies <-chan *reply) {
 			return
 		}
 	}
+	if t.foreign > t.nodes-t.need {
+		t.err = t.foreigner()
+	}
 }
 
 // after looks after one answer once it is known what became of the Ask.
