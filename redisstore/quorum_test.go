@@ -65,8 +65,10 @@ func TestQuorumConformance(t *testing.T) {
 					config.TrustNewNodes = true
 					return all.open(tb, config)
 				},
-				Left:    all.left,
-				NoQueue: true,
+				Left:         all.left,
+				NoQueue:      true,
+				NoSemaphores: true,
+				NoLatches:    true,
 			})
 		})
 	}

@@ -214,7 +214,11 @@ func downgradeGone(e *env) {
 func downgradeRefused(e *env) {
 	a := e.client()
 	m := a.RWMutex(name)
-	for _, lock := range []locks{m.RLock, a.Mutex("mutex").Lock, acquire(a.Semaphore("semaphore", 1), 1, false)} {
+	others := []locks{m.RLock, a.Mutex("mutex").Lock}
+	if !e.backend.NoSemaphores {
+		others = append(others, acquire(a.Semaphore("semaphore", 1), 1, false))
+	}
+	for _, lock := range others {
 		lease := e.take(lock)
 		e.refused(lease.Downgrade(e.ctx()), "lease")
 		if err := lease.Check(e.ctx()); err != nil {

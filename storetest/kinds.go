@@ -10,25 +10,28 @@ type use struct {
 	try  func(*client) locks
 }
 
-func uses() []use {
-	return []use{
+func (e *env) uses() []use {
+	all := []use{
 		{"mutex", func(c *client) locks { return c.Mutex(name).TryLock }},
 		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryLock }},
 		{"rwmutex", func(c *client) locks { return c.RWMutex(name).TryRLock }},
-		{"semaphore", func(c *client) locks { return acquire(c.Semaphore(name, 2), 1, true) }},
 		{"election", func(c *client) locks { return c.Election(name).TryCampaign }},
 	}
+	if !e.backend.NoSemaphores {
+		all = append(all, use{"semaphore", func(c *client) locks { return acquire(c.Semaphore(name, 2), 1, true) }})
+	}
+	return all
 }
 
 // The kind is part of the state of a name: another is refused, whether it tries or would wait, and nothing is touched.
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	for _, one := range uses() {
+	for _, one := range e.uses() {
 		lease, err := one.try(a)(e.ctx())
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
-		for _, other := range uses() {
+		for _, other := range e.uses() {
 			if other.kind == one.kind {
 				continue
 			}
@@ -39,10 +42,18 @@ func otherKinds(e *env) {
 			_, err = b.Mutex(name).Lock(e.ctx())
 			e.foreign(err)
 		}
-		if one.kind != "semaphore" {
+		if one.kind != "semaphore" && !e.backend.NoSemaphores {
 			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
 			e.foreign(err)
 			e.foreign(b.Semaphore(name, 7).Resize(e.ctx(), 3))
+		}
+		if one.kind != "rwmutex" {
+			_, err = b.RWMutex(name).RLock(e.ctx())
+			e.foreign(err)
+		}
+		if one.kind != "election" {
+			_, err = b.Election(name).Leader(e.ctx())
+			e.foreign(err)
 		}
 		if err := lease.Check(e.ctx()); err != nil {
 			e.Errorf("Check of the %s: %v", one.kind, err)
@@ -56,7 +67,7 @@ func kindsInTurn(e *env) {
 	a, b := e.client(), e.client()
 	last := int64(0)
 	for range 2 {
-		for _, one := range uses() {
+		for _, one := range e.uses() {
 			for _, c := range []*client{a, b} {
 				lease, err := one.try(c)(e.ctx())
 				if err != nil {

@@ -47,20 +47,30 @@ type Backend struct {
 
 	// NoTokens says that leases carry no tokens.
 	NoTokens bool
+
+	// NoSemaphores and NoLatches say that there are none: all of their methods are refused, with the reason.
+	NoSemaphores, NoLatches bool
 }
 
 // Run runs the suite.
 func Run(t *testing.T, backend Backend) {
+	permits, permitScenes, latches := semaphore(), permitMatrix(), latch()
+	if backend.NoSemaphores {
+		permits, permitScenes = noSemaphores(), nil
+	}
+	if backend.NoLatches {
+		latches = noLatches()
+	}
 	for _, group := range []struct {
 		name  string
 		cases []test
 	}{
 		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
-		{"kinds", kinds()}, {"latch", latch()}, {"lease", lease()}, {"max hold", maxHold()},
+		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
-		{"semaphore", semaphore()}, {"semaphore matrix", permitMatrix()},
+		{"semaphore", permits}, {"semaphore matrix", permitScenes},
 		{"tokens", tokens()}, {"waiting", waiting()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

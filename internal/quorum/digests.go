@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "99b2772b84e2e26a0dc52336bd05bf2fb4631876",
-	"downgrade": "9e81b4256f58fece878b153deed53672ef369707",
-	"free":      "3285279a1cb89fab94e9323736fd18d46130fa8c",
-	"look":      "5c2daed095aa7542eced9721b90b72a54f1abf93",
-	"node":      "5d8f888b4b5087d1ba39014c00d3c3fec96a92dc",
-	"renew":     "fdee78cc24d146ed48f16ad7148ce39c91516584",
+	"ask":       "afb153481378fa17215f1a222a48c0c1ca74e5e0",
+	"downgrade": "a7ca70c3cd605522d9b5cc0c6748fdfff67d394e",
+	"free":      "b1f6f08fe5ab1effad18481118d02502a5b38979",
+	"look":      "37db8b25d2689cbd51c5398a679150b0e074a5ae",
+	"node":      "5e68735aaff35aab0612f6badfceb300d8bd4661",
+	"renew":     "ec0b93a5772d813694a4d17ea4498202d31c10a0",
 }

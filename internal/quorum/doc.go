@@ -29,6 +29,13 @@
 // second connection would leave behind what it was sent to remove. A round has a number, and what gives a round back
 // leaves the holds of later rounds alone.
 //
+// A Look tells who holds at a majority, with the token that a majority accepted, and since when by that token, so all
+// who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
+// not answer may have accepted its largest token, and nobody if they cannot.
+//
+// A writer that waits for readers keeps new ones out, at each node, for half a second after each of its asks, and no longer
+// than one is known to wait there.
+//
 // A free name wakes the one who waits longest: each node tells it, and it asks when a majority of nodes has said so, or 10 ms
 // after the first. The next two are told to ask 25 and 75 ms later, should the first not come. No order is promised.
 //

@@ -42,7 +42,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 			return protocol.Answer{Status: protocol.Busy, Server: p.now()}, nil
 		case out.foreign > len(p.nodes)-p.need:
 			return protocol.Answer{}, out.foreigner()
-		case out.won+out.pending < p.need:
+		case out.won+out.pending < p.need && max(none, out.foreign)+out.pending <= len(p.nodes)-p.need:
 			err := out.noMajority("downgrade")
 			var failure *protocol.Failure
 			if errors.As(err, &failure) {

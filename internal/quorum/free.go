@@ -41,7 +41,6 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 				if foreign++; foreign > len(p.nodes)-p.need {
 					return false, a.err
 				}
-				no++
 			case a.err != nil:
 				failures++
 			case a.status == '1':

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,18 +20,36 @@ type sight struct {
 	protocol.Standing
 }
 
-// Look implements protocol.Resource: who holds at a majority holds. A name on which no majority agrees, because it changes
-// hands just now, is held by nobody.
+// A claim is a hold that a node names, with its token there.
+type claim struct {
+	id    protocol.ID
+	token int64
+}
+
+// Look implements protocol.Resource: who holds at a majority holds, and its token is the one that a majority accepted. A
+// name on which no majority agrees, because it changes hands just now, is held by nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	p := r.p
 	deadline, ok := ctx.Deadline()
 	if limit := time.Now().Add(time.Second); !ok || limit.Before(deadline) {
 		deadline = limit
 	}
 	who := ""
 	if watcher != nil && !watcher.Deaf {
-		who = string(watcher.ID) + p.channel
+		who = string(watcher.ID) + r.p.channel
 	}
+	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes does not answer.
+	const tries = 3
+	for try := 1; ; try++ {
+		standing, settled, err := r.look(ctx, who, deadline)
+		if settled || err != nil || try == tries || !r.p.pause(ctx, try) {
+			return standing, err
+		}
+	}
+}
+
+// look asks all nodes once. What is not settled may be another by the time of the next look.
+func (r *resource) look(ctx context.Context, who string, deadline time.Time) (standing protocol.Standing, settled bool, err error) {
+	p := r.p
 	sights := make(chan *sight, len(p.nodes))
 	for _, n := range p.nodes {
 		p.run(func() { sights <- r.look1(n, who, deadline) })
@@ -39,28 +58,51 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	for i := range said {
 		said[i] = Node{Name: nodeName(i), Err: errNotYet}
 	}
-	answered, agree := 0, map[protocol.ID]int{}
-	for pending := len(p.nodes); pending > 0; {
+	answered, foreign := 0, 0
+	named, agree := map[protocol.ID]int{}, map[claim]int{}
+	var best *sight // with the largest token, of the hold that a majority names
+	var all []*sight
+	for pending := len(p.nodes); pending > 0; pending-- {
 		var s *sight
 		select {
 		case s = <-sights:
-			pending--
 		case <-ctx.Done():
-			return protocol.Standing{}, &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
+			return standing, false, &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
 		}
 		said[s.node.index] = p.said(s.node, s.facts, s.counts, s.err)
+		var other *protocol.Foreign
+		if errors.As(s.err, &other) {
+			if foreign++; foreign > len(p.nodes)-p.need {
+				return standing, false, other
+			}
+		}
 		if !s.counts {
 			continue
 		}
 		answered++
-		if agree[s.id]++; agree[s.id] >= p.need {
-			return s.Standing, nil
+		all = append(all, s)
+		named[s.id]++
+		c := claim{s.id, s.Token}
+		agree[c]++
+		if agree[c] >= p.need && (s.Token != 0 || s.id == "") || named[s.id] >= p.need && leftover(s.id) {
+			return s.Standing, true, nil
 		}
 	}
 	if answered < p.need {
-		return protocol.Standing{}, p.noMajority("look", r.spec.Name, said)
+		return standing, false, p.noMajority("look", r.spec.Name, said)
 	}
-	return protocol.Standing{Server: p.now()}, nil
+	for _, s := range all {
+		if named[s.id] >= p.need && (best == nil || s.Token > best.Token) {
+			best = s
+		}
+	}
+	switch {
+	case best == nil:
+		return protocol.Standing{Server: p.now()}, true, nil
+	case best.Token != 0 && agree[claim{best.id, best.Token}]+len(p.nodes)-answered >= p.need:
+		return best.Standing, false, nil // those that do not answer may have accepted it
+	}
+	return protocol.Standing{Server: p.now()}, false, nil
 }
 
 // Unwatch implements protocol.Resource. A node that does not answer forgets the watcher by itself.
@@ -109,8 +151,8 @@ func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
 		return out
 	}
 	out.counts = n.heard(out.facts, time.Now())
-	out.Since = r.p.now() - (out.facts.now - out.Since) // by our clock, as all our answers are
-	out.Server = r.p.now()
+	out.Since = min(out.Token, out.facts.now) // a token is not behind the time of its grant, and nodes agree on it
+	out.Server = out.facts.now
 	return out
 }
 
@@ -120,7 +162,7 @@ func (s *sight) read(text string) bool {
 	if !ok || text[0] != 'S' {
 		return false
 	}
-	s.facts, s.Since = f, f.now
+	s.facts = f
 	fields := strings.SplitN(rest, "|", 3)
 	if len(fields) != 3 {
 		return false
@@ -132,13 +174,12 @@ func (s *sight) read(text string) bool {
 	if !ok1 || !ok2 || holders == 0 {
 		return ok1 && ok2
 	}
-	if len(who) < idSize+32 {
+	if len(who) < idSize+16 {
 		return false
 	}
-	var ok3, ok4 bool
+	var ok3 bool
 	s.id = protocol.ID(who[:idSize])
 	s.Token, ok3 = native.Number(who[idSize : idSize+16])
-	s.Since, ok4 = native.Number(who[idSize+16 : idSize+32])
-	s.Holder = partyOf(s.id, who[idSize+32:])
-	return ok3 && ok4
+	s.Holder = partyOf(s.id, who[idSize+16:])
+	return ok3
 }

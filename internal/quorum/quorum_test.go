@@ -56,6 +56,72 @@ func TestWritersDoNotStarve(t *testing.T) {
 	want(t, "writer", try(t, w, 2), protocol.Held)
 }
 
+// Who waits to read is told when an owner ceases to write, though it reads on.
+func TestReadersAreWokenBesideAnOwner(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	heard := &nudges{}
+	listening, err := p.Listen(t.Context(), heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listening.Close()
+	want(t, "the owner writes", try(t, writer(p, "o"), 1), protocol.Held)
+	want(t, "and reads", try(t, reader(p, "o"), 2), protocol.Held)
+	waits := ask(3)
+	waits.Join = true
+	answer, err := reader(p, "").Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "another reader", answer, protocol.Busy)
+	free(t, writer(p, "o"), 1)
+	eventually(t, "the reader is told", func() bool { return heard.count(id(3)) > 0 })
+	want(t, "another reader", try(t, reader(p, ""), 3), protocol.Held)
+}
+
+// A writer that is in, or waits no more, keeps no reader out, and leaves nothing.
+func TestReadersAfterAWriterThatWaited(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	for _, gives := range []bool{false, true} {
+		want(t, "reader", try(t, reader(p, ""), 1), protocol.Held)
+		waits := ask(2)
+		waits.Join = true
+		answer, err := writer(p, "").Ask(t.Context(), waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "writer", answer, protocol.Busy)
+		eventually(t, "a majority knows the writer", func() bool {
+			n := int64(0)
+			for _, s := range servers {
+				card, _ := s.(master).Server.Do("ZCARD", "q:{quorum}+x")
+				n += card.(int64)
+			}
+			return n >= 4
+		})
+		if gives {
+			free(t, writer(p, ""), 2)
+		} else {
+			free(t, reader(p, ""), 1)
+			want(t, "writer", try(t, writer(p, ""), 2), protocol.Held)
+			free(t, writer(p, ""), 2)
+			want(t, "reader", try(t, reader(p, ""), 1), protocol.Held)
+		}
+		want(t, "another reader", try(t, reader(p, ""), 3), protocol.Held)
+		free(t, reader(p, ""), 1)
+		free(t, reader(p, ""), 3)
+		eventually(t, "nothing is left", func() bool {
+			n := int64(0)
+			for _, s := range servers {
+				found, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x", "q:{quorum}+x", "q:{quorum}=x")
+				n += found.(int64)
+			}
+			return n == 0
+		})
+	}
+}
+
 func TestUpgrade(t *testing.T) {
 	p := client(t, start(t), true, id(0))
 	want(t, "reader", try(t, reader(p, "o"), 1), protocol.Held)
@@ -171,10 +237,15 @@ func TestReleaseWhileResumed(t *testing.T) {
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
 	held := try(t, r, 1)
 	want(t, "hold", held, protocol.Held)
-	n := p.nodes[0]
-	eventually(t, "the first master holds", func() bool {
-		found, _ := servers[0].(master).Server.Do("HEXISTS", "q:{quorum}:x", string(id(1)))
-		return found == int64(1)
+	var n *node
+	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
+		for i := range servers {
+			found, _ := servers[i].(master).Server.Do("HGET", "q:{quorum}:x", string(id(1)))
+			if text, _ := found.(string); strings.Contains(text, native.Digits16(held.Token)) {
+				n = p.nodes[i]
+			}
+		}
+		return n != nil
 	})
 	resume := &taking{r: r.(*resource), ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
 	if a := resume.ask1(n, 1, held.Token+1); !a.won() {
@@ -184,7 +255,7 @@ func TestReleaseWhileResumed(t *testing.T) {
 	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := servers[0].(master).Server.Do("EXISTS", "q:{quorum}:x"); err != nil || left != int64(0) {
+	if left, err := servers[n.index].(master).Server.Do("EXISTS", "q:{quorum}:x"); err != nil || left != int64(0) {
 		t.Errorf("held by %v after both were given back: %v", left, err)
 	}
 }

@@ -73,7 +73,7 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 			pending--
 			said[a.node.index] = p.said(a.node, a.facts, a.counts, a.err)
 			if a.err == nil {
-				open -= t.count(a, verdicts)
+				open -= t.count(a, verdicts, pending)
 			}
 		case <-cancelled:
 			cancelled = nil
@@ -90,8 +90,8 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 	}
 }
 
-// count takes one node's answers, and returns how many holds they decided.
-func (t *renewing) count(a *renewed, verdicts []verdictOn) (decided int) {
+// count takes one node's answers, while others are pending, and returns how many holds they decided.
+func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided int) {
 	p := t.p
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -118,7 +118,7 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn) (decided int) {
 			v.decided = true
 			t.done(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
 				Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
-		case v.no+v.foreign > len(p.nodes)-p.need:
+		case v.no+v.foreign > len(p.nodes)-p.need && v.foreign+pending <= len(p.nodes)-p.need: // else it may yet be another's kind
 			v.decided = true
 			t.done(i, protocol.Renewed{})
 			if t.renewals[i].TTL > 0 {

@@ -91,6 +91,9 @@ func (t *tally) hearOut(replies <-chan *reply) {
 			return
 		}
 	}
+	if t.foreign > t.nodes-t.need {
+		t.err = t.foreigner()
+	}
 }
 
 // after looks after one answer once it is known what became of the Ask.
@@ -214,6 +217,9 @@ func (a *reply) read(text string) bool {
 
 const idSize = 22
 
+// leftover tells whether an id is that of what a min hold leaves, which nobody holds (state.lua).
+func leftover(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
+
 // partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
 func partyOf(id protocol.ID, text string) protocol.Party {
 	size, rest, _ := strings.Cut(text, ":")
@@ -222,7 +228,7 @@ func partyOf(id protocol.ID, text string) protocol.Party {
 		return protocol.Party{}
 	}
 	who := protocol.Party{Owner: rest[:n], Label: rest[n:]}
-	if who.Owner == "" {
+	if who.Owner == "" && !leftover(id) {
 		who.Owner = string(id) // a hold of no owner is its own
 	}
 	return who

@@ -57,27 +57,35 @@ func newRig(t *testing.T, n int) *rig {
 // found makes all masters count.
 func (r *rig) found() *rig {
 	r.Helper()
-	founder := r.client(func(c *holdfast.Config) { c.TrustNewNodes = true }, nil)
-	r.counting(founder.Client, len(r.masters))
+	founder, judge := r.client(func(c *holdfast.Config) { c.TrustNewNodes = true }, nil), r.client(nil, nil)
+	r.until("masters count for all", func() bool { // for the founder they do at once
+		if _, err := founder.Quorum(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		return r.count(judge.Client) == len(r.masters)
+	})
 	return r
 }
 
-// counting waits until so many masters count, by their own record.
+// counting waits until so many masters count, for a client.
 func (r *rig) counting(c *holdfast.Client, n int) {
 	r.Helper()
-	r.until("masters count", func() bool {
-		nodes, err := c.Quorum(r.Context())
-		if err != nil {
-			r.Fatal(err)
+	r.until("masters count", func() bool { return r.count(c) >= n })
+}
+
+// count is how many masters count for a client.
+func (r *rig) count(c *holdfast.Client) (count int) {
+	r.Helper()
+	nodes, err := c.Quorum(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, node := range nodes {
+		if node.Counts {
+			count++
 		}
-		count := 0
-		for _, node := range nodes {
-			if node.Counts {
-				count++
-			}
-		}
-		return count >= n
-	})
+	}
+	return count
 }
 
 // until waits for a condition.

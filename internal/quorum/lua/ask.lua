@@ -39,7 +39,7 @@ local count, soonest = 0, nil
 for held, value in pairs(holds) do
   if held ~= id then
     count = count + 1
-    local theirs = owner_of(value, 81)
+    local theirs = owner_of(value, 65)
     local shares = string.sub(value, 3, 3) == 's'
     if ARGV[16] ~= '' and ARGV[17] >= string.sub(value, 17, 32) and ARGV[17] <= string.sub(value, 33, 48) and
       (theirs == ARGV[16] or theirs == '' and held == ARGV[16]) then
@@ -93,12 +93,12 @@ if other or ARGV[16] ~= '' and not old and not mine then
   end
   local what = '0|' .. count .. '|' .. waiters .. '|'
   if other then
-    what = string.format('%.0f', soonest - ms) .. '|' .. count .. '|' .. waiters .. '|' .. other .. string.sub(holds[other], 81)
+    what = string.format('%.0f', soonest - ms) .. '|' .. count .. '|' .. waiters .. '|' .. other .. string.sub(holds[other], 65)
   end
   return 'B' .. head .. last .. what
 end
 
-local first, final, since = ARGV[8], ARGV[9], now
+local first, final = ARGV[8], ARGV[9]
 local accepted = first > last
 if accepted then
   last = final
@@ -114,12 +114,11 @@ else
 end
 local round, ends = ARGV[10], ms + tonumber(ARGV[5])
 if mine then
-  since = string.sub(mine, 49, 64)
-  if string.sub(mine, 65, 80) > round then
-    round = string.sub(mine, 65, 80)
+  if string.sub(mine, 49, 64) > round then
+    round = string.sub(mine, 49, 64)
   end
 end
-redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. since .. round .. ARGV[3])
+redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. round .. ARGV[3])
 if old then
   redis.call('HSET', key, '<' .. id, old .. holds[old])
   redis.call('HDEL', key, old, '<' .. old)
@@ -129,6 +128,7 @@ if not mine and ARGV[7] ~= 'r' then
   if waiter then
     redis.call('ZREM', KEYS[2], waiter)
   end
+  ceased(KEYS[2], mode)
   changed(KEYS[3])
 end
 if accepted or ARGV[7] == 'r' then

@@ -16,8 +16,9 @@ end
 if ARGV[6] ~= '' then
   redis.call('ZREM', KEYS[2], id .. ARGV[2] .. ARGV[6])
 end
+local opened = ceased(KEYS[2], ARGV[2])
 local mine = holds[id]
-if mine and string.sub(mine, 65, 80) > ARGV[3] then
+if mine and string.sub(mine, 49, 64) > ARGV[3] then
   mine = nil
 end
 if not mine and ARGV[5] == 'f' then -- a resume that has it for now, and may be undone, must not bring it back
@@ -38,14 +39,19 @@ if mine then
     outlive(key, tonumber(string.sub(old, 26, 38)))
     return '1'
   end
-  local rest = holds[string.rep('-', 22)] -- of another hold of the same owner
+  local left = REST .. string.sub(mine, 3, 3)
+  local rest = holds[left] -- of another hold of the same owner, or of another that shared
   if keep > 0 and not (rest and tonumber(string.sub(rest, 4, 16)) >= ms + keep) then
-    redis.call('HSET', key, string.rep('-', 22), string.sub(mine, 1, 2) .. 'x' .. string.format('%013.0f', ms + keep) ..
-      string.sub(mine, 17, 64) .. NONE .. '0:')
+    redis.call('HSET', key, left, string.sub(mine, 1, 3) .. string.format('%013.0f', ms + keep) ..
+      string.sub(mine, 17, 48) .. NONE .. '0:')
     outlive(key, ms + keep)
   end
 end
-if not next(holds) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
+local shared = mine and string.sub(mine, 3, 3) ~= 's' -- from now on: an owner may share what it excluded others from
+for _, value in pairs(holds) do
+  shared = shared and string.sub(value, 3, 3) == 's'
+end
+if opened or (shared or not next(holds)) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
   wake(KEYS[2], keep)
 end
 if mine and ARGV[5] == 'f' then

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
 -- ARGV  1 mode, 2 id and channel of the watcher, or "", 3 ms that it is remembered, 4 "w" to forget the watcher instead, or ""
--- reply "S" facts holders "|" waiters "|" and, when somebody holds, id first since length ":" owner label
+-- reply "S" facts holders "|" waiters "|" and, when somebody holds, id first length ":" owner label
 --       "F" what    the key is of another kind or format
 
 --@include state
@@ -29,6 +29,6 @@ end
 local head, last = facts(KEYS[4], 'none')
 local what = count .. '|' .. redis.call('ZCARD', KEYS[2]) .. '|'
 if first then
-  what = what .. first .. string.sub(holds[first], 17, 32) .. string.sub(holds[first], 49, 64) .. string.sub(holds[first], 81)
+  what = what .. first .. string.sub(holds[first], 17, 32) .. string.sub(holds[first], 65)
 end
 return 'S' .. head .. last .. what

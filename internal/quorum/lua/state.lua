@@ -1,9 +1,10 @@
 -- state: what the scripts share. The state of a name is a hash; each field is one hold:
---   id -> mode(3) end(13, ms) first(16) last(16) since(16, us) round(16) length ":" owner label
+--   id -> mode(3) end(13, ms) first(16) last(16) round(16) length ":" owner label
 -- Mode is the format, the kind, and "x" or "s": it excludes, or shares. first and last are the tokens reserved for it, zeros
--- when none was accepted. "<" id -> the field and value that a resume replaced, for as long as it may be undone.
+-- when none was accepted. "<" id -> the field and value that a resume replaced, for as long as it may be undone. What a min
+-- hold leaves has an id that nobody draws and that comes last: REST, and "x" or "s".
 
-local NONE = '0000000000000000'
+local NONE, REST = '0000000000000000', string.rep('~', 21)
 local time = redis.call('TIME')
 local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
 local ms = math.floor(tonumber(now) / 1000)
@@ -46,6 +47,19 @@ local function outlive(key, ends)
   if redis.call('PTTL', key) < ends - ms then
     redis.call('PEXPIREAT', key, string.format('%.0f', ends))
   end
+end
+
+-- ceased is for who waited and excludes: when no other of them is known to wait, new sharers are not kept out any more.
+local function ceased(waiting, mode)
+  if string.sub(mode, 2, 3) ~= 'rx' then
+    return false
+  end
+  for _, waiter in ipairs(redis.call('ZRANGE', waiting, '0', '31')) do
+    if waiter ~= '!' and string.sub(waiter, 25, 25) ~= 's' then
+      return false
+    end
+  end
+  return redis.call('ZREM', waiting, '!') == 1
 end
 
 -- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold

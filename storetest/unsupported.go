@@ -1,0 +1,79 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func noSemaphores() []test {
+	return []test{{"is refused", semaphoreRefused, 0}, {"bad arguments", badSemaphore, 0}}
+}
+
+func noLatches() []test {
+	return []test{{"is refused", latchRefused, 0}, {"bad arguments", latchArguments, 0}, {"handles that are none", latchZero, 0}}
+}
+
+// unsupported fails unless err is the refusal of what a backend does not have, and says why.
+func (e *env) unsupported(method string, err error) {
+	e.Helper()
+	var refused *holdfast.StoreError
+	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreUnsupported || refused.Applied != holdfast.NotApplied || refused.Name != name ||
+		refused.Op == "" || refused.Err == nil || !strings.Contains(err.Error(), refused.Err.Error()) || strings.Count(refused.Err.Error(), " ") < 5 {
+		e.Errorf("%s: got %v, want a StoreError that it is unsupported, and why", method, err)
+	}
+	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable, context.DeadlineExceeded} {
+		if errors.Is(err, other) {
+			e.Errorf("%s: %v looks like %v", method, err, other)
+		}
+	}
+}
+
+// Refused at once, whether the name is free or not, and nothing is touched.
+func semaphoreRefused(e *env) {
+	c := e.client()
+	for _, held := range []bool{false, true} {
+		if held {
+			lease := e.lock(c.Mutex(name))
+			defer e.release(lease)
+		}
+		began := time.Now()
+		s := c.Semaphore(name, 3)
+		_, err := s.Acquire(e.ctx(), 2)
+		e.unsupported("Acquire", err)
+		_, err = s.TryAcquire(e.ctx(), 1)
+		e.unsupported("TryAcquire", err)
+		e.unsupported("Do", s.Do(e.ctx(), 1, func(context.Context) error { e.Error("it ran"); return nil }))
+		e.unsupported("Resize", s.Resize(e.ctx(), 5))
+		e.quick(began)
+	}
+}
+
+func latchRefused(e *env) {
+	c := e.client()
+	for _, held := range []bool{false, true} {
+		if held {
+			lease := e.lock(c.Mutex(name))
+			defer e.release(lease)
+		}
+		began := time.Now()
+		l := c.Latch(name)
+		e.unsupported("Set", l.Set(e.ctx(), 3))
+		e.unsupported("CountDown", l.CountDown(e.ctx()))
+		_, err := l.Count(e.ctx())
+		e.unsupported("Count", err)
+		e.unsupported("Wait", l.Wait(e.ctx()))
+		e.quick(began)
+	}
+}
+
+// quick fails when a refusal took a time in which something was waited for, or asked again.
+func (e *env) quick(began time.Time) {
+	e.Helper()
+	if took := time.Since(began); took > time.Second {
+		e.Errorf("it took %v to refuse", took)
+	}
+}
