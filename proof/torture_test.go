@@ -59,7 +59,7 @@ func TestTorture(t *testing.T) {
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan: workload.Plan{
-			Addr: server.Addr(), Dir: dir, Goroutines: 3, Names: []string{"red", "green", "blue", "grey"}, Prefix: "torture", Seed: seed,
+			Addr: server.Addr(), Dir: dir, Goroutines: 3, Names: workload.EveryType(), Prefix: "torture", Seed: seed,
 		},
 		Command: func() *exec.Cmd { return exec.Command(os.Args[0]) },
 		Faults:  true, For: time.Duration(seconds) * time.Second, Procs: 8, Server: server,

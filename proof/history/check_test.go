@@ -195,10 +195,10 @@ func TestCheck(t *testing.T) {
 			s.add(Record{Proc: "a", Op: 1, Event: Call, Kind: Lock, Name: "n"})
 			s.process(Kill, "a", 30)
 		}, nil},
-		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{RuleStuck}},
+		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{RuleIdle, RuleStuck}},
 		{"stopped while it waited", func(s *story) {
 			s.process(Stop, "a", 10)
-			s.process(Cont, "a", 5*second)
+			s.process(Cont, "a", 6*second)
 			s.op("a", Lock, "a1", 0, 7*second, TimedOut)
 		}, nil},
 		{"an error that nothing explains", func(s *story) {

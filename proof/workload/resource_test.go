@@ -42,7 +42,7 @@ func TestResource(t *testing.T) {
 			got, err = s.write("n", step.token, step.value)
 		} else {
 			var ok bool
-			if value, ok, err = s.read("n", step.token); ok {
+			if value, ok, err = s.read("n", step.token, false); ok {
 				got = history.OK
 			}
 			if value != step.value {

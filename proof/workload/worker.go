@@ -80,7 +80,7 @@ func act(stop context.Context, plan Plan, index int, client *holdfast.Client, re
 	_, _ = proc.Write([]byte(plan.Proc))
 	a := &actor{
 		client: client, dice: newDice(plan.Seed, proc.Sum64(), uint64(index)), names: plan.Names, rec: rec,
-		slot: plan.Slot, storage: storage,
+		slot: plan.Slot, storage: storage, permits: map[string]int64{},
 	}
 	for stop.Err() == nil && a.err == nil {
 		a.step()
