@@ -32,7 +32,7 @@ func checkResource(h *History) []Violation {
 			report("wrote, and was overwritten, tokens and all", nil)
 		case op.Return.Result == Refused && trusted && !hold.companion(names[hold.Name], op.Return.At):
 			report("was refused while it was trusted", hold.story())
-		case op.Return.Result == Changed && trusted && !hold.companion(names[hold.Name], op.Return.At):
+		case op.Return.Result == Changed && trusted && !hold.companion(names[hold.Name], op.Return.At) && !hold.writes(names[hold.Name]):
 			report("read two values while it was trusted", hold.story())
 		}
 	}
@@ -43,7 +43,14 @@ func checkResource(h *History) []Violation {
 // other, so their tokens fence each other off.
 func (hold *Hold) companion(holds []*Hold, at int64) bool {
 	return hold.Owner != "" && slices.ContainsFunc(holds, func(other *Hold) bool {
-		return other.Root != hold.Root && other.Owner == hold.Owner && other.Called < at && other.End > hold.Called
+		return other.Root != hold.Root && other.Owner == hold.Owner && other.Called < at
+	})
+}
+
+// writes tells whether another entry into the same lease may have written.
+func (hold *Hold) writes(holds []*Hold) bool {
+	return slices.ContainsFunc(holds, func(other *Hold) bool {
+		return other.Root == hold.Root && other.ID != hold.ID && !other.Shares
 	})
 }
 

@@ -80,7 +80,11 @@ func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for typ, names := range plan.Names {
 		for _, name := range names {
-			if err := try(ctx, client, typ, name); err != nil {
+			err := try(ctx, client, typ, name)
+			for n := 0; errors.Is(err, holdfast.ErrUnavailable) && n < 10; n++ { // a machine too busy to answer in time
+				err = try(ctx, client, typ, name)
+			}
+			if err != nil {
 				return fmt.Errorf("workload: sweep %s %q: %w", typ, name, err)
 			}
 		}
