@@ -62,7 +62,7 @@ func wanted(name string) bool {
 		return false
 	}
 	switch filepath.Ext(name) {
-	case ".go", ".lua", ".mod", ".sum":
+	case ".go", ".html", ".lua", ".mod", ".sum":
 		return true
 	}
 	return false

@@ -10,14 +10,15 @@ import (
 
 // An actor is one goroutine of a worker.
 type actor struct {
-	client  *holdfast.Client
-	dice    dice
-	names   Names
-	permits map[string]int64 // of semaphores, as last heard
-	rec     *history.Recorder
-	slot    int
-	storage *storage
-	err     error // of the workload itself
+	client   *holdfast.Client
+	dice     dice
+	names    Names
+	permits  map[string]int64 // of semaphores, as last heard
+	rec      *history.Recorder
+	slot     int
+	storage  *storage
+	latchTTL time.Duration
+	err      error // of the workload itself
 }
 
 // A hold is a lease with what the history calls it.

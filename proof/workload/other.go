@@ -56,8 +56,8 @@ func (a *actor) leader(name string) {
 
 // latch does one of the things that can be done with a latch.
 func (a *actor) latch(name string) {
-	latch := a.client.Latch(name, holdfast.WithTTL(longestTTL))
-	record := history.Record{Op: a.rec.NextOp(), Type: history.Latch, Name: name, TTL: int64(longestTTL)}
+	latch := a.client.Latch(name, holdfast.WithTTL(a.latchTTL))
+	record := history.Record{Op: a.rec.NextOp(), Type: history.Latch, Name: name, TTL: int64(a.latchTTL)}
 	limit := time.Second
 	var act func(context.Context) error
 	switch roll := a.dice.IntN(100); {

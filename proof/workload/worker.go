@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,7 @@ func act(stop context.Context, plan Plan, index int, client *holdfast.Client, re
 	a := &actor{
 		client: client, dice: newDice(plan.Seed, proc.Sum64(), uint64(index)), names: plan.Names, rec: rec,
 		slot: plan.Slot, storage: storage, permits: map[string]int64{},
+		latchTTL: cmp.Or(plan.LatchTTL, longestTTL),
 	}
 	for stop.Err() == nil && a.err == nil {
 		a.step()
