@@ -65,9 +65,11 @@ func TestCalm(t *testing.T) {
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
 		seconds = 3
 	}
+	names := workload.EveryType()
+	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that lines are long
 	server := redisserver.Start(t)
 	run := workload.Run{
-		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm"},
+		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},
 		For:  time.Duration(seconds) * time.Second, Procs: 4,
 	}
 	torture(t, &run)
@@ -82,7 +84,9 @@ func torture(t *testing.T, run *workload.Run) workload.Report {
 	if run.Dir, err = os.MkdirTemp("", "holdfast-history-"); err != nil {
 		t.Fatal(err)
 	}
-	run.Names = workload.EveryType()
+	if run.Names == nil {
+		run.Names = workload.EveryType()
+	}
 	run.Command = func() *exec.Cmd { return exec.Command(os.Args[0]) }
 	report, err := run.Do(t.Context())
 	t.Logf("%v", report)

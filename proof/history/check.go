@@ -62,7 +62,7 @@ func Check(h *History, limits Limits) []Violation {
 		found = append(found, checkMin(holds)...)
 		found = append(found, checkLeaders(holds, ops[name].of(Leader))...)
 		found = append(found, checkTokens(holds)...)
-		found = append(found, checkReleases(holds)...)
+		found = append(found, h.checkReleases(holds)...)
 		found = append(found, checkTrust(holds)...)
 	}
 	for _, ops := range ops {

@@ -8,7 +8,7 @@ import (
 
 const (
 	// joining is how long after its call a waiter surely stands in line.
-	joining = int64(250 * time.Millisecond)
+	joining = int64(150 * time.Millisecond)
 
 	// riding is how long after the grant to one goroutine of a process others of it may get in without standing in line: the
 	// slice, and what a busy machine adds to it.

@@ -7,7 +7,10 @@ import (
 
 // checkReleases finds releases reported done that were not: of a lease given back before, of one whose loss had been
 // told, and of one after which another had been granted. holds are of one name, in the order of their begin.
-func checkReleases(holds []*Hold) []Violation {
+//
+// Who offered a hold, and gives it back in the midst of a fault, may be told that it is done although another resumed it: a
+// release whose answer was lost is sent again, and finds nothing either way.
+func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
 		found = append(found, Violation{
@@ -38,6 +41,7 @@ func checkReleases(holds []*Hold) []Violation {
 				report(hold, "it had been given back before")
 			case hold.Notice != nil && hold.Notice.At < op.Call.At:
 				report(hold, "its loss had been told")
+			case hold.offer != nil && h.troubled(hold.Proc, op.Call.At, op.Return.At):
 			default:
 				if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
 					report(hold, "the lock was already "+heir.ID+"'s", heir.Lock)

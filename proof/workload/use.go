@@ -13,6 +13,7 @@ import (
 // use holds the lease in a way the dice choose, and gives it back, or does not. depth is how often it may enter again.
 func (a *actor) use(h *hold, depth int) {
 	a.touch(h)
+	a.downgrade(h)
 	var inner *hold
 	switch roll := a.dice.IntN(100); {
 	case roll < 60:
@@ -22,7 +23,6 @@ func (a *actor) use(h *hold, depth int) {
 			inner = a.enter(h)
 		}
 	case roll < 85:
-		a.downgrade(h)
 		a.check(h)
 		a.keep(h, a.dice.short(0, 15*time.Millisecond))
 	case roll < 98:
@@ -73,7 +73,7 @@ func (a *actor) enter(h *hold) *hold {
 	return a.acquire(h.Context(), w, h)
 }
 
-// downgrade makes a lease that writes one that reads, half the time.
+// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a while.
 func (a *actor) downgrade(h *hold) {
 	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
 		return
@@ -85,6 +85,9 @@ func (a *actor) downgrade(h *hold) {
 	err := h.Downgrade(ctx)
 	a.back(record, err)
 	h.shares = err == nil || errors.Is(err, holdfast.ErrUncertain)
+	a.touch(h)
+	a.keep(h, a.dice.short(0, 30*time.Millisecond))
+	a.touch(h)
 }
 
 // check asks the server about the lease, half the time.
