@@ -73,7 +73,8 @@ func checkMin(holds []*Hold) []Violation {
 	const rounding = int64(2e6)
 	var found []Violation
 	for i, hold := range holds {
-		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.Weight > 0 { // permits may be free beside it
+		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.Weight > 0 || hold.offer != nil {
+			// Permits may be free beside it; and who resumes a hold goes on with the min hold of its own handle.
 			continue
 		}
 		since := hold.Called
