@@ -70,7 +70,8 @@ func (l *Lease) Name() string {
 }
 
 // Owner is the id of WithOwner, or one that is the hold's own; of a group, of the hold of Name. With the token it names the
-// hold to Mutex.Resume.
+// hold to Mutex.Resume, as long as the lease is not released. It is empty when it is first asked for after the lease was released
+// and passed on inside the process.
 func (l *Lease) Owner() string {
 	if l.empty() {
 		return ""

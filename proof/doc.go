@@ -1,12 +1,13 @@
-// Package proof shows what holdfast survives. It is made of three parts.
+// Package proof shows what holdfast survives. It is made of four parts.
 //
 // # What is recorded
 //
 // Package history writes down every operation of a workload: which process called what, when it called, when the call
-// came back, with which result, token and trust end (Lease.Until); then, while a lease is held, every moment at which
-// the library said that it may be trusted, and the notice of its loss. A record is one line of JSON and one write to
-// the kernel, made before the worker goes on, so that kill -9 of a process takes nothing along that had returned.
-// The parent of the processes adds when it killed, stopped and continued them.
+// came back, with which result, token or tokens, mode (it excludes, it shares, so many permits), owner and trust end
+// (Lease.Until); then, while a lease is held, every moment at which the library said that it may be trusted, and the
+// notice of its loss. A record is one line of JSON and one write to the kernel, made before the worker goes on, so that kill -9
+// of a process takes nothing along that had returned. The parent of the processes adds when it killed, stopped and
+// continued them, and what it did to the server and the network.
 //
 // # Against which clock
 //
@@ -18,23 +19,51 @@
 //
 // # What is checked
 //
-// A hold lasts from the return of the Lock that won it to the earliest of: the call of Release, the notice of its loss,
-// the last trust end known, the closing of its client, the killing of its process. Then, for every name:
+// A hold lasts from the return of the Lock that won it to the earliest of: the call of Release, the offer to another process,
+// the notice of its loss, the last trust end known, the closing of its client, the killing of its process; it excludes
+// readers until it is downgraded. Then, for every name:
 //
-//   - overlap: no two trusted holds overlap, unless one entered the other through its context;
-//   - token: a token given to a call that began after another had returned is larger; no two holds share one; holds that
-//     were trusted bear tokens in the order in which they began;
+//   - overlap: no two trusted holds that exclude each other overlap: one that excludes and any other, unless one entered
+//     the other through its context or both are of one owner; readers share;
+//   - permits: those of all trusted holds of a semaphore together are never more than there were when the last of them was
+//     granted: of a Resize under way, the larger number;
+//   - token: a token given to a call that began after another had returned is larger; no two leases share one, but for readers
+//     of one process; holds that exclude each other bear tokens in the order in which they began. So a writer's is larger
+//     than those of all before, and no reader's is smaller than that of a writer before it;
+//   - minhold: nobody gets in before a min hold is over;
 //   - release: none is reported done for a lease that was lost, given back before, or already followed by another's;
-//   - trust: nothing brings a lost lease back, and Err is never nil past Until;
-//   - resource: storage that refuses smaller tokens loses no update, and refuses nobody who is trusted;
+//   - trust: nothing brings a lost lease back, Err is never nil past Until, and Check does not confirm what another has;
+//   - resource: storage that refuses smaller tokens loses no update, refuses nobody who is trusted, and shows no change to
+//     a reader who is;
+//   - order: who stands in line is not passed again and again by those that came later, neither a writer by readers nor a
+//     large request by small ones;
+//   - idle: nobody waits longer than a second for what nobody holds: each wait is bounded by the holders before it, the TTLs of those
+//     that ended without a release, and the faults that its report counts;
+//   - leader: who leads is told as the leader, with its token;
+//   - latch: none opens before as many as were set may have counted down, and none is set twice;
 //   - stuck: every call returns by its deadline, not counting the time its process was stopped;
-//   - left: after the longest TTL nothing is left at the server of those who ended well, and what the killed left, their
-//     places in line, goes when they count as dead.
+//   - left: no key of any name, of its line or its watchers is without an expiry at any moment; after the longest TTL
+//     nothing is left at the server of those who ended well, and what the killed left, their places in line, goes when
+//     they count as dead.
 //
-// Package workload is what is recorded: processes that lock, try, wait, give up, enter again, hold beyond their TTL,
-// release late or never, and a parent that kills, stops and continues them, silences their network, freezes the server
-// and cuts its connections. Its decisions follow from a seed, its timing does not, so a seed makes a like run, not the
-// same one.
+// Package linear checks the same history once more, against a model of each name and with porcupine: whether there is an
+// order of all grants and ends in which everyone could get what it got (model).
+//
+// Package workload is what is recorded: processes that use names of every type, and groups of them: lock, try, read, write,
+// downgrade, take permits, resize, lead, count down, wait, give up, enter again, share an owner, resume what another
+// process let go, hold beyond their TTL, release late or never; and a parent that kills, stops and continues them, silences
+// their network, freezes the server and cuts its connections.
+//
+// # A run that failed
+//
+// Its history is kept, in a directory that the test names, with a drawing (history.html): a lane for each name, with
+// waits, holds, faults and violations. Its seed is printed:
+//
+//	HOLDFAST_SEED=n HOLDFAST_TORTURE_SECONDS=60 go test -run 'TestTorture|TestCalm' ./proof
+//
+// draws the same decisions again: each goroutine of each life of each process has dice of its own from the seed, and so has
+// the parent for each process and for the server; so what they do next, with which options and for how long, is
+// repeated, as far as they get the same answers. When the kernel runs them is not, so a seed makes a like run, not the same one.
 //
 // Package mutant shows that the checks are worth something: it breaks a copy of the library on purpose and runs the
 // workload on it, which must fail, with the violation that the break should cause.

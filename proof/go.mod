@@ -3,6 +3,7 @@ module github.com/holdfast-go/holdfast/proof
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
 	github.com/redis/go-redis/v9 v9.19.0

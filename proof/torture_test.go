@@ -1,15 +1,19 @@
 package proof
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/leak"
+	"github.com/holdfast-go/holdfast/proof/linear"
 	"github.com/holdfast-go/holdfast/proof/workload"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -34,36 +38,56 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestTorture is 8 processes on few names for 3 s, 10 s with HOLDFAST_CHECK=1, or HOLDFAST_TORTURE_SECONDS. HOLDFAST_SEED
-// repeats the decisions of a run. The history of a run that failed is kept.
+// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_CHECK=1, or HOLDFAST_TORTURE_SECONDS.
+// HOLDFAST_SEED repeats the decisions of a run. The history of a run that failed is kept, and drawn.
 func TestTorture(t *testing.T) {
 	seconds := 3
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
 		seconds = 10
 	}
 	seconds = int(number(t, "HOLDFAST_TORTURE_SECONDS", uint64(seconds)))
-	seed := number(t, "HOLDFAST_SEED", rand.Uint64())
-	t.Logf("%d s, HOLDFAST_SEED=%d", seconds, seed)
-
-	dir, err := os.MkdirTemp("", "holdfast-history-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the history is in %s", dir)
-		} else if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
 	server := redisserver.Start(t)
 	run := workload.Run{
-		Plan: workload.Plan{
-			Addr: server.Addr(), Dir: dir, Goroutines: 3, Names: []string{"red", "green", "blue", "grey"}, Prefix: "torture", Seed: seed,
-		},
-		Command: func() *exec.Cmd { return exec.Command(os.Args[0]) },
-		Faults:  true, For: time.Duration(seconds) * time.Second, Procs: 8, Server: server,
+		Plan:   workload.Plan{Addr: server.Addr(), Goroutines: 3, Prefix: "torture"},
+		Faults: true, For: time.Duration(seconds) * time.Second, Procs: 8, Server: server,
 	}
+	report := torture(t, &run)
+	// A run in which little happened shows nothing, however busy the machine.
+	if least := 5 * seconds; report.Holds < least {
+		t.Errorf("%d holds, want at least %d", report.Holds, least)
+	}
+}
+
+// TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in line, is looked at
+// where nothing excuses a breach.
+func TestCalm(t *testing.T) {
+	seconds := 1
+	if os.Getenv("HOLDFAST_CHECK") == "1" {
+		seconds = 3
+	}
+	names := workload.EveryType()
+	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that lines are long
+	server := redisserver.Start(t)
+	run := workload.Run{
+		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},
+		For:  time.Duration(seconds) * time.Second, Procs: 4,
+	}
+	torture(t, &run)
+}
+
+// torture does a run on names of every type, and reports what its history shows.
+func torture(t *testing.T, run *workload.Run) workload.Report {
+	t.Helper()
+	run.Seed = number(t, "HOLDFAST_SEED", rand.Uint64())
+	t.Logf("%v, HOLDFAST_SEED=%d", run.For, run.Seed)
+	var err error
+	if run.Dir, err = os.MkdirTemp("", "holdfast-history-"); err != nil {
+		t.Fatal(err)
+	}
+	if run.Names == nil {
+		run.Names = workload.EveryType()
+	}
+	run.Command = func() *exec.Cmd { return exec.Command(os.Args[0]) }
 	report, err := run.Do(t.Context())
 	t.Logf("%v", report)
 	if err != nil {
@@ -79,10 +103,38 @@ func TestTorture(t *testing.T) {
 	for _, text := range append(report.Rest.Leaked, report.Rest.Forever...) {
 		t.Errorf("violation left: %s", text)
 	}
-	// A run in which little happened shows nothing, however busy the machine.
-	if least := 5 * seconds; report.Holds < least {
-		t.Errorf("%d holds, want at least %d", report.Holds, least)
+	if report.History != nil {
+		verdict := linear.Check(report.History, 2*time.Second)
+		t.Logf("model: %v", verdict)
+		for _, name := range verdict.Broken {
+			t.Errorf("violation model: %q: no order of what happened explains its holds", name)
+		}
 	}
+	if t.Failed() {
+		keep(t, run.Dir, report)
+	} else if err := os.RemoveAll(run.Dir); err != nil {
+		t.Error(err)
+	}
+	return report
+}
+
+// keep says where the history is, and draws it.
+func keep(t *testing.T, dir string, report workload.Report) {
+	t.Helper()
+	t.Logf("the history is in %s", dir)
+	if report.History == nil {
+		return
+	}
+	path := filepath.Join(dir, "history.html")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := errors.Join(history.Draw(file, report.History, report.Violations), file.Close()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("drawn in %s", path)
 }
 
 // number is the value of an environment variable, or else.

@@ -17,6 +17,8 @@ func resume() []test {
 		{"of what is free", resumeFree, token},
 		{"while others wait", resumeWhileWaiting, token},
 		{"of what was passed on in the process", resumePassed, token},
+		{"of what was let go for another process, and then released", resumeReleased, token},
+		{"with what a lease said after it was passed on", resumeLate, token},
 	}
 }
 
@@ -158,4 +160,42 @@ func resumePassed(e *env) {
 		e.Errorf("token %d after %d", taken.Token(), lease.Token())
 	}
 	e.release(taken)
+}
+
+// Who released what it had offered has no hold any more, although its process may still have the lock: another goroutine
+// of it is in, and must not lose it to one who comes with the old token.
+func resumeReleased(e *env) {
+	a, b := e.client(), e.client()
+	first, w := e.passedOn(a)
+	owner, token := first.Owner(), first.Token()
+	e.release(first)
+	next := w.in()
+	taken, err := b.Mutex(name).Resume(e.ctx(), owner, token)
+	if e.is(err, holdfast.ErrHeld); taken != nil {
+		e.Errorf("token %d was taken over from token %d", next.Token(), token)
+	}
+	if err := next.Check(e.ctx()); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(next)
+}
+
+func resumeLate(e *env) {
+	a := e.client()
+	first, w := e.passedOn(a)
+	e.release(first)
+	next := w.in()
+	if owner := first.Owner(); owner == next.Owner() {
+		e.Errorf("%q names a hold that is another's now", owner)
+	}
+	e.release(next)
+}
+
+// passedOn is a lease that was granted while others waited in its process, so that it may be passed on there, and who waits.
+func (e *env) passedOn(c *client) (*holdfast.Lease, *waiter) {
+	e.Helper()
+	first := e.lock(c.Mutex(name))
+	second, third := e.wait(e.ctx(), c, c.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name))
+	e.release(first)
+	return second.in(), third
 }

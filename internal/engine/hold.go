@@ -25,10 +25,11 @@ type hold struct {
 	renewing chan struct{}
 	failure  error // of the last renewal
 
-	pool *pool // nil: not passed on
-	turn *turn
-	only turn
-	open time.Time // of readers: until when others join
+	pool  *pool // nil: not passed on
+	named bool  // its id was asked for: not passed on any more
+	turn  *turn
+	only  turn
+	open  time.Time // of readers: until when others join
 
 	// Of a hold that no longer excludes: how it shares. Both forms may be at the server while it is not known.
 	reads       *Lock

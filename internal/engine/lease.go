@@ -47,12 +47,21 @@ func (l *Lease) Token() int64 { return l.turn.token }
 // Tokens is the token by name.
 func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.Token()} }
 
-// Owner is the owner, or the id of the hold when the lock was made without one.
+// Owner is the owner, or the id of the hold when the lock was made without one. Whoever has that id may let another process
+// resume the hold: from now on it is not passed on, and one that was is not named to those who had it before. Else they
+// would resume it from those who have it now.
 func (l *Lease) Owner() string {
 	if owner := l.turn.hold.lock.spec.Owner; owner != "" {
 		return owner
 	}
-	return string(l.turn.hold.ticket.ID)
+	e, h := l.engine(), l.turn.hold
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.turn != l.turn {
+		return ""
+	}
+	h.named = true
+	return string(h.ticket.ID)
 }
 
 // Until is the moment at which trust ends if no renewal is confirmed before. After the end it is a moment in the past.

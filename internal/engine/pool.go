@@ -286,11 +286,11 @@ func (e *Engine) giveBack(h *hold) (next func() error) {
 }
 
 // passes tells whether a hold may go on to the next goroutine without asking the server: within the slice, with a
-// token reserved, and with trust left for the next holder. Tokens must not run ahead of the server's
+// token reserved, unless another process may resume it, and with trust left for the next holder. Tokens must not run ahead of the server's
 // microseconds, or those given out after a loss of all data could be smaller.
 func (h *hold) passes(now time.Time) bool {
 	held := now.Sub(h.begun)
-	if held >= slice || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+	if h.named || held >= slice || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
 		return false
 	}
 	if !h.lock.engine.features.Tokens {

@@ -11,6 +11,12 @@ import (
 // The rules that a history can break.
 const (
 	RuleOverlap  = "overlap"
+	RulePermits  = "permits"
+	RuleMinHold  = "minhold"
+	RuleOrder    = "order"
+	RuleIdle     = "idle"
+	RuleLeader   = "leader"
+	RuleLatch    = "latch"
 	RuleToken    = "token"
 	RuleRelease  = "release"
 	RuleTrust    = "trust"
@@ -41,18 +47,29 @@ func (v Violation) String() string {
 // Limits are what a check allows beyond the letter.
 type Limits struct {
 	Slack time.Duration // how much later than its limit a call may return; defaults to 5s
+	Idle  time.Duration // how long one may wait for what nobody holds, and nothing explains; defaults to 1s
 }
 
 // Check tells every violation of the history, in the order of time.
 func Check(h *History, limits Limits) []Violation {
 	limits.Slack = cmp.Or(limits.Slack, 5*time.Second)
+	limits.Idle = cmp.Or(limits.Idle, time.Second)
 	var found []Violation
-	for _, holds := range byName(h.Holds) {
+	ops := opsByName(h.Ops)
+	for name, holds := range byName(h.Holds) {
 		found = append(found, checkOverlap(holds)...)
+		found = append(found, checkPermits(holds, ops[name].of(Resize))...)
+		found = append(found, checkMin(holds)...)
+		found = append(found, checkLeaders(holds, ops[name].of(Leader))...)
 		found = append(found, checkTokens(holds)...)
-		found = append(found, checkReleases(holds)...)
+		found = append(found, h.checkReleases(holds)...)
 		found = append(found, checkTrust(holds)...)
 	}
+	for _, ops := range ops {
+		found = append(found, checkLatch(ops)...)
+	}
+	found = append(found, checkOrder(h)...)
+	found = append(found, checkIdle(h, limits.Idle)...)
 	found = append(found, checkResource(h)...)
 	found = append(found, checkCalls(h, limits.Slack)...)
 	for i := range found {
@@ -79,6 +96,27 @@ func byName(holds []*Hold) map[string][]*Hold {
 		parts[hold.Name] = append(parts[hold.Name], hold)
 	}
 	return parts
+}
+
+// A list of operations on one name, in the order of their calls.
+type opList []*Op
+
+func opsByName(ops []*Op) map[string]opList {
+	parts := map[string]opList{}
+	for _, op := range ops {
+		parts[op.Call.Name] = append(parts[op.Call.Name], op)
+	}
+	return parts
+}
+
+func (ops opList) of(kind Kind) []*Op {
+	var those []*Op
+	for _, op := range ops {
+		if op.Call.Kind == kind {
+			those = append(those, op)
+		}
+	}
+	return those
 }
 
 // story is what a violation shows of a hold.

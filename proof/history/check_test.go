@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +30,24 @@ func (s *story) op(proc string, kind Kind, hold string, from, to int64, res Resu
 }
 
 // hold adds a lock that wins.
-func (s *story) hold(proc, id string, from, to, until, token int64) {
+func (s *story) hold(proc, id string, from, to, until, token int64) *Record {
 	r := s.op(proc, Lock, id, from, to, OK)
 	r.Until, r.Token = until, token
+	return r
+}
+
+// permits adds an acquire that wins some of so many.
+func (s *story) permits(proc, id string, from, to, until, token, weight, size int64) {
+	r := s.hold(proc, id, from, to, until, token)
+	r.Weight, r.Size = weight, size
+	s.records[len(s.records)-2].Size = size
+}
+
+// set adds a latch that is set.
+func (s *story) set(from, to, count int64) {
+	s.op("s", Set, "", from, to, OK)
+	call := &s.records[len(s.records)-2]
+	call.Weight, call.TTL = count, int64(time.Second)
 }
 
 func (s *story) enter(proc, id, root string, from, to, until, token int64) {
@@ -195,12 +212,144 @@ func TestCheck(t *testing.T) {
 			s.add(Record{Proc: "a", Op: 1, Event: Call, Kind: Lock, Name: "n"})
 			s.process(Kill, "a", 30)
 		}, nil},
-		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{RuleStuck}},
+		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{RuleIdle, RuleStuck}},
 		{"stopped while it waited", func(s *story) {
 			s.process(Stop, "a", 10)
-			s.process(Cont, "a", 5*second)
+			s.process(Cont, "a", 6*second)
 			s.op("a", Lock, "a1", 0, 7*second, TimedOut)
 		}, nil},
+		{"readers share", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
+			s.hold("b", "b1", 20, 55, 200, 6).Shares = true
+		}, nil},
+		{"a reader beside a writer", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.hold("b", "b1", 20, 55, 200, 6).Shares = true
+		}, []string{RuleOverlap}},
+		{"a writer beside a reader", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
+			s.hold("b", "b1", 20, 55, 200, 6)
+		}, []string{RuleOverlap}},
+		{"a reader after a downgrade", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("a", Downgrade, "a1", 20, 25, OK)
+			s.hold("b", "b1", 15, 22, 200, 6).Shares = true
+		}, nil},
+		{"a writer after a downgrade", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("a", Downgrade, "a1", 20, 25, OK)
+			s.hold("b", "b1", 15, 30, 200, 6)
+		}, []string{RuleOverlap}},
+		{"a reader of the same process joins a downgraded lease", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("a", Downgrade, "a1", 20, 25, OK)
+			s.hold("a", "a2", 26, 27, 200, 5).Shares = true
+		}, nil},
+		{"a writer has the token of a downgraded lease", func(s *story) {
+			s.hold("a", "a1", 0, 10, 20, 5)
+			s.op("a", Downgrade, "a1", 15, 16, OK)
+			s.hold("a", "a2", 26, 27, 200, 5)
+		}, []string{RuleToken}},
+		{"a reader of another process has its token", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("a", Downgrade, "a1", 15, 16, OK)
+			s.hold("b", "b1", 26, 27, 200, 5).Shares = true
+		}, []string{RuleToken}},
+		{"a reader after a writer has a smaller token", func(s *story) {
+			s.hold("a", "a1", 0, 10, 20, 5)
+			s.hold("b", "b1", 26, 27, 200, 4).Shares = true
+		}, []string{RuleToken, RuleToken}},
+		{"of one owner", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
+			s.hold("b", "b1", 20, 55, 200, 6).Owner = "ann"
+		}, nil},
+		{"of two owners", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
+			s.hold("b", "b1", 20, 55, 200, 6).Owner = "bob"
+		}, []string{RuleOverlap}},
+		{"offered and resumed", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.word(Offer, "a", "a1", 20, 0, "")
+			s.hold("b", "b1", 25, 30, 200, 6)
+		}, nil},
+		{"permits enough", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
+			s.permits("b", "b1", 20, 30, 100, 6, 2, 4)
+		}, nil},
+		{"too many permits", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
+			s.permits("b", "b1", 20, 30, 100, 6, 3, 4)
+		}, []string{RulePermits}},
+		{"many permits while a Resize is under way", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
+			s.op("c", Resize, "", 15, 25, OK)
+			s.records[len(s.records)-2].Weight = 5
+			s.permits("b", "b1", 20, 30, 100, 6, 3, 4)
+		}, nil},
+		{"kept what it had when there were more", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 4, 4)
+			s.permits("b", "b1", 20, 30, 100, 6, 1, 2)
+		}, []string{RulePermits}},
+		{"before the end of a min hold", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6)
+		}, []string{RuleMinHold}},
+		{"another leader than the one who leads", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("b", Leader, "", 20, 30, OK).Token = 4
+		}, []string{RuleLeader}},
+		{"no leader although one leads", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.op("b", Leader, "", 20, 30, NoLeader)
+		}, []string{RuleLeader}},
+		{"a leader who may have gone", func(s *story) {
+			s.hold("a", "a1", 0, 10, 25, 5)
+			s.op("b", Leader, "", 20, 30, NoLeader)
+		}, nil},
+		{"a latch opens", func(s *story) {
+			s.set(0, 10, 2)
+			s.op("a", CountDown, "", 20, 30, OK)
+			s.op("b", CountDown, "", 20, 40, OK)
+			s.op("c", Wait, "", 5, 50, OK)
+		}, nil},
+		{"a latch opens too early", func(s *story) {
+			s.set(0, 10, 2)
+			s.op("a", CountDown, "", 20, 30, OK)
+			s.op("c", Wait, "", 5, 50, OK)
+		}, []string{RuleLatch}},
+		{"a latch is set twice", func(s *story) {
+			s.set(0, 10, 2)
+			s.set(20, 30, 1)
+		}, []string{RuleLatch}},
+		{"waits while nobody holds", func(s *story) {
+			s.op("b", Lock, "b1", 0, 3*second, TimedOut)
+			s.records[len(s.records)-2].Limit = 3 * second
+		}, []string{RuleIdle}},
+		{"waits for one who was killed", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.process(Kill, "a", 30)
+			s.op("b", Lock, "b1", 20, second+second/2, TimedOut)
+		}, nil},
+		{"a writer is passed again and again", func(s *story) {
+			s.op("w", Lock, "w1", 0, second, TimedOut)
+			s.records[len(s.records)-2].Line = true
+			for i := range int64(5) {
+				from := second/2 + i*1000
+				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
+				r.Shares = true
+			}
+		}, []string{RuleOrder}},
+		{"a reader saw a change while it was trusted", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
+			s.op("a", Read, "a1", 20, 30, Changed)
+		}, []string{RuleResource}},
+		{"Check says yes after another had it", func(s *story) {
+			s.hold("a", "a1", 0, 10, 20, 5)
+			s.hold("b", "b1", 20, 30, 40, 6)
+			s.op("a", Confirm, "a1", 50, 60, OK)
+		}, []string{RuleTrust}},
 		{"an error that nothing explains", func(s *story) {
 			s.op("a", Lock, "a1", 0, 1, Failed)
 		}, []string{RuleFailed}},
@@ -219,6 +368,10 @@ func TestCheck(t *testing.T) {
 				if text := v.String(); !strings.HasPrefix(text, v.Rule+`: "n": `) || !strings.Contains(text, "\n  ") {
 					t.Errorf("unreadable: %s", text)
 				}
+			}
+			var page bytes.Buffer
+			if err := Draw(&page, h, Check(h, Limits{})); err != nil || !strings.Contains(page.String(), `<div class="lane"`) {
+				t.Errorf("not drawn: %v\n%s", err, page.String())
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("rules broken %v, want %v", got, c.want)

@@ -1,6 +1,10 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // A History is what records say, joined. Its parts point into one slice of records, which is not to be changed.
 type History struct {
@@ -8,6 +12,8 @@ type History struct {
 	Ops     []*Op   // in the order of their calls
 	Holds   []*Hold // in the order in which they began
 	stops   map[string][]span
+	mutes   map[string][]span // by the name of the slot: a process without its life
+	cuts    []int64           // when all connections of the server were cut
 	kills   map[string]int64
 	closes  map[string]int64
 }
@@ -23,9 +29,9 @@ type span struct{ from, to int64 }
 
 // Assemble joins records, which must be in the order of time, as Load leaves them.
 func Assemble(records []Record) (*History, error) {
-	h := &History{Records: records, stops: map[string][]span{}, kills: map[string]int64{}, closes: map[string]int64{}}
+	h := &History{Records: records, stops: map[string][]span{}, mutes: map[string][]span{}, kills: map[string]int64{}, closes: map[string]int64{}}
 	ops := map[string]*Op{}
-	holds := map[string]*Hold{}
+	holds := map[string][]*Hold{} // by ID; those of a group have one
 	for i := range records {
 		if err := h.take(&records[i], ops, holds); err != nil {
 			return nil, fmt.Errorf("history: %w: %s", err, records[i].Format(0))
@@ -38,7 +44,7 @@ func Assemble(records []Record) (*History, error) {
 	return h, nil
 }
 
-func (h *History) take(r *Record, ops map[string]*Op, holds map[string]*Hold) error {
+func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) error {
 	key := fmt.Sprint(r.Proc, "#", r.Op)
 	switch r.Event {
 	case Call:
@@ -48,8 +54,15 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string]*Hold) er
 		op := &Op{Call: *r}
 		ops[key] = op
 		h.Ops = append(h.Ops, op)
-		if hold := holds[r.Hold]; hold != nil && r.Kind == Release {
-			hold.Releases = append(hold.Releases, op)
+		for _, hold := range holds[r.Hold] {
+			switch r.Kind {
+			case Release:
+				hold.Releases = append(hold.Releases, op)
+			case Downgrade:
+				hold.downgrades = append(hold.downgrades, op)
+			case Confirm:
+				hold.checks = append(hold.checks, op)
+			}
 		}
 	case Return:
 		op := ops[key]
@@ -57,26 +70,22 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string]*Hold) er
 			return fmt.Errorf("a return of operation %s without its call", key)
 		}
 		op.Return = r
-		if (r.Kind == Lock || r.Kind == TryLock) && r.Result == OK {
+		if r.Kind.Holds() && r.Result == OK {
 			return h.begin(op, holds)
 		}
-	case Trust, Lost:
-		hold := holds[r.Hold]
-		if hold == nil {
+	case Trust, Lost, Offer:
+		if holds[r.Hold] == nil {
 			return fmt.Errorf("word of an unknown hold %s", r.Hold)
 		}
-		switch {
-		case r.Event == Trust:
-			hold.Trusts = append(hold.Trusts, *r)
-		case r.Result == Failed:
-			hold.bad = r
-		case hold.Notice == nil:
-			hold.Notice = r
+		for _, hold := range holds[r.Hold] {
+			hold.hear(r)
 		}
 	case Close:
 		h.closes[r.Proc] = r.At
 	case Kill:
-		h.kills[r.Proc] = r.At
+		if h.kills[r.Proc] = r.At; r.Proc == Server {
+			h.cuts = append(h.cuts, r.At)
+		}
 	case Stop:
 		h.stops[r.Proc] = append(h.stops[r.Proc], span{r.At, never})
 	case Cont:
@@ -84,25 +93,40 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string]*Hold) er
 			s[len(s)-1].to = r.At
 		}
 	case Mute:
+		h.mutes[r.Proc] = append(h.mutes[r.Proc], span{r.At, r.At + r.Limit})
 	default:
 		return fmt.Errorf("event %q", r.Event)
 	}
 	return nil
 }
 
-func (h *History) begin(op *Op, holds map[string]*Hold) error {
+func (h *History) begin(op *Op, holds map[string][]*Hold) error {
 	r := op.Return
 	if r.Hold == "" || holds[r.Hold] != nil {
 		return fmt.Errorf("hold %q is there already, or has no ID", r.Hold)
 	}
-	hold := &Hold{
-		ID: r.Hold, Name: r.Name, Proc: r.Proc, Token: r.Token,
-		Called: op.Call.At, Start: r.At, Lock: *r, outer: holds[r.Root],
+	tokens := r.Tokens
+	if len(tokens) == 0 {
+		tokens = map[string]int64{r.Name: r.Token}
 	}
-	holds[hold.ID] = hold
-	h.Holds = append(h.Holds, hold)
+	for _, name := range slices.Sorted(maps.Keys(tokens)) {
+		hold := &Hold{
+			ID: r.Hold, Name: name, Proc: r.Proc, Token: tokens[name],
+			Owner: r.Owner, Shares: r.Shares, Weight: r.Weight, Called: op.Call.At, Start: r.At, Lock: *r, asked: op.Call,
+		}
+		for _, outer := range holds[r.Root] {
+			if outer.Name == name && r.Type != Semaphore {
+				hold.outer = outer
+			}
+		}
+		holds[r.Hold] = append(holds[r.Hold], hold)
+		h.Holds = append(h.Holds, hold)
+	}
 	return nil
 }
+
+// Server is the process that records about the server name.
+const Server = "server"
 
 // stopped is how long proc stood still between from and to.
 func (h *History) stopped(proc string, from, to int64) int64 {

@@ -10,15 +10,37 @@ type Hold struct {
 	ID, Root, Name, Proc string // Root: ID of the first of the leases that entered one another
 	Called, Start        int64  // of the lock: its call and its return
 	Token                int64
-	End                  int64 // when trust ended, or the end of the history; may be before Start
-	Cause                Event // Call (of Release), Lost, Trust (its end came), Close, Kill
+	Owner                string // of WithOwner: holds of one owner do not exclude each other
+	Shares               bool   // it reads
+	Weight               int64  // permits; 0: no semaphore
+	Exclusive            int64  // until when it excludes readers too: End, or its downgrade; of a reader, Start
+	End                  int64  // when trust ended, or the end of the history; may be before Start
+	Cause                Event  // Call (of Release), Lost, Trust (its end came), Offer, Close, Kill
 
-	Lock     Record   // the return of the lock
-	Trusts   []Record // what the library said while it was held, in order
-	Notice   *Record  // of the loss
-	Releases []*Op
-	outer    *Hold   // the one entered, if it was
-	bad      *Record // its loss was not told as it should be
+	Lock       Record   // the return of the lock
+	Trusts     []Record // what the library said while it was held, in order
+	Notice     *Record  // of the loss
+	Releases   []*Op
+	outer      *Hold   // the one entered, if it was
+	bad        *Record // its loss was not told as it should be
+	asked      Record  // the call of the lock
+	offer      *Record
+	checks     []*Op
+	downgrades []*Op
+}
+
+// hear takes down what was said of the hold.
+func (hold *Hold) hear(r *Record) {
+	switch {
+	case r.Event == Offer:
+		hold.offer = r
+	case r.Event == Trust:
+		hold.Trusts = append(hold.Trusts, *r)
+	case r.Result == Failed:
+		hold.bad = r
+	case hold.Notice == nil:
+		hold.Notice = r
+	}
 }
 
 // finish finds the end of the hold: the earliest of what can end it.
@@ -41,11 +63,24 @@ func (h *History) finish(hold *Hold) {
 	if hold.Notice != nil {
 		end(hold.Notice.At, Lost)
 	}
+	if hold.offer != nil {
+		end(hold.offer.At, Offer)
+	}
 	if at, killed := h.kills[hold.Proc]; killed {
 		end(at, Kill)
 	}
 	if at, closed := h.closes[hold.Proc]; closed {
 		end(at, Close)
+	}
+	hold.Exclusive = hold.End
+	for _, op := range hold.downgrades {
+		// A server that refused left it as it was; in all other cases it may read from the call on.
+		if op.Return == nil || op.Return.Result != Unavailable {
+			hold.Exclusive = min(hold.Exclusive, op.Call.At)
+		}
+	}
+	if hold.Shares {
+		hold.Exclusive = hold.Start
 	}
 }
 
@@ -54,10 +89,16 @@ func (h *History) finish(hold *Hold) {
 func (hold *Hold) settle() {
 	hold.Root = hold.ID
 	if outer := hold.outer; outer != nil && (hold.Token == outer.Token || hold.Start < outer.End) {
-		hold.Root = outer.Root
+		hold.Root, hold.Owner = outer.Root, outer.Owner
 	}
 }
 
 // trusted tells whether the hold was ever one: a lease that was over when Lock returned, because the process stood
 // still in between, excludes nobody.
 func (hold *Hold) trusted() bool { return hold.Start < hold.End }
+
+// besides tells whether two holds of one name may be held at one moment, whatever their modes: entries into one lease, and
+// those of one owner.
+func (hold *Hold) besides(other *Hold) bool {
+	return hold.Root == other.Root || hold.Owner != "" && hold.Owner == other.Owner
+}

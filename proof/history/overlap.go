@@ -2,44 +2,54 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// checkOverlap finds every hold that began while another of the same name was trusted. holds are of one name, in the
-// order of their begin, so the one that reaches furthest tells for all before; as entries of one lease do not exclude
-// each other, the furthest of every other lease must be known as well: two candidates of different roots suffice.
+// checkOverlap finds every hold that began while another was trusted that excludes it. holds are of one name, in the
+// order of their begin.
 func checkOverlap(holds []*Hold) []Violation {
 	var found []Violation
-	var far, next *Hold // next: the furthest of another root than far's
+	var trusted []*Hold // that reach into the present
 	for _, hold := range holds {
 		if !hold.trusted() {
 			continue
 		}
-		rival := far
-		if far != nil && far.Root == hold.Root {
-			rival = next
+		trusted = slices.DeleteFunc(trusted, func(other *Hold) bool { return other.End <= hold.Start })
+		var rival *Hold // of several, the one that reaches furthest
+		for _, other := range trusted {
+			if other.excludes(hold) && (rival == nil || other.End > rival.End) {
+				rival = other
+			}
 		}
-		if rival != nil && rival.End > hold.Start {
+		if rival != nil {
 			found = append(found, overlap(rival, hold))
 		}
-		switch {
-		case far == nil || hold.End > far.End:
-			if far != nil && far.Root != hold.Root {
-				next = far
-			}
-			far = hold
-		case hold.Root != far.Root && (next == nil || hold.End > next.End):
-			next = hold
-		}
+		trusted = append(trusted, hold)
 	}
 	return found
 }
 
+// excludes tells whether a hold keeps one out that begins later, while it is trusted itself. Permits do not exclude each
+// other: checkPermits adds them up.
+func (hold *Hold) excludes(later *Hold) bool {
+	switch {
+	case hold.besides(later) || hold.Weight > 0 || later.Weight > 0:
+		return false
+	case later.Shares:
+		return hold.Exclusive > later.Start
+	}
+	return true
+}
+
 func overlap(first, second *Hold) Violation {
-	both := min(first.End, second.End) - second.Start
+	both := min(first.End, second.End)
+	if second.Shares {
+		both = min(both, first.Exclusive)
+	}
 	return Violation{
 		Rule: RuleOverlap, Name: second.Name, Records: stories(first, second),
 		Text: fmt.Sprintf("%s (token %d) and %s (token %d) were both trusted for %v",
-			first.ID, first.Token, second.ID, second.Token, time.Duration(both)),
+			first.ID, first.Token, second.ID, second.Token, time.Duration(both-second.Start)),
 	}
 }

@@ -21,6 +21,11 @@ func anyHolds(t *rapid.T) []*Hold {
 			Token: rapid.Int64Range(1, 20).Draw(t, "token"),
 		}
 		hold.End = hold.Start + rapid.Int64Range(-5, 20).Draw(t, "length")
+		hold.Shares = rapid.Bool().Draw(t, "shares")
+		hold.Owner = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "owner")
+		if hold.Exclusive = hold.Start; !hold.Shares {
+			hold.Exclusive = rapid.Int64Range(min(hold.Start, hold.End), max(hold.Start, hold.End)).Draw(t, "exclusive")
+		}
 		hold.Root = fmt.Sprint("h", rapid.IntRange(0, i).Draw(t, "root"))
 		for _, outer := range holds[:i] {
 			if outer.ID == hold.Root {
@@ -40,7 +45,8 @@ func TestOverlapAgreesWithEveryPair(t *testing.T) {
 		var want int
 		for j, second := range holds {
 			if slices.ContainsFunc(holds[:j], func(first *Hold) bool {
-				return first.Root != second.Root && first.trusted() && second.trusted() && first.End > second.Start
+				both := first.Root != second.Root && first.trusted() && second.trusted() && first.End > second.Start
+				return both && (first.Owner == "" || first.Owner != second.Owner) && (!second.Shares || first.Exclusive > second.Start)
 			}) {
 				want++
 			}
@@ -62,12 +68,12 @@ func TestTokensAgreeWithEveryPair(t *testing.T) {
 			var want int
 			for _, second := range holds {
 				if slices.ContainsFunc(holds, func(first *Hold) bool {
-					return first.Start < since(second) && first.Token > second.Token
+					return first.Start < since(second) && first.Token > second.Token && excluding(first.class(), second.class())
 				}) {
 					want++
 				}
 			}
-			if got := fallen(holds, since); len(got) != want {
+			if got := fallen(holds, since, excluding); len(got) != want {
 				t.Fatalf("by %s: %d tokens fell, found %d:\n%v", name, want, len(got), got)
 			}
 		}

@@ -19,18 +19,47 @@ const (
 	Kill   Event = "kill"
 	Stop   Event = "stop"
 	Cont   Event = "cont"
-	Mute   Event = "mute" // the network of a process fell silent; Text says for how long
+	Mute   Event = "mute"  // the network of a process fell silent; Limit says for how long
+	Offer  Event = "offer" // the hold is let go on purpose, for whoever resumes it
 )
 
 // A Kind is an operation.
 type Kind string
 
-// The operations. Write is one on the resource that checks tokens.
+// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to read and to write, or of
+// an election; Type, Shares, Weight and Tokens say which. Write and Read are on the resource that checks tokens.
 const (
-	Lock    Kind = "lock"
-	TryLock Kind = "try"
-	Release Kind = "release"
-	Write   Kind = "write"
+	Lock      Kind = "lock"
+	TryLock   Kind = "try"
+	Resume    Kind = "resume"
+	Release   Kind = "release"
+	Downgrade Kind = "downgrade"
+	Confirm   Kind = "check" // Lease.Check
+	Do        Kind = "do"    // around a TryLock that enters it, which tells its token
+	Resize    Kind = "resize"
+	Leader    Kind = "leader"
+	Set       Kind = "set" // and the next three: of a latch
+	CountDown Kind = "count down"
+	Count     Kind = "count"
+	Wait      Kind = "wait"
+	Write     Kind = "write"
+	Read      Kind = "read"
+)
+
+// Holds tells whether the operation makes a hold, if it succeeds.
+func (k Kind) Holds() bool { return k == Lock || k == TryLock || k == Resume }
+
+// A Type is what a name is. It does not change.
+type Type string
+
+// The types. A group's names are mutexes.
+const (
+	Mutex     Type = "mutex"
+	ReadWrite Type = "rw"
+	Semaphore Type = "semaphore"
+	Election  Type = "election"
+	Latch     Type = "latch"
+	Group     Type = "group"
 )
 
 // A Result is how an operation ended.
@@ -47,7 +76,9 @@ const (
 	NotHeld     Result = "not held"
 	Uncertain   Result = "uncertain"
 	Unavailable Result = "unavailable"
-	Refused     Result = "refused"
+	Refused     Result = "refused" // by the resource; or an *ArgumentError that was to be expected
+	NoLeader    Result = "no leader"
+	Changed     Result = "changed" // of Read: not what the same hold had read before
 	LostUpdate  Result = "lost update"
 	Overdue     Result = "overdue" // of Trust: Err was nil although Until was over
 	Failed      Result = "failed"  // an error, or of Lost a cause, that the workload did not expect; Text tells
@@ -55,19 +86,30 @@ const (
 
 // A Record is a line of a history. Times are readings of Now.
 type Record struct {
-	At     int64  `json:"at"`
-	Proc   string `json:"p"`
-	Event  Event  `json:"ev"`
-	Op     int64  `json:"op,omitempty"` // within Proc, from 1; joins Call and Return
-	Kind   Kind   `json:"kind,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Hold   string `json:"hold,omitempty"` // ID of the hold meant; for a lock, the one it makes if it wins
-	Root   string `json:"root,omitempty"` // ID of the hold whose context was given: reentry
-	Token  int64  `json:"token,omitempty"`
-	Until  int64  `json:"until,omitempty"` // trust end
-	Limit  int64  `json:"limit,omitempty"` // of a call: when it should return, 0: not bounded
-	Result Result `json:"res,omitempty"`
-	Text   string `json:"text,omitempty"`
+	At     int64            `json:"at"`
+	Proc   string           `json:"p"`
+	Event  Event            `json:"ev"`
+	Op     int64            `json:"op,omitempty"` // within Proc, from 1; joins Call and Return
+	Kind   Kind             `json:"kind,omitempty"`
+	Type   Type             `json:"type,omitempty"`
+	Name   string           `json:"name,omitempty"`   // of a group: none, see Tokens
+	Hold   string           `json:"hold,omitempty"`   // ID of the hold meant; for a lock, the one it makes if it wins
+	Root   string           `json:"root,omitempty"`   // ID of the hold whose context was given: reentry
+	Owner  string           `json:"owner,omitempty"`  // of WithOwner
+	Shares bool             `json:"shares,omitempty"` // a reader
+	Line   bool             `json:"line,omitempty"`   // it stands in the server's line itself, not behind others of its process
+	Polls  bool             `json:"polls,omitempty"`
+	Weight int64            `json:"weight,omitempty"` // permits taken, or those that Resize asks for; what a latch counts
+	Size   int64            `json:"size,omitempty"`   // permits that the handle names
+	Min    int64            `json:"min,omitempty"`    // min hold
+	TTL    int64            `json:"ttl,omitempty"`
+	Token  int64            `json:"token,omitempty"`
+	Names  []string         `json:"names,omitempty"`  // that a group asks for
+	Tokens map[string]int64 `json:"tokens,omitempty"` // of a group's names
+	Until  int64            `json:"until,omitempty"`  // trust end
+	Limit  int64            `json:"limit,omitempty"`  // of a call: when it should return, 0: not bounded
+	Result Result           `json:"res,omitempty"`
+	Text   string           `json:"text,omitempty"`
 }
 
 // Format writes the record for people, with times in milliseconds since origin.
@@ -75,7 +117,7 @@ func (r Record) Format(origin int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12s  %-6s %-6s", millis(r.At-origin), r.Proc, r.Event)
 	for _, f := range []struct{ key, value string }{
-		{"", string(r.Kind)}, {"name", r.Name}, {"hold", r.Hold}, {"under", r.Root}, {"", string(r.Result)}, {"", r.Text},
+		{"", string(r.Type)}, {"", string(r.Kind)}, {"name", r.Name}, {"owner", r.Owner}, {"hold", r.Hold}, {"under", r.Root}, {"", string(r.Result)}, {"", r.Text},
 	} {
 		switch {
 		case f.value == "":
@@ -84,6 +126,20 @@ func (r Record) Format(origin int64) string {
 		default:
 			b.WriteString(" " + f.key + "=" + f.value)
 		}
+	}
+	if r.Shares {
+		b.WriteString(" shares")
+	}
+	for _, f := range []struct {
+		key   string
+		value int64
+	}{{"weight", r.Weight}, {"size", r.Size}} {
+		if f.value != 0 {
+			fmt.Fprintf(&b, " %s=%d", f.key, f.value)
+		}
+	}
+	if len(r.Tokens) > 0 {
+		fmt.Fprintf(&b, " tokens=%v", r.Tokens)
 	}
 	if r.Token != 0 {
 		fmt.Fprintf(&b, " token=%d", r.Token)

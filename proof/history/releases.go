@@ -1,10 +1,16 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // checkReleases finds releases reported done that were not: of a lease given back before, of one whose loss had been
 // told, and of one after which another had been granted. holds are of one name, in the order of their begin.
-func checkReleases(holds []*Hold) []Violation {
+//
+// Who offered a hold, and gives it back in the midst of a fault, may be told that it is done although another resumed it: a
+// release whose answer was lost is sent again, and finds nothing either way.
+func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
 		found = append(found, Violation{
@@ -13,6 +19,17 @@ func checkReleases(holds []*Hold) []Violation {
 		})
 	}
 	for i, hold := range holds {
+		for _, op := range hold.checks {
+			if op.Return == nil || op.Return.Result != OK {
+				continue
+			}
+			if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
+				found = append(found, Violation{
+					Rule: RuleTrust, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return, heir.Lock),
+					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's", hold.ID, hold.Token, heir.ID),
+				})
+			}
+		}
 		done := 0
 		for _, op := range hold.Releases {
 			if op.Return == nil || op.Return.Result != OK {
@@ -24,6 +41,7 @@ func checkReleases(holds []*Hold) []Violation {
 				report(hold, "it had been given back before")
 			case hold.Notice != nil && hold.Notice.At < op.Call.At:
 				report(hold, "its loss had been told")
+			case hold.offer != nil && h.troubled(hold.Proc, op.Call.At, op.Return.At):
 			default:
 				if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
 					report(hold, "the lock was already "+heir.ID+"'s", heir.Lock)
@@ -34,17 +52,52 @@ func checkReleases(holds []*Hold) []Violation {
 	return found
 }
 
-// successor is a hold of another lease with a larger token that had returned by the moment at.
+// successor is a hold with a larger token, of another lease that cannot be held beside this one, that had returned by the
+// moment at.
 func successor(hold *Hold, later []*Hold, at int64) *Hold {
+	writes := !hold.Shares && len(hold.downgrades) == 0
 	for _, other := range later {
 		if other.Start >= at {
 			return nil
 		}
-		if other.Root != hold.Root && other.Token > hold.Token {
+		if !other.besides(hold) && other.Token > hold.Token && other.Weight == 0 && (writes || !other.Shares) {
 			return other
 		}
 	}
 	return nil
+}
+
+// checkMin finds those who got in before the min hold of another was over, however that ended. It began with the grant: not
+// before the call, nor before the end of a lease that had been trusted. One who resumes a hold waits for no end.
+func checkMin(holds []*Hold) []Violation {
+	const rounding = int64(2e6)
+	var found []Violation
+	for i, hold := range holds {
+		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.Weight > 0 || hold.offer != nil {
+			// Permits may be free beside it; and who resumes a hold goes on with the min hold of its own handle.
+			continue
+		}
+		since := hold.Called
+		for _, earlier := range holds[:i] {
+			if earlier.trusted() && earlier.Token < hold.Token && !earlier.besides(hold) && !(earlier.Shares && hold.Shares) {
+				since = max(since, min(earlier.End, hold.Start))
+			}
+		}
+		for _, other := range holds[i+1:] {
+			if other.Start >= since+hold.asked.Min-rounding {
+				break
+			}
+			if !other.Shares && !other.besides(hold) && other.Token > hold.Token && other.Lock.Kind != Resume {
+				found = append(found, Violation{
+					Rule: RuleMinHold, Name: hold.Name, Records: stories(hold, other),
+					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID,
+						time.Duration(since+hold.asked.Min-other.Start), hold.ID),
+				})
+				break
+			}
+		}
+	}
+	return found
 }
 
 // checkTrust finds leases that came back, and an Err that was nil when the time of Until was over.

@@ -2,18 +2,21 @@ package history
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
 
 // A Summary is what a history amounts to, for people.
 type Summary struct {
-	Calls       int
-	Results     map[Kind]map[Result]int
-	Holds       int           // leases and entries that were trusted at all
-	Ends        map[Event]int // how holds ended
-	LongestWait time.Duration // of a Lock, the time its process stood still not counted
-	LatestTold  time.Duration // how long after its trust end a loss was told, again not counting stops
+	Calls        int
+	Results      map[string]map[Result]int // by type and kind
+	Holds        int                       // leases and entries that were trusted at all
+	Ends         map[Event]int             // how holds ended
+	LongestWaits map[Type]time.Duration    // of a Lock, the time its process stood still not counted
+	LongestIdle  time.Duration             // of a wait, the time that neither holders nor faults explain
+	LatestTold   time.Duration             // how long after its trust end a loss was told, again not counting stops
 }
 
 // looking is at most how long ago a worker that waits for the end of a hold has looked at it.
@@ -21,12 +24,14 @@ const looking = int64(10 * time.Millisecond)
 
 // Summarize counts.
 func Summarize(h *History) Summary {
-	s := Summary{Calls: len(h.Ops), Results: map[Kind]map[Result]int{}, Ends: map[Event]int{}}
+	s := Summary{Calls: len(h.Ops), Results: map[string]map[Result]int{}, Ends: map[Event]int{}, LongestWaits: map[Type]time.Duration{}}
+	h.eachIdle(func(_ *Op, idle int64) { s.LongestIdle = max(s.LongestIdle, time.Duration(idle)) })
 	for _, op := range h.Ops {
-		counts := s.Results[op.Call.Kind]
+		row := rowOf(op.Call)
+		counts := s.Results[row]
 		if counts == nil {
 			counts = map[Result]int{}
-			s.Results[op.Call.Kind] = counts
+			s.Results[row] = counts
 		}
 		if op.Return == nil {
 			counts["none"]++
@@ -35,7 +40,7 @@ func Summarize(h *History) Summary {
 		counts[op.Return.Result]++
 		if op.Call.Kind == Lock {
 			waited := op.Return.At - op.Call.At - h.stopped(op.Call.Proc, op.Call.At, op.Return.At)
-			s.LongestWait = max(s.LongestWait, time.Duration(waited))
+			s.LongestWaits[op.Call.Type] = max(s.LongestWaits[op.Call.Type], time.Duration(waited))
 		}
 	}
 	for _, hold := range h.Holds {
@@ -57,11 +62,25 @@ func Summarize(h *History) Summary {
 // String is one line a kind of operation, and one of holds.
 func (s Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d calls, longest wait %v\n", s.Calls, s.LongestWait.Round(time.Millisecond))
-	for _, kind := range []Kind{Lock, TryLock, Release, Write} {
-		fmt.Fprintf(&b, "  %-8s %v\n", kind, s.Results[kind])
+	fmt.Fprintf(&b, "%d calls; at most %v of a wait explained by neither holders nor faults; longest waits:", s.Calls,
+		s.LongestIdle.Round(time.Millisecond))
+	for _, t := range slices.Sorted(maps.Keys(s.LongestWaits)) {
+		fmt.Fprintf(&b, " %s %v", t, s.LongestWaits[t].Round(time.Millisecond))
+	}
+	b.WriteByte('\n')
+	for _, row := range slices.Sorted(maps.Keys(s.Results)) {
+		fmt.Fprintf(&b, "  %-19s %v\n", row, s.Results[row])
 	}
 	fmt.Fprintf(&b, "  holds    %d trusted, ended by %v; latest notice of a loss %v after its trust end",
 		s.Holds, s.Ends, s.LatestTold.Round(time.Microsecond))
 	return b.String()
+}
+
+// rowOf is the line of a summary that an operation counts in.
+func rowOf(call Record) string {
+	mode := ""
+	if call.Shares && call.Kind != Release {
+		mode = " to read"
+	}
+	return strings.TrimSpace(string(call.Type) + " " + string(call.Kind) + mode)
 }

@@ -64,7 +64,7 @@ func wanted(dir, name string) bool {
 		return false
 	}
 	switch filepath.Ext(name) {
-	case ".go", ".lua", ".mod", ".sum":
+	case ".go", ".html", ".lua", ".mod", ".sum":
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
@@ -25,7 +26,8 @@ var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
 type Rest struct {
 	Dead    []string      // when all TTLs were over, of killed workers: places in line that wait for their end
 	Leaked  []string      // then, of workers that ended well: should be none
-	Forever []string      // keys without an expiry, or beyond all patience: should be none
+	Forever []string      // keys without an expiry, at any moment of the run, or beyond all patience: should be none
+	Looks   int           // during the run, for keys without an expiry
 	Cleared time.Duration // how long after the end the last key went; 0: not waited for
 }
 
@@ -76,18 +78,43 @@ func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	for _, name := range plan.Names {
-		lease, err := client.Mutex(name).TryLock(ctx)
-		switch {
-		case err == nil:
-			if err := lease.Release(ctx); err != nil {
-				return fmt.Errorf("workload: sweep %q: %w", name, err)
+	for typ, names := range plan.Names {
+		for _, name := range names {
+			err := try(ctx, client, typ, name)
+			for n := 0; errors.Is(err, holdfast.ErrUnavailable) && n < 10; n++ { // a machine too busy to answer in time
+				err = try(ctx, client, typ, name)
 			}
-		case !errors.Is(err, holdfast.ErrHeld):
-			return fmt.Errorf("workload: sweep %q: %w", name, err)
+			if err != nil {
+				return fmt.Errorf("workload: sweep %s %q: %w", typ, name, err)
+			}
 		}
 	}
 	return nil
+}
+
+// try asks for a name once, and gives it back. A latch needs no asking.
+func try(ctx context.Context, client *holdfast.Client, typ history.Type, name string) error {
+	var lease *holdfast.Lease
+	var err error
+	switch typ {
+	case history.Latch:
+		return nil
+	case history.ReadWrite:
+		lease, err = client.RWMutex(name).TryLock(ctx)
+	case history.Semaphore:
+		lease, err = client.Semaphore(name, manyPermits).TryAcquire(ctx, 1)
+	case history.Election:
+		lease, err = client.Election(name).TryCampaign(ctx)
+	default:
+		lease, err = client.Mutex(name).TryLock(ctx)
+	}
+	switch {
+	case err == nil:
+		return lease.Release(ctx)
+	case errors.Is(err, holdfast.ErrHeld) || typ == history.Semaphore && argument(err) != nil:
+		return nil
+	}
+	return err
 }
 
 // sort says what the presence of a key means.
@@ -123,10 +150,13 @@ func keysOf(ctx context.Context, rdb *redis.Client, prefix string) ([]string, er
 	return keys, nil
 }
 
-// contents shows a key of either type that locks have.
+// contents shows a key of any type that locks have.
 func contents(ctx context.Context, rdb *redis.Client, key string) string {
 	if text, err := rdb.Get(ctx, key).Result(); err == nil {
 		return text
+	}
+	if fields, err := rdb.HGetAll(ctx, key).Result(); err == nil {
+		return fmt.Sprint(fields)
 	}
 	members, err := rdb.ZRangeWithScores(ctx, key, 0, -1).Result()
 	if err != nil {
@@ -137,4 +167,25 @@ func contents(ctx context.Context, rdb *redis.Client, key string) string {
 		fmt.Fprintf(&b, "\n    %18.0f %v", member.Score, member.Member)
 	}
 	return b.String()
+}
+
+// watch looks at the keys again and again, and tells those that have no expiry: there must be none, at no moment.
+func watch(ctx context.Context, plan Plan) (forever []string, looks int, err error) {
+	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	seen := map[string]bool{}
+	for ctx.Err() == nil {
+		keys, err := keysOf(ctx, rdb, plan.Prefix) // which the faults of the server interrupt
+		if err == nil {
+			looks++
+		}
+		for _, key := range keys {
+			if !seen[key] && rdb.PTTL(ctx, key).Val() == -1 {
+				seen[key] = true
+				forever = append(forever, fmt.Sprintf("%s had no expiry: %s", key, contents(ctx, rdb, key)))
+			}
+		}
+		pause(20*time.Millisecond, ctx.Done())
+	}
+	return forever, looks, nil
 }

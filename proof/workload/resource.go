@@ -14,31 +14,45 @@ type Resource struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	cells map[string]*cell
-	count ResourceCount
-	mute  func(slot int, long time.Duration)
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	cells  map[string]*cell
+	count  ResourceCount
+	offers map[string]*Offer
+	mute   func(slot int, long time.Duration)
 }
 
 // A ResourceCount is what a resource has seen.
 type ResourceCount struct {
 	Writes  int // taken
+	Reads   int // answered
 	Late    int // reads and writes refused because of their token
 	Spoiled int // refused writes that would have overwritten another's
 	Lost    int // taken writes that have overwritten another's: none, if tokens grow
 }
 
-type cell struct{ token, value int64 }
+// A cell is one number. reader is the largest token of all, writer that of those who exclude others.
+type cell struct{ writer, reader, value int64 }
+
+// An Offer is a hold that its process let go on purpose.
+type Offer struct {
+	Owner    string // as Lease.Owner says
+	Explicit string // the owner of WithOwner, if there was one
+	Token    int64
+}
 
 type access struct {
 	Name  string
 	Token int64
 	Write bool
+	Reads bool  // of a read: by one who excludes no readers
 	Value int64 // to write, or read
 	Base  int64 // what the writer had read
 	Taken bool
 	Lost  bool
+
+	Give *Offer // not an access: for whoever asks next
+	Wish bool   // the answer has what was given last in Give, if anything was
 
 	Slot int
 	Mute time.Duration // not an access, but a wish: that the network of this slot fall silent, now that a lease is held
@@ -50,7 +64,7 @@ func NewResource() (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload: resource: %w", err)
 	}
-	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, cells: map[string]*cell{}}
+	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, cells: map[string]*cell{}, offers: map[string]*Offer{}}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -131,12 +145,24 @@ func (r *Resource) answer(a *access) {
 		}
 		return
 	}
+	if a.Give != nil {
+		r.offers[a.Name] = a.Give
+		return
+	}
+	if a.Wish {
+		// It stays, so that several try for one hold: one of them may win.
+		a.Give = r.offers[a.Name]
+		return
+	}
 	c := r.cells[a.Name]
 	if c == nil {
 		c = &cell{}
 		r.cells[a.Name] = c
 	}
-	a.Taken = a.Token >= c.token
+	a.Taken = a.Token >= c.writer
+	if a.Write {
+		a.Taken = a.Token >= c.reader
+	}
 	switch {
 	case !a.Taken:
 		r.count.Late++
@@ -151,7 +177,10 @@ func (r *Resource) answer(a *access) {
 		}
 		c.value = a.Value
 	default:
+		r.count.Reads++
 		a.Value = c.value
 	}
-	c.token = a.Token
+	if c.reader = max(c.reader, a.Token); !a.Reads {
+		c.writer = a.Token
+	}
 }

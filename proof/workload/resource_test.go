@@ -25,7 +25,7 @@ func TestResource(t *testing.T) {
 	for _, step := range []struct {
 		name         string
 		write        bool
-		token, value int64 // to write, or to be read
+		token, value int64 // to write, or to be read; a value below 0 is to be read by one who shares
 		want         history.Result
 	}{
 		{"read", false, 5, 0, history.OK},
@@ -35,6 +35,9 @@ func TestResource(t *testing.T) {
 		{"and may not read either", false, 5, 0, history.Refused},
 		{"the next writes", true, 6, 2, history.OK},
 		{"from an old reading", true, 6, 2, history.LostUpdate},
+		{"one who shares reads", false, 8, -2, history.OK},
+		{"another does", false, 7, -2, history.OK},
+		{"one who wrote before is late", true, 7, 3, history.Refused},
 	} {
 		got := history.Refused
 		var value int64
@@ -42,10 +45,10 @@ func TestResource(t *testing.T) {
 			got, err = s.write("n", step.token, step.value)
 		} else {
 			var ok bool
-			if value, ok, err = s.read("n", step.token); ok {
+			if value, ok, err = s.read("n", step.token, step.value < 0); ok {
 				got = history.OK
 			}
-			if value != step.value {
+			if value != max(step.value, -step.value) {
 				t.Errorf("%s: read %d, want %d", step.name, value, step.value)
 			}
 		}
@@ -53,7 +56,7 @@ func TestResource(t *testing.T) {
 			t.Errorf("%s: %s, error %v; want %s", step.name, got, err, step.want)
 		}
 	}
-	if got, want := r.Count(), (ResourceCount{Writes: 3, Late: 2, Spoiled: 0, Lost: 1}); got != want {
+	if got, want := r.Count(), (ResourceCount{Writes: 3, Reads: 4, Late: 3, Spoiled: 0, Lost: 1}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }

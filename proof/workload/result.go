@@ -10,7 +10,7 @@ import (
 )
 
 // result names how an operation ended. An error that the operation must not return is Failed.
-func result(kind history.Kind, err error) history.Result {
+func result(record history.Record, err error) history.Result {
 	if err == nil {
 		return history.OK
 	}
@@ -26,13 +26,28 @@ func result(kind history.Kind, err error) history.Result {
 		{holdfast.ErrLost, history.LeaseLost},
 		{holdfast.ErrUncertain, history.Uncertain},
 		{holdfast.ErrUnavailable, history.Unavailable},
+		{holdfast.ErrNoLeader, history.NoLeader},
 	}
-	if kind == history.Release {
+	switch record.Kind {
+	case history.Release:
 		classes = []class{
 			{holdfast.ErrLost, history.LeaseLost},
 			{holdfast.ErrNotHeld, history.NotHeld},
 			{holdfast.ErrUncertain, history.Uncertain},
 		}
+	case history.Downgrade:
+		classes = []class{
+			{holdfast.ErrUncertain, history.Uncertain},
+			{holdfast.ErrLost, history.LeaseLost},
+			{holdfast.ErrUnavailable, history.Unavailable},
+		}
+	case history.CountDown, history.Count:
+		classes = append(classes, class{holdfast.ErrNotHeld, history.NotHeld})
+	}
+	// A reader who wants to write, and one who took the semaphore for larger or smaller than it is.
+	mayRefuse := record.Type == history.ReadWrite && !record.Shares && record.Kind.Holds() || record.Type == history.Semaphore
+	if argument(err) != nil && mayRefuse {
+		return history.Refused
 	}
 	for _, class := range classes {
 		if errors.Is(err, class.err) {
@@ -57,4 +72,13 @@ func pause(long time.Duration, done <-chan struct{}) {
 	case <-timer.C:
 	case <-done:
 	}
+}
+
+// argument is what is wrong with an argument, if that is what is wrong.
+func argument(err error) *holdfast.ArgumentProblem {
+	var wrong *holdfast.ArgumentError
+	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
+		return nil
+	}
+	return &wrong.Problems[0]
 }

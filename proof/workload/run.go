@@ -23,10 +23,12 @@ type Run struct {
 	parent   *history.Recorder
 	resource *Resource
 
-	mu     sync.Mutex
-	counts Counts
-	ended  []string // workers that were not killed
-	failed []error
+	mu      sync.Mutex
+	counts  Counts
+	ended   []string // workers that were not killed
+	forever []string // keys that had no expiry at some moment
+	looks   int      // for such keys
+	failed  []error
 }
 
 // Counts are the faults of a run.
@@ -43,6 +45,7 @@ type Report struct {
 	Resource   ResourceCount
 	Rest       Rest
 	Violations []history.Violation
+	History    *history.History
 }
 
 // Do starts the processes, troubles them, waits for their end and checks what they wrote. An error is trouble of the
@@ -79,7 +82,20 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	if r.Server != nil {
 		wg.Go(func() { r.troubleServer(ctx, end) })
 	}
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		forever, looks, err := watch(watching, r.Plan)
+		if err != nil {
+			r.fail(err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.forever, r.looks = forever, looks
+	})
 	wg.Wait()
+	stop()
+	watcher.Wait()
 	if err := r.parent.Close(); err != nil {
 		r.fail(err)
 	}
@@ -114,6 +130,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	if report.Rest, err = left(ctx, r.Plan, r.ended, r.For >= patience); err != nil {
 		return report, errors.Join(failure, err)
 	}
+	report.Rest.Forever, report.Rest.Looks = append(report.Rest.Forever, r.forever...), r.looks
 	records, err := history.Load(r.Dir)
 	if err != nil {
 		return report, errors.Join(failure, err)
@@ -123,7 +140,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 		return report, errors.Join(failure, err)
 	}
 	report.Summary = history.Summarize(h)
-	report.Violations = history.Check(h, history.Limits{})
+	report.Violations, report.History = history.Check(h, history.Limits{}), h
 	return report, failure
 }
 
@@ -143,9 +160,10 @@ func (r *Run) count(add func(*Counts)) {
 func (r Report) String() string {
 	return fmt.Sprintf("%v\n  faults   %d killed, %d stopped, %d of them past every TTL, %d cut off;"+
 		" the server frozen %d times, its connections cut %d times\n"+
-		"  resource %d writes, %d late ones refused, of which %d would have destroyed another's; %d updates lost\n"+
-		"  server   %d names with places of the dead a TTL after the end; all keys gone after %v",
+		"  resource %d writes, %d reads, %d late ones refused, of which %d would have destroyed another's; %d updates lost\n"+
+		"  server   %d names with places of the dead a TTL after the end; all keys gone after %v;"+
+		" %d looks for keys without an expiry",
 		r.Summary, r.Kills, r.Stops, r.LongStops, r.Mutes, r.Freezes, r.Cuts,
-		r.Resource.Writes, r.Resource.Late, r.Resource.Spoiled, r.Resource.Lost,
-		len(r.Rest.Dead), r.Rest.Cleared.Round(time.Millisecond))
+		r.Resource.Writes, r.Resource.Reads, r.Resource.Late, r.Resource.Spoiled, r.Resource.Lost,
+		len(r.Rest.Dead), r.Rest.Cleared.Round(time.Millisecond), r.Rest.Looks)
 }

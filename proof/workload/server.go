@@ -25,13 +25,13 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 		}
 		if d.percent(50) {
 			// Answers are lost, and subscriptions have gaps. SKIPME spares the connection that asks, no other.
-			r.parent.Put(history.Record{Event: history.Kill, Proc: "server", Text: "connections"})
+			r.parent.Put(history.Record{Event: history.Kill, Proc: history.Server, Text: "connections"})
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
 			r.count(func(c *Counts) { c.Cuts++ })
 			continue
 		}
-		r.parent.Put(history.Record{Event: history.Stop, Proc: "server"})
+		r.parent.Put(history.Record{Event: history.Stop, Proc: history.Server})
 		r.Server.Stop()
 		long := d.between(20*time.Millisecond, ttls[0]/2)
 		if d.percent(40) {
@@ -39,7 +39,7 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 		}
 		pause(min(left, long), ctx.Done())
 		r.Server.Continue()
-		r.parent.Put(history.Record{Event: history.Cont, Proc: "server"})
+		r.parent.Put(history.Record{Event: history.Cont, Proc: history.Server})
 		r.count(func(c *Counts) { c.Freezes++ })
 	}
 }

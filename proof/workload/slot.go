@@ -133,7 +133,7 @@ func (s *slot) halt(ctx context.Context, most time.Duration) {
 
 // mute lets the network between the worker and the server fall silent for a while.
 func (s *slot) mute(long time.Duration) {
-	s.run.parent.Put(history.Record{Event: history.Mute, Proc: s.name(), Text: long.String()})
+	s.run.parent.Put(history.Record{Event: history.Mute, Proc: s.name(), Limit: int64(long)})
 	s.proxy.silence(long)
 	s.run.count(func(c *Counts) { c.Mutes++ })
 }

@@ -12,15 +12,19 @@ import (
 
 // use holds the lease in a way the dice choose, and gives it back, or does not. depth is how often it may enter again.
 func (a *actor) use(h *hold, depth int) {
-	a.update(h)
+	a.touch(h)
+	a.downgrade(h)
 	var inner *hold
 	switch roll := a.dice.IntN(100); {
-	case roll < 70:
+	case roll < 60:
 		a.keep(h, a.dice.short(0, 15*time.Millisecond))
-	case roll < 85:
+	case roll < 76:
 		if depth > 0 {
-			inner = a.acquire(h.Context(), h.name, h)
+			inner = a.enter(h)
 		}
+	case roll < 85:
+		a.check(h)
+		a.keep(h, a.dice.short(0, 15*time.Millisecond))
 	case roll < 98:
 		a.keep(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
 	default:
@@ -37,9 +41,12 @@ func (a *actor) use(h *hold, depth int) {
 		a.use(inner, depth-1)
 		inner = nil
 	}
-	a.update(h)
-	if h.fixed && a.dice.percent(5) {
+	a.touch(h)
+	switch {
+	case h.fixed && a.dice.percent(5):
 		return // never given back: its TTL ends it
+	case depth == 2 && inner == nil && a.dice.percent(4):
+		a.offer(h)
 	}
 	a.release(h)
 	if inner != nil {
@@ -48,6 +55,79 @@ func (a *actor) use(h *hold, depth int) {
 	if a.dice.percent(5) {
 		a.release(h)
 	}
+}
+
+// enter takes again what is held: all, or of a group one.
+func (a *actor) enter(h *hold) *hold {
+	typ, names := h.typ, h.names
+	switch {
+	case typ == history.Semaphore:
+		return nil // it is not entered: one would wait for oneself
+	case typ == history.Group && a.dice.percent(50):
+		typ, names = history.Mutex, names[:1]
+	}
+	w := a.want(typ, names)
+	if w.record.Kind == history.Resume {
+		return nil
+	}
+	return a.acquire(h.Context(), w, h)
+}
+
+// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a while.
+func (a *actor) downgrade(h *hold) {
+	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
+		return
+	}
+	record := a.about(h, history.Downgrade)
+	ctx, cancel := context.WithTimeout(context.Background(), longestTTL)
+	defer cancel()
+	a.call(record, longestTTL, "")
+	err := h.Downgrade(ctx)
+	a.back(record, err)
+	h.shares = err == nil || errors.Is(err, holdfast.ErrUncertain)
+	a.touch(h)
+	a.keep(h, a.dice.short(0, 30*time.Millisecond))
+	a.touch(h)
+}
+
+// check asks the server about the lease, half the time.
+func (a *actor) check(h *hold) {
+	if a.dice.percent(50) {
+		return
+	}
+	record := a.about(h, history.Confirm)
+	a.call(record, longestTTL, "")
+	a.back(record, h.Check(context.Background()))
+	a.look(h)
+}
+
+// offer lets another process resume the lease, which is not used any more, for a while.
+func (a *actor) offer(h *hold) {
+	if h.typ != history.Mutex || !a.look(h) {
+		return
+	}
+	record := a.about(h, "")
+	record.Op, record.Event = 0, history.Offer
+	a.rec.Put(record)
+	if a.err = a.storage.offer(h.name, Offer{Owner: h.Owner(), Explicit: h.owner, Token: h.Token()}); a.err != nil {
+		return
+	}
+	pause(a.dice.short(0, h.ttl), h.Done())
+}
+
+// about is the record of an operation on a lease.
+func (a *actor) about(h *hold, kind history.Kind) history.Record {
+	return history.Record{
+		Op: a.rec.NextOp(), Kind: kind, Type: h.typ, Name: h.name, Names: h.several(), Hold: h.id, Token: h.Token(),
+	}
+}
+
+// several are the names of a group.
+func (h *hold) several() []string {
+	if h.typ == history.Group {
+		return h.names
+	}
+	return nil
 }
 
 // keep holds the lease for so long, or until it is lost, and writes down again and again whether it is to be trusted.
@@ -64,7 +144,7 @@ func (a *actor) keep(h *hold, long time.Duration) {
 
 // look writes down what the library says of the lease.
 func (a *actor) look(h *hold) bool {
-	record := history.Record{Hold: h.id, Name: h.name, Token: h.Token()}
+	record := history.Record{Hold: h.id, Type: h.typ, Name: h.name, Token: h.Token()}
 	// In this order: the trust end only moves on, so if Err was nil after the later of two trust ends, it was wrong.
 	asked := time.Now()
 	err := h.Err()
@@ -103,24 +183,65 @@ func (a *actor) release(h *hold) {
 	if a.dice.percent(50) {
 		cancel() // which Release must not mind
 	}
-	record := history.Record{Op: a.rec.NextOp(), Kind: history.Release, Name: h.name, Hold: h.id, Token: h.Token()}
+	record := a.about(h, history.Release)
 	a.call(record, longestTTL, "")
 	a.back(record, h.Release(ctx))
 }
 
-// update adds one to the resource, as a holder would who reads, thinks and writes.
-func (a *actor) update(h *hold) {
-	record := history.Record{Op: a.rec.NextOp(), Kind: history.Write, Name: h.name, Hold: h.id, Token: h.Token()}
+// touch uses the resource of each name that the lease is for: as a holder would who reads, thinks and writes, or one who only
+// reads, and relies on what was read.
+func (a *actor) touch(h *hold) {
+	if h.typ == history.Semaphore {
+		return // several hold it: a token keeps nobody out
+	}
+	for name, token := range h.Tokens() {
+		if a.err != nil {
+			return
+		}
+		if h.shares {
+			a.reread(h, name, token)
+		} else {
+			a.update(h, name, token)
+		}
+	}
+}
+
+// update adds one to the resource.
+func (a *actor) update(h *hold, name string, token int64) {
+	record := a.about(h, history.Write)
+	record.Name, record.Names, record.Token = name, nil, token
 	a.call(record, 0, "")
-	value, ok, err := a.storage.read(h.name, h.Token())
+	value, ok, err := a.storage.read(name, token, false)
 	outcome := history.Refused
 	if ok && err == nil {
-		outcome, err = a.storage.write(h.name, h.Token(), value+1)
+		outcome, err = a.storage.write(name, token, value+1)
 	}
 	if err != nil {
 		a.err = err
 		return // a call without a return: the parent is gone, and with it the run
 	}
 	record.Event, record.Result = history.Return, outcome
+	a.rec.Put(record)
+}
+
+// reread reads the resource, and compares with what was read under this lease before.
+func (a *actor) reread(h *hold, name string, token int64) {
+	record := a.about(h, history.Read)
+	record.Name, record.Names, record.Token = name, nil, token
+	a.call(record, 0, "")
+	value, ok, err := a.storage.read(name, token, true)
+	if err != nil {
+		a.err = err
+		return
+	}
+	record.Event, record.Result = history.Return, history.OK
+	switch before, again := h.seen[name]; {
+	case !ok:
+		record.Result = history.Refused
+	case again && before != value:
+		record.Result = history.Changed
+	case h.seen == nil:
+		h.seen = map[string]int64{name: value}
+	}
 	a.rec.Put(record)
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,8 @@ func act(stop context.Context, plan Plan, index int, client *holdfast.Client, re
 	_, _ = proc.Write([]byte(plan.Proc))
 	a := &actor{
 		client: client, dice: newDice(plan.Seed, proc.Sum64(), uint64(index)), names: plan.Names, rec: rec,
-		slot: plan.Slot, storage: storage,
+		slot: plan.Slot, storage: storage, permits: map[string]int64{},
+		latchTTL: cmp.Or(plan.LatchTTL, longestTTL),
 	}
 	for stop.Err() == nil && a.err == nil {
 		a.step()

@@ -1,0 +1,95 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// joining is how long after its call a waiter surely stands in line.
+	joining = int64(150 * time.Millisecond)
+
+	// riding is how long after the grant to one goroutine of a process others of it may get in without standing in line: the
+	// slice, and what a busy machine adds to it.
+	riding = int64(60 * time.Millisecond)
+
+	// passes are how often a waiter may be passed by one that came later: not at all, but a busy machine moves calls and
+	// returns away from what the server saw, and a waiter whose connection broke is passed over until it is back.
+	passes = 3
+)
+
+// checkOrder finds who stood in line and was passed again and again by those that came later: a writer by readers, a large
+// request by small ones, anybody by anybody. It looks at those that stand in the server's line themselves, in a process
+// and on a server that nobody troubled meanwhile.
+func checkOrder(h *History) []Violation {
+	var found []Violation
+	names := byName(h.Holds)
+	for _, op := range h.Ops {
+		call := op.Call
+		if call.Kind != Lock || !call.Line || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
+			h.troubled(call.Proc, call.At, op.Return.At) {
+			continue
+		}
+		var passed []*Hold
+		tokens := map[int64]bool{}
+		for i, hold := range names[call.Name] {
+			if hold.Start >= op.Return.At {
+				break
+			}
+			if hold.Called > call.At+joining && hold.Lock.Kind != Resume && hold.Root == hold.ID && !tokens[hold.Token] &&
+				!(call.Shares && hold.Shares) && !(call.Owner != "" && hold.Owner == call.Owner) &&
+				!joined(hold, names[call.Name][:i]) {
+				tokens[hold.Token] = true
+				passed = append(passed, hold)
+			}
+		}
+		if len(passed) > passes {
+			found = append(found, Violation{
+				Rule: RuleOrder, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
+				Text: fmt.Sprintf("%d that came later passed one of %s in line", len(passed), call.Proc),
+			})
+		}
+	}
+	return found
+}
+
+// joined tells whether the hold had not to stand in line: another of its process had been let in just before, or one of
+// its owner holds.
+func joined(hold *Hold, earlier []*Hold) bool {
+	for _, other := range earlier {
+		switch {
+		case other.Root == hold.Root:
+		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Line && other.Start > hold.Start-riding):
+			return true
+		case hold.Owner != "" && other.Owner == hold.Owner && other.End > hold.Called:
+			return true
+		}
+	}
+	return false
+}
+
+// slotOf is the name of a process without its life.
+func slotOf(proc string) string {
+	slot, _, _ := strings.Cut(proc, ".")
+	return slot
+}
+
+// troubled tells whether a process, its network or the server stood still between from and to, or connections were cut,
+// or so shortly before that it may still be felt.
+func (h *History) troubled(proc string, from, to int64) bool {
+	from -= int64(time.Second)
+	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotOf(proc)]} {
+		for _, s := range spans {
+			if s.from < to && from < s.to {
+				return true
+			}
+		}
+	}
+	for _, at := range h.cuts {
+		if from < at && at < to {
+			return true
+		}
+	}
+	return false
+}

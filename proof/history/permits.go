@@ -1,0 +1,57 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+)
+
+// forgotten is how long after the return of a Resize without an answer it may still take effect.
+const forgotten = int64(5e9)
+
+// checkPermits adds up what trusted holders have of a semaphore, whenever one begins. Their sum fitted when the last of
+// them was granted, which is the one with the largest token: into the permits that its handle named, as the server
+// refuses others, or that a Resize set while it waited. One that waited for more than there are now is alone.
+// holds are of one name, in the order of their begin.
+func checkPermits(holds []*Hold, resizes []*Op) []Violation {
+	var found []Violation
+	var trusted []*Hold
+	for _, hold := range holds {
+		if !hold.trusted() || hold.Weight == 0 {
+			continue
+		}
+		trusted = slices.DeleteFunc(trusted, func(other *Hold) bool { return other.End <= hold.Start })
+		trusted = append(trusted, hold)
+		var sum int64
+		last := hold
+		for _, other := range trusted {
+			sum += other.Weight
+			if other.Token > last.Token {
+				last = other
+			}
+		}
+		if most := permitsOf(last, resizes); sum > most && len(trusted) > 1 {
+			found = append(found, Violation{
+				Rule: RulePermits, Name: hold.Name, Records: stories(trusted...),
+				Text: fmt.Sprintf("%d permits were trusted when %s began, of at most %d", sum, hold.ID, most),
+			})
+		}
+	}
+	return found
+}
+
+// permitsOf is the most that there may have been when the hold was granted.
+func permitsOf(hold *Hold, resizes []*Op) int64 {
+	most := hold.asked.Size
+	for _, op := range resizes {
+		end := op.Call.At + forgotten
+		if op.Return != nil && op.Return.Result == OK {
+			end = op.Return.At
+		} else if op.Return != nil {
+			end = op.Return.At + forgotten
+		}
+		if op.Call.At < hold.Start && hold.Called < end {
+			most = max(most, op.Call.Weight)
+		}
+	}
+	return most
+}

@@ -1,0 +1,82 @@
+package history
+
+import "fmt"
+
+// checkLeaders finds answers of an election that contradict a leader who was trusted from before the question until after the
+// answer.
+func checkLeaders(holds []*Hold, asked []*Op) []Violation {
+	var found []Violation
+	for _, op := range asked {
+		if op.Return == nil || op.Return.Result != OK && op.Return.Result != NoLeader {
+			continue
+		}
+		for _, hold := range holds {
+			if hold.Start < op.Call.At && hold.End > op.Return.At && hold.Token != op.Return.Token {
+				found = append(found, Violation{
+					Rule: RuleLeader, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return),
+					Text: fmt.Sprintf("%s (token %d) led all the time, and the answer was %s, token %d",
+						hold.ID, hold.Token, op.Return.Result, op.Return.Token),
+				})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// checkLatch finds a latch that was open although too few can have counted down since it was set, and one that was set
+// while it was set. ops are all of one name.
+func checkLatch(ops opList) []Violation {
+	var found []Violation
+	sets, downs := ops.of(Set), ops.of(CountDown)
+	report := func(op *Op, text string) {
+		found = append(found, Violation{Rule: RuleLatch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return}, Text: text})
+	}
+	for _, op := range ops {
+		open := op.Return != nil && op.Return.Result == OK &&
+			(op.Call.Kind == Wait || op.Call.Kind == Count && op.Return.Weight == 0)
+		if open && !mayOpen(sets, downs, op.Return.At) {
+			report(op, "it was open although too few had counted down since any Set")
+		}
+	}
+	for i, second := range sets {
+		if second.Return == nil || second.Return.Result != OK {
+			continue
+		}
+		for _, first := range sets[:i] {
+			if first.Return == nil || first.Return.Result != OK || first.Return.At >= second.Call.At ||
+				second.Return.At >= first.Call.At+first.Call.TTL {
+				continue
+			}
+			if !counted(first, downs, second.Return.At) {
+				report(second, "it was set although it was set, and too few had counted down")
+				break
+			}
+		}
+	}
+	return found
+}
+
+func mayOpen(sets, downs []*Op, by int64) bool {
+	for _, set := range sets {
+		if set.Call.At < by && (set.Return == nil || set.Return.Result != Held) && counted(set, downs, by) {
+			return true
+		}
+	}
+	return false
+}
+
+// counted tells whether as many as were set may have counted down by a moment.
+func counted(set *Op, downs []*Op, by int64) bool {
+	left := set.Call.Weight
+	for _, down := range downs {
+		if down.Call.At >= by || left <= 0 {
+			break
+		}
+		if down.Return == nil || down.Return.Result == OK && down.Return.At > set.Call.At ||
+			down.Return.Result != OK && down.Return.Result != NotHeld {
+			left--
+		}
+	}
+	return left <= 0
+}

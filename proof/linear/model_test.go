@@ -1,0 +1,73 @@
+package linear
+
+import (
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// at is a step that took effect at some moment between two.
+func at(from, to int64, s step) porcupine.Operation {
+	return porcupine.Operation{Input: s, Call: from, Return: to}
+}
+
+func in(id string, token int64, change func(*step)) step {
+	s := step{verb: enter, member: member{id: id, root: id, proc: id[:1], token: token}}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func out(id string) step { return step{verb: leave, member: member{id: id}} }
+func reads(s *step)      { s.shares = true }
+func ann(s *step)        { s.owner = "ann" }
+func takes(n int64) func(*step) {
+	return func(s *step) { s.weight, s.n = n, 4 }
+}
+
+func TestModel(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		steps []porcupine.Operation
+		fits  bool
+	}{
+		{"one after the other", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(2, 2, out("a")), at(0, 4, in("b", 2, nil))}, true},
+		{"two at once", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(5, 5, out("a")), at(2, 4, in("b", 2, nil))}, false},
+		{"the second has the smaller token", []porcupine.Operation{at(0, 1, in("a", 2, nil)), at(2, 2, out("a")), at(3, 4, in("b", 1, nil))}, false},
+		{"two readers", []porcupine.Operation{at(0, 1, in("a", 1, reads)), at(2, 3, in("b", 2, reads))}, true},
+		{"a reader beside a writer", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(2, 3, in("b", 2, reads))}, false},
+		{"a reader after a downgrade", []porcupine.Operation{
+			at(0, 1, in("a", 1, nil)), at(2, 2, step{verb: share, member: member{id: "a"}}), at(2, 3, in("b", 2, reads))}, true},
+		{"a writer after a downgrade", []porcupine.Operation{
+			at(0, 1, in("a", 1, nil)), at(2, 2, step{verb: share, member: member{id: "a"}}), at(2, 3, in("b", 2, nil))}, false},
+		{"a writer with a reader's token", []porcupine.Operation{
+			at(0, 1, in("a", 1, reads)), at(2, 2, out("a")), at(2, 3, in("b", 1, nil))}, false},
+		{"a reader joins", []porcupine.Operation{at(0, 1, in("a1", 1, reads)), at(2, 3, in("a2", 1, reads))}, true},
+		{"an owner beside itself", []porcupine.Operation{at(0, 1, in("a", 1, ann)), at(2, 3, in("b", 2, ann))}, true},
+		{"an owner beside another", []porcupine.Operation{at(0, 1, in("a", 1, ann)), at(2, 3, in("b", 2, nil))}, false},
+		{"an entry", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(2, 3, in("b", 1, func(s *step) { s.root, s.entry = "a", true }))}, true},
+		{"permits", []porcupine.Operation{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(2)))}, true},
+		{"too many permits", []porcupine.Operation{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(3)))}, false},
+		{"another number of permits", []porcupine.Operation{
+			at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, takes(2)))}, false},
+		{"many permits after a Resize", []porcupine.Operation{
+			at(0, 1, in("a", 1, takes(2))), at(2, 5, step{verb: resize, n: 8}),
+			at(2, 5, in("b", 2, func(s *step) { s.weight, s.n, s.unsure = 3, 4, true }))}, true},
+		{"a Resize without an answer", []porcupine.Operation{
+			at(0, 1, in("a", 1, takes(2))), at(2, 9, step{verb: resize, n: 8, unsure: true}), at(4, 5, in("b", 2, takes(2)))}, true},
+		{"a latch", []porcupine.Operation{
+			at(0, 1, step{verb: isUnset}), at(2, 3, step{verb: set, n: 2}), at(4, 5, step{verb: countDown}), at(6, 7, step{verb: counts, n: 1}),
+			at(6, 9, step{verb: counts}), at(7, 9, step{verb: countDown}), at(10, 11, step{verb: set, n: 1}), at(12, 13, step{verb: isSet})}, true},
+		{"a latch opens too early", []porcupine.Operation{
+			at(2, 3, step{verb: set, n: 2}), at(4, 5, step{verb: countDown}), at(6, 7, step{verb: counts})}, false},
+		{"a latch is set twice", []porcupine.Operation{at(2, 3, step{verb: set, n: 2}), at(4, 5, step{verb: set, n: 2})}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model := porcupine.NondeterministicModel{Init: initial, Step: next, Equal: equal}
+			if fits := porcupine.CheckOperations(model.ToModel(), c.steps); fits != c.fits {
+				t.Errorf("fits: %v, want %v", fits, c.fits)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/history"
+)
+
+// manyPermits are how many a semaphore has at first, mostPermits how many it gets at most.
+const (
+	manyPermits = 4
+	mostPermits = 6
+)
+
+// A want is a lock to be taken in a way the dice chose.
+type want struct {
+	hold   hold
+	record history.Record
+	text   string
+	take   func(context.Context) (*holdfast.Lease, error)
+}
+
+// want chooses how to take names of a type.
+func (a *actor) want(typ history.Type, names []string) want {
+	w := want{hold: hold{typ: typ, names: names, ttl: ttls[a.dice.IntN(len(ttls))]}}
+	h, r := &w.hold, &w.record
+	if r.Type, r.Names = typ, names; typ != history.Group {
+		h.name, r.Name, r.Names = names[0], names[0], nil
+	}
+	r.TTL = int64(h.ttl)
+	if r.Kind = history.Lock; a.dice.percent(25) {
+		r.Kind = history.TryLock
+	}
+	options := a.options(&w)
+	try := r.Kind == history.TryLock
+	either := func(lock, tryLock func(context.Context) (*holdfast.Lease, error)) func(context.Context) (*holdfast.Lease, error) {
+		if try {
+			return tryLock
+		}
+		return lock
+	}
+	switch typ {
+	case history.Group:
+		group := a.client.All(names, options...)
+		w.take = either(group.Lock, group.TryLock)
+	case history.ReadWrite:
+		rw := a.client.RWMutex(h.name, options...)
+		w.take = either(rw.Lock, rw.TryLock)
+		if a.dice.percent(60) {
+			h.shares, r.Shares = true, true
+			w.take = either(rw.RLock, rw.TryRLock)
+		}
+	case history.Semaphore:
+		r.Size = a.size(h.name)
+		r.Weight = 1 + a.dice.Int64N(min(3, r.Size))
+		semaphore := a.client.Semaphore(h.name, r.Size, options...)
+		weight := r.Weight
+		w.take = either(
+			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.Acquire(ctx, weight) },
+			func(ctx context.Context) (*holdfast.Lease, error) { return semaphore.TryAcquire(ctx, weight) })
+	case history.Election:
+		election := a.client.Election(h.name, options...)
+		w.take = either(election.Campaign, election.TryCampaign)
+		r.Line = !r.Polls
+	default:
+		mutex := a.client.Mutex(h.name, options...)
+		w.take = either(mutex.Lock, mutex.TryLock)
+		if a.dice.percent(5) {
+			a.resume(&w, mutex)
+		}
+	}
+	return w
+}
+
+// size is the number of permits that a semaphore is believed to have.
+func (a *actor) size(name string) int64 {
+	if a.permits[name] == 0 {
+		a.permits[name] = manyPermits
+	}
+	return a.permits[name]
+}
+
+// resume makes it a want for a hold that another process let go, if one did.
+func (a *actor) resume(w *want, mutex *holdfast.Mutex) {
+	offer, err := a.storage.wish(w.hold.name)
+	if err != nil || offer == nil {
+		a.err = err
+		return
+	}
+	w.record.Kind, w.record.Line, w.record.Min = history.Resume, false, 0
+	w.hold.owner, w.record.Owner = offer.Explicit, offer.Explicit
+	w.text += fmt.Sprintf(" of token %d", offer.Token)
+	w.take = func(ctx context.Context) (*holdfast.Lease, error) { return mutex.Resume(ctx, offer.Owner, offer.Token) }
+}
+
+// options draws them, and says in the record what the checks must know of them.
+func (a *actor) options(w *want) []holdfast.Option {
+	h, r := &w.hold, &w.record
+	options := []holdfast.Option{holdfast.WithTTL(h.ttl)}
+	w.text = fmt.Sprintf("ttl=%v", h.ttl)
+	add := func(option holdfast.Option, word string) {
+		options, w.text = append(options, option), w.text+" "+word
+	}
+	switch roll := a.dice.IntN(100); {
+	case roll < 20:
+		h.fixed, r.Line = true, true
+		add(holdfast.WithoutRenewal(), "fixed")
+	case roll < 30:
+		r.Line = true
+		add(holdfast.WithMaxHold(2*h.ttl), "max")
+	case roll < 36:
+		least := a.dice.between(10*time.Millisecond, 80*time.Millisecond)
+		r.Line, r.Min = true, int64(least)
+		add(holdfast.WithMinHold(least), fmt.Sprintf("min=%v", least))
+	case roll < 48 && (h.typ == history.Mutex || h.typ == history.ReadWrite || h.typ == history.Group):
+		h.owner = []string{"ann", "bob"}[a.dice.IntN(2)]
+		r.Line, r.Owner = true, h.owner
+		add(holdfast.WithOwner(h.owner), "owner")
+	}
+	switch roll := a.dice.IntN(100); {
+	case roll < 20:
+		r.Line = true
+		add(holdfast.WithStrictOrder(), "strict")
+	case roll < 28:
+		r.Polls, r.Line = true, false
+		add(holdfast.WithPolling(15*time.Millisecond, 10), "polling")
+	}
+	return options
+}
+
+// heed learns from a refusal how many permits a semaphore has.
+func (a *actor) heed(h *hold, err error) {
+	if problem := argument(err); problem != nil && h.typ == history.Semaphore {
+		var permits int64
+		if _, err := fmt.Sscan(problem.Allowed, &permits); err == nil && permits > 0 {
+			a.permits[h.name] = permits
+		}
+	}
+}
