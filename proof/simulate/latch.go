@@ -27,7 +27,6 @@ func (w *world) latch(op *Op) {
 		works   sync.WaitGroup
 		counted int
 		last    time.Time
-		counts  = make(chan struct{})
 	)
 	for i := range int(op.Weight) {
 		works.Go(func() {
@@ -41,13 +40,7 @@ func (w *world) latch(op *Op) {
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if last = time.Now(); counted == int(op.Weight) {
-				select {
-				case <-counts:
-				default:
-					close(counts)
-				}
-			}
+			last = time.Now()
 		})
 	}
 	waiter := at(len(clients) - 1)
@@ -56,7 +49,10 @@ func (w *world) latch(op *Op) {
 	err := made(waiter).Wait(ctx)
 	w.mu.Lock()
 	missing := int(op.Weight) - counted
-	late := time.Since(last)
+	late := time.Duration(0)
+	if !last.IsZero() { // else it opened before any count was answered
+		late = time.Since(last)
+	}
 	w.mu.Unlock()
 	works.Wait()
 	w.mu.Lock()

@@ -131,6 +131,9 @@ func (w *wait) String() string {
 // good tells whether a hold counts: its lease says so, its process lives.
 func (h *holding) good() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
 
+// queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
+func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
+
 // call counts a wait in; it takes mu.
 func (l *ledger) call(c *client, op *Op) *wait {
 	l.mu.Lock()
@@ -183,7 +186,7 @@ func (l *ledger) enter(name string, h *holding) {
 		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
 			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
 		}
-		if l.plan.Mode == Calm && l.plan.Strict && !h.op.Try && !other.op.Try && other.called.After(h.called.Add(abreast)) &&
+		if l.plan.Mode == Calm && l.plan.Strict && h.queues() && other.queues() && other.called.After(h.called.Add(abreast)) &&
 			other.from.Before(h.from.Add(-10*time.Millisecond)) {
 			l.violation(RuleOrder, "%s %v came before %v and got in after it", name, h, other)
 		}

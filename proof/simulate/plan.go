@@ -77,6 +77,7 @@ const (
 
 const (
 	length  = time.Hour
+	least   = 520                    // operations
 	workEnd = length - 3*time.Minute // of the last operation's begin
 	permits = 3
 	longest = 10 * time.Second // the longest TTL
@@ -127,7 +128,8 @@ func Draw(seed uint64) Plan {
 
 // drawOps draws bursts, so that there is something to wait for.
 func (p *Plan) drawOps(d dice) {
-	for at := 5 * time.Second; at < workEnd; at += d.between(10*time.Second, 50*time.Second) {
+	for len(p.Ops) < least {
+		at := d.between(5*time.Second, workEnd)
 		kind := []Kind{Mutex, Mutex, Mutex, Write, Write, Permit, Lead, All, All, Latch}[d.IntN(10)]
 		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
 		wide := d.short(10*time.Millisecond, 5*time.Second)
