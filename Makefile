@@ -39,3 +39,7 @@ demo: ## the noon lottery: eight processes, one draw a round
 .PHONY: bench
 bench: ## side by side with other libraries, a table with every ratio
 	go run ./bench
+
+.PHONY: simulate
+simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on; a failed one is told with its seed
+	HOLDFAST_RUNS=$(or $(RUNS),100) HOLDFAST_SEED=$(SEED) go -C proof test -count=1 -v -timeout 0 -run '^TestSimulate$$' ./simulate

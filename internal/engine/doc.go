@@ -129,8 +129,8 @@
 //
 //	the moment the last confirmed request was sent + TTL - margin,   margin = TTL/100 + 5 ms
 //
-// and not past the end of its max hold. The server set its expiry later than the request was sent, so it expires no
-// earlier than the margin after trust ended, as long as the two clocks run at rates that differ by less than one in a
+// and not past the end of its max hold, less the margin of that, as clocks drift apart for so long. The server set its
+// expiry later than the request was sent, so it expires no earlier than the margin after trust ended, as long as the two clocks run at rates that differ by less than one in a
 // hundred. Trust is compared with both of this process's clocks (past): the monotonic one stands still while the machine
 // sleeps, the wall clock may be set; whichever is ahead counts.
 //

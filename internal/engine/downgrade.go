@@ -240,7 +240,7 @@ func (h *hold) rest(now time.Time) time.Duration {
 		ttl = max(ttl, h.begun.Add(o.MinHold).Sub(now))
 	}
 	if !h.ceiling.IsZero() {
-		ttl = min(ttl, h.ceiling.Add(margin(o.TTL)).Sub(now))
+		ttl = min(ttl, h.ceiling.Add(margin(o.MaxHold)).Sub(now))
 	}
 	return max(ttl.Truncate(time.Millisecond), time.Millisecond)
 }

@@ -68,7 +68,7 @@ func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, tt
 	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1,
 		begun: time.Now(), unsettled: a.unsettled}
 	if o.MaxHold > 0 {
-		h.ceiling = from.Add(o.MaxHold - margin(o.TTL))
+		h.ceiling = from.Add(o.MaxHold - margin(o.MaxHold)) // clocks drift apart for that long
 	}
 	h.confirm(from, ttl)
 	if past(h.end(), h.begun) {

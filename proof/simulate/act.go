@@ -1,0 +1,151 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// act is one operation, from its call to its release.
+func (w *world) act(c *client, op *Op) {
+	ctx, cancel := context.WithTimeout(c.ctx, op.Limit)
+	defer cancel()
+	if op.Cancel {
+		var end context.CancelFunc
+		ctx, end = context.WithCancel(c.ctx)
+		defer end()
+		defer time.AfterFunc(op.Limit, end).Stop()
+	}
+	wait := w.call(c, op)
+	lease, err := take(ctx, c, op)
+	h := w.back(wait, lease, err)
+	if h == nil {
+		return
+	}
+	stop := context.AfterFunc(lease.Context(), func() { w.told(h) })
+	defer stop()
+	w.hold(h, op.Hold/2)
+	if op.Inner != Nothing && lease.Err() == nil {
+		w.inner(h)
+	}
+	w.hold(h, op.Hold/2)
+	if op.Forgotten {
+		w.hold(h, op.TTL)
+	}
+	w.release(h)
+	if op.Twice {
+		if err := lease.Release(c.ctx); err == nil {
+			w.mu.Lock()
+			w.violation(RuleRelease, "%v was given back twice", h)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// options are those of an operation.
+func (op *Op) options() []holdfast.Option {
+	options := []holdfast.Option{holdfast.WithTTL(op.TTL)}
+	if op.Fixed {
+		options = append(options, holdfast.WithoutRenewal())
+	}
+	if op.MaxHold > 0 {
+		options = append(options, holdfast.WithMaxHold(op.MaxHold))
+	}
+	if op.Strict {
+		options = append(options, holdfast.WithStrictOrder())
+	}
+	if op.Poll {
+		options = append(options, holdfast.WithPolling(200*time.Millisecond, 50))
+	}
+	return options
+}
+
+// take asks for the hold of an operation.
+func take(ctx context.Context, c *client, op *Op) (*holdfast.Lease, error) {
+	name, options := op.Names[0], op.options()
+	var once, wait func(context.Context) (*holdfast.Lease, error)
+	switch op.Kind {
+	case Mutex:
+		lock := c.Mutex(name, options...)
+		once, wait = lock.TryLock, lock.Lock
+	case Read:
+		lock := c.RWMutex(name, options...)
+		once, wait = lock.TryRLock, lock.RLock
+	case Write:
+		lock := c.RWMutex(name, options...)
+		once, wait = lock.TryLock, lock.Lock
+	case Permit:
+		lock := c.Semaphore(name, permits, options...)
+		once = func(ctx context.Context) (*holdfast.Lease, error) { return lock.TryAcquire(ctx, op.Weight) }
+		wait = func(ctx context.Context) (*holdfast.Lease, error) { return lock.Acquire(ctx, op.Weight) }
+	case Lead:
+		lock := c.Election(name, options...)
+		once, wait = lock.TryCampaign, lock.Campaign
+	case All:
+		lock := c.All(op.Names, options...)
+		once, wait = lock.TryLock, lock.Lock
+	}
+	if op.Try {
+		return once(ctx)
+	}
+	return wait(ctx)
+}
+
+// hold keeps a lease for a while, or until it ends.
+func (w *world) hold(h *holding, long time.Duration) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.lease.Done():
+	case <-h.client.ctx.Done():
+	}
+}
+
+func (w *world) release(h *holding) {
+	was := w.leave(h)
+	w.left(h, was, h.lease.Release(h.client.ctx))
+}
+
+// inner does something with a lease that is held.
+func (w *world) inner(h *holding) {
+	failed := func(what string, err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.troubled() && !h.client.dead && !errors.Is(err, holdfast.ErrLost) {
+			w.violation(RuleFailed, "%s of %v: %v", what, h, err)
+		}
+	}
+	switch h.op.Inner {
+	case Look:
+		if err := h.lease.Check(h.client.ctx); err != nil {
+			failed("check", err)
+		}
+	case Downgrade:
+		w.mu.Lock()
+		h.shared = true
+		w.mu.Unlock()
+		if err := h.lease.Downgrade(h.client.ctx); err != nil {
+			failed("downgrade", err)
+		}
+	case Reenter:
+		ctx, cancel := context.WithTimeout(h.lease.Context(), time.Second)
+		defer cancel()
+		again := *h.op
+		again.Try, again.Poll = false, false
+		lease, err := take(ctx, h.client, &again)
+		if err != nil {
+			failed("reentry", err)
+			return
+		}
+		w.mu.Lock()
+		if lease.Token() != h.lease.Token() && h.lease.Err() == nil {
+			w.violation(RuleToken, "reentry into %v got token %d", h, lease.Token())
+		}
+		w.mu.Unlock()
+		pass(time.Millisecond)
+		_ = lease.Release(h.client.ctx)
+	}
+}

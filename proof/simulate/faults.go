@@ -1,0 +1,125 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+)
+
+// A Fault is one trouble, at its time, until its end. Which of the fields mean something depends on the kind.
+type Fault struct {
+	At, For time.Duration
+	Kind    Trouble
+	Client  int // whose network or process it is
+	Way     way
+	Both    bool          // ways
+	Times   int           // how many requests it strikes
+	Delay   time.Duration // or the step of a clock
+	Name    string        // of a key
+	Text    string        // of an error
+}
+
+// A Trouble is a kind of fault.
+type Trouble string
+
+// The troubles. Those of Forget and Clock let another in beside a holder, by design.
+const (
+	Silence   Trouble = "silence"   // nothing arrives, nothing fails; what was written arrives later
+	Slow      Trouble = "slow"      // all takes longer
+	Lose      Trouble = "lose"      // a request, or an answer, and all behind it on its connection, is lost
+	Duplicate Trouble = "duplicate" // a request arrives a second time, later
+	Cut       Trouble = "cut"       // its connections break
+	CutAll    Trouble = "cut all"
+	Deafen    Trouble = "deafen" // messages to it are lost
+	Kill      Trouble = "kill"   // its process ends; the server sees its connections break
+	Vanish    Trouble = "vanish" // its host ends: the server sees nothing
+	Restart   Trouble = "restart"
+	Flush     Trouble = "script flush"
+	Refuse    Trouble = "refuse" // the server answers scripts with an error
+
+	ForgetAll  Trouble = "flushall"
+	ForgetKey  Trouble = "del"
+	ForgetDown Trouble = "restart empty"
+	Step       Trouble = "clock"
+)
+
+// everywhere are the troubles of every mode but Calm, more often those that are more likely to matter.
+var everywhere = []Trouble{
+	Silence, Silence, Silence, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, CutAll, Deafen, Kill, Vanish,
+	Restart, Flush, Refuse,
+}
+
+var refusals = []string{
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"LOADING Redis is loading the dataset in memory",
+	"READONLY You can't write against a read only replica.",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+	"BUSY Redis is busy running a script.",
+}
+
+// drawFaults draws stretches of trouble, with peace in between in which all must come right.
+func (p *Plan) drawFaults(d dice) {
+	for at := d.between(30*time.Second, 90*time.Second); ; at += settled + d.between(10*time.Second, time.Minute) {
+		end := at + d.between(20*time.Second, 4*time.Minute)
+		if end > workEnd-settled {
+			break
+		}
+		for ; at < end; at += d.short(100*time.Millisecond, 20*time.Second) {
+			p.Faults = append(p.Faults, p.drawFault(d, at, end-at))
+		}
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+}
+
+func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
+	f := Fault{At: at, For: min(left, d.short(20*time.Millisecond, 15*time.Second)), Client: d.IntN(len(p.Latency))}
+	f.Kind = everywhere[d.IntN(len(everywhere))]
+	if d.percent(15) {
+		switch p.Mode {
+		case Forget:
+			f.Kind = []Trouble{ForgetAll, ForgetKey, ForgetKey, ForgetDown}[d.IntN(4)]
+		case Clock:
+			f.Kind = Step
+		}
+	}
+	switch f.Kind {
+	case Silence:
+		f.Way, f.Both = way(d.IntN(2)), d.percent(60)
+	case Slow:
+		f.Delay = d.short(time.Millisecond, 2*time.Second)
+	case Lose:
+		f.Way, f.Times = way(d.IntN(2)), 1+d.IntN(3)
+	case Duplicate:
+		f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
+	case Restart, ForgetDown:
+		f.For = min(f.For, 3*time.Second)
+	case Refuse:
+		f.For, f.Text = min(f.For, 5*time.Second), refusals[d.IntN(len(refusals))]
+	case ForgetKey:
+		f.Name = "{" + locks[d.IntN(len(locks))] + "}"
+		if d.percent(30) {
+			f.Name += ":line"
+		}
+	case Step:
+		f.Delay = d.short(time.Millisecond, 20*time.Second)
+		if d.percent(50) {
+			f.Delay = -f.Delay
+		}
+	}
+	return f
+}
+
+// forgets tells whether a fault lets another in beside a holder, by design.
+func (f *Fault) forgets() bool {
+	return f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step
+}
+
+// settling is how long after its end a fault excuses a waiter.
+func (f *Fault) settling() time.Duration {
+	if f.Kind == Step {
+		return settled + max(f.Delay, -f.Delay)
+	}
+	if f.Kind == Duplicate {
+		return settled + f.Delay
+	}
+	return settled
+}

@@ -1,0 +1,395 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// The rules that a run can break.
+const (
+	RuleOverlap = "overlap" // two trusted holds that exclude each other
+	RuleToken   = "token"   // one that does not grow
+	RuleOrder   = "order"   // who came later got in first
+	RuleStuck   = "stuck"   // nobody holds, and who waits does not get in
+	RuleLost    = "lost"    // a hold was lost that should not be, or its loss was told late, or wrongly
+	RuleRelease = "release" // a release that says what is not so
+	RuleFailed  = "failed"  // an error that nothing explains
+	RuleLeft    = "left"    // keys or goroutines left behind
+	RuleLatch   = "latch"   // it opened too early
+)
+
+// A Violation is one rule broken once.
+type Violation struct {
+	Rule string
+	At   time.Duration
+	Text string
+}
+
+func (v Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Rule, v.At, v.Text) }
+
+const (
+	// settled is after which time without a fault everything is as if there had been none: TTLs are over, the dead are
+	// taken out of the line (18 s), the living have asked (6 s), and slow answers have come.
+	settled = longest + 18*time.Second + 6*time.Second + 4*time.Second
+	// tight is the longest that a name may be free, at peace, while somebody waits: the claim of a hand-over that the
+	// waiter gave up at that moment, or the first ask of one that did not know when the holder's time is over.
+	tight = 1500 * time.Millisecond
+	// blind is how long after a fault that lets another in beside a holder overlaps are not counted: until the holder's
+	// renewal, or the end of its trust.
+	blind = longest + time.Second
+	// abreast is how much later a call must begin to be the later one.
+	abreast = 100 * time.Millisecond
+)
+
+// A ledger knows what is held, waited for and troubled at each moment, and checks it.
+type ledger struct {
+	plan *Plan
+	zero time.Time
+
+	mu      sync.Mutex
+	live    map[string][]*holding // by name; some may be over
+	granted map[string][]*holding // by name, all
+	top     map[string]int64      // the largest token
+	rooms   map[string]*room      // by class
+	faulty  int                   // faults that last
+	peace   time.Time             // when everything must have come right since the last fault
+	blind   time.Time             // until when overlaps are excused
+	events  []event
+	found   []Violation
+	counts  map[string]int
+}
+
+// A room is all that is held together.
+type room struct {
+	idle    time.Time // since when, if nobody holds
+	leaving int       // releases under way
+	waiting map[*wait]bool
+}
+
+// A wait is an operation that wants to hold.
+type wait struct {
+	op     *Op
+	client *client
+	called time.Time
+}
+
+// A holding is a lease that was given.
+type holding struct {
+	*wait
+	lease    *holdfast.Lease
+	tokens   map[string]int64
+	from     time.Time
+	shared   bool
+	released bool
+	excused  bool // it may have been lost in a blind time
+}
+
+type event struct {
+	at     time.Duration
+	client string
+	op     int
+	what   string
+	text   string
+}
+
+func newLedger(p *Plan) *ledger {
+	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, top: map[string]int64{},
+		rooms: map[string]*room{}, counts: map[string]int{}}
+	for _, name := range append(slices.Clone(locks), "latch") {
+		if l.rooms[class(name)] == nil {
+			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
+		}
+	}
+	return l
+}
+
+// note writes down what happened. mu is held, as by all below that do not say otherwise.
+func (l *ledger) note(c *client, op int, what, text string) {
+	name := ""
+	if c != nil {
+		name = c.name
+	}
+	l.events = append(l.events, event{time.Since(l.zero), name, op, what, text})
+	l.counts[what]++
+}
+
+func (l *ledger) violation(rule, format string, args ...any) {
+	l.found = append(l.found, Violation{rule, time.Since(l.zero), fmt.Sprintf(format, args...)})
+}
+
+func (w *wait) String() string {
+	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Kind, w.op.Names, w.client.name)
+}
+
+// good tells whether a hold counts: its lease says so, its process lives.
+func (h *holding) good() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
+
+// queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
+func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
+
+// call counts a wait in; it takes mu.
+func (l *ledger) call(c *client, op *Op) *wait {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &wait{op, c, time.Now()}
+	if !op.Try && !op.Poll {
+		l.rooms[class(op.Names[0])].waiting[w] = true
+	}
+	l.note(c, op.ID, "call", "")
+	return w
+}
+
+// back counts it out, with a lease or without; it takes mu.
+func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rooms[class(w.op.Names[0])]
+	if !w.client.dead {
+		l.stuck(r)
+	}
+	delete(r.waiting, w)
+	if err != nil {
+		l.note(w.client, w.op.ID, "no", l.reason(w, err))
+		return nil
+	}
+	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
+	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
+	if !h.good() {
+		r.idle = time.Now()
+		return h
+	}
+	for _, name := range w.op.Names {
+		l.enter(name, h)
+	}
+	return h
+}
+
+// enter checks a new hold against the others of its name.
+func (l *ledger) enter(name string, h *holding) {
+	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
+	l.alone(name)
+	token := h.tokens[name]
+	if token <= 0 || token >= 1<<53 {
+		l.violation(RuleToken, "%s %v: %d is no token", name, h, token)
+	}
+	for _, other := range slices.Backward(l.granted[name]) {
+		if other.from.Before(h.called.Add(-2 * time.Minute)) {
+			break
+		}
+		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
+			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
+		}
+		if l.plan.Mode == Calm && l.plan.Strict && h.queues() && other.queues() && other.called.After(h.called.Add(abreast)) &&
+			other.from.Before(h.from.Add(-10*time.Millisecond)) {
+			l.violation(RuleOrder, "%s %v came before %v and got in after it", name, h, other)
+		}
+	}
+	if !h.shared && h.op.Kind != Permit && token <= l.top[name] && time.Now().After(l.blind) {
+		l.violation(RuleToken, "%s %v: %d after %d", name, h, token, l.top[name])
+	}
+	l.top[name] = max(l.top[name], token)
+	l.granted[name] = append(l.granted[name], h)
+}
+
+// alone checks rule 1 for a name, now.
+func (l *ledger) alone(name string) {
+	if time.Now().Before(l.blind) {
+		l.counts["excused"]++
+		return
+	}
+	var taken int64
+	var alone, all []*holding
+	for _, h := range l.live[name] {
+		if !h.good() {
+			continue
+		}
+		all = append(all, h)
+		taken += h.op.Weight
+		if !h.shared && h.op.Kind != Permit {
+			alone = append(alone, h)
+		}
+	}
+	if len(alone) > 0 && len(all) > 1 || taken > permits {
+		var text []string
+		for _, h := range all {
+			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))
+		}
+		l.violation(RuleOverlap, "%s: %s", name, strings.Join(text, "; "))
+	}
+}
+
+// stuck checks that the first who waits in a room does not wait for nobody.
+func (l *ledger) stuck(r *room) {
+	if l.faulty > 0 || r.leaving > 0 || len(r.waiting) == 0 {
+		return
+	}
+	var first *wait
+	for w := range r.waiting {
+		if first == nil || w.called.Before(first.called) {
+			first = w
+		}
+	}
+	for _, name := range locks {
+		if class(name) == class(first.op.Names[0]) && slices.ContainsFunc(l.live[name], (*holding).good) {
+			return
+		}
+	}
+	since := first.called
+	if r.idle.After(since) {
+		since = r.idle
+	}
+	if now := time.Now(); now.After(since.Add(tight)) && now.After(l.peace) {
+		l.violation(RuleStuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
+			first, first.called.Sub(l.zero), since.Sub(l.zero), l.peace.Add(-settled).Sub(l.zero))
+	}
+}
+
+// reason names why there is no lease, and says when it should not be so.
+func (l *ledger) reason(w *wait, err error) string {
+	var held *holdfast.HeldError
+	var wait *holdfast.WaitError
+	switch {
+	case w.client.dead:
+		return "dead"
+	case errors.As(err, &wait):
+		return "gave up"
+	case errors.As(err, &held) && (w.op.Try || w.op.Poll):
+		return "held"
+	case l.plan.Mode != Calm && errors.Is(err, holdfast.ErrUnavailable): // a connection may have broken long ago
+		return "unavailable"
+	}
+	var refused *holdfast.StoreError
+	if l.troubled() && errors.As(err, &refused) {
+		return "refused"
+	}
+	l.violation(RuleFailed, "%v: %v", w, err)
+	return "failed"
+}
+
+// troubled tells whether a fault may show.
+func (l *ledger) troubled() bool { return l.faulty > 0 || time.Now().Before(l.peace) }
+
+// told checks the notice of a loss, when it comes; it takes mu.
+func (l *ledger) told(h *holding) {
+	err := h.lease.Err()
+	var lost *holdfast.LostError
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h.client.dead || !errors.As(err, &lost) {
+		return
+	}
+	l.rooms[class(h.op.Names[0])].idle = time.Now()
+	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
+	late := time.Since(h.lease.Until())
+	switch {
+	case late > time.Millisecond:
+		l.violation(RuleLost, "%v was told %v late", h, late)
+	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
+	case time.Now().Before(l.blind) || h.excused:
+	default:
+		l.violation(RuleLost, "%v was lost: %v", h, err)
+	}
+}
+
+// leave marks a hold as no longer used, before it is released; it takes mu.
+func (l *ledger) leave(h *holding) (was error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was = h.lease.Err()
+	h.released = true
+	l.rooms[class(h.op.Names[0])].leaving++
+	l.note(h.client, h.op.ID, "release", "")
+	return was
+}
+
+// left takes the answer to the release; it takes mu.
+func (l *ledger) left(h *holding, was, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rooms[class(h.op.Names[0])]
+	r.leaving--
+	r.idle = time.Now()
+	result := "done"
+	switch {
+	case h.client.dead:
+		result = "dead"
+	case errors.Is(err, holdfast.ErrLost):
+		result = "lost"
+		if was == nil && !l.troubled() && !h.op.Fixed && h.op.MaxHold == 0 {
+			l.violation(RuleRelease, "%v: %v", h, err)
+		}
+	case errors.Is(err, holdfast.ErrUncertain) && l.troubled():
+		result = "uncertain"
+	case err != nil:
+		var refused *holdfast.StoreError
+		if !l.troubled() || !errors.As(err, &refused) {
+			l.violation(RuleRelease, "%v: %v", h, err)
+		}
+		result = "refused"
+	case was != nil:
+		l.violation(RuleRelease, "%v was reported done although %v", h, was)
+	}
+	l.note(h.client, h.op.ID, "released", result)
+}
+
+// trouble counts a fault in, calm out; both take mu.
+func (l *ledger) trouble(f *Fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faulty++
+	l.note(nil, f.Client, "fault", string(f.Kind))
+	l.upset(f)
+}
+
+func (l *ledger) calm(f *Fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faulty--
+	l.note(nil, f.Client, "fault over", string(f.Kind))
+	l.upset(f)
+}
+
+func (l *ledger) upset(f *Fault) {
+	if peace := time.Now().Add(f.settling()); peace.After(l.peace) {
+		l.peace = peace
+	}
+	if !f.forgets() {
+		return
+	}
+	l.blind = time.Now().Add(blind)
+	for _, holds := range l.live {
+		for _, h := range holds {
+			h.excused = true
+		}
+	}
+}
+
+// look checks rule 1 for all names; it takes mu.
+func (l *ledger) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range l.live {
+		l.alone(name)
+	}
+}
+
+// hash is of all that happened, in the order of time, and of what is one moment in a fixed order.
+func (l *ledger) hash() uint64 {
+	lines := make([]string, len(l.events))
+	for i, e := range l.events {
+		lines[i] = fmt.Sprintf("%020d %s %d %s %s", e.at, e.client, e.op, e.what, e.text)
+	}
+	slices.Sort(lines)
+	sum := fnv.New64a()
+	for _, line := range lines {
+		_, _ = sum.Write([]byte(line + "\n"))
+	}
+	return sum.Sum64()
+}

@@ -1,0 +1,228 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A Plan is all that is decided before a run, from its seed alone.
+type Plan struct {
+	Seed    uint64
+	Mode    Mode
+	Latency []time.Duration // one way, of each client; there are as many
+	Drift   float64         // of the server's clock: how much faster it runs
+	Strict  bool            // every goroutine stands in the server's line itself
+	Ops     []Op            // in the order of time
+	Faults  []Fault         // in the order of time
+}
+
+// A Mode says which faults a run has, and so which checks it can stand.
+type Mode string
+
+// The modes. Calm has no faults at all; Network those that no promise excepts; Forget and Clock have them too, and some that
+// let another in beside a holder, by design, until the holder's next renewal.
+const (
+	Calm    Mode = "calm"
+	Network Mode = "network"
+	Forget  Mode = "forget" // the server loses its data, an operator deletes keys
+	Clock   Mode = "clock"  // the server's clock is set
+)
+
+// A Kind is what an operation is about.
+type Kind string
+
+// The kinds.
+const (
+	Mutex  Kind = "mutex"
+	Read   Kind = "read"
+	Write  Kind = "write"
+	Permit Kind = "permit"
+	Lead   Kind = "lead"
+	All    Kind = "all"
+	Latch  Kind = "latch" // set it, count it down, wait for it
+)
+
+// An Op is one lock operation: to ask for a hold, to use it and to give it back.
+type Op struct {
+	ID     int
+	At     time.Duration // since the begin of the run
+	Client int
+	Kind   Kind
+	Names  []string
+	Weight int64 // permits; of a latch the count
+
+	TTL, MaxHold  time.Duration
+	Fixed, Strict bool
+	Try           bool          // ask once
+	Poll          bool          // ask every now and then
+	Limit         time.Duration // of waiting
+	Cancel        bool          // rather than a deadline
+	Hold          time.Duration
+	Inner         Inner // what is done in the middle of the hold
+	Forgotten     bool  // never given back; its end is its TTL
+	Twice         bool  // given back twice
+}
+
+// An Inner is what a holder does with its lease.
+type Inner string
+
+// What a holder may do.
+const (
+	Nothing   Inner = ""
+	Reenter   Inner = "reenter"
+	Look      Inner = "look" // Lease.Check
+	Downgrade Inner = "downgrade"
+)
+
+const (
+	length  = time.Hour
+	least   = 520                    // operations
+	workEnd = length - 3*time.Minute // of the last operation's begin
+	permits = 3
+	longest = 10 * time.Second // the longest TTL
+)
+
+var ttls = []time.Duration{400 * time.Millisecond, time.Second, 3 * time.Second, longest}
+
+// What is locked. Names of one class are held together.
+var (
+	locks  = []string{"mutex-1", "mutex-2", "rw", "permits", "lead", "group-1", "group-2", "group-3"}
+	groups = locks[5:]
+)
+
+// class is the name, or what stands for all that is held together.
+func class(name string) string {
+	if slices.Contains(groups, name) {
+		return "group"
+	}
+	return name
+}
+
+// Draw makes the plan of a seed.
+func Draw(seed uint64) Plan {
+	d := dice{rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
+	p := Plan{Seed: seed, Mode: Calm}
+	switch roll := d.IntN(100); {
+	case roll < 15:
+	case roll < 60:
+		p.Mode = Network
+	case roll < 80:
+		p.Mode = Forget
+	default:
+		p.Mode = Clock
+	}
+	p.Strict = d.percent(50)
+	for range 3 + d.IntN(4) {
+		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
+	}
+	if p.Mode != Calm {
+		p.Drift = 0.018*d.Float64() - 0.009
+	}
+	p.drawOps(d)
+	if p.Mode != Calm {
+		p.drawFaults(d)
+	}
+	return p
+}
+
+// drawOps draws bursts, so that there is something to wait for.
+func (p *Plan) drawOps(d dice) {
+	for len(p.Ops) < least {
+		at := d.between(5*time.Second, workEnd)
+		kind := []Kind{Mutex, Mutex, Mutex, Write, Write, Permit, Lead, All, All, Latch}[d.IntN(10)]
+		ttl, name := ttls[d.IntN(len(ttls))], locks[d.IntN(2)]
+		wide := d.short(10*time.Millisecond, 5*time.Second)
+		if kind == Latch {
+			p.drawLatch(d, at, wide)
+			continue
+		}
+		for range 4 + d.IntN(6) {
+			op := Op{At: at + d.short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttl, Strict: p.Strict}
+			switch kind {
+			case Mutex:
+				op.Names = []string{name}
+			case Write:
+				op.Names = []string{"rw"}
+				if d.percent(60) {
+					op.Kind = Read
+				}
+			case Permit:
+				op.Names, op.Weight = []string{"permits"}, 1+d.Int64N(permits)
+			case Lead:
+				op.Names = []string{"lead"}
+			case All:
+				for _, i := range d.Perm(len(groups))[:1+d.IntN(len(groups))] {
+					op.Names = append(op.Names, groups[i])
+				}
+				if len(op.Names) == 1 {
+					op.Kind = Mutex
+				}
+			}
+			p.drawUse(d, &op)
+			p.Ops = append(p.Ops, op)
+		}
+	}
+	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
+	for i := range p.Ops {
+		p.Ops[i].ID = i
+	}
+}
+
+// drawUse draws how an operation waits, holds and ends.
+func (p *Plan) drawUse(d dice, op *Op) {
+	op.Limit = d.between(70*time.Second, 120*time.Second)
+	switch roll := d.IntN(100); {
+	case roll < 15:
+		op.Try = true
+	case roll < 35:
+		op.Limit, op.Cancel = d.short(time.Millisecond, 5*time.Second), d.percent(50)
+	case roll < 40 && !p.Strict:
+		op.Poll, op.Limit = true, d.between(time.Second, 20*time.Second)
+	}
+	switch roll := d.IntN(100); {
+	case roll < 50:
+		op.Hold = d.short(0, 50*time.Millisecond)
+	case roll < 85:
+		op.Hold = d.between(50*time.Millisecond, 2*time.Second)
+	default:
+		op.Hold = d.between(2*time.Second, 15*time.Second)
+	}
+	switch roll := d.IntN(100); {
+	case roll < 10:
+		op.Fixed, op.Forgotten = true, d.percent(50)
+	case roll < 15:
+		op.MaxHold = 2 * op.TTL
+	}
+	op.Inner = []Inner{Nothing, Nothing, Nothing, Reenter, Look, Downgrade}[d.IntN(6)]
+	if op.Inner == Downgrade && op.Kind != Write || op.Inner == Reenter && op.Kind == Permit {
+		op.Inner = Nothing
+	}
+	op.Twice = d.percent(5)
+}
+
+// drawLatch draws one that is set, waited for and counted down, each by others.
+func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
+	op := Op{Kind: Latch, Names: []string{"latch"}, Weight: 1 + d.Int64N(4), TTL: time.Minute, Limit: 40 * time.Second}
+	for range 1 + d.IntN(3) {
+		op.At, op.Client = at+d.short(0, wide), d.IntN(len(p.Latency))
+		p.Ops = append(p.Ops, op)
+	}
+}
+
+// A dice draws decisions.
+type dice struct{ *rand.Rand }
+
+// percent is true in n of 100 draws.
+func (d dice) percent(n int) bool { return d.IntN(100) < n }
+
+// between draws a duration.
+func (d dice) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(d.Int64N(int64(to-from)+1))
+}
+
+// short draws a duration of which most are much nearer to from than to to.
+func (d dice) short(from, to time.Duration) time.Duration {
+	x := d.Float64()
+	return from + time.Duration(x*x*x*float64(to-from))
+}

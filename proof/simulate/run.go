@@ -1,0 +1,205 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// A Result is what came out of a run.
+type Result struct {
+	Seed       uint64
+	Mode       Mode
+	Ops        int
+	Counts     map[string]int // of what happened, by its kind
+	Hash       uint64         // of the history
+	Violations []Violation
+	history    []event
+}
+
+// A world is one run.
+type world struct {
+	*ledger
+	plan    Plan
+	host    *host
+	wires   []*wire   // all there were, to be cut at the end
+	clients []*client // those of now, by number; guarded by mu
+	lives   []int
+	works   sync.WaitGroup
+	rdb     *redis.Client // the operator's
+	own     *wire
+}
+
+// Run makes a run of a plan, in a bubble of its own.
+func Run(t *testing.T, p Plan) (result Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		// Bubbles begin in the year 2000, whose microseconds have 15 digits; the scripts compare 16.
+		pass(2 * 365 * 24 * time.Hour)
+		host, err := newHost(p.Drift)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{plan: p, host: host, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
+		w.ledger = newLedger(&w.plan)
+		if err := w.play(); err != nil {
+			t.Error(err)
+		}
+		result = Result{p.Seed, p.Mode, len(p.Ops), w.counts, w.hash(), w.found, w.events}
+	})
+	return result
+}
+
+// play goes through the plan, lets everything end, and looks at what is left.
+func (w *world) play() error {
+	w.own = newWire(10*time.Microsecond, w.host.serve)
+	w.rdb = connect(w.own, operator)
+	if err := w.rdb.Ping(context.Background()).Err(); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	for i := range w.clients {
+		if err := w.start(i); err != nil {
+			return err
+		}
+	}
+	w.schedule()
+	w.works.Wait()
+	err := w.end()
+	for _, wire := range append(w.wires, w.own) {
+		wire.change(func() { wire.quiet, wire.dead = [2]int{}, true; wire.cut() })
+	}
+	w.host.Close()
+	pass(time.Minute) // go-redis dials in the background for a while
+	synctest.Wait()
+	if left := others(); len(left) > 0 {
+		w.violation(RuleLeft, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
+	}
+	return err
+}
+
+// start begins a client's next life.
+func (w *world) start(i int) error {
+	w.lives[i]++
+	wire := newWire(w.plan.Latency[i], w.host.serve)
+	c, err := newClient(wire, fmt.Sprintf("c%d.%d", i, w.lives[i]))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wires = append(w.wires, wire)
+	w.clients[i] = c
+	return nil
+}
+
+// schedule starts operations and faults at their times.
+func (w *world) schedule() {
+	ops, faults := w.plan.Ops, w.plan.Faults
+	for len(ops)+len(faults) > 0 {
+		if len(faults) == 0 || len(ops) > 0 && ops[0].At <= faults[0].At {
+			op := &ops[0]
+			ops = ops[1:]
+			w.until(op.At)
+			w.mu.Lock()
+			c := w.clients[op.Client]
+			w.mu.Unlock()
+			if op.Kind == Latch {
+				w.works.Go(func() { w.latch(op) })
+			} else {
+				w.works.Go(func() { w.act(c, op) })
+			}
+			continue
+		}
+		f := &faults[0]
+		faults = faults[1:]
+		w.until(f.At)
+		w.works.Go(func() { w.strike(f) })
+	}
+	w.until(length)
+}
+
+func (w *world) until(at time.Duration) { pass(time.Until(w.zero.Add(at))) }
+
+// end closes all clients and looks at what they left.
+func (w *world) end() error {
+	for _, c := range w.clients {
+		if err := c.close(); err != nil {
+			w.violation(RuleRelease, "close of %s: %v", c.name, err)
+		}
+	}
+	pass(settled)
+	client, err := holdfast.New(redisstore.New(w.rdb), &holdfast.Config{Label: operator})
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	for _, name := range locks {
+		if name == "rw" || name == "permits" || name == "lead" {
+			continue
+		}
+		lease, err := client.Mutex(name).TryLock(context.Background())
+		if err != nil {
+			w.violation(RuleLeft, "%s: %v", name, err)
+			continue
+		}
+		if err := lease.Release(context.Background()); err != nil {
+			w.violation(RuleLeft, "%s: %v", name, err)
+		}
+	}
+	err = errors.Join(client.Close(), w.rdb.Close())
+	w.host.change(func() {})
+	for _, key := range w.host.Keys() {
+		if !clocks.MatchString(key) {
+			w.violation(RuleLeft, "key %s for %v", key, w.host.TTL(key))
+		}
+	}
+	return err
+}
+
+// clocks are the keys of tokens, which stay, by design.
+var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$`)
+
+// others are the goroutines of this bubble but the caller's.
+func others() (left []string) {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	for i, stack := range strings.Split(string(buf), "\n\n") {
+		head, _, _ := strings.Cut(stack, "\n")
+		if i > 0 && strings.Contains(head, "synctest bubble") && !strings.Contains(stack, "testing/synctest.") {
+			left = append(left, stack)
+		}
+	}
+	return left
+}
+
+// String is one line.
+func (r Result) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, %s, %d operations, hash %016x:", r.Seed, r.Mode, r.Ops, r.Hash)
+	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
+		fmt.Fprintf(&b, " %s %d", what, r.Counts[what])
+	}
+	return b.String()
+}
+
+// History is what happened, in the order of time.
+func (r Result) History() string {
+	var b strings.Builder
+	for _, e := range r.history {
+		fmt.Fprintf(&b, "%14v %-6s %4d %-10s %s\n", e.at, e.client, e.op, e.what, e.text)
+	}
+	return b.String()
+}

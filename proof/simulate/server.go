@@ -1,0 +1,80 @@
+package simulate
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// A host is the embedded server, on a clock of its own.
+type host struct {
+	*miniredis.Miniredis
+	began time.Time
+	drift float64
+
+	mu      sync.Mutex
+	step    time.Duration // by which its clock was set
+	down    int
+	refuses []string // error lines for scripts; the first counts
+}
+
+// operator is what the connection of the simulation itself calls itself; nothing is refused to it.
+const operator = "operator"
+
+func newHost(drift float64) (*host, error) {
+	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: drift}
+	first, err := h.Dial() // starts it
+	if err != nil {
+		return nil, err
+	}
+	_ = first.Close()
+	h.ClockTTL(true)
+	h.tick()
+	h.Server().SetPreHook(h.arrived)
+	return h, nil
+}
+
+// serve takes a connection.
+func (h *host) serve(conn net.Conn) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.down > 0 {
+		return errors.New("connection refused")
+	}
+	h.Server().ServeConn(conn)
+	return nil
+}
+
+// arrived sets the clock and refuses what is to be refused. Commands of scripts come from nobody; their server is locked,
+// and has the time.
+func (h *host) arrived(c *server.Peer, cmd string, _ ...string) bool {
+	if c.ClientName == "" {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tick()
+	if len(h.refuses) > 0 && c.ClientName != operator && strings.HasPrefix(cmd, "EVAL") {
+		c.WriteError(h.refuses[0])
+		return true
+	}
+	return false
+}
+
+// tick sets the server's clock; mu is held, or nobody else is there.
+func (h *host) tick() {
+	passed := time.Since(h.began)
+	h.SetTime(h.began.Add(passed + time.Duration(h.drift*float64(passed)) + h.step))
+}
+
+func (h *host) change(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+	h.tick()
+}
