@@ -5,14 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// modules are the parts of the repository that the workload needs, beside the root package.
+// modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{"internal", "proof", "redisstore", "storetest"}
 
-// Copy copies the sources that the workload needs from the repository at root into dir, without tests other than the
-// workload's own and the one that writes digests.
+// Copy copies the sources that the checks need from the repository at root into dir.
 func Copy(root, dir string) error {
 	if err := copyFiles(root, dir, "."); err != nil {
 		return err
@@ -55,12 +53,6 @@ func copyFiles(root, dir, sub string) error {
 }
 
 func wanted(name string) bool {
-	switch {
-	case name == "torture_test.go" || name == "scripts_test.go":
-		return true
-	case strings.HasSuffix(name, "_test.go"):
-		return false
-	}
 	switch filepath.Ext(name) {
 	case ".go", ".lua", ".mod", ".sum":
 		return true
