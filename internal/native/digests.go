@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "34321871ba2b299d408f3fa2731546a0d5204fc9",
-	"downgrade": "c361da3400e309f728e1ae4b72df6128202fc908",
-	"free":      "86e7ce5df99a1fc387ef81bd64e85d4884bc8517",
+	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
+	"ask":       "89e955c4251097261c8a26586e2f8366f1597fab",
+	"downgrade": "2a8c741100598e3da7bf7dde0b98e5687c6a6cf0",
+	"free":      "1b5491581ca9cc3f1401a7b557869387d108002e",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "6546e12f2aef79bc6f726d180060ccd9c6a49aff",
-	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
-	"resize":    "c1d6959c78ee1cc927197232cab7eb35ab094075",
-	"resume":    "f64cf22c5b10c83d6cb8b328987bbfe6cdd0737b",
+	"look":      "335f55295e9e12ff807f2e34c8bdf53620cdfd7a",
+	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
+	"resize":    "aae1749108b2fe80dd3afc4250e00372cdd47032",
+	"resume":    "aaa6b06db680e652d2f47f6b508a2801a0cea22e",
 }

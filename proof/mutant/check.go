@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -42,10 +43,13 @@ func (c Check) args() []string {
 
 // run runs the check in a copy of the repository. An error says that it could not be run, or that something else failed.
 func (c Check) run(ctx context.Context, dir string) (failed bool, output string, err error) {
+	kept := filepath.Join(dir, "tmp") // what a failed test keeps is not kept longer than the copy
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		return false, "", err
+	}
 	for range max(1, c.Tries) {
 		var fails error
-		// TMPDIR: what a failed test keeps is not kept longer than the copy.
-		output, fails = test(ctx, filepath.Join(dir, c.Module), []string{"TMPDIR=" + dir, "HOLDFAST_CHECK=0", "HOLDFAST_TORTURE_SECONDS=10"}, c.args()...)
+		output, fails = test(ctx, filepath.Join(dir, c.Module), []string{"TMPDIR=" + kept, "HOLDFAST_CHECK=0", "HOLDFAST_TORTURE_SECONDS=10"}, c.args()...)
 		var exit *exec.ExitError
 		switch {
 		case fails == nil && !strings.Contains(output, "--- PASS: "+c.Test+" ("):

@@ -16,6 +16,8 @@ func clientMutants() []Mutant {
 			"return e.held(a, g.Token, g.Block, g.At, from, g.Claim)", "return e.held(a, g.Token, g.Block, g.At, from, a.lock.options.TTL)"}}},
 		{"late hand-over believed", clock("TestClockLateMessage"), []Patch{{engine + "attempt.go",
 			"return from, !stepped &&", "return now, true || !stepped &&"}}},
+		{"any claim believed", clock("TestClockForgedGrant"), []Patch{{engine + "attempt.go",
+			"forged := g.Claim > a.lock.spec.Claim", "forged := false"}}},
 		{"lost lease trusted again", clock("TestClockRenewalAnswerTooLate"), []Patch{
 			{engine + "watch.go", "\tcase past(h.end(), now): // too late", "\tcase false: // too late"},
 			{engine + "watch.go", "\t\tif past(h.end(), now) {\n\t\t\ttell", "\t\tif past(h.end().Add(ttlOf(h)), now) {\n\t\t\ttell"},
