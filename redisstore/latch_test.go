@@ -59,3 +59,27 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 		}
 	})
 }
+
+// Who waits for a latch is told when it opens, and does not find out when it looks again.
+func TestLatchOpensAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour) // see play
+		t.Cleanup(func() { pass(time.Minute) })
+		srv := embedded.Start(t)
+		one, other := open(t, srv.Client(), nil), open(t, srv.Client(), nil)
+		t.Cleanup(func() { one.Close(); other.Close() })
+		if err := one.Latch("l").Set(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- other.Latch("l").Wait(t.Context()) }()
+		pass(13 * time.Second)
+		if err := one.Latch("l").CountDown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		opened := time.Now()
+		if err := <-done; err != nil || time.Since(opened) > 0 {
+			t.Errorf("told after %v, %v", time.Since(opened), err)
+		}
+	})
+}

@@ -38,7 +38,7 @@ func (c Check) args() []string {
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	return []string{"-trimpath", "-vet=off", "-timeout=60s", "-v", "-run=" + strings.Join(parts, "/"), c.Package}
+	return []string{"-trimpath", "-vet=off", "-timeout=50s", "-v", "-run=" + strings.Join(parts, "/"), c.Package}
 }
 
 // run runs the check in a copy of the repository. An error says that it could not be run, or that something else failed.
@@ -56,6 +56,8 @@ func (c Check) run(ctx context.Context, dir string) (failed bool, output string,
 			return false, output, fmt.Errorf("%v: there is no such test, or it was skipped", c)
 		case fails == nil:
 			continue
+		case strings.Contains(output, "panic: test timed out") && strings.Contains(output, "\t\t"+c.Test+" ("): // stuck: caught as well
+			return true, output, nil
 		case !errors.As(fails, &exit) || !strings.Contains(output, "--- FAIL: "+c.Test+" ("):
 			return false, output, fmt.Errorf("%v: something else failed: %w", c, fails)
 		case strings.Contains(output, c.Says):

@@ -21,7 +21,7 @@ func scriptMutants() []Mutant {
 			"      stopped = true\n      break\n", "      at = at + 1\n"}}},
 		{"herd instead of one", server("TestNoHerd"), []Patch{
 			{lua + "free.lua", "if plain and string.byte(next, 3) == 120 and", "if false and"},
-			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', line, PLACES, '+inf')) do
+			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', '0', '8')) do
           local _, _, all = parts(string.sub(other, 27))
           publish(all, 'N' .. string.sub(other, 5, 26) .. '0')
         end
@@ -44,7 +44,7 @@ func scriptMutants() []Mutant {
 			"    if weight then\n      redis.call('ZINCRBY', state, weight, 'w')\n    end\n", ""}}},
 		{"holds of a set never run out", suite("rwmutex_matrix/one_of_many_readers_runs_out_alone"), []Patch{{lua + "state.lua",
 			"      if redis.call('ZCOUNT', state, from, to) > 0 then\n", "      if false then\n"}}},
-		{"resize lets nobody in", suite("semaphore_matrix/more_permits_let_in_who_waits"), []Patch{{lua + "resize.lua",
+		{"resize lets nobody in", model("semaphore"), []Patch{{lua + "resize.lua",
 			"hand_on(nil)\n", ""}}},
 		{"downgrade that frees", suite("rwmutex_downgrade/keeps_the_lease"), []Patch{{lua + "downgrade.lua",
 			"  admit(ticket, payload, token, ARGV[3])\n", ""}}},
@@ -54,21 +54,21 @@ func scriptMutants() []Mutant {
 			"if now > ARGV[4] then\n", "if false then\n"}}},
 		{"stuck token", server("TestTokensThroughTrouble"), []Patch{{lua + "state.lua",
 			"  return string.format('%016.0f', tonumber(largest) + 1)\n", "  return largest\n"}}},
-		{"token goes back with the clock", clock("TestClockServerStepsBack"), []Patch{{lua + "ask.lua",
+		{"token goes back with the clock", clock("TestClockTokensGrow"), []Patch{{lua + "ask.lua",
 			"if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then", "if ARGV[6] == '1' then"}}},
-		{"tokens of a block not reserved", suite("tokens/grow_through_hand-overs"), []Patch{{lua + "state.lua",
+		{"tokens of a block not reserved", suite("tokens/grow_inside_a_process"), []Patch{{lua + "state.lua",
 			"  if block ~= '1' then\n    up_to", "  if false then\n    up_to"}}},
 		{"min hold forgotten by a release", clock("TestClockMinHold"), []Patch{{lua + "free.lua",
 			"if keep <= 0 then\n", "if true then\n"}}},
-		{"key of another kind taken over", server("TestForeignKeys"), []Patch{{lua + "state.lua",
+		{"key of another kind taken over", suite("kinds/of_one_name_exclude_each_other"), []Patch{{lua + "state.lua",
 			"  if sample and (string.sub(", "  if sample and false and (string.sub("}}},
-		{"group passes who waits", suite("group/waits_for_each"), []Patch{{lua + "all.lua",
+		{"group passes who waits", clock("TestClockGroupPassesNobody"), []Patch{{lua + "all.lua",
 			"if waiters and had == 0 or", "if"}}},
 		{"latch id not remembered", clock("TestLatchCountDownAnswerLost"), []Patch{{lua + "latch.lua",
 			"  if redis.call('ZADD', ids, 'NX', time[1], id) == 1 and standing == 's' then\n", "  if standing == 's' then\n"}}},
 		{"latch set twice by a replay", clock("TestLatchSetAnswerLost"), []Patch{{lua + "latch.lua",
 			"  if setter == id then\n", "  if false then\n"}}},
-		{"latch opens in silence", suite("latch/many_wait"), []Patch{{lua + "latch.lua",
+		{"latch opens in silence", clock("TestLatchOpensAtOnce"), []Patch{{lua + "latch.lua",
 			"    if count == 0 then\n      changed()\n    end\n", ""}}},
 	}
 }
