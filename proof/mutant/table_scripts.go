@@ -28,7 +28,7 @@ func scriptMutants() []Mutant {
         if channel ~= '' then
           publish(`},
 		}},
-		{"queue entry leaked", model("mutex"), []Patch{{lua + "ask.lua",
+		{"queue entry leaked", suite("order/what_is_in_order_stays_so_after_an_expiry"), []Patch{{lua + "ask.lua",
 			"  admit(ticket, payload, token, ttl)\n  leave(ticket, payload)\n", "  admit(ticket, payload, token, ttl)\n"}}},
 		{"waiter granted after it left", model("mutex"), []Patch{{lua + "free.lua",
 			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', line, ticket .. payload) then\n"}}},
@@ -42,7 +42,7 @@ func scriptMutants() []Mutant {
 			"    return owner ~= '' and owner == theirs\n", "    return owner ~= '' and string.sub(theirs, 1, #owner) == owner\n"}}},
 		{"permit not returned", suite("semaphore_matrix/as_many_as_there_are_permits"), []Patch{{lua + "state.lua",
 			"    if weight then\n      redis.call('ZINCRBY', state, weight, 'w')\n    end\n", ""}}},
-		{"holds of a set never run out", suite("rwmutex_matrix/one_of_many_readers_runs_out_alone"), []Patch{{lua + "state.lua",
+		{"holds of a set never run out", server("TestConformance/redis-server/rwmutex_matrix/one_of_many_readers_runs_out_alone"), []Patch{{lua + "state.lua",
 			"      if redis.call('ZCOUNT', state, from, to) > 0 then\n", "      if false then\n"}}},
 		{"resize lets nobody in", model("semaphore"), []Patch{{lua + "resize.lua",
 			"hand_on(nil)\n", ""}}},
