@@ -26,6 +26,9 @@ func model(kind string) Check {
 	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind, Tries: 3}
 }
 
+// fault is one fault under load, on a real server.
+func fault(name string) Check { return Check{Module: "proof", Package: ".", Test: name} }
+
 // torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
 func torture(rule string) Check {
 	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": ", Tries: 4}
