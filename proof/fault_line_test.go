@@ -22,7 +22,7 @@ func scripts(srv *redisserver.Server) int {
 
 // queue lets n goroutines of some clients wait for a name, each in the server's line, until all stand there. What each does
 // with its lease is its own business; it must release it.
-func queue(t *testing.T, srv *redisserver.Server, ctx context.Context, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
+func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
 	before := inLine(srv, name)
@@ -52,7 +52,7 @@ func TestFaultTenThousandWaiters(t *testing.T) {
 		var in, first atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 		defer cancel()
-		all := queue(t, srv, ctx, clients, name, n, func(lease *holdfast.Lease, err error) {
+		all := queue(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
 			if err != nil {
 				t.Error(err)
 				return
@@ -98,7 +98,7 @@ func TestFaultCancelStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		all := queue(t, srv, ctx, clients, name, storm, func(lease *holdfast.Lease, err error) {
+		all := queue(ctx, t, srv, clients, name, storm, func(lease *holdfast.Lease, err error) {
 			if err != nil {
 				cancelled.Add(1)
 				return
@@ -107,7 +107,7 @@ func TestFaultCancelStorm(t *testing.T) {
 			_ = lease.Release(context.Background())
 		})
 		stays := make(chan time.Time, 1)
-		last := queue(t, srv, t.Context(), clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
+		last := queue(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
 			if err == nil {
 				err = lease.Release(context.Background())
 			}
@@ -152,10 +152,10 @@ func TestFaultDeadHead(t *testing.T) {
 			p := fault.Start(t, srv.Addr())
 			proxies = append(proxies, p)
 			it := client(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond}, nil)
-			heads = append(heads, queue(t, srv, ctx, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
+			heads = append(heads, queue(ctx, t, srv, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
 		}
 		in := make(chan time.Time, 1)
-		next := queue(t, srv, t.Context(), []*holdfast.Client{client(t, srv.Addr(), nil, nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
+		next := queue(t.Context(), t, srv, []*holdfast.Client{client(t, srv.Addr(), nil, nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
 			in <- time.Now()
 			if err != nil {
 				t.Error(err)

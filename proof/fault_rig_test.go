@@ -29,7 +29,7 @@ func client(t *testing.T, addr string, config *holdfast.Config, on func(holdfast
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { rdb.Close() })
-	store := holdfast.Store(redisstore.New(rdb))
+	store := redisstore.New(rdb)
 	if on != nil {
 		store = on(store)
 	}

@@ -39,6 +39,9 @@ func run(ctx context.Context, words []string) error {
 	escaped := 0
 	for _, m := range chosen {
 		verdict, err := try(ctx, m)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		after := fmt.Sprintf("%.1f s", verdict.After.Seconds())
 		if err != nil || !verdict.Caught {
 			escaped++
