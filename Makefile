@@ -32,6 +32,11 @@ check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other s
 	scripts/consumer
 	scripts/vulnerabilities
 
+.PHONY: mutants
+mutants: ## breaks the library on purpose, some fifty times, and prints which check noticed
+	@scripts/need redis-server
+	go -C proof run ./mutant/table
+
 .PHONY: demo
 demo: ## the noon lottery: eight processes, one draw a round
 	go run ./cmd/holdfast demo

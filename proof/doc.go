@@ -65,6 +65,14 @@
 // the parent for each process and for the server; so what they do next, with which options and for how long, is
 // repeated, as far as they get the same answers. When the kernel runs them is not, so a seed makes a like run, not the same one.
 //
-// Package mutant shows that the checks are worth something: it breaks a copy of the library on purpose and runs the
-// workload on it, which must fail, with the violation that the break should cause.
+// # One fault at a time
+//
+// The tests named TestFault* do one thing to a single server while many lock, or wait, and print what it cost: scripts flushed,
+// connections killed, messages lost, 10,000 waiters, waiters cancelled in storms, dead heads of the line, data flushed,
+// deleted or evicted, memory used up, kill -9 with and without an AOF. HOLDFAST_FAULTS=20 makes them twenty times as long.
+//
+// # Whether the checks are worth something
+//
+// Package mutant breaks a copy of the library on purpose and runs on it the check that must notice: a rule of the history, or a
+// test, which must fail. make mutants tries them all.
 package proof

@@ -62,3 +62,22 @@ func TestClockReleaseAnswerLost(t *testing.T) {
 		}
 	}
 }
+
+// A release that is uncertain is followed up: as soon as the server answers again the lock is free, long before its TTL.
+func TestClockUncertainRelease(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = 100 * time.Millisecond })
+		lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
+		a.silence(there)
+		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrUncertain) {
+			t.Fatalf("got %v", err)
+		}
+		a.kill() // what is under way is lost
+		pass(time.Second)
+		a.resume()
+		pass(2 * time.Second)
+		if left := s.left("n"); left > 0 {
+			t.Errorf("it is held for another %v", left)
+		}
+	})
+}

@@ -97,3 +97,20 @@ func TestClockRenewalRecovers(t *testing.T) {
 		})
 	}
 }
+
+// Trap 14: a server that forgot the scripts is sent them whole, by a renewal too.
+func TestClockRenewalAfterScriptFlush(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		lease := s.lock(s.actor("a"), "n")
+		for range 5 {
+			if err := s.rdb.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			pass(6 * time.Second)
+		}
+		if err := lease.Err(); err != nil {
+			t.Error(err)
+		}
+		s.release(lease)
+	})
+}

@@ -99,7 +99,7 @@ func TestClockRenewalAndRelease(t *testing.T) {
 				if left := s.left("n"); left > 0 {
 					t.Errorf("after a minute the key has %v left", left)
 				}
-				if sent := s.seen(a, released.Add(5*time.Second)); len(sent) != 0 {
+				if sent := s.seen(a, released.Add(2*time.Second)); len(sent) != 0 {
 					t.Errorf("%d commands after the release", len(sent))
 				}
 			})

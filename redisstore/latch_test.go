@@ -35,3 +35,51 @@ func TestLatchSetAnswerLost(t *testing.T) {
 		}
 	})
 }
+
+// Trap 10: the answer to a count-down got lost, and the request is sent again: it counts once.
+func TestLatchCountDownAnswerLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour) // see play
+		t.Cleanup(func() { pass(time.Minute) })
+		srv := embedded.Start(t)
+		c := open(t, srv.Client(), nil)
+		t.Cleanup(func() { c.Close() })
+		l := c.Latch("schema 7")
+		if err := l.Set(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		for left := 2; left >= 0; left-- {
+			srv.DropAnswer("{schema 7}")
+			if err := l.CountDown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := l.Count(t.Context()); n != left || err != nil {
+				t.Errorf("%d are to count down, %v: want %d", n, err, left)
+			}
+		}
+	})
+}
+
+// Who waits for a latch is told when it opens, and does not find out when it looks again.
+func TestLatchOpensAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour) // see play
+		t.Cleanup(func() { pass(time.Minute) })
+		srv := embedded.Start(t)
+		one, other := open(t, srv.Client(), nil), open(t, srv.Client(), nil)
+		t.Cleanup(func() { one.Close(); other.Close() })
+		if err := one.Latch("l").Set(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- other.Latch("l").Wait(t.Context()) }()
+		pass(13 * time.Second)
+		if err := one.Latch("l").CountDown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		opened := time.Now()
+		if err := <-done; err != nil || time.Since(opened) > 0 {
+			t.Errorf("told after %v, %v", time.Since(opened), err)
+		}
+	})
+}

@@ -287,7 +287,8 @@ func (a *attempt) believes(g *protocol.Grant) (from time.Time, ok bool) {
 	from = a.sent.Add(since - since/100) // less the drift of two clocks meanwhile
 	left := from.Add(g.Claim - margin(g.Claim)).Sub(now)
 	stepped := g.At < a.server || from.After(now) // its clock was set between answer and grant
-	return from, !stepped && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(g.Claim)), now) && !o.Fixed && o.MinHold == 0 && !a.lock.engine.features.Confirm
+	forged := g.Claim > a.lock.spec.Claim         // no server gives more than was asked for
+	return from, !stepped && !forged && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(g.Claim)), now) && !o.Fixed && o.MinHold == 0 && !a.lock.engine.features.Confirm
 }
 
 // ended is the error of a wait that its caller ended.

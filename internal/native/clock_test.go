@@ -9,12 +9,6 @@ import (
 
 func specOf(name string) protocol.Spec { return protocol.Spec{Name: name, Kind: protocol.Mutex} }
 
-type deafSink struct{}
-
-func (deafSink) Granted(protocol.Grant)           {}
-func (deafSink) Nudge(protocol.ID, time.Duration) {}
-func (deafSink) Gap()                             {}
-
 // A not-after is the earliest that the server's clock can show at a local time; it is not told from an answer that is old.
 func TestNotAfter(t *testing.T) {
 	var c serverClock

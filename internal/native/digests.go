@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "6e2e5982b73d893489ce6f3b3ad41354539064c8",
-	"ask":       "3e0b5d494f1bd664ca897a6aebd9cffd13a46465",
-	"downgrade": "fb66ae37ba19c99c7d7c044c2283812f6fa3cf04",
-	"free":      "9cc2267caa3065dd78737fc810ff3159fcb63dcc",
+	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
+	"ask":       "c983e425565bad9eead3ab65d231da8d690cc265",
+	"downgrade": "5f9a8f9af6fc96c05f1672282d4e290502df65a5",
+	"free":      "e06f43f22b6a8300f7f0ddc8dec496003037a931",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "31c73b02b164a88cdbfef4ee427e4f3ed6455b48",
-	"renew":     "2e36b7735b4d86c44eae4098a652dc749e115152",
-	"resize":    "eabe773c1a195a35484cd9b010df47b1351f0d82",
-	"resume":    "7d3715eef4fbce0adf941a9cb8d88577341ba286",
+	"look":      "781e2ce8b30ade3d78119fd2f446ce4ea946f69c",
+	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
+	"resize":    "e1da32740e4146868a0579e5eae114f59506b4f7",
+	"resume":    "93c6c17a449c8966d57dca48f247841bdd40994b",
 }

@@ -68,9 +68,10 @@ func reasonOf(refused string) protocol.Reason {
 // is tells whether an error line is of a kind: by its first word, or, where a script wrapped it, by the first word
 // behind "ERR " or "-".
 func is(refused, prefix string) bool {
-	const wrapped = "ERR Error running script" // Redis 6.2, KeyDB: where it happened comes first
-	if at := strings.LastIndex(refused, "@user_script:"); at >= 0 && strings.HasPrefix(refused, wrapped) {
-		refused = strings.TrimLeft(refused[at+len("@user_script:"):], " 0123456789:")
+	if wrapped, ok := strings.CutPrefix(refused, "ERR Error running script"); ok { // Redis 6.2, KeyDB: where it happened comes first
+		if at := strings.LastIndex(wrapped, "@user_script:"); at >= 0 {
+			refused = strings.TrimLeft(wrapped[at+len("@user_script:"):], " 0123456789:")
+		}
 	}
 	refused = strings.TrimPrefix(refused, "ERR ")
 	refused = strings.TrimPrefix(refused, "-")

@@ -25,44 +25,47 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27).
+// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27); nor do two
+// prefixes, whatever the names under them.
 func FuzzKeys(f *testing.F) {
-	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"}} {
-		f.Add(pair[0], pair[1])
+	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
+		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}} {
+		f.Add("p", pair[0], "p", pair[1])
+		f.Add("p", pair[0], "p:", pair[1])
+		f.Add("", pair[0], ":", pair[1])
 	}
-	f.Fuzz(func(t *testing.T, one, other string) {
-		if one == "" || other == "" {
-			t.Skip("an empty name is refused before")
+	f.Fuzz(func(t *testing.T, prefix, one, second, other string) {
+		if one == "" || other == "" || strings.ContainsAny(prefix+second, "{}") {
+			t.Skip("refused before")
 		}
-		a, b := keysOf("p", one), keysOf("p", other)
+		a, b := keysOf(prefix, one), keysOf(second, other)
 		for _, key := range []any{a.state, a.clock, a.line, a.watchers} {
 			if got := slotOfKey(key.(string)); got != a.slot {
 				t.Errorf("key %q of %q lies in slot %d, not %d", key, one, got, a.slot)
 			}
 		}
-		if (a.state == b.state) != (one == other) {
+		if same := prefix == second && one == other; (a.state == b.state) != same || (a.line == b.line) != same || (a.watchers == b.watchers) != same {
 			t.Errorf("%q and %q: %q and %q", one, other, a.state, b.state)
 		}
+		if a.clock == b.clock != (prefix == second && a.slot == b.slot) {
+			t.Errorf("%q and %q: clocks %q and %q", one, other, a.clock, b.clock)
+		}
 		for _, key := range []any{b.clock, b.line, b.watchers} {
-			if a.state == key || one != other && key != b.clock && (key == a.line || key == a.watchers || key == a.clock) {
+			if a.state == key || a.line == key && key != b.line || a.watchers == key && key != b.watchers || a.clock == key && key != b.clock {
 				t.Errorf("%q and %q share %q", one, other, key)
 			}
 		}
-	})
-}
-
-// FuzzReplies: no reply of a server makes a client panic, and one that is read as a grant has a token.
-func FuzzReplies(f *testing.F) {
-	for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|1mx:0123456789012345678901500:1:2:2:chowner",
-		"B|||", "L1795231125887127", "F1sx:", "H|", "B1|2|3|4|1mx:0123456789012345678901500:1:9999:2:x"} {
-		f.Add(text)
-	}
-	r := New(nil, Config{Prefix: "p", Process: "x"}).Bind(specOf("n")).(*resource)
-	f.Fuzz(func(t *testing.T, text string) {
-		reading, ok := r.parse("lock", text)
-		if ok && text[0] == 'H' && (reading.answer.Token <= 0 || reading.answer.Block <= 0) {
-			t.Errorf("%q was read as a grant without a token", text)
+		p, q := New(nil, Config{Prefix: prefix, Process: "x"}), New(nil, Config{Prefix: second, Process: "x"})
+		for _, mark := range []string{plain, broadcast, sharded} {
+			p.marked.Store(&mark)
+			q.marked.Store(&mark)
+			at, theirs := p.channelFor(&a)[1:], q.channelFor(&b)[1:]
+			if mark == sharded && slotOfKey(at) != a.slot {
+				t.Errorf("channel %q of %q lies in slot %d, not %d", at, one, slotOfKey(at), a.slot)
+			}
+			if at == theirs && prefix != second {
+				t.Errorf("prefixes %q and %q share the channel %q", prefix, second, at)
+			}
 		}
-		ear{suffix: ":@x", sink: deafSink{}}.Message("p:@x", text)
 	})
 }

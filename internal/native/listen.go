@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -133,8 +134,8 @@ func (e ear) Message(channel, text string) {
 	ticket, rest := protocol.ID(text[1:1+id]), text[1+id:]
 	switch text[0] {
 	case 'N':
-		if after, ok := number(rest); ok && after >= 0 {
-			e.sink.Nudge(ticket, time.Duration(after)*time.Millisecond)
+		if after, ok := span(rest); ok {
+			e.sink.Nudge(ticket, after)
 		}
 	case 'G':
 		fields := strings.Split(rest, "|")
@@ -143,10 +144,16 @@ func (e ear) Message(channel, text string) {
 		}
 		token, ok1 := number(fields[0][:16])
 		block, ok2 := number(fields[0][16:])
-		claim, ok3 := number(fields[1])
+		claim, ok3 := span(fields[1])
 		at, ok4 := number(fields[2])
-		if ok1 && ok2 && ok3 && ok4 && block > 0 {
-			e.sink.Granted(protocol.Grant{ID: ticket, Token: token, Block: block, At: at, Claim: time.Duration(claim) * time.Millisecond})
+		if ok1 && ok2 && ok3 && ok4 && token > 0 && block > 0 && claim > 0 {
+			e.sink.Granted(protocol.Grant{ID: ticket, Token: token, Block: block, At: at, Claim: claim})
 		}
 	}
+}
+
+// span reads milliseconds; false when they are none, or more than a duration can be.
+func span(text string) (time.Duration, bool) {
+	n, ok := number(text)
+	return time.Duration(n) * time.Millisecond, ok && n >= 0 && n <= math.MaxInt64/int64(time.Millisecond)
 }

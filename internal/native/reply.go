@@ -91,7 +91,7 @@ func party(member string) protocol.Party {
 	channel, okC := number(fields[2])
 	owner, okO := number(fields[3])
 	tail := fields[4]
-	if !okC || !okO || channel < 0 || owner < 0 || channel+owner > int64(len(tail)) {
+	if !okC || !okO || channel < 0 || owner < 0 || channel > int64(len(tail)) || owner > int64(len(tail))-channel {
 		return protocol.Party{}
 	}
 	who := protocol.Party{Owner: tail[channel : channel+owner], Label: tail[channel+owner:]}

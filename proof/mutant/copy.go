@@ -5,14 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// modules are the parts of the repository that the workload needs, beside the root package.
+// modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{"internal", "proof", "redisstore", "storetest"}
 
-// Copy copies the sources that the workload needs from the repository at root into dir, without tests other than the
-// workload's own, those of quorums, and the one that writes digests.
+// Copy copies the sources that the checks need from the repository at root into dir.
 func Copy(root, dir string) error {
 	if err := copyFiles(root, dir, "."); err != nil {
 		return err
@@ -40,7 +38,7 @@ func copyFiles(root, dir, sub string) error {
 		return fmt.Errorf("mutant: copy: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() || !wanted(sub, entry.Name()) {
+		if entry.IsDir() || !wanted(entry.Name()) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(root, sub, entry.Name()))
@@ -54,17 +52,9 @@ func copyFiles(root, dir, sub string) error {
 	return nil
 }
 
-func wanted(dir, name string) bool {
-	switch {
-	case dir == "proof/quorum":
-		return true
-	case name == "torture_test.go" || name == "scripts_test.go":
-		return true
-	case strings.HasSuffix(name, "_test.go"):
-		return false
-	}
+func wanted(name string) bool {
 	switch filepath.Ext(name) {
-	case ".go", ".html", ".lua", ".mod", ".sum":
+	case ".go", ".lua", ".mod", ".sum":
 		return true
 	}
 	return false

@@ -2,30 +2,19 @@ package mutant
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// A Mutant is one deliberate bug.
+// A Mutant is one deliberate bug, and what must notice it.
 type Mutant struct {
 	Name    string
-	Rules   []string // of package history; breaking one of them shows that the bug was caught
-	Quorum  bool     // caught by the tests of package proof/quorum, not by the workload
+	Caught  Check
 	Patches []Patch
-}
-
-// tests are the package and the names of the tests that should catch the mutant.
-func (m Mutant) tests() (pkg, names string) {
-	if m.Quorum {
-		return "./quorum", "TestValidity|TestForgotten|TestTokens"
-	}
-	return ".", "TestTorture"
 }
 
 // A Patch replaces a text in one file. Both texts are whole lines or parts of them; Old occurs once in the file.
@@ -34,21 +23,32 @@ type Patch struct {
 	Old, New string
 }
 
-// Apply patches the sources under dir.
-func (m Mutant) Apply(dir string) error {
+// Apply patches the sources of the repository at root and writes what came of it below dir. Nothing is written on failure.
+func (m Mutant) Apply(root, dir string) error {
 	if len(m.Patches) == 0 {
 		return fmt.Errorf("mutant %s: changes nothing", m.Name)
 	}
+	patched := make(map[string]string)
 	for _, p := range m.Patches {
-		path := filepath.Join(dir, filepath.FromSlash(p.File))
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("mutant %s: %w", m.Name, err)
+		text, ok := patched[p.File]
+		if !ok {
+			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.File)))
+			if err != nil {
+				return fmt.Errorf("mutant %s: %w", m.Name, err)
+			}
+			text = string(data)
 		}
-		if n := strings.Count(string(data), p.Old); n != 1 {
+		if n := strings.Count(text, p.Old); n != 1 {
 			return fmt.Errorf("mutant %s: the text to replace is %d times in %s, not once:\n%s", m.Name, n, p.File, p.Old)
 		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(data), p.Old, p.New, 1)), 0o600); err != nil {
+		patched[p.File] = strings.Replace(text, p.Old, p.New, 1)
+	}
+	for file, text := range patched {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return fmt.Errorf("mutant %s: %w", m.Name, err)
 		}
 	}
@@ -63,58 +63,40 @@ func (m Mutant) scripts() bool {
 // A Verdict is what became of a mutant.
 type Verdict struct {
 	Caught bool
-	Rules  []string // all that were broken, each once
-	Output string   // of the workload
+	After  time.Duration // from the start of the check, its compiling included
+	Output string        // of the check
 }
 
-// Try copies the repository at root into the empty directory dir, breaks the copy, and runs the workload in it with
-// env, such as a seed and a length. An error says that the mutant could not be tried.
-func (m Mutant) Try(ctx context.Context, root, dir string, env ...string) (Verdict, error) {
+// Try copies the repository at root into the empty directory dir, breaks the copy, and runs the check in it. An error
+// says that the mutant could not be tried.
+func (m Mutant) Try(ctx context.Context, root, dir string) (Verdict, error) {
 	if err := Copy(root, dir); err != nil {
 		return Verdict{}, err
 	}
-	if err := m.Apply(dir); err != nil {
+	if err := m.Apply(root, dir); err != nil {
 		return Verdict{}, err
 	}
 	if m.scripts() {
-		if out, err := test(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-run=^TestDigests$", "./internal/native"); err != nil {
+		if out, err := test(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-trimpath", "-vet=off", "-run=^TestDigests$", "./internal/native"); err != nil {
 			return Verdict{}, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
 		}
 	}
-	env = append(env, "TMPDIR="+dir) // the history of a failed run is kept: not longer than the copy
-	pkg, names := m.tests()
-	out, err := test(ctx, filepath.Join(dir, "proof"), env, "-v", "-run=^("+names+")$", pkg)
-	verdict := Verdict{Output: out, Rules: broken(out)}
-	if err == nil {
-		return verdict, nil
+	began := time.Now()
+	failed, output, err := m.Caught.run(ctx, dir)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("mutant %s: %w\n%s", m.Name, err, output)
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !failed.MatchString(out) {
-		return verdict, fmt.Errorf("mutant %s: did not run: %w\n%s", m.Name, err, out)
-	}
-	verdict.Caught = slices.ContainsFunc(m.Rules, func(rule string) bool { return slices.Contains(verdict.Rules, rule) })
-	return verdict, nil
+	return Verdict{Caught: failed, After: time.Since(began), Output: output}, nil
 }
 
-func test(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(append(cmd.Environ(), "GOWORK=off"), env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-var failed = regexp.MustCompile(`(?m)^--- FAIL: Test`)
-
-var violation = regexp.MustCompile(`(?m)^\s+\w+\.go:\d+: violation (\w+): `)
-
-// broken finds the rules that a workload's output says were broken.
-func broken(output string) []string {
-	var rules []string
-	for _, match := range violation.FindAllStringSubmatch(output, -1) {
-		if !slices.Contains(rules, match[1]) {
-			rules = append(rules, match[1])
-		}
+// Sound runs a check on an unbroken copy in dir, which Copy has made: it must pass.
+func Sound(ctx context.Context, dir string, c Check) error {
+	failed, output, err := c.run(ctx, dir)
+	if err == nil && failed {
+		err = fmt.Errorf("%v fails where nothing is broken", c)
 	}
-	return rules
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
 }

@@ -1,70 +1,46 @@
 package mutant
 
-import "github.com/holdfast-go/holdfast/proof/history"
+import (
+	"slices"
 
-// Mutants are the bugs that the workload must catch.
-func Mutants() []Mutant {
-	return []Mutant{
-		{
-			Name:  "double grant",
-			Rules: []string{history.RuleOverlap},
-			Patches: []Patch{{
-				File: "internal/native/lua/ask.lua",
-				Old:  "local turn = exclusive[1] and enters(ticket, payload)\n",
-				New:  "local turn = true\n",
-			}},
-		},
-		{
-			Name:  "release without owner check",
-			Rules: []string{history.RuleOverlap},
-			Patches: []Patch{{
-				File: "internal/native/lua/free.lua",
-				Old:  "if not token then\n  return 0\nend\n",
-				New:  "token = token or '0'\n",
-			}},
-		},
-		{
-			Name:  "trust from an unknown answer",
-			Rules: []string{history.RuleOverlap},
-			Patches: []Patch{{
-				File: "internal/engine/watch.go",
-				Old:  "\tcase r.Err != nil:\n\t\th.failure = r.Err\n",
-				New:  "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n",
-			}},
-		},
-		{
-			Name:   "quorum: no validity check",
-			Rules:  []string{history.RuleOverlap},
-			Quorum: true,
-			Patches: []Patch{{
-				File: "internal/engine/hold.go",
-				Old:  "\th.trust = sent.Add(ttl - margin(ttl))\n",
-				New:  "\th.trust = time.Now().Add(ttl - margin(ttl))\n",
-			}},
-		},
-		{
-			Name:   "quorum: birth mark ignored",
-			Rules:  []string{history.RuleOverlap},
-			Quorum: true,
-			Patches: []Patch{{
-				File: "internal/quorum/node.go",
-				Old:  "\tcounts := f.counts || n.p.config.Trust\n",
-				New:  "\tcounts := true\n",
-			}},
-		},
-		{
-			Name:   "quorum: token not agreed on",
-			Rules:  []string{history.RuleToken},
-			Quorum: true,
-			Patches: []Patch{{
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase t.accepted >= t.need:\n",
-				New:  "\tcase t.won >= t.need:\n",
-			}, {
-				File: "internal/quorum/tally.go",
-				Old:  "\tcase t.won >= t.need:\n\t\tt.verdict = tokenRefused\n",
-				New:  "",
-			}},
-		},
+	"github.com/holdfast-go/holdfast/proof/history"
+)
+
+// Mutants are the bugs that must be caught: of what runs at the server, and of the client.
+func Mutants() []Mutant { return slices.Concat(scriptMutants(), clientMutants(), quorumMutants()) }
+
+// clock is a test on an embedded server and a fake clock; server is one on a real server.
+func clock(name string) Check  { return Check{Module: "redisstore", Package: ".", Test: name} }
+func server(name string) Check { return clock(name) }
+
+// suite is a case of the conformance suite, on an embedded server.
+func suite(name string) Check { return clock("TestConformance/miniredis/" + name) }
+
+// root is a test of the engine on the protocol in memory.
+func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }
+
+func native(name string) Check { return Check{Module: ".", Package: "./internal/native", Test: name} }
+
+// model compares the scripts with the protocol in memory, by random requests.
+func model(kind string) Check {
+	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind, Tries: 3}
+}
+
+// fault is one fault under load, on a real server.
+func fault(name string) Check { return Check{Module: "proof", Package: ".", Test: name} }
+
+// torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
+func torture(rule string) Check {
+	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": ", Tries: 4}
+}
+
+// always are the mutants that `make check` tries: the checks of the history are worth something.
+func always() []Mutant {
+	var some []Mutant
+	for _, m := range Mutants() {
+		if m.Caught == torture(history.RuleOverlap) {
+			some = append(some, m)
+		}
 	}
+	return some
 }

@@ -19,6 +19,8 @@ for at = 1, names do
   local value = redis.pcall('GET', state)
   if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
     had = had + 1
+  elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+    return value -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
     if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then

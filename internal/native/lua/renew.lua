@@ -28,6 +28,11 @@ local function term(at)
   return ttl
 end
 
+-- wrong tells whether an error is that of another type of key; others are the server's own refusal, and raised by call.
+local function wrong(answer)
+  return string.find(answer.err, 'WRONGTYPE', 1, true)
+end
+
 local function renew(key, at)
   local ticket = ARGV[at]
   local value = redis.pcall('GET', key)
@@ -44,10 +49,13 @@ local function renew(key, at)
   if not value then
     return '0'
   end
+  if not wrong(value) then
+    redis.call('GET', key)
+  end
   local member = string.sub(ticket, 1, 26) .. ARGV[at + 1]
   local ends = redis.pcall('ZSCORE', key, member)
-  if type(ends) == 'table' and ends.err then
-    return 'F'
+  if type(ends) == 'table' then
+    return wrong(ends) and 'F' or redis.call('ZSCORE', key, member)
   end
   local base = string.byte(ticket, 3) == 115 and SHARED or 0
   if not ends or tonumber(ends) <= clock() + base then

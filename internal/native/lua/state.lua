@@ -46,7 +46,7 @@ local function drop(member)
 end
 
 -- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a reply, what
--- else the name is used for, and touches nothing then.
+-- else the name is used for, or that the server refuses to say, and touches nothing then.
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample
@@ -54,6 +54,8 @@ local function look(ticket)
   if type(value) == 'string' then
     sample, alone = value, value
     exclusive[1] = string.sub(value, 1, 26) .. string.sub(value, 43)
+  elseif value and not string.find(value.err, 'WRONGTYPE', 1, true) then
+    return value -- the server's own refusal
   else
     sample = redis.call('ZRANGE', value and state or line, '-1', '-1')[1]
   end

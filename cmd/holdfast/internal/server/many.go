@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -120,8 +121,12 @@ func (m *many) login() (user, password string) {
 	return m.user.Username(), password
 }
 
-// complaint is what go-redis says of an option.
+// complaint is what go-redis says of a host or an option; not the URL that it read, which has passwords among its options.
 func (m *many) complaint(err error) error {
+	var broken *url.Error
+	if errors.As(err, &broken) {
+		err = broken.Err
+	}
 	return fmt.Errorf("%q: %s", m.public, strings.TrimPrefix(err.Error(), "redis: "))
 }
 

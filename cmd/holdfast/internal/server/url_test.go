@@ -45,3 +45,30 @@ func TestParseURLFails(t *testing.T) {
 		}
 	}
 }
+
+// FuzzURL: no URL makes a panic, and whatever is wrong with it, the password is not part of what is said.
+func FuzzURL(f *testing.F) {
+	for _, before := range []string{"redis://me:", "rediss://:", "unix://me:", "redis+sentinel://me:", "rediss+cluster://me:", "http://me:", "me:", "redis://host?password=",
+		"redis+sentinel://a,b/main?sentinel_password="} {
+		for _, after := range []string{"@host", "@host:1/2", "@[::1]:7", "@host:x", "%zz@host", "@a,b:2,c/main/0", "/x@y@z:p", "@h?client_name=a@b", "", "@,", "@:", "@/?&=#"} {
+			f.Add(before, after)
+		}
+	}
+	const secret = "s3cr3t"
+	f.Fuzz(func(t *testing.T, before, after string) {
+		raw := before + secret + after
+		// A secret is what stands before the last "@", behind a colon, or in an option named password.
+		for what, parse := range map[string]func() error{
+			"one":      func() error { _, err := ParseURL(raw); return err },
+			"sentinel": func() error { _, err := parseSentinel(raw); return err },
+			"cluster":  func() error { _, err := parseCluster(raw); return err },
+		} {
+			if err := parse(); err != nil && strings.Contains(after, "@") && strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %q: %v", what, raw, err)
+			}
+		}
+		if shown := Redact(raw); strings.Contains(after, "@") && strings.Contains(shown, secret) {
+			t.Errorf("%q is shown as %q", raw, shown)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package native
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// liar is a server that answers every script alike.
+type liar struct{ reply Reply }
+
+func (l liar) Do(_ context.Context, requests []Request) []Reply {
+	replies := make([]Reply, len(requests))
+	for i, request := range requests {
+		replies[i] = l.reply
+		if request.Args[0] == "TIME" {
+			replies[i] = Reply{Value: []any{"1795231125", "887127"}}
+		}
+	}
+	return replies
+}
+
+func (liar) Subscribe(context.Context, Sink) (Subscription, error) { return nil, context.Canceled }
+func (liar) Describe(context.Context) (Topology, error)            { return Topology{}, nil }
+
+// FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is read as a grant has a token.
+func FuzzReplies(f *testing.F) {
+	const ticket = "1mx:0123456789012345678901"
+	for shape := range byte(6) {
+		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "500:1:2:2:chowner",
+			"B|||", "L1795231125887127", "F1sx:", "H|", "B1|2|3|4|" + ticket + "500:1:9999:2:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
+			"B1|2|3|4|" + ticket + "1:1:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
+			"1795231125887127|s|3|1", "1795231125887127|15000|1|0|1795231125887127|3|1|" + ticket, "NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
+			f.Add(shape, text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, shape byte, text string) {
+		reply := Reply{Value: text}
+		switch shape % 6 {
+		case 1:
+			reply.Value = int64(len(text))
+		case 2:
+			reply.Value = nil
+		case 3:
+			list := []any{int64(len(text))}
+			for part := range strings.SplitSeq(text, "|") {
+				list = append(list, part, nil, []any{part})
+			}
+			reply.Value = list
+		case 4:
+			reply = Reply{Refused: "ERR " + text}
+		case 5:
+			reply = Reply{Refused: text + " "}
+		}
+		p := New(liar{reply}, Config{Prefix: "p", Process: "x", Timeout: time.Second})
+		ctx, deadline := t.Context(), time.Now().Add(time.Minute)
+		ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: deadline}
+		judge := func(op string, answer protocol.Answer, err error) {
+			if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block <= 0) {
+				t.Errorf("%s: %q was read as a grant without a token", op, text)
+			}
+		}
+		r := p.Bind(specOf("n"))
+		answer, err := r.Ask(ctx, ask)
+		judge("ask", answer, err)
+		answer, err = r.Resume(ctx, ask, "o", 1)
+		judge("resume", answer, err)
+		answer, err = r.Downgrade(ctx, ask)
+		judge("downgrade", answer, err)
+		answers, err := p.AskAll(ctx, []protocol.Asking{{Resource: r, Ask: ask}})
+		if err == nil {
+			judge("ask for all", answers[0], nil)
+		}
+		_, _ = r.Free(ctx, protocol.Free{Ticket: ask.Ticket})
+		_ = r.Resize(ctx, 3, deadline)
+		_, _ = r.Look(ctx, &ask.Ticket)
+		_ = r.Unwatch(ctx, ask.Ticket)
+		told := 0
+		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
+		if told != 1 {
+			t.Errorf("one renewal was answered %d times", told)
+		}
+		l := p.BindLatch(specOf("n"))
+		_, _, _ = l.Set(ctx, "0123456789012345678901", 3, time.Second, deadline)
+		_, _ = l.CountDown(ctx, "0123456789012345678901", deadline)
+		_, _ = l.Look(ctx, nil)
+	})
+}
+
+// FuzzMessages: nothing that is published makes a client panic; a grant that is read has a claim, a block and a token.
+func FuzzMessages(f *testing.F) {
+	const id = "0123456789012345678901"
+	for _, text := range []string{"", "G" + id, "G" + id + "17952311258871271|500|1795231125887127", "N" + id + "0", "N" + id + "-1", "N" + id,
+		"G" + id + "||", "G" + id + "99999999999999999999999999|9223372036854775807|-5", "X" + id + "1"} {
+		f.Add("p:@x", text)
+		f.Add("p:{1}:@x", text)
+		f.Add("p:@y", text)
+	}
+	f.Fuzz(func(t *testing.T, channel, text string) {
+		sink := &hearsay{}
+		ear{suffix: ":@x", sink: sink}.Message(channel, text)
+		if sink.heard && !strings.HasSuffix(channel, ":@x") {
+			t.Errorf("%q was heard on %q", text, channel)
+		}
+		if g := sink.grant; g != nil && (g.Token <= 0 || g.Block <= 0 || g.Claim <= 0 || len(g.ID) != len(id)) {
+			t.Errorf("%q was read as %+v", text, g)
+		}
+		if sink.after < 0 {
+			t.Errorf("%q is a nudge for %v ago", text, sink.after)
+		}
+	})
+}
+
+type hearsay struct {
+	heard bool
+	grant *protocol.Grant
+	after time.Duration
+}
+
+func (h *hearsay) Granted(g protocol.Grant)                 { h.heard, h.grant = true, &g }
+func (h *hearsay) Nudge(_ protocol.ID, after time.Duration) { h.heard, h.after = true, after }
+func (h *hearsay) Gap()                                     {}

@@ -1,0 +1,186 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/fault"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// scripts is how many scripts the server ran.
+func scripts(srv *redisserver.Server) int {
+	stats := srv.CommandStats()
+	return stats["eval"] + stats["evalsha"]
+}
+
+// queue lets n goroutines of some clients wait for a name, each in the server's line, until all stand there. What each does
+// with its lease is its own business; it must release it.
+func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
+	t.Helper()
+	var all sync.WaitGroup
+	before := inLine(srv, name)
+	for i := range n {
+		m := clients[i%len(clients)].Mutex(name, holdfast.WithStrictOrder())
+		all.Go(func() { use(m.Lock(ctx)) })
+	}
+	eventually(t, "all stand in line", func() bool { return inLine(srv, name) >= before+int64(n) })
+	return &all
+}
+
+// Trap 16: 10,000 wait for one name. Joining and a hand-over cost what they cost when ten wait.
+func TestFaultTenThousandWaiters(t *testing.T) {
+	srv := redisserver.Start(t)
+	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute}, nil)
+	many := 2000 // with -race, 10,000 cannot even show that they are alive as often as they should
+	if times(t) > 1 {
+		many = 10_000
+	}
+	for _, n := range []int{10, many} {
+		name := fmt.Sprint("n", n)
+		holder, err := client(t, srv.Addr(), nil, nil).Mutex(name).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, began := scripts(srv), time.Now()
+		var in, first atomic.Int64
+		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+		defer cancel()
+		all := queue(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if in.Add(1) == 10 {
+				first.Store(int64(scripts(srv)))
+			}
+			if err := lease.Release(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		joined := time.Since(began)
+		commands := scripts(srv) - before
+		start, handing := scripts(srv), time.Now()
+		if err := holder.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+		took := time.Since(handing)
+		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over", n, joined.Round(time.Millisecond),
+			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(scripts(srv)-start)/float64(n))
+		// Ten hand-overs, and as much again for those who show life meanwhile.
+		if ten := int(first.Load()) - start; ten > 10*4+int(time.Since(handing)/time.Second+1)*n/4 {
+			t.Errorf("the first ten hand-overs took %d commands", ten)
+		}
+		if int(in.Load()) != n {
+			t.Errorf("%d of %d got in", in.Load(), n)
+		}
+	}
+}
+
+// Trap 20: waiters come and are cancelled in storms. The line is empty after each, and who stays is in at once.
+func TestFaultCancelStorm(t *testing.T) {
+	srv := redisserver.Start(t)
+	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute}, nil)
+	const storm = 500
+	storms, cancelled, won := 5*times(t), atomic.Int64{}, atomic.Int64{}
+	var worst time.Duration
+	for i := range storms {
+		name := fmt.Sprint("n", i)
+		holder, err := clients[0].Mutex(name, holdfast.WithStrictOrder()).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		all := queue(ctx, t, srv, clients, name, storm, func(lease *holdfast.Lease, err error) {
+			if err != nil {
+				cancelled.Add(1)
+				return
+			}
+			won.Add(1)
+			_ = lease.Release(context.Background())
+		})
+		stays := make(chan time.Time, 1)
+		last := queue(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
+			if err == nil {
+				err = lease.Release(context.Background())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			stays <- time.Now()
+		})
+		cancel()
+		if err := holder.Release(t.Context()); err != nil { // while they leave
+			t.Error(err)
+		}
+		released := time.Now()
+		all.Wait()
+		last.Wait()
+		worst = max(worst, (<-stays).Sub(released))
+		eventually(t, "nobody is in line", func() bool { return inLine(srv, name) == 0 })
+	}
+	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm, cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
+	if worst > 5*time.Second {
+		t.Error("it took too long")
+	}
+}
+
+// Trap 18: those at the head of the line are dead, some crashed, some half-open. The next is in within the claims of the half-open.
+func TestFaultDeadHead(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	for _, c := range []struct {
+		name string
+		die  func(*fault.Proxy)
+	}{{"crashed", func(p *fault.Proxy) { p.Silence(); p.Cut() }}, {"half-open", (*fault.Proxy).Silence}} {
+		const dead = 5
+		holder, err := client(t, srv.Addr(), &holdfast.Config{TTL: 3 * time.Second}, nil).Mutex(c.name).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var proxies []*fault.Proxy
+		var heads []*sync.WaitGroup
+		for range dead {
+			p := fault.Start(t, srv.Addr())
+			proxies = append(proxies, p)
+			it := client(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond}, nil)
+			heads = append(heads, queue(ctx, t, srv, []*holdfast.Client{it}, c.name, 1, func(*holdfast.Lease, error) {}))
+		}
+		in := make(chan time.Time, 1)
+		next := queue(t.Context(), t, srv, []*holdfast.Client{client(t, srv.Addr(), nil, nil)}, c.name, 1, func(lease *holdfast.Lease, err error) {
+			in <- time.Now()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = lease.Release(context.Background())
+		})
+		for _, p := range proxies {
+			c.die(p)
+		}
+		if c.name == "crashed" {
+			eventually(t, "the server knows", func() bool { return len(do(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
+		}
+		if err := holder.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		released := time.Now()
+		next.Wait()
+		took := (<-in).Sub(released)
+		t.Logf("%d waiters before it %s: in after %v", dead, c.name, took.Round(time.Millisecond))
+		if limit := dead*time.Second + 6*time.Second; took > limit {
+			t.Errorf("more than %v", limit)
+		}
+		cancel()
+		for _, head := range heads {
+			head.Wait()
+		}
+	}
+}
