@@ -57,7 +57,12 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		case no > len(p.nodes)-p.need:
 			return false, nil
 		case failures > len(p.nodes)-p.need:
-			return false, p.noMajority("release", r.spec.Name, said)
+			err := p.noMajority("release", r.spec.Name, said)
+			var failure *protocol.Failure
+			if errors.As(err, &failure) {
+				failure.Unknown = true // some have freed, and those that have not are asked again
+			}
+			return false, err
 		}
 	}
 	// A majority answered, and those that did not may have had the hold.

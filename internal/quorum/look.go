@@ -52,7 +52,17 @@ func (r *resource) look(ctx context.Context, who string, deadline time.Time) (st
 	p := r.p
 	sights := make(chan *sight, len(p.nodes))
 	for _, n := range p.nodes {
-		p.run(func() { sights <- r.look1(n, who, deadline) })
+		if who == "" {
+			p.run(func() { sights <- r.look1(n, who, deadline) })
+			continue
+		}
+		id := protocol.ID(who[:idSize])
+		n.depart(id)
+		p.run(func() {
+			s := r.look1(n, who, deadline)
+			n.arrive(id)
+			sights <- s
+		})
 	}
 	said := make([]Node, len(p.nodes))
 	for i := range said {
@@ -114,6 +124,7 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	answers := make(chan error, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		r.p.run(func() {
+			n.await(watcher.ID, deadline) // a look that comes later would leave the watcher
 			_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 				r.mode, string(watcher.ID) + r.p.channel, r.life, "w"})
 			answers <- err
