@@ -70,7 +70,7 @@ func TestCalm(t *testing.T) {
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},
-		For:  time.Duration(seconds) * time.Second, Procs: 4,
+		For:  time.Duration(seconds) * time.Second, Procs: 4, Limits: history.Limits{Idle: 500 * time.Millisecond},
 	}
 	torture(t, &run)
 }

@@ -20,6 +20,8 @@ type Run struct {
 	Faults  bool   // kill, stop and continue the processes, and silence their networks
 	Server  Server // to be troubled as well; nil: leave it alone
 
+	Limits history.Limits
+
 	parent   *history.Recorder
 	resource *Resource
 
@@ -140,7 +142,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 		return report, errors.Join(failure, err)
 	}
 	report.Summary = history.Summarize(h)
-	report.Violations, report.History = history.Check(h, history.Limits{}), h
+	report.Violations, report.History = history.Check(h, r.Limits), h
 	return report, failure
 }
 
