@@ -44,8 +44,6 @@ func clientMutants() []Mutant {
 			"digits16(server + local.Sub(received).Microseconds())", "digits16(local.UnixMicro())"}}},
 		{"two names share a key", native("FuzzKeys"), []Patch{{native_ + "keys.go",
 			`strings.NewReplacer("%", "%25", "}", "%7D")`, `strings.NewReplacer("}", "%7D")`}}},
-		{"script forgotten by the server", clock("TestClockRenewalAfterScriptFlush"), []Patch{{native_ + "renew.go",
-			"if isUnknownScript(replies[i].Refused) {", "if false {"}}},
 		{"script never sent whole", fault("TestFaultScriptFlush"), []Patch{{native_ + "server.go",
 			"if isUnknownScript(reply.Refused) {", "if false {"}}},
 		{"nobody asks who was not told", fault("TestFaultMessagesDropped"), []Patch{{engine + "attempt.go",

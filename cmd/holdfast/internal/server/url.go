@@ -63,7 +63,7 @@ func Redact(raw string) string {
 // is too much where an "@" stands in the query, and then too little is shown, never too much.
 func split(raw string) (bare string, secret bool) {
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if ok {
+	if ok && !strings.Contains(scheme, "@") {
 		scheme += "://"
 	} else {
 		scheme, rest = "", raw
