@@ -59,6 +59,9 @@ func (m masters) left(tb testing.TB, prefix string) (keys []string) {
 func TestQuorumConformance(t *testing.T) {
 	for name, n := range map[string]int{"three masters": 3, "five masters": 5} {
 		t.Run(name, func(t *testing.T) {
+			if n > 3 {
+				long(t)
+			}
 			all := startMasters(t, n)
 			storetest.Run(t, storetest.Backend{
 				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
