@@ -9,6 +9,7 @@ import (
 
 const (
 	longestClaim = int64(500 * time.Millisecond)
+	givingBack   = int64(50 * time.Millisecond)
 	longestTTL   = int64(time.Second) // of a lease whose record does not say
 )
 
@@ -95,7 +96,12 @@ func (h *History) busy() map[string][]span {
 			case op.Return != nil:
 				uses(name, op.Call.Proc, op.Call.At, op.Return.At)
 				if op.Return.Result != OK && op.Return.Result != Held {
-					add(name, op.Return.At, op.Return.At+longestClaim) // it may have been granted at that moment
+					// It may have been granted at that moment, and is given back at once, if nothing is in the way.
+					back := givingBack
+					if h.troubled(op.Call.Proc, op.Return.At, op.Return.At+longestClaim) {
+						back = longestClaim
+					}
+					add(name, op.Return.At, op.Return.At+back)
 				}
 			}
 		}
