@@ -26,6 +26,7 @@ func semaphore() []test {
 		{"is not entered", notEntered, 0},
 		{"each has a token of its own", semaphoreTokens, token},
 		{"is renewed", semaphoreRenewed, 0},
+		{"resized while somebody waits and the holder is gone", semaphoreResizeOutlivesHolder, queue},
 		{"its leases are lost with a cause", semaphoreLost, 0},
 		{"min hold keeps permits", semaphoreMinHold, 0},
 		{"Do", semaphoreDo, 0},
@@ -152,6 +153,20 @@ func resizeBySame(e *env) {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(lease)
+}
+
+// A Resize is not forgotten when the last hold ends by itself, as long as somebody waits.
+func semaphoreResizeOutlivesHolder(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(2*ttl), holdfast.WithoutRenewal()), 4, true))
+	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
+	e.ok(a.Semaphore(name, 4).Resize(e.ctx(), 2))
+	e.lost(e.ended(one.Context()), holdfast.LossExpired)
+	lease := w.in() // more than there are now, and alone
+	_, err := c.Semaphore(name, 2).TryAcquire(e.ctx(), 1)
+	e.is(err, holdfast.ErrHeld)
+	e.release(lease)
+	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
 }
 
 func semaphoreOrder(e *env) {

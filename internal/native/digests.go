@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
-	"ask":       "c983e425565bad9eead3ab65d231da8d690cc265",
-	"downgrade": "5f9a8f9af6fc96c05f1672282d4e290502df65a5",
-	"free":      "e06f43f22b6a8300f7f0ddc8dec496003037a931",
+	"ask":       "38248c8dd67cf08e02872c150b2835bde85b16cd",
+	"downgrade": "8d56c8333d34e0c51fc9528b948d019d04f34b83",
+	"free":      "38cd84e1cb3a7d81cbc72e3437e0f4e866d6c39e",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "781e2ce8b30ade3d78119fd2f446ce4ea946f69c",
+	"look":      "59034cd563e642474ed2db0e0a48e0fda5771581",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "e1da32740e4146868a0579e5eae114f59506b4f7",
-	"resume":    "93c6c17a449c8966d57dca48f247841bdd40994b",
+	"resize":    "14fb197ee0d44aea68cf80a3b2137c1b0876212c",
+	"resume":    "c2b70e76dde68760ff80d7871e72f96e253585e0",
 }

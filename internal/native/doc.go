@@ -39,6 +39,7 @@
 //	state   ticket payload   a hold: its end in server milliseconds; + 1e13 when it shares
 //	state   t ticket         the token of a hold, negative
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
+//	line    c                of a semaphore: those there are, negative; the holds may end by themselves while some wait
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
 //	                         it is 18 s from its place then
@@ -61,7 +62,7 @@
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
 // is believed. One whose life is over is taken out.
 //
-// A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds.
+// A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds or waits.
 //
 // # Time
 //

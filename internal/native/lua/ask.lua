@@ -111,5 +111,8 @@ else
     redis.call('ZADD', line, whole(behind + 1), self)
   end
 end
+if capacity then
+  redis.call('ZADD', line, -capacity, 'c')
+end
 redis.call('PEXPIRE', line, ARGV[7] + 5000)
 return 'Q' .. describe(redis.call('ZCOUNT', line, PLACES, '(' .. redis.call('ZSCORE', line, self)))

@@ -17,10 +17,16 @@ local odd = look(ARGV[1])
 if odd then
   return odd
 end
-if shares == 0 then
+local waiting = count() > 0
+if shares == 0 and not waiting then
   return 0
 end
 capacity = tonumber(ARGV[2])
-redis.call('ZADD', state, -capacity, 'c')
+if shares > 0 then
+  redis.call('ZADD', state, -capacity, 'c')
+end
+if waiting then
+  redis.call('ZADD', line, -capacity, 'c')
+end
 hand_on(nil)
 return 1

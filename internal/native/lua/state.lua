@@ -70,10 +70,12 @@ local function look(ticket)
         end
       end
     end
-    local permits = redis.call('ZSCORE', state, 'c')
-    capacity = permits and -permits or capacity
     exclusive = redis.call('ZRANGEBYSCORE', state, '1', whole(SHARED - 1))
     shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
+  end
+  if string.byte(ticket, 2) == 115 then -- a semaphore: the line knows too, because holds may end by themselves
+    local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', line, 'c')
+    capacity = permits and -permits or capacity
   end
 end
 
@@ -199,9 +201,13 @@ local function first(at)
   return redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', at, '1')[1]
 end
 
--- leave takes a waiter out of the line.
+-- leave takes a waiter out of the line, and with the last what the line knows of a semaphore.
 local function leave(ticket, payload)
-  return redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
+  local was = redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
+  if was and string.byte(ticket, 2) == 115 and redis.call('ZCOUNT', line, PLACES, '+inf') == 0 then
+    redis.call('DEL', line)
+  end
+  return was
 end
 
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
