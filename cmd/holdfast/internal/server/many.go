@@ -47,6 +47,9 @@ func parseMany(raw, port string) (*many, error) {
 	for i, host := range list {
 		addr, why := address(host, port)
 		if why != "" {
+			if !strings.Contains(m.public, host) { // what is hidden there was taken for a host
+				return bad("host %d of %d is none", i+1, len(list))
+			}
 			return bad("host %d of %d, %q: %s", i+1, len(list), host, why)
 		}
 		m.hosts = append(m.hosts, addr)
