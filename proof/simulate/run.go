@@ -26,7 +26,7 @@ type Result struct {
 	Mode       Mode
 	Ops        int
 	Counts     map[string]int // of what happened, by its kind
-	Hash       uint64         // of the history
+	Hash       uint64         // of what became of each operation
 	Violations []Violation
 	history    []event
 }
