@@ -48,3 +48,13 @@ bench: ## side by side with other libraries, a table with every ratio
 .PHONY: simulate
 simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on; a failed one is told with its seed
 	HOLDFAST_RUNS=$(or $(RUNS),100) HOLDFAST_SEED=$(SEED) go -C proof test -count=1 -v -timeout 0 -run '^TestSimulate$$' ./simulate
+
+.PHONY: proof
+proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum
+	@scripts/need redis-server
+	HOLDFAST_CHECK=1 go -C proof test -count=1 -v -timeout 20m ./...
+	HOLDFAST_CHECK=1 go -C redisstore test -count=1 -v -timeout 20m -run 'TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
+
+.PHONY: torture
+torture: ## MINUTES=n (10) of processes that are killed, stopped and cut off, from SEED=
+	HOLDFAST_TORTURE_SECONDS=$$((60 * $(or $(MINUTES),10))) HOLDFAST_SEED=$(SEED) go -C proof test -count=1 -v -timeout 0 -run '^TestTorture$$' .
