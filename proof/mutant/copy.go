@@ -54,7 +54,7 @@ func copyFiles(root, dir, sub string) error {
 
 func wanted(name string) bool {
 	switch filepath.Ext(name) {
-	case ".go", ".lua", ".mod", ".sum":
+	case ".go", ".html", ".lua", ".mod", ".sum":
 		return true
 	}
 	return false

@@ -54,14 +54,27 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestSimulate makes HOLDFAST_RUNS runs, 4 or with HOLDFAST_CHECK=1 50, from HOLDFAST_SEED on, or from a random one: one seed
-// a run, in as many processes as there are cores.
-func TestSimulate(t *testing.T) {
-	runs := 4
+// TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between them and the server.
+func TestUndisturbed(t *testing.T) {
+	runs := 2
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
-		runs = 50
+		runs = 4
 	}
-	runs = int(number(t, "HOLDFAST_RUNS", uint64(runs)))
+	for seed := uint64(1000); runs > 0; seed++ {
+		if plan := Draw(seed); plan.Mode == Calm {
+			runs--
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { judge(t, Run(t, plan)) })
+		}
+	}
+}
+
+// TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a run, in as many processes
+// as there are cores.
+func TestSimulate(t *testing.T) {
+	if os.Getenv("HOLDFAST_RUNS") == "" {
+		t.Skip("with faults, for as long as one likes: make simulate RUNS=n")
+	}
+	runs := int(number(t, "HOLDFAST_RUNS", 0))
 	from := number(t, "HOLDFAST_SEED", rand.Uint64N(1e9))
 	if os.Getenv("HOLDFAST_SIMULATE") == "1" { // a child
 		for seed := range uint64(runs) {
