@@ -41,7 +41,9 @@ func TestConformanceCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
 	conform(t, func(tb testing.TB) rueidis.Client {
-		return client(tb, rig.Addrs()[0], func(o *rueidis.ClientOption) { o.InitAddress = rig.Addrs() })
+		// One address: of several, the client dials all and looks at the slots when the first has answered. A connection
+		// that comes during the look leaves a goroutine that sleeps for 5s, and the end of each case would wait for it.
+		return client(tb, rig.Addrs()[0])
 	}, rig.Masters)
 }
 

@@ -18,24 +18,53 @@ import (
 func TestConformance(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
-			if name == "RESP2" && !thorough() {
-				t.Skip("only with HOLDFAST_CHECK=1")
+			if name == "RESP2" {
+				long(t)
 			}
-			conform(t, protocol, redisserver.Start(t))
+			srv := redisserver.Start(t)
+			conform(t, func(tb testing.TB) valkey.Client { return client(tb, srv.Addr(), protocol) },
+				func() []*redisserver.Server { return []*redisserver.Server{srv} })
 		})
+	}
+}
+
+// The same suite as on a single server, with nothing but another client.
+func TestConformanceSentinel(t *testing.T) {
+	long(t)
+	rig := redisserver.StartSentinel(t)
+	conform(t, func(tb testing.TB) valkey.Client {
+		return client(tb, rig.Addrs()[0], func(o *valkey.ClientOption) {
+			o.InitAddress, o.Sentinel.MasterSet = rig.Addrs(), rig.Name()
+		})
+	}, func() []*redisserver.Server { return []*redisserver.Server{rig.Master()} })
+}
+
+func TestConformanceCluster(t *testing.T) {
+	long(t)
+	rig := redisserver.StartCluster(t)
+	conform(t, func(tb testing.TB) valkey.Client {
+		// One address: of several, the client dials all and looks at the slots when the first has answered. A connection
+		// that comes during the look leaves a goroutine that sleeps for 5s, and the end of each case would wait for it.
+		return client(tb, rig.Addrs()[0])
+	}, rig.Masters)
+}
+
+// long skips what is too long for every day.
+func long(t *testing.T) {
+	t.Helper()
+	if !thorough() {
+		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
 	}
 }
 
 // thorough tells that the long tests are wanted.
 func thorough() bool { return os.Getenv("HOLDFAST_CHECK") == "1" }
 
-func conform(t *testing.T, change func(*valkey.ClientOption), servers ...*redisserver.Server) {
+func conform(t *testing.T, client func(testing.TB) valkey.Client, masters func() []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
-		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-			return open(tb, client(tb, servers[0].Addr(), change), config)
-		},
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client { return open(tb, client(tb), config) },
 		Left: func(tb testing.TB, prefix string) (keys []string) {
-			for _, srv := range servers {
+			for _, srv := range masters() {
 				answer, err := srv.Do("KEYS", prefix+"*")
 				if err != nil {
 					tb.Fatal(err)
