@@ -170,7 +170,8 @@ func (r *rig) check() history.Summary {
 	if err != nil {
 		r.Fatal(err)
 	}
-	for i, v := range history.Check(h, history.Limits{}) {
+	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum keeps no line.
+	for i, v := range history.Check(h, history.Limits{Idle: time.Minute}) {
 		if i < 10 {
 			r.Errorf("violation %v", v)
 		}
