@@ -1,0 +1,51 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/valkeystore"
+)
+
+func TestQuorumConformance(t *testing.T) {
+	if !thorough() {
+		t.Skip("only with HOLDFAST_CHECK=1")
+	}
+	masters := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}
+	storetest.Run(t, storetest.Backend{
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			stores := make([]holdfast.Store, len(masters))
+			for i, srv := range masters {
+				stores[i] = valkeystore.New(client(tb, srv.Addr()))
+			}
+			config.TrustNewNodes = true
+			c, err := holdfast.NewQuorum(stores, config)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return c
+		},
+		Left: func(tb testing.TB, prefix string) (keys []string) {
+			for _, srv := range masters {
+				answer, err := srv.Do("KEYS", prefix+"*")
+				if err != nil {
+					tb.Fatal(err)
+				}
+				for _, key := range answer.([]any) {
+					if key := key.(string); !strings.HasSuffix(key, ":{quorum}") { // what a node knows of itself stays
+						keys = append(keys, key)
+					}
+				}
+			}
+			return keys
+		},
+		NoQueue:      true,
+		NoSemaphores: true,
+		NoLatches:    true,
+	})
+}
