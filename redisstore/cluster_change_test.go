@@ -12,7 +12,7 @@ import (
 
 // Slots move while locks on them are held and waited for, a node comes, and goes: nobody notices beyond latency.
 func TestClusterChangesUnderLocks(t *testing.T) {
-	long(t)
+	longer(t)
 	rig := redisserver.StartCluster(t)
 	names := numbered(30)
 	slots := make([]int, len(names))
@@ -67,7 +67,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 
 // Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
 func TestStoppedMasterDelaysNoOther(t *testing.T) {
-	long(t)
+	longer(t)
 	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
 	const leases = 10_000
 	client := closing(t, clustered(t, rig), 0)

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +16,14 @@ func long(t *testing.T) {
 	t.Helper()
 	if !thorough {
 		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
+	}
+}
+
+// longer skips what takes a minute of its own.
+func longer(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it takes a minute of its own: make proof")
 	}
 }
 
