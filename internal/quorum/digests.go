@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "afb153481378fa17215f1a222a48c0c1ca74e5e0",
-	"downgrade": "a7ca70c3cd605522d9b5cc0c6748fdfff67d394e",
-	"free":      "b1f6f08fe5ab1effad18481118d02502a5b38979",
-	"look":      "37db8b25d2689cbd51c5398a679150b0e074a5ae",
-	"node":      "5e68735aaff35aab0612f6badfceb300d8bd4661",
-	"renew":     "ec0b93a5772d813694a4d17ea4498202d31c10a0",
+	"ask":       "2732e55c0a570ff12614ef60614127dfa92ca5a9",
+	"downgrade": "6c4cc4cc5c4cc7543338f7550b61f40afeac69c7",
+	"free":      "4c1644b5af7b49daac195cc2a14a1629c15b4217",
+	"look":      "1e78f556161b278d8a7f5fac0bc117a2bfc6a044",
+	"node":      "01f5a9b7762c79b13ed59eeb5d8ac4b2089d6aa5",
+	"renew":     "bf4adffe68ecb5a686165e96818bed750bcbf542",
 }

@@ -57,7 +57,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
 	out := &reply{node: n}
 	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field})
+		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
 	switch {
 	case err != nil:
 		out.err = err

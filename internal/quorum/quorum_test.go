@@ -306,3 +306,56 @@ func TestBirth(t *testing.T) {
 		t.Errorf("they counted after %v, and a client may hold for 2 s", took)
 	}
 }
+
+// A writer that a minority kept out is known to wait there. What it leaves goes with its hold, in whatever form that is given
+// back, and keeps nobody out meanwhile.
+func TestADowngradeLeavesNoPlace(t *testing.T) {
+	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+			value := "1rs" + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(7) + native.Digits16(7) + native.Digits16(1) + "0:"
+			if _, err := first.Do("HSET", "q:{quorum}:x", string(id(9)), value); err != nil {
+				t.Fatal(err)
+			}
+			asks := ask(1)
+			asks.Join = true
+			answer, err := writer(p, "").Ask(t.Context(), asks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "a majority holds for the writer", answer, protocol.Held)
+			left := func() int64 {
+				n, _ := first.Do("EXISTS", "q:{quorum}+x")
+				return n.(int64)
+			}
+			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
+			if !others {
+				if _, err := first.Do("DEL", "q:{quorum}:x"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			down, err := reader(p, "").Downgrade(t.Context(), ask(1))
+			if err != nil || down.Status != protocol.Held {
+				t.Fatalf("downgrade: %+v, %v", down, err)
+			}
+			eventually(t, "the first master forgets", func() bool { return left() == 0 })
+			if !free(t, reader(p, ""), 1) {
+				t.Error("there was no hold")
+			}
+		})
+	}
+	t.Run("that did not reach it", func(t *testing.T) {
+		servers := start(t)
+		p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+		want(t, "hold", try(t, writer(p, ""), 1), protocol.Held)
+		if _, err := first.Do("ZADD", "q:{quorum}+x", "1", "!", "2", string(id(1))+"1rx"+"0:"+p.channel); err != nil {
+			t.Fatal(err)
+		}
+		free(t, reader(p, ""), 1)
+		eventually(t, "the first master forgets", func() bool {
+			n, _ := first.Do("EXISTS", "q:{quorum}+x")
+			return n == int64(0)
+		})
+	})
+}

@@ -62,6 +62,18 @@ local function ceased(waiting, mode)
   return redis.call('ZREM', waiting, '!') == 1
 end
 
+-- leave is for who waits no more. One that shares may have waited to exclude, where another kept it out, and was downgraded since.
+local function leave(waiting, id, mode, waiter)
+  if waiter ~= '' then
+    redis.call('ZREM', waiting, id .. mode .. waiter)
+    local before = string.sub(mode, 1, 2) .. 'x'
+    if before ~= mode and redis.call('ZREM', waiting, id .. before .. waiter) == 1 then
+      mode = before
+    end
+  end
+  return ceased(waiting, mode)
+end
+
 -- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold
 -- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
