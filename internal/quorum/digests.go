@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "2732e55c0a570ff12614ef60614127dfa92ca5a9",
-	"downgrade": "6c4cc4cc5c4cc7543338f7550b61f40afeac69c7",
+	"ask":       "0d3076cb117df7df67caacce4f9ba4cce34521d4",
+	"downgrade": "9e585a1565b174cfbf7369a47a56b85f9a75b5d0",
 	"free":      "4c1644b5af7b49daac195cc2a14a1629c15b4217",
-	"look":      "1e78f556161b278d8a7f5fac0bc117a2bfc6a044",
-	"node":      "01f5a9b7762c79b13ed59eeb5d8ac4b2089d6aa5",
-	"renew":     "bf4adffe68ecb5a686165e96818bed750bcbf542",
+	"look":      "338ce3b9fca5b0c16e892efd6e99c754c25d900f",
+	"node":      "38ad15c40bdd395c6d2a0f9ee0876f8a751e1ef0",
+	"renew":     "751cca146283d2ee1b0a178973cd680e40f0d368",
 }

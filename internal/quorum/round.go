@@ -147,7 +147,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 			string(ask.Ticket.ID), r.mode, r.party, r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
 			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
-			t.waited.Microseconds(), r.life, t.owner, t.token})
+			t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})
 		received := time.Now()
 		if err != nil {
 			out.err = err
