@@ -132,7 +132,7 @@ func (n *node) pay(due []debt) bool {
 	return fine
 }
 
-var errBehind = errors.New("an earlier request for the same hold is on its way")
+var errBehind = errors.New("an earlier request is on its way, and got no answer yet")
 
 // free gives one ticket back at the node, and tells whether it had a hold there.
 func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {

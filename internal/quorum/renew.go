@@ -122,7 +122,7 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 			v.decided = true
 			t.done(i, protocol.Renewed{})
 			if t.renewals[i].TTL > 0 {
-				r.release(t.renewals[i].Ticket.ID) // a minority that keeps it keeps others out
+				r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
 			}
 		default:
 			continue

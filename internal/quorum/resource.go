@@ -104,6 +104,9 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 			w.wait(ctx, r, t.ask.Ticket)
 		}
 	}()
+	if t.ask.Release != nil {
+		p.freed(t.ask.Release.ID)
+	}
 	if err := r.ready(ctx, t.ask.Deadline); err != nil {
 		return protocol.Answer{}, r.failed("lock", err)
 	}
