@@ -9,5 +9,5 @@ var digests = map[string]string{
 	"free":      "4c1644b5af7b49daac195cc2a14a1629c15b4217",
 	"look":      "338ce3b9fca5b0c16e892efd6e99c754c25d900f",
 	"node":      "38ad15c40bdd395c6d2a0f9ee0876f8a751e1ef0",
-	"renew":     "751cca146283d2ee1b0a178973cd680e40f0d368",
+	"renew":     "47d1c578c29f91e57c754da29bef8b41034ae16a",
 }

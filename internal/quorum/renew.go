@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -96,9 +97,12 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch a.text[i] {
-		case '1':
+		case '1', 'T':
 			if a.counts {
 				v.yes++
+			}
+			if a.text[i] == 'T' { // it refused the tokens that a majority accepted
+				v.missing = append(v.missing, a.node)
 			}
 		case 'F':
 			v.foreign++
@@ -161,7 +165,7 @@ type renewed struct {
 
 func (t *renewing) ask(n *node) *renewed {
 	p, now := t.p, time.Now()
-	args := make([]any, 4, 4+5*len(t.renewals))
+	args := make([]any, 4, 4+6*len(t.renewals))
 	args[2], args[3] = len(t.renewals)+1, p.factsKey()
 	for i := range t.renewals {
 		args = append(args, t.renewals[i].Resource.(*resource).state)
@@ -181,7 +185,8 @@ func (t *renewing) ask(n *node) *renewed {
 		if renewal.TTL > 0 {
 			long = millis(ttl)
 		}
-		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling)
+		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
+			native.Digits16(renewal.Token))
 	}
 	out := &renewed{node: n}
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
@@ -216,10 +221,13 @@ func (t *renewing) repair(verdicts []verdictOn, under *sync.WaitGroup) {
 // set sets a hold at one node, unless it was given back meanwhile.
 func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	id, ttl := renewal.Ticket.ID, renewal.TTL
-	if renewal.Ceiling != 0 {
-		ttl = min(ttl, time.Until(r.p.local(renewal.Ceiling)))
+	if renewal.Floor != 0 {
+		ttl = max(ttl, time.Until(r.p.local(renewal.Floor)))
 	}
-	if !r.p.departs(n, id) {
+	if renewal.Ceiling != 0 { // also if it arrives at the last moment
+		ttl = min(ttl, r.p.local(renewal.Ceiling).Sub(deadline))
+	}
+	if ttl < time.Millisecond || !r.p.departs(n, id) {
 		return
 	}
 	defer n.arrive(id)
