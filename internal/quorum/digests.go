@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "0d3076cb117df7df67caacce4f9ba4cce34521d4",
-	"downgrade": "9e585a1565b174cfbf7369a47a56b85f9a75b5d0",
-	"free":      "4c1644b5af7b49daac195cc2a14a1629c15b4217",
-	"look":      "338ce3b9fca5b0c16e892efd6e99c754c25d900f",
-	"node":      "38ad15c40bdd395c6d2a0f9ee0876f8a751e1ef0",
-	"renew":     "47d1c578c29f91e57c754da29bef8b41034ae16a",
+	"ask":       "17df99099bd0e7c7a8eb0978cc4a9c4ad86219d6",
+	"downgrade": "2da5524b50c6a6c8f88a28e1eaffcaf530ebd9b1",
+	"free":      "25381ed7ae25e23b44125746d313b9f54ef15e57",
+	"look":      "04d4eeb355ac9163ee590532fc90463c3bacad82",
+	"node":      "82d4bf6e78072f3853d4ee27f54f6103b669ad36",
+	"renew":     "fb3d0235331a96d2c93ef3777803b4a3767f23a9",
 }

@@ -359,3 +359,29 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 		})
 	})
 }
+
+// What keeps new readers out for a writer that was told, and does not come, does not stay.
+func TestAWriterThatDoesNotCome(t *testing.T) {
+	servers := start(t)
+	p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+	want(t, "reader", try(t, reader(p, ""), 1), protocol.Held)
+	waits := ask(2)
+	waits.Join = true
+	answer, err := writer(p, "").Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "writer", answer, protocol.Busy)
+	eventually(t, "the first master knows it to wait", func() bool {
+		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		return n == int64(2)
+	})
+	free(t, reader(p, ""), 1)
+	eventually(t, "it is told, or is not there", func() bool {
+		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		return n.(int64) <= 1
+	})
+	if left, err := first.Do("PTTL", "q:{quorum}+x"); err != nil || left.(int64) > 500 {
+		t.Errorf("%v ms are left, %v", left, err)
+	}
+}

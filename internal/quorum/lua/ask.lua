@@ -76,7 +76,7 @@ end
 -- One who excludes and was refused because others share keeps new ones of them out for half a second, so that they end.
 local held_off = 0
 if sharers and not other and not mine and ARGV[7] ~= 'r' then
-  held_off = 500 - (ms - math.floor((tonumber(redis.call('ZSCORE', KEYS[2], '!')) or 0) / 1000))
+  held_off = HELD_OFF - (ms - math.floor((tonumber(redis.call('ZSCORE', KEYS[2], '!')) or 0) / 1000))
   if held_off > 0 then
     other, soonest = sharers, ms + held_off
   end
@@ -125,10 +125,7 @@ if old then
 end
 outlive(key, ends)
 if not mine and ARGV[7] ~= 'r' then
-  if waiter then
-    redis.call('ZREM', KEYS[2], waiter)
-  end
-  ceased(KEYS[2], mode)
+  leave(KEYS[2], id, mode, ARGV[13])
   changed(KEYS[3])
 end
 if accepted or ARGV[7] == 'r' then
