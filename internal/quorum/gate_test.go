@@ -12,10 +12,11 @@ import (
 // A gate is before a master: what a test wants of each request happens first.
 type gate struct {
 	native.Server
-	scripts map[string]string // operation, by the digest of its script
+	scripts map[string]string // operation, by its script or the digest of it
 
-	mu  sync.Mutex
-	say func(op string) error // an error: the request does not get through
+	mu    sync.Mutex
+	say   func(op string) error // an error: the request does not get through
+	after func(op string) error // an error: the answer does not
 }
 
 var errShut = errors.New("no connection")
@@ -24,7 +25,7 @@ var errShut = errors.New("no connection")
 func gates(servers []native.Server) (all []*gate, behind []native.Server) {
 	scripts := map[string]string{}
 	for op, digest := range digests {
-		scripts[digest] = op
+		scripts[digest], scripts[native.Wire(files, op)] = op, op
 	}
 	for _, s := range servers {
 		g := &gate{Server: s, scripts: scripts}
@@ -40,13 +41,20 @@ func (g *gate) set(say func(op string) error) {
 	g.mu.Unlock()
 }
 
+// answers says what happens to answers from now on; nil: nothing.
+func (g *gate) answers(after func(op string) error) {
+	g.mu.Lock()
+	g.after = after
+	g.mu.Unlock()
+}
+
 // shut lets nothing through.
 func (g *gate) shut() { g.set(func(string) error { return errShut }) }
 
 // Do implements native.Server.
 func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply {
 	g.mu.Lock()
-	say := g.say
+	say, after := g.say, g.after
 	g.mu.Unlock()
 	replies := make([]native.Reply, len(requests))
 	for i, request := range requests {
@@ -58,6 +66,11 @@ func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply
 			}
 		}
 		replies[i] = g.Server.Do(ctx, []native.Request{request})[0]
+		if after != nil && replies[i].Refused == "" {
+			if err := after(g.scripts[digest]); err != nil {
+				replies[i] = native.Reply{Err: err}
+			}
+		}
 	}
 	return replies
 }

@@ -385,3 +385,23 @@ func TestAWriterThatDoesNotCome(t *testing.T) {
 		t.Errorf("%v ms are left, %v", left, err)
 	}
 }
+
+// A master that missed one of the holders is not what counts them.
+func TestBusyCountsAllWhoHold(t *testing.T) {
+	for _, missed := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}} {
+		servers := start(t)
+		p := client(t, servers, true, id(0))
+		for reader, at := range missed {
+			for i, s := range servers {
+				if i != at {
+					do(t, s, "HSET", "q:{quorum}:x", string(id(8+reader)), "1rs"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+						native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+				}
+			}
+		}
+		busy := try(t, writer(p, ""), 1)
+		if want(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
+			t.Errorf("missed %v: %d holders, want 2", missed, busy.Holders)
+		}
+	}
+}

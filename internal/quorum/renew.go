@@ -78,10 +78,12 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 			}
 		case <-cancelled:
 			cancelled = nil
-			open -= t.fail(verdicts, &protocol.Failure{Op: "renew", Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)})
+			open -= t.fail(verdicts, func(name string) error {
+				return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}
+			})
 		}
 		if pending == 0 && open > 0 {
-			open -= t.fail(verdicts, p.noMajority("renew", "", said))
+			open -= t.fail(verdicts, func(name string) error { return p.noMajority("renew", name, said) })
 		}
 		if open == 0 && finished != nil {
 			finished <- struct{}{}
@@ -137,18 +139,12 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 }
 
 // fail answers all that is not decided.
-func (t *renewing) fail(verdicts []verdictOn, err error) (decided int) {
+func (t *renewing) fail(verdicts []verdictOn, because func(name string) error) (decided int) {
 	for i := range verdicts {
 		if v := &verdicts[i]; !v.decided {
 			v.decided = true
 			decided++
-			own := err
-			if failure, ok := err.(*protocol.Failure); ok {
-				named := *failure
-				named.Name = t.renewals[i].Resource.(*resource).spec.Name
-				own = &named
-			}
-			t.done(i, protocol.Renewed{Err: own})
+			t.done(i, protocol.Renewed{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
 		}
 	}
 	return decided
