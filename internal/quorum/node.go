@@ -25,7 +25,7 @@ type node struct {
 	adopting bool
 	adopted  time.Time // when it was last tried
 	flights  map[protocol.ID]*flight
-	frees    map[string][]chan struct{} // by name: releases on their way
+	frees    map[string][]*leaving // by name: releases on their way
 	debts    []debt
 	working  bool
 	nudge    chan struct{} // a debt came in
