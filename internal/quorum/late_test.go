@@ -14,10 +14,10 @@ func mutexOf(p *Protocol) protocol.Resource {
 	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
 }
 
-// longAsk is an ask for a hold that does not end by itself while a test runs.
+// longAsk is an ask that arrives in time, also on a slow machine, for a hold that does not end by itself while a test runs.
 func longAsk(n int) protocol.Ask {
 	a := ask(n)
-	a.TTL = time.Minute
+	a.TTL, a.Deadline = time.Minute, time.Now().Add(5*time.Second)
 	return a
 }
 
@@ -98,6 +98,44 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	}
 	close(late.goes)
 	want(t, "the next hold", <-got, protocol.Held)
+}
+
+// And it gives back at a master only after its ask was answered there, or can take effect no more: the ask would bring back
+// what nobody knows of.
+func TestAReleaseFollowsTheAsk(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p)
+	want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+	late, freed := newOnce(), newOnce()
+	close(freed.goes)
+	all[0].set(func(op string) error {
+		switch op {
+		case "ask":
+			late.wait()
+		case "free":
+			freed.wait()
+		}
+		return nil
+	})
+	answer, err := r.Ask(t.Context(), longAsk(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "hold", answer, protocol.Held)
+	<-late.came
+	if !free(t, r, 1) {
+		t.Error("there was no hold")
+	}
+	select {
+	case <-freed.came:
+		t.Error("it gave back before it asked")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(late.goes)
+	<-freed.came
+	nobody(t, servers, 1)
 }
 
 // A renewal whose last answer comes after the hold went on to the next goroutine sets nothing again, also when that has
