@@ -251,6 +251,9 @@ func TestReleaseWhileResumed(t *testing.T) {
 		t.Fatalf("resume at one master: %+v", a)
 	}
 	free(t, r, 1)
+	if !follow(n.behind("x"), time.Now().Add(5*time.Second)) {
+		t.Fatal("it was never given back there")
+	}
 	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

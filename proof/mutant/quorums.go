@@ -83,7 +83,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: no repair",
-			Caught: quorum("TestRepair"),
+			Caught: inside("TestRepair/the_hold"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
 				Old:  "\t\tt.repair(verdicts, &repairs)\n",
