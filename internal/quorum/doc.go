@@ -58,7 +58,8 @@
 // A node's facts begin with the time of its first use. They are lost with its data, all or nothing: so a node that was
 // emptied has a new birth mark. One that restarts from a snapshot has an old mark and old data; it has no scripts, so
 // whoever first asks it finds that out, before anything else runs there, and makes the mark anew, unless the server
-// keeps an append-only file (node.lua).
+// keeps an append-only file (node.lua). Scripts name the prefix, so that each prefix finds it out for itself; their digests are
+// constants for the usual one, and asked for under another.
 //
 // A node counts from the moment that some client has written so into its facts, which it does when
 //

@@ -55,6 +55,15 @@ func quorumMutants() []Mutant {
 			}},
 		},
 		{
+			Name:   "quorum: another prefix has seen the restart",
+			Caught: inside("TestEachPrefixSeesARestart"),
+			Patches: []Patch{{
+				File: "internal/quorum/scripts.go",
+				Old:  "\treturn \"-- \" + strconv.QuoteToASCII(prefix) +",
+				New:  "\treturn \"-- \" + strconv.QuoteToASCII(usual) +",
+			}},
+		},
+		{
 			Name:   "quorum: what a failed ask won is not given back",
 			Caught: inside("TestAnAskThatFailsIsGivenBack/no_majority"),
 			Patches: []Patch{{
