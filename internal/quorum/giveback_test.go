@@ -158,3 +158,17 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 			}
 		})
 }
+
+// A master that does not count is not said to, also where no majority can be met at all.
+func TestWhoIsMetFirst(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, false, id(0))
+	all[1].shut()
+	all[2].shut()
+	_, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+	var none *NoMajority
+	if !errors.As(err, &none) || none.Nodes[0].Counts || none.Nodes[0].Why == "" || !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
+		t.Fatalf("got %v", err)
+	}
+}
