@@ -5,9 +5,9 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
-	"ask":       "38248c8dd67cf08e02872c150b2835bde85b16cd",
+	"ask":       "8b57a86d90946796c2d3f92da951740d6ef27225",
 	"downgrade": "8d56c8333d34e0c51fc9528b948d019d04f34b83",
-	"free":      "38cd84e1cb3a7d81cbc72e3437e0f4e866d6c39e",
+	"free":      "6f022761de3cbdf4c16b6d0bbffdb1147810c7b1",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
 	"look":      "59034cd563e642474ed2db0e0a48e0fda5771581",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",

@@ -52,7 +52,9 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 }
 
 func (t *topology) ask(server Server, deadline time.Time) {
-	shape, err := server.Describe(&until{deadline: deadline})
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	shape, err := server.Describe(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shape, t.err, t.known, t.read = shape, err, err == nil, time.Now()
@@ -88,7 +90,9 @@ func (t *topology) doubted() bool {
 }
 
 // refresh asks again. Without an answer it stays doubtful.
-func (t *topology) refresh(ctx context.Context, server Server) {
+func (t *topology) refresh(server Server, deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
 	shape, err := server.Describe(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
---       "t" try, 6 block of tokens, 7 life of a place in ms, 8 ticket to give back or "", 9 its payload
+--       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; one that joined a
 --                              line is not told the remaining time (-1): it learns it when it asks again
@@ -22,7 +22,7 @@ local self = ticket .. payload
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
 -- line. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and ARGV[8] == '' then
+if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', KEYS[3]) == 0 and redis.call('SET', KEYS[1], ticket .. now .. payload, 'NX', 'PX', ttl) then
     local last = redis.pcall('GETSET', KEYS[2], now)
     if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
@@ -68,7 +68,7 @@ local _, permits = demand(payload)
 if permits and capacity and capacity ~= permits and not redis.call('ZSCORE', line, self) then -- who waits since before a Resize goes on
   return 'M' .. whole(capacity)
 end
-if ARGV[8] ~= '' and mine(ARGV[8], ARGV[9]) then
+if ARGV[8] and mine(ARGV[8], ARGV[9]) then
   if alone then
     redis.call('DEL', state)
   else

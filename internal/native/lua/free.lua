@@ -26,10 +26,9 @@ if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', KEYS[3], '0', 
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
-      redis.call('PEXPIRE', KEYS[1], claim) -- the first write: it works when memory is used up, and then so do the others
-      local last = redis.pcall('GETSET', KEYS[2], now)
+      local last = redis.pcall('GETSET', KEYS[2], now) -- refused when memory is used up: the long way frees some first
       if not last or type(last) == 'string' and last < now then
-        redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'KEEPTTL')
+        redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
         redis.call('ZREM', KEYS[3], next, 'l' .. string.sub(next, 1, 26))
         redis.pcall('PUBLISH', channel, 'G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
