@@ -266,7 +266,8 @@ type Grant struct {
 // A Listening is an open channel of messages.
 type Listening interface {
 	// Hear makes sure that messages about a name reach the sink, for the time being: who waits calls it before each pause. It
-	// returns once no later message is missed, and the moment since when; zero where one channel serves all names.
+	// returns once no later message is missed, and the moment since when; zero where one channel serves all names. It fails within
+	// a second or so.
 	Hear(ctx context.Context, about Watched) (since time.Time, err error)
 
 	// Close ends it; the sink hears nothing more once it has returned.
