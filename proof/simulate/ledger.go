@@ -58,6 +58,7 @@ type ledger struct {
 	granted map[string][]*holding // by name, all
 	top     map[string]int64      // the largest token
 	rooms   map[string]*room      // by class
+	ended   map[string]time.Time  // when a hold was given back, by its id
 	faulty  int                   // faults that last
 	peace   time.Time             // when everything must have come right since the last fault
 	blind   time.Time             // until when overlaps are excused
@@ -101,7 +102,7 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, top: map[string]int64{},
-		rooms: map[string]*room{}, counts: map[string]int{}}
+		rooms: map[string]*room{}, ended: map[string]time.Time{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -182,6 +183,9 @@ func (l *ledger) enter(name string, h *holding) {
 	for _, other := range slices.Backward(l.granted[name]) {
 		if other.from.Before(h.called.Add(-2 * time.Minute)) {
 			break
+		}
+		if h.op.Kind != Read && other.op.Kind != Read && other.tokens[name] == token {
+			l.violation(RuleToken, "%s %v: %d, as %v", name, h, token, other)
 		}
 		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
 			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
@@ -335,8 +339,19 @@ func (l *ledger) left(h *holding, was, err error) {
 		result = "refused"
 	case was != nil:
 		l.violation(RuleRelease, "%v was reported done although %v", h, was)
+	case !h.shared: // readers share a hold, which goes on
+		l.ended[h.lease.Owner()] = time.Now()
 	}
 	l.note(h.client, h.op.ID, "released", result)
+}
+
+// renewed takes a renewal that the server got: at peace, none comes for what was given back; it takes mu.
+func (l *ledger) renewed(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at, ended := l.ended[id]; ended && time.Since(at) > abreast && !l.troubled() {
+		l.violation(RuleRelease, "a hold was renewed %v after it was given back", time.Since(at))
+	}
 }
 
 // trouble counts a fault in, calm out; both take mu.
