@@ -44,6 +44,8 @@ const (
 	// blind is how long after a fault that lets another in beside a holder overlaps are not counted: until the holder's
 	// renewal, or the end of its trust.
 	blind = longest + time.Second
+	// trips is how much of its trust a release needs at most at peace, to connect and to be answered; it lasts no longer than trust.
+	trips = 20 * time.Millisecond
 	// abreast is how much later a call must begin to be the later one.
 	abreast = 100 * time.Millisecond
 )
@@ -89,7 +91,8 @@ type holding struct {
 	from     time.Time
 	shared   bool
 	released bool
-	excused  bool // it may have been lost in a blind time
+	left     time.Duration // of its trust, when it was released
+	excused  bool          // it may have been lost in a blind time
 }
 
 type event struct {
@@ -307,7 +310,7 @@ func (l *ledger) leave(h *holding) (was error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was = h.lease.Err()
-	h.released = true
+	h.released, h.left = true, time.Until(h.lease.Until())
 	l.rooms[class(h.op.Names[0])].leaving++
 	l.note(h.client, h.op.ID, "release", "")
 	return was
@@ -329,7 +332,7 @@ func (l *ledger) left(h *holding, was, err error) {
 		if was == nil && !l.troubled() && !h.op.Fixed && h.op.MaxHold == 0 {
 			l.violation(RuleRelease, "%v: %v", h, err)
 		}
-	case errors.Is(err, holdfast.ErrUncertain) && l.troubled():
+	case errors.Is(err, holdfast.ErrUncertain) && (l.troubled() || h.left < trips):
 		result = "uncertain"
 	case err != nil:
 		var refused *holdfast.StoreError
