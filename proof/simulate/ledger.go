@@ -17,6 +17,7 @@ const (
 	RuleOverlap = "overlap" // two trusted holds that exclude each other
 	RuleToken   = "token"   // one that does not grow
 	RuleOrder   = "order"   // who came later got in first
+	RuleMinHold = "minhold" // somebody got in before it was over
 	RuleStuck   = "stuck"   // nobody holds, and who waits does not get in
 	RuleLost    = "lost"    // a hold was lost that should not be, or its loss was told late, or wrongly
 	RuleRelease = "release" // a release that says what is not so
@@ -61,6 +62,7 @@ type ledger struct {
 	top     map[string]int64      // the largest token
 	rooms   map[string]*room      // by class
 	ended   map[string]time.Time  // when a hold was given back, by its id
+	kept    map[string]time.Time  // by name: the end of a min hold, at the earliest
 	faulty  int                   // faults that last
 	peace   time.Time             // when everything must have come right since the last fault
 	blind   time.Time             // until when overlaps are excused
@@ -74,6 +76,15 @@ type room struct {
 	idle    time.Time // since when, if nobody holds
 	leaving int       // releases under way
 	waiting map[*wait]bool
+}
+
+// empty notes that a holding is over: nobody holds from now on, or from the end of the last min hold.
+func (r *room) empty(h *holding) {
+	for _, end := range []time.Time{time.Now(), h.from.Add(h.op.MinHold * 101 / 100)} {
+		if end.After(r.idle) {
+			r.idle = end
+		}
+	}
 }
 
 // A wait is an operation that wants to hold.
@@ -105,7 +116,7 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, top: map[string]int64{},
-		rooms: map[string]*room{}, ended: map[string]time.Time{}, counts: map[string]int{}}
+		rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]time.Time{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -166,7 +177,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
 	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
 	if !h.good() {
-		r.idle = time.Now()
+		r.empty(h)
 		return h
 	}
 	for _, name := range w.op.Names {
@@ -179,6 +190,12 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
 	l.alone(name)
+	if early := time.Until(l.kept[name]); early > 0 {
+		l.violation(RuleMinHold, "%s %v: %v before its end", name, h, early)
+	}
+	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
+		l.kept[name] = h.called.Add(h.op.MinHold * 99 / 100)
+	}
 	token := h.tokens[name]
 	if token <= 0 || token >= 1<<53 {
 		l.violation(RuleToken, "%s %v: %d is no token", name, h, token)
@@ -292,7 +309,7 @@ func (l *ledger) told(h *holding) {
 	if h.client.dead || !errors.As(err, &lost) {
 		return
 	}
-	l.rooms[class(h.op.Names[0])].idle = time.Now()
+	l.rooms[class(h.op.Names[0])].empty(h)
 	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
 	late := time.Since(h.lease.Until())
 	switch {
@@ -322,7 +339,7 @@ func (l *ledger) left(h *holding, was, err error) {
 	defer l.mu.Unlock()
 	r := l.rooms[class(h.op.Names[0])]
 	r.leaving--
-	r.idle = time.Now()
+	r.empty(h)
 	result := "done"
 	switch {
 	case h.client.dead:
@@ -382,6 +399,7 @@ func (l *ledger) upset(f *Fault) {
 		return
 	}
 	l.blind = time.Now().Add(blind)
+	clear(l.kept)
 	for _, holds := range l.live {
 		for _, h := range holds {
 			h.excused = true

@@ -65,9 +65,6 @@ func TestRepeats(t *testing.T) {
 // TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between them and the server.
 func TestUndisturbed(t *testing.T) {
 	runs := 2
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
-		runs = 4
-	}
 	for seed := uint64(1000); runs > 0; seed++ {
 		if plan := Draw(seed); plan.Mode == Calm {
 			runs--
