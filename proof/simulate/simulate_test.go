@@ -102,7 +102,7 @@ func TestSimulate(t *testing.T) {
 		works sync.WaitGroup
 		mu    sync.Mutex
 		done  int
-		ops   int
+		sum   = map[string]int{}
 		next  = from
 		began = time.Now()
 	)
@@ -119,12 +119,9 @@ func TestSimulate(t *testing.T) {
 				lines, err := child(t, first, n)
 				mu.Lock()
 				for _, line := range lines {
-					if rest, ran := strings.CutPrefix(line, "ran seed "); ran {
+					if what, ran := strings.CutPrefix(line, "ran "); ran {
 						done++
-						var seed, count int
-						var mode string
-						_, _ = fmt.Sscanf(rest, "%d, %s %d operations", &seed, &mode, &count)
-						ops += count
+						tally(sum, what)
 					}
 				}
 				if err != nil {
@@ -138,10 +135,28 @@ func TestSimulate(t *testing.T) {
 	}
 	works.Wait()
 	took := time.Since(began)
-	t.Logf("SEED=%d: %d runs of an hour, %d operations, in %v: %.0f runs a minute", from, done, ops, took.Round(time.Second),
-		float64(done)/took.Minutes())
+	t.Logf("SEED=%d: %d runs of an hour in %v, %.0f a minute: %d operations, %d holds, %d of them lost and told, %d faults",
+		from, done, took.Round(time.Second), float64(done)/took.Minutes(), sum["operations"], sum["got"], sum["lost"], sum["fault"])
 	if done != runs {
 		t.Errorf("%d runs of %d came to their end", done, runs)
+	}
+}
+
+// tally adds the counts of a Result's line: of its operations, and what it ends with: names, of a word or more, each with a number.
+func tally(sum map[string]int, line string) {
+	head, counts, _ := strings.Cut(line, ": ")
+	if fields := strings.Split(head, ", "); len(fields) == 4 {
+		ops, _ := strconv.Atoi(strings.TrimSuffix(fields[2], " operations"))
+		sum["operations"] += ops
+	}
+	var name []string
+	for _, word := range strings.Fields(counts) {
+		if n, err := strconv.Atoi(word); err == nil {
+			sum[strings.Join(name, " ")] += n
+			name = nil
+		} else {
+			name = append(name, word)
+		}
 	}
 }
 
