@@ -54,6 +54,8 @@ func scriptMutants() []Mutant {
 			"if now > ARGV[4] then\n", "if false then\n"}}},
 		{"stuck token", server("TestTokensThroughTrouble"), []Patch{{lua + "state.lua",
 			"  return string.format('%016.0f', tonumber(largest) + 1)\n", "  return largest\n"}}},
+		{"stuck token, simulated", simulation("token"), []Patch{{lua + "state.lua",
+			"  return string.format('%016.0f', tonumber(largest) + 1)\n", "  return largest\n"}}},
 		{"token goes back with the clock", clock("TestClockTokensGrow"), []Patch{{lua + "ask.lua",
 			"if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then", "if ARGV[6] == '1' then"}}},
 		{"tokens of a block not reserved", suite("tokens/grow_inside_a_process"), []Patch{{lua + "state.lua",
