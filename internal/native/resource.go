@@ -100,11 +100,23 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	})
 }
 
-// Resume implements protocol.Resource.
+// Resume implements protocol.Resource. Without an answer it asks again, as long as it may take effect: what an answer
+// that was lost has taken from its owner cannot be given back to it.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
-	})
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		answer, err := r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
+			return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
+		})
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) || !failure.Unknown || time.Until(ask.Deadline) < pause {
+			return answer, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return answer, err
+		}
+	}
 }
 
 // Downgrade implements protocol.Resource.
