@@ -164,6 +164,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		if lease := p.join(ctx); lease != nil {
 			p.leader = nil
 			e.mu.Unlock()
+			a.inLine = a.inLine || a.answered // also where there is no line, somebody may remember who waits
 			a.abandon()
 			e.observe(lease.turn.hold.event(Passed, time.Since(a.start)))
 			return lease, nil
