@@ -65,6 +65,9 @@ func (a *attempt) wake() {
 // ask sends one request and takes its answer down.
 func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
 	o := &a.lock.options
+	if err := a.lock.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
+		return protocol.Answer{}, time.Now(), err
+	}
 	sent := time.Now()
 	ask := protocol.Ask{
 		Ticket:   a.ticket,
@@ -77,8 +80,11 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 	answer, err := send(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
-		if errors.As(err, &failure) && failure.Unknown {
-			a.unsettled = ask.Deadline
+		if errors.As(err, &failure) {
+			if failure.Unknown {
+				a.unsettled = ask.Deadline
+			}
+			err = failure.Or(sent.Before(a.unsettled))
 		}
 		return answer, sent, err
 	}
