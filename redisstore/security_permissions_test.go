@@ -21,7 +21,7 @@ func TestPermissionsOneByOne(t *testing.T) {
 func TestPermissionsCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
-	permissions.Run(t, "on a cluster", false, func(t *testing.T) permissions.Realm {
+	realm := func() permissions.Realm {
 		r := permissions.Realm{Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
 			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), DialerRetries: 1, Username: user, Password: password})
 			tb.Cleanup(func() { rdb.Close() })
@@ -34,7 +34,9 @@ func TestPermissionsCluster(t *testing.T) {
 			r.Replicas = append(r.Replicas, srv.Do)
 		}
 		return r
-	})
+	}
+	permissions.Run(t, "on a cluster", false, func(*testing.T) permissions.Realm { return realm() })
+	permissions.Sometimes(t, realm(), rig.Send)
 }
 
 // realm is one server whose users' permissions are tried.

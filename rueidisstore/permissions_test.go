@@ -28,10 +28,10 @@ func TestPermissionsOneByOne(t *testing.T) {
 func TestPermissionsCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
-	permissions.Run(t, "on a cluster", false, func(t *testing.T) permissions.Realm {
-		return permissions.Realm{Servers: operators(rig.Masters()...), Replicas: operators(rig.Replicas()...),
-			Store: as(func(o *rueidis.ClientOption) { o.InitAddress = rig.Addrs()[:1] })}
-	}, "cluster|slots")
+	realm := permissions.Realm{Servers: operators(rig.Masters()...), Replicas: operators(rig.Replicas()...),
+		Store: as(func(o *rueidis.ClientOption) { o.InitAddress = rig.Addrs()[:1] })}
+	permissions.Run(t, "on a cluster", false, func(*testing.T) permissions.Realm { return realm }, "cluster|slots", "cluster|shards")
+	permissions.Sometimes(t, realm, rig.Send)
 
 	t.Run("without cluster|slots", func(t *testing.T) { // the client takes the node for a server that is alone
 		for _, srv := range rig.Servers() {

@@ -57,7 +57,7 @@ func (r *resource) failure(op string, reply Reply) error {
 	case reply.Err != nil:
 		reason := protocol.Unreachable
 		switch {
-		case reply.Unsent && reasonOf(reply.Err.Error()) == protocol.Denied: // a store was, when it asked for the slots
+		case reasonOf(reply.Err.Error()) == protocol.Denied: // not the request, but what the store asked before or behind it
 			reason = protocol.Denied
 		case !reply.Unsent && isTimeout(reply.Err):
 			reason = protocol.NoAnswer
