@@ -108,7 +108,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 			return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
 		})
 		var failure *protocol.Failure
-		if !errors.As(err, &failure) || !failure.Unknown || time.Until(ask.Deadline) < pause {
+		if !errors.As(err, &failure) || !failure.Unknown || !failure.Reason.Passing() || time.Until(ask.Deadline) < pause {
 			return answer, err
 		}
 		select {

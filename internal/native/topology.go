@@ -71,6 +71,13 @@ func (t *topology) single(ctx context.Context, server Server, deadline time.Time
 	return err == nil && !shape.Cluster
 }
 
+// alone tells whether the store is known to be one of a single server.
+func (t *topology) alone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known && !t.shape.Cluster
+}
+
 // doubt notes that a request failed: its slot may be served elsewhere by now.
 func (t *topology) doubt() {
 	t.mu.Lock()

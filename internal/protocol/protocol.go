@@ -11,6 +11,10 @@ type Protocol interface {
 	// Features tells what the engine must do itself. It never changes.
 	Features() Features
 
+	// Ready returns when all is known that a request needs, at once from the second time on. It is called before the time of
+	// a request begins, which is short where the TTL is, and a first connection is slow. An error is a *Failure.
+	Ready(ctx context.Context, name string) error
+
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
 	Bind(spec Spec) Resource
 

@@ -37,7 +37,7 @@ func clientMutants() []Mutant {
 		{"place kept by one who gave up", clock("TestClockGivingUpCrossesGrant"), []Patch{{engine + "attempt.go",
 			"if a.inLine || !a.unsettled.IsZero() {", "if false {"}}},
 		{"entry counted twice by a replay", server("TestEntryWithoutAnswer"), []Patch{{engine + "attempt.go",
-			"\to := &a.lock.options\n\tsent := time.Now()\n", "\to := &a.lock.options\n\tif !a.unsettled.IsZero() {\n\t\ta.ticket.ID = ID()\n\t}\n\tsent := time.Now()\n"}}},
+			"\tsent := time.Now()\n\task := protocol.Ask{\n", "\tif !a.unsettled.IsZero() {\n\t\ta.ticket.ID = ID()\n\t}\n\tsent := time.Now()\n\task := protocol.Ask{\n"}}},
 		{"entry never given back", suite("reentry/under_a_lease's_context"), []Patch{{engine + "hold.go",
 			"if t.entries++; len(t.leases) == 0 {", "if t.entries += 1 + min(1, t.entries); len(t.leases) == 0 {"}}},
 		{"passing on without end", clock("TestClockSlice"), []Patch{{engine + "pool.go",
