@@ -222,7 +222,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			return err
 		}
 		unsure = unsure || failure.Unknown
-		if !failure.Reason.Passing() && !failure.Unknown {
+		err = failure.Or(unsure)
+		if !failure.Again() {
 			return err
 		}
 		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {

@@ -27,7 +27,9 @@ func model(kind string) Check {
 }
 
 // fault is one fault under load, on a real server.
-func fault(name string) Check { return Check{Module: "proof", Package: ".", Test: name} }
+func fault(name string) Check {
+	return Check{Module: "proof", Package: "./faults", Test: "TestFaults/single/" + name}
+}
 
 // torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
 func torture(rule string) Check {
