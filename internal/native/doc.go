@@ -60,7 +60,8 @@
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
 // hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
-// is believed. One whose life is over is taken out.
+// is believed. One whose life is over is taken out. The first in line is told how long a min hold still keeps it out; when it leaves
+// meanwhile, the next is told.
 //
 // A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds or waits.
 //
