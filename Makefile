@@ -26,6 +26,7 @@ check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other s
 	@scripts/need redis-server gcc
 	go vet work
 	HOLDFAST_CHECK=1 go test -race -count=1 -timeout 12m work
+	@$(MAKE) --no-print-directory simulate RUNS=50 SEED=1
 	scripts/oldest
 	scripts/systems
 	scripts/alone

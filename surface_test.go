@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"internal/native":          {"internal/protocol"},
 	"internal/leak":            {},
 	"internal/network":         {},
+	"internal/permissions":     {"."},
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
 	"internal/quorum":          {"internal/native", "internal/protocol"},

@@ -15,6 +15,7 @@ type wrap struct {
 	protocol.Protocol
 	asks, frees, renewals, downgrades atomic.Int64
 
+	ask       func() // before the answer to an ask is heard
 	renew     func() // before a renewal or a look is sent
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
@@ -40,7 +41,11 @@ func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 
 func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	r.wrap.asks.Add(1)
-	return r.Resource.Ask(ctx, ask)
+	answer, err := r.Resource.Ask(ctx, ask)
+	if r.wrap.ask != nil {
+		r.wrap.ask()
+	}
+	return answer, err
 }
 
 func (r wrapped) Free(ctx context.Context, free protocol.Free) (bool, error) {

@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
-	"ask":       "38248c8dd67cf08e02872c150b2835bde85b16cd",
-	"downgrade": "8d56c8333d34e0c51fc9528b948d019d04f34b83",
-	"free":      "38cd84e1cb3a7d81cbc72e3437e0f4e866d6c39e",
+	"all":       "ecd69450d27ecf588244e91bd8942fdf35133f9a",
+	"ask":       "28a0dba5e0626a01d3a0b6cd2dc989e27eceac16",
+	"downgrade": "b73fe2dd2fcf1890c29a4e3b1139f6c788df218e",
+	"free":      "acf990e179a6a7ebeed388c822217e489205010d",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "59034cd563e642474ed2db0e0a48e0fda5771581",
+	"look":      "7764cf2557404ec6c3f1d142432a820cfb286bcc",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "14fb197ee0d44aea68cf80a3b2137c1b0876212c",
-	"resume":    "c2b70e76dde68760ff80d7871e72f96e253585e0",
+	"resize":    "1580d9bd0263bedeed9cdb06b14874912b6ff7d9",
+	"resume":    "19f4894e6f057b84d5dd1752379263b0884f0f30",
 }

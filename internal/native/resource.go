@@ -19,6 +19,7 @@ type resource struct {
 	spec  protocol.Spec
 	keys  keys
 	stamp string              // a ticket without its id
+	life  any                 // of a place in line, in milliseconds; boxed once
 	usual atomic.Pointer[any] // the payload of most tickets
 }
 
@@ -28,6 +29,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		spec:  spec,
 		keys:  keysOf(p.config.Prefix, spec.Name),
 		stamp: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
+		life:  spec.Life.Milliseconds(),
 	}
 }
 
@@ -89,12 +91,12 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		mode = "j"
 	}
 	return r.answered(ctx, &r.p.scripts.ask, ask, func(notAfter string) []any {
-		old, was := any(""), any("")
+		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+			mode, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
-			old, was = r.ticket(*ask.Release), r.payload(*ask.Release)
+			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
 		}
-		return append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
-			mode, ask.Ticket.Block, r.spec.Life.Milliseconds(), old, was)
+		return args
 	})
 }
 
@@ -106,7 +108,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 			return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
 		})
 		var failure *protocol.Failure
-		if !errors.As(err, &failure) || !failure.Unknown || time.Until(ask.Deadline) < pause {
+		if !errors.As(err, &failure) || !failure.Unknown || !failure.Reason.Passing() || time.Until(ask.Deadline) < pause {
 			return answer, err
 		}
 		select {

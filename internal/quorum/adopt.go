@@ -2,57 +2,75 @@ package quorum
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
 )
 
-// adopt lets a node count whose memory is old enough: it is told the largest token that a majority knows of.
+// adopt lets a node count whose memory is old enough: it is told the largest token that a majority knows of. Where so many
+// forgot that there is no such majority, it waits until their memories are old enough as well, and all of them are told.
+// A node that does not answer may know what is asked for, so it is not taken for one that forgot.
 func (p *Protocol) adopt(n *node, born int64) {
-	age := func() time.Duration {
-		now, _ := n.clock.At(time.Now())
-		return time.Duration(now-born) * time.Microsecond
-	}
-	deadline := time.Now().Add(time.Second)
 	defer func() {
 		n.mu.Lock()
 		n.adopting, n.adopted = false, time.Now()
 		n.mu.Unlock()
 	}()
-	answers := make(chan *facts, len(p.nodes))
+	type answer struct {
+		node *node
+		facts
+		err error
+	}
+	deadline := time.Now().Add(time.Second)
+	answers := make(chan answer, len(p.nodes))
 	for _, other := range p.nodes {
 		p.run(func() {
 			f, err := other.meet(deadline, "", "")
-			if err != nil {
-				answers <- nil
-				return
-			}
-			answers <- &f
+			answers <- answer{other, f, err}
 		})
 	}
-	answered, counting, floor := 0, 0, int64(0)
+	counting, floor := 0, int64(0)
+	var forgot []answer
 	for range p.nodes {
-		f := <-answers
-		if f == nil {
+		a := <-answers
+		if a.err != nil {
 			continue
 		}
-		answered++
-		floor = max(floor, f.last)
-		if f.counts {
-			counting++
-		}
-		if counting >= p.need {
+		floor = max(floor, a.last)
+		if !a.counts {
+			forgot = append(forgot, a)
+		} else if counting++; counting >= p.need {
 			break // these know of every token that was accepted
 		}
 	}
-	if answered < p.need || !p.config.Trust && age() < p.memory() { // others may hold for longer than we
+	young := func(f facts) bool { return !p.config.Trust && f.age() < p.memory() } // as far as is known by now
+	if counting >= p.need {
+		now, _ := n.clock.At(time.Now())
+		forgot = []answer{{node: n, facts: facts{now: now, born: born}}}
+	}
+	answered := counting + len(forgot)
+	forgot = slices.DeleteFunc(forgot, func(a answer) bool { return young(a.facts) })
+	switch {
+	case counting >= p.need:
+	case len(forgot) > len(p.nodes)-p.need, p.config.Trust && answered >= p.need:
+		// The memory of a majority is lost, or has never been: from here on by time.
+		floor = max(floor, p.propose(0))
+	default:
 		return
 	}
-	if counting < p.need { // the memory of a majority is lost, or has never been: from here on by time
-		floor = max(floor, p.propose(0))
+	deadline = time.Now().Add(time.Second)
+	told := make(chan error, len(forgot))
+	for _, a := range forgot {
+		p.run(func() {
+			_, err := a.node.meet(deadline, native.Digits16(a.born), native.Digits16(floor))
+			told <- err
+		})
 	}
-	if _, err := n.meet(deadline, native.Digits16(born), native.Digits16(floor)); err != nil {
-		p.config.Logger.Warn("holdfast: a node could not be told to count", "node", nodeName(n.index), "error", err)
+	for range forgot {
+		if err := <-told; err != nil {
+			p.config.Logger.Warn("holdfast: a node could not be told to count", "error", err)
+		}
 	}
 }
 

@@ -51,21 +51,15 @@ func (n *node) work() {
 			return
 		}
 		if len(due) > 0 {
-			if n.pay(due) {
+			if n.pay(due, pause > 0, last) {
 				pause = 0
 			} else {
 				pause = min(max(2*pause, 50*time.Millisecond), time.Second)
 				next = time.Now().Add(pause)
 			}
-			if pause == 0 {
+			if pause == 0 || last { // at last, nothing is kept but what came in meanwhile
 				continue
 			}
-		}
-		if last {
-			n.mu.Lock()
-			n.debts, n.working = nil, false
-			n.mu.Unlock()
-			return
 		}
 		timer := time.NewTimer(time.Until(next))
 		nudge := n.nudge
@@ -107,8 +101,18 @@ func (n *node) due(all bool) (due []debt, next time.Time) {
 	return due, next
 }
 
-// pay sends frees together, and keeps those that got no answer; false when there were any.
-func (n *node) pay(due []debt) bool {
+// pay sends frees together, and keeps those that got no answer; false when there were any. A node that did not answer is asked
+// for one of them first; at last for all, and none is kept.
+func (n *node) pay(due []debt, silent, last bool) bool {
+	if silent && !last && len(due) > 1 {
+		if !n.pay(due[:1], false, false) {
+			n.mu.Lock()
+			n.debts = append(n.debts, due[1:]...)
+			n.mu.Unlock()
+			return false
+		}
+		due = due[1:]
+	}
 	deadline := time.Now().Add(time.Second)
 	failed := make(chan *debt, len(due))
 	for i := range due {
@@ -123,7 +127,9 @@ func (n *node) pay(due []debt) bool {
 	fine := true
 	for range due {
 		if d := <-failed; d != nil {
-			fine = false
+			if fine = false; last {
+				continue
+			}
 			n.mu.Lock()
 			n.debts = append(n.debts, *d)
 			n.mu.Unlock()
@@ -132,7 +138,7 @@ func (n *node) pay(due []debt) bool {
 	return fine
 }
 
-var errBehind = errors.New("an earlier request for the same hold is on its way")
+var errBehind = errors.New("an earlier request is on its way, and got no answer yet")
 
 // free gives one ticket back at the node, and tells whether it had a hold there.
 func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {

@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"ask":       "afb153481378fa17215f1a222a48c0c1ca74e5e0",
-	"downgrade": "a7ca70c3cd605522d9b5cc0c6748fdfff67d394e",
-	"free":      "b1f6f08fe5ab1effad18481118d02502a5b38979",
-	"look":      "37db8b25d2689cbd51c5398a679150b0e074a5ae",
-	"node":      "5e68735aaff35aab0612f6badfceb300d8bd4661",
-	"renew":     "ec0b93a5772d813694a4d17ea4498202d31c10a0",
+	"ask":       "17df99099bd0e7c7a8eb0978cc4a9c4ad86219d6",
+	"downgrade": "2da5524b50c6a6c8f88a28e1eaffcaf530ebd9b1",
+	"free":      "25381ed7ae25e23b44125746d313b9f54ef15e57",
+	"look":      "04d4eeb355ac9163ee590532fc90463c3bacad82",
+	"node":      "82d4bf6e78072f3853d4ee27f54f6103b669ad36",
+	"renew":     "fb3d0235331a96d2c93ef3777803b4a3767f23a9",
 }

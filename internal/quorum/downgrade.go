@@ -17,7 +17,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		p.run(func() { replies <- r.downgrade1(n, &ask) })
 	}
 	out := &tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
-	tokens := map[int64]int{}
+	named := map[int64]int{} // how many nodes name a token
+	var best *reply
 	none := 0
 	for out.pending > 0 {
 		var a *reply
@@ -29,15 +30,15 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		out.take(a)
 		switch a.status {
 		case 'H':
-			if a.counts {
-				tokens[a.first]++
+			if named[a.first]++; a.first > 0 && (best == nil || named[a.first] > named[best.first]) {
+				best = a
 			}
 		case 'B':
 			none++
 		}
 		switch {
-		case out.won >= p.need && (tokens[a.first] >= p.need || out.pending == 0):
-			return protocol.Answer{Status: protocol.Held, Token: a.first, Block: a.final - a.first + 1, Server: p.now()}, nil
+		case out.won >= p.need && best != nil && (named[best.first] >= p.need || out.pending == 0):
+			return protocol.Answer{Status: protocol.Held, Token: best.first, Block: best.final - best.first + 1, Server: p.now()}, nil
 		case none > len(p.nodes)-p.need:
 			return protocol.Answer{Status: protocol.Busy, Server: p.now()}, nil
 		case out.foreign > len(p.nodes)-p.need:
@@ -57,7 +58,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
 	out := &reply{node: n}
 	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field})
+		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
 	switch {
 	case err != nil:
 		out.err = err

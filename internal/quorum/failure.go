@@ -3,6 +3,7 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -55,6 +56,14 @@ func (p *Protocol) said(n *node, f facts, counts bool, err error) Node {
 // can be no majority.
 func (p *Protocol) noMajority(op, name string, said []Node) error {
 	reasons := map[protocol.Reason]int{}
+	said = slices.Clone(said)
+	for i := range said { // what is asked for many names, or for none, is told of this one
+		if failure, ok := said[i].Err.(*protocol.Failure); ok && failure.Name == "" {
+			own := *failure
+			own.Op, own.Name = op, name
+			said[i].Err = &own
+		}
+	}
 	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: said}}
 	for _, n := range said {
 		var failure *protocol.Failure

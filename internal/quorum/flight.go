@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -11,6 +12,50 @@ import (
 type flight struct {
 	asks   int
 	landed chan struct{} // made by the first to wait
+}
+
+// freeing takes down that a name is given back at a node, until done is called.
+func (n *node) freeing(name string) (done func()) {
+	landed := make(chan struct{})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.frees == nil {
+		n.frees = make(map[string][]chan struct{})
+	}
+	n.frees[name] = append(n.frees[name], landed)
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		rest := slices.DeleteFunc(n.frees[name], func(c chan struct{}) bool { return c == landed })
+		if n.frees[name] = rest; len(rest) == 0 {
+			delete(n.frees, name)
+		}
+		close(landed)
+	}
+}
+
+// behind are the releases of a name that are on their way: an ask that overtakes one finds its own process in the way.
+func (n *node) behind(name string) []chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.frees[name])
+}
+
+// follow waits until releases have landed; false when one is on its way still at the deadline.
+func follow(frees []chan struct{}, deadline time.Time) bool {
+	if len(frees) == 0 {
+		return true
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	for _, landed := range frees {
+		select {
+		case <-landed:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
 }
 
 // depart takes down that an id is asked for.

@@ -23,7 +23,12 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	replies := make(chan *reply, len(p.nodes))
 	for _, n := range p.nodes {
-		p.run(func() { replies <- r.free1(n, d, deadline) })
+		done := n.freeing(r.spec.Name)
+		p.run(func() {
+			a := r.free1(n, d, deadline)
+			done()
+			replies <- a
+		})
 	}
 	yes, no, failures := 0, 0, 0
 	said := make([]Node, len(p.nodes))
@@ -84,16 +89,17 @@ func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
 }
 
 // release gives a ticket back everywhere, behind.
-func (r *resource) release(id protocol.ID) {
+func (r *resource) release(ticket protocol.Ticket) {
+	r.p.freed(ticket.ID)
 	for _, n := range r.p.nodes {
-		n.owe(debt{r: r, id: id, round: endless, how: 'f', due: time.Now(), until: time.Now().Add(placeLife)})
+		n.owe(debt{r: r, id: ticket.ID, round: endless, how: 'f', waiter: r.waiter(ticket), due: time.Now(), until: time.Now().Add(placeLife)})
 	}
 }
 
 // passing tells whether a request that failed may do better later.
 func passing(err error) bool {
 	var failure *protocol.Failure
-	return errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown)
+	return errors.As(err, &failure) && failure.Again()
 }
 
 // placeLife is how long a debt is kept: what is left at a node that was away for longer, its expiry removes.

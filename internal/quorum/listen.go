@@ -14,12 +14,12 @@ import (
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	until, cancel := context.WithCancel(context.Background())
 	l := &listening{p: p, sink: sink, cancel: cancel}
-	errs := make(chan error, len(p.nodes))
+	tries := make(chan opened, len(p.nodes))
 	for _, n := range p.nodes {
 		l.all.Add(1)
 		p.run(func() {
 			defer l.all.Done()
-			l.keep(until, n, errs)
+			l.keep(until, n, tries)
 		})
 	}
 	good, failures := 0, make([]Node, len(p.nodes))
@@ -28,12 +28,12 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 	}
 	for bad := 0; good < p.need; {
 		select {
-		case err := <-errs:
-			if err == nil {
+		case try := <-tries:
+			failures[try.node].Counts, failures[try.node].Err = true, try.err
+			if try.err == nil {
 				good++
 				continue
 			}
-			failures[bad].Err = err
 			if bad++; bad > len(p.nodes)-p.need {
 				l.Close()
 				return nil, p.noMajority("subscribe", p.channel, failures)
@@ -71,14 +71,20 @@ func (l *listening) Close() {
 	l.all.Wait()
 }
 
+// An opened is the outcome of the first try at a node.
+type opened struct {
+	node int
+	err  error
+}
+
 // keep subscribes at one node, again while it fails, and tells the outcome of the first try.
-func (l *listening) keep(until context.Context, n *node, first chan<- error) {
+func (l *listening) keep(until context.Context, n *node, first chan<- opened) {
 	for again := false; ; again = true {
 		ctx, cancel := context.WithTimeout(until, 2*time.Second)
 		subscription, err := l.open(ctx, n)
 		cancel()
 		if !again {
-			first <- err
+			first <- opened{n.index, err}
 		}
 		if err == nil {
 			if again {

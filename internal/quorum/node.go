@@ -25,6 +25,7 @@ type node struct {
 	adopting bool
 	adopted  time.Time // when it was last tried
 	flights  map[protocol.ID]*flight
+	frees    map[string][]chan struct{} // by name: releases on their way
 	debts    []debt
 	working  bool
 	nudge    chan struct{} // a debt came in
@@ -178,7 +179,7 @@ func (p *Protocol) memory() time.Duration {
 func (p *Protocol) whyNot(f facts) string {
 	age, left := f.age().Round(time.Millisecond), (p.memory() - f.age()).Round(time.Millisecond)
 	if left <= 0 {
-		return fmt.Sprintf("its memory began %v ago, and it has not yet been told the tokens of the others", age)
+		return fmt.Sprintf("its memory began %v ago, and it has not yet been told the tokens of a majority that counts", age)
 	}
 	return fmt.Sprintf("its memory began %v ago, so it may have forgotten a hold; it counts in %v", age, left)
 }

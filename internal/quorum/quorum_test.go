@@ -214,13 +214,16 @@ func TestResumeIsUndone(t *testing.T) {
 		found, _ := first.Do("HEXISTS", "q:{quorum}:x", string(id(n)))
 		return found == int64(1)
 	}
-	eventually(t, "the first master holds", func() bool { return field(1) })
-	for _, s := range servers[1:] {
-		eventually(t, "the others forget", func() bool {
-			_, err := s.(master).Server.Do("DEL", "q:{quorum}:x")
+	for _, s := range servers { // the last is asked behind
+		eventually(t, "all masters hold", func() bool {
 			n, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x")
-			return err == nil && n == int64(0)
+			return n == int64(1)
 		})
+	}
+	for _, s := range servers[1:] {
+		if _, err := s.(master).Server.Do("DEL", "q:{quorum}:x"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	answer, err := r.Resume(t.Context(), ask(2), "o", held.Token)
 	if err != nil {
@@ -304,5 +307,104 @@ func TestBirth(t *testing.T) {
 	})
 	if took := time.Since(began); took < 1900*time.Millisecond {
 		t.Errorf("they counted after %v, and a client may hold for 2 s", took)
+	}
+}
+
+// A writer that a minority kept out is known to wait there. What it leaves goes with its hold, in whatever form that is given
+// back, and keeps nobody out meanwhile.
+func TestADowngradeLeavesNoPlace(t *testing.T) {
+	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+			value := "1rs" + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(7) + native.Digits16(7) + native.Digits16(1) + "0:"
+			if _, err := first.Do("HSET", "q:{quorum}:x", string(id(9)), value); err != nil {
+				t.Fatal(err)
+			}
+			asks := ask(1)
+			asks.Join = true
+			answer, err := writer(p, "").Ask(t.Context(), asks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "a majority holds for the writer", answer, protocol.Held)
+			left := func() int64 {
+				n, _ := first.Do("EXISTS", "q:{quorum}+x")
+				return n.(int64)
+			}
+			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
+			if !others {
+				if _, err := first.Do("DEL", "q:{quorum}:x"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			down, err := reader(p, "").Downgrade(t.Context(), ask(1))
+			if err != nil || down.Status != protocol.Held {
+				t.Fatalf("downgrade: %+v, %v", down, err)
+			}
+			eventually(t, "the first master forgets", func() bool { return left() == 0 })
+			if !free(t, reader(p, ""), 1) {
+				t.Error("there was no hold")
+			}
+		})
+	}
+	t.Run("that did not reach it", func(t *testing.T) {
+		servers := start(t)
+		p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+		want(t, "hold", try(t, writer(p, ""), 1), protocol.Held)
+		if _, err := first.Do("ZADD", "q:{quorum}+x", "1", "!", "2", string(id(1))+"1rx"+"0:"+p.channel); err != nil {
+			t.Fatal(err)
+		}
+		free(t, reader(p, ""), 1)
+		eventually(t, "the first master forgets", func() bool {
+			n, _ := first.Do("EXISTS", "q:{quorum}+x")
+			return n == int64(0)
+		})
+	})
+}
+
+// What keeps new readers out for a writer that was told, and does not come, does not stay.
+func TestAWriterThatDoesNotCome(t *testing.T) {
+	servers := start(t)
+	p, first := client(t, servers, true, id(0)), servers[0].(master).Server
+	want(t, "reader", try(t, reader(p, ""), 1), protocol.Held)
+	waits := ask(2)
+	waits.Join = true
+	answer, err := writer(p, "").Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "writer", answer, protocol.Busy)
+	eventually(t, "the first master knows it to wait", func() bool {
+		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		return n == int64(2)
+	})
+	free(t, reader(p, ""), 1)
+	eventually(t, "it is told, or is not there", func() bool {
+		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		return n.(int64) <= 1
+	})
+	if left, err := first.Do("PTTL", "q:{quorum}+x"); err != nil || left.(int64) > 500 {
+		t.Errorf("%v ms are left, %v", left, err)
+	}
+}
+
+// A master that missed one of the holders is not what counts them.
+func TestBusyCountsAllWhoHold(t *testing.T) {
+	for _, missed := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}} {
+		servers := start(t)
+		p := client(t, servers, true, id(0))
+		for reader, at := range missed {
+			for i, s := range servers {
+				if i != at {
+					do(t, s, "HSET", "q:{quorum}:x", string(id(8+reader)), "1rs"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+						native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+				}
+			}
+		}
+		busy := try(t, writer(p, ""), 1)
+		if want(t, "writer", busy, protocol.Busy); busy.Holders != 2 {
+			t.Errorf("missed %v: %d holders, want 2", missed, busy.Holders)
+		}
 	}
 }

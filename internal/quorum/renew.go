@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -77,10 +78,12 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 			}
 		case <-cancelled:
 			cancelled = nil
-			open -= t.fail(verdicts, &protocol.Failure{Op: "renew", Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)})
+			open -= t.fail(verdicts, func(name string) error {
+				return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}
+			})
 		}
 		if pending == 0 && open > 0 {
-			open -= t.fail(verdicts, p.noMajority("renew", "", said))
+			open -= t.fail(verdicts, func(name string) error { return p.noMajority("renew", name, said) })
 		}
 		if open == 0 && finished != nil {
 			finished <- struct{}{}
@@ -96,9 +99,12 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch a.text[i] {
-		case '1':
+		case '1', 'T':
 			if a.counts {
 				v.yes++
+			}
+			if a.text[i] == 'T' { // it refused the tokens that a majority accepted
+				v.missing = append(v.missing, a.node)
 			}
 		case 'F':
 			v.foreign++
@@ -122,7 +128,7 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 			v.decided = true
 			t.done(i, protocol.Renewed{})
 			if t.renewals[i].TTL > 0 {
-				r.release(t.renewals[i].Ticket.ID) // a minority that keeps it keeps others out
+				r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
 			}
 		default:
 			continue
@@ -133,18 +139,12 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 }
 
 // fail answers all that is not decided.
-func (t *renewing) fail(verdicts []verdictOn, err error) (decided int) {
+func (t *renewing) fail(verdicts []verdictOn, because func(name string) error) (decided int) {
 	for i := range verdicts {
 		if v := &verdicts[i]; !v.decided {
 			v.decided = true
 			decided++
-			own := err
-			if failure, ok := err.(*protocol.Failure); ok {
-				named := *failure
-				named.Name = t.renewals[i].Resource.(*resource).spec.Name
-				own = &named
-			}
-			t.done(i, protocol.Renewed{Err: own})
+			t.done(i, protocol.Renewed{Err: because(t.renewals[i].Resource.(*resource).spec.Name)})
 		}
 	}
 	return decided
@@ -161,7 +161,7 @@ type renewed struct {
 
 func (t *renewing) ask(n *node) *renewed {
 	p, now := t.p, time.Now()
-	args := make([]any, 4, 4+5*len(t.renewals))
+	args := make([]any, 4, 4+6*len(t.renewals))
 	args[2], args[3] = len(t.renewals)+1, p.factsKey()
 	for i := range t.renewals {
 		args = append(args, t.renewals[i].Resource.(*resource).state)
@@ -181,7 +181,8 @@ func (t *renewing) ask(n *node) *renewed {
 		if renewal.TTL > 0 {
 			long = millis(ttl)
 		}
-		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling)
+		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
+			native.Digits16(renewal.Token))
 	}
 	out := &renewed{node: n}
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
@@ -216,10 +217,13 @@ func (t *renewing) repair(verdicts []verdictOn, under *sync.WaitGroup) {
 // set sets a hold at one node, unless it was given back meanwhile.
 func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	id, ttl := renewal.Ticket.ID, renewal.TTL
-	if renewal.Ceiling != 0 {
-		ttl = min(ttl, time.Until(r.p.local(renewal.Ceiling)))
+	if renewal.Floor != 0 {
+		ttl = max(ttl, time.Until(r.p.local(renewal.Floor)))
 	}
-	if !r.p.departs(n, id) {
+	if renewal.Ceiling != 0 { // also if it arrives at the last moment
+		ttl = min(ttl, r.p.local(renewal.Ceiling).Sub(deadline))
+	}
+	if ttl < time.Millisecond || !r.p.departs(n, id) {
 		return
 	}
 	defer n.arrive(id)

@@ -92,7 +92,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 
 // take asks in rounds: again at once with a larger token when that is all that was missing, and after a pause when nobody
 // has a majority. It returns before the deadline of the Ask, as soon as a majority has decided.
-func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error) {
+func (r *resource) take(ctx context.Context, t *taking) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
 	w := p.begin(t.ask.Ticket.ID)
 	t.waited = w.waited(began)
@@ -101,9 +101,15 @@ func (r *resource) take(ctx context.Context, t *taking) (protocol.Answer, error)
 		if t.fate.held || !t.ask.Join {
 			p.done(t.ask.Ticket.ID)
 		} else {
-			w.wait(ctx, r, t.ask.Ticket)
+			asks := w.wait(ctx, r, t.ask.Ticket)
+			if err != nil && !passing(err) { // nobody goes on with it
+				w.giveUp(asks)
+			}
 		}
 	}()
+	if t.ask.Release != nil {
+		p.freed(t.ask.Release.ID)
+	}
 	if err := r.ready(ctx, t.ask.Deadline); err != nil {
 		return protocol.Answer{}, r.failed("lock", err)
 	}

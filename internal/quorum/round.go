@@ -42,8 +42,14 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 	replies := make(chan *reply, len(p.nodes))
 	for _, n := range p.nodes {
 		n.depart(t.ask.Ticket.ID)
+		before := n.behind(t.r.spec.Name)
 		p.run(func() {
-			reply := t.ask1(n, number, first)
+			reply := &reply{node: n}
+			if follow(before, t.ask.Deadline) {
+				reply = t.ask1(n, number, first)
+			} else {
+				reply.err = t.r.behind(n)
+			}
 			n.arrive(t.ask.Ticket.ID)
 			replies <- reply
 		})
@@ -98,11 +104,12 @@ func (t *tally) hearOut(replies <-chan *reply) {
 
 // after looks after one answer once it is known what became of the Ask.
 func (t *taking) after(a *reply, round int64, held bool) {
+	if t.ask.Release != nil && a.status == 0 {
+		// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
+		a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', waiter: t.r.waiter(*t.ask.Release),
+			due: t.ask.Deadline, until: t.ask.Deadline.Add(t.ask.TTL)})
+	}
 	if held {
-		if t.ask.Release != nil && a.status == 0 {
-			// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
-			a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', due: t.ask.Deadline, until: t.ask.Deadline.Add(t.ask.TTL)})
-		}
 		return
 	}
 	how := byte('q')
@@ -117,6 +124,11 @@ func (t *taking) after(a *reply, round int64, held bool) {
 		d.due = t.ask.Deadline.Add(time.Millisecond)
 		a.node.owe(d)
 	}
+}
+
+// behind is the failure of an ask that was not sent to a node, as it must not overtake what is on its way there.
+func (r *resource) behind(n *node) error {
+	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
 }
 
 // ask1 asks one node. One that was late by a clock that was set since, or has drifted over a long silence, is asked once
@@ -135,7 +147,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 	}
 	out := &reply{node: n}
 	if release != "" && !n.await(ask.Release.ID, ask.Deadline) {
-		out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+		out.err = r.behind(n)
 		return out
 	}
 	for again := false; ; again = true {
@@ -147,7 +159,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 			string(ask.Ticket.ID), r.mode, r.party, r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
 			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
-			t.waited.Microseconds(), r.life, t.owner, t.token})
+			t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})
 		received := time.Now()
 		if err != nil {
 			out.err = err

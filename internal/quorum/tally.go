@@ -139,12 +139,13 @@ func (t *tally) busy(now int64, join bool) protocol.Answer {
 	answer := protocol.Answer{Status: protocol.Busy, Server: now}
 	count, of := t.most()
 	if of != nil {
-		answer.Holder, answer.Holders = of.party, of.holders
+		answer.Holder = of.party
 	}
 	var ends []time.Duration
 	for _, a := range t.replies {
 		if a.status == 'B' {
 			ends = append(ends, a.remaining)
+			answer.Holders = max(answer.Holders, a.holders) // one that shares may be unknown at some
 			answer.Waiters = max(answer.Waiters, a.waiters)
 		}
 	}

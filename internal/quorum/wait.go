@@ -47,12 +47,12 @@ func (p *Protocol) begin(id protocol.ID) *wait {
 func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
 
 // wait takes down that the nodes remember the ticket. Who waits may end it by its context alone, without another request:
-// then the nodes are told, and wake the next.
-func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) {
+// then the nodes are told, and wake the next. It returns which ask it was, for giveUp.
+func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) (asks int) {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
 	w.r, w.ticket = r, ticket
-	asks := w.asks
+	asks = w.asks
 	w.rounds = w.p.rounds.Load() // a later ask's are larger, and what it holds stays
 	w.stop = context.AfterFunc(ctx, func() {
 		// Another goroutine may go on with the ticket: it asks at once.
@@ -60,6 +60,7 @@ func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) {
 			w.giveUp(asks)
 		})
 	})
+	return asks
 }
 
 const handOver = 20 * time.Millisecond

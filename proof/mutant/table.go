@@ -36,6 +36,11 @@ func torture(rule string) Check {
 	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": ", Tries: 4}
 }
 
+// simulation is a rule of the ledger that calm runs of the simulation keep.
+func simulation(rule string) Check {
+	return Check{Module: "proof", Package: "./simulate", Test: "TestUndisturbed", Says: "violation " + rule + " at "}
+}
+
 // always are the mutants that `make check` tries: the checks of the history are worth something.
 func always() []Mutant {
 	var some []Mutant

@@ -36,6 +36,21 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 	}
 }
 
+// Send takes the slot of a key on its way to another master, with the keys that there are, and leaves it so until arrive.
+func (c *Cluster) Send(key string) (arrive func()) {
+	c.tb.Helper()
+	slot := c.Slot(key)
+	from := c.present(slot)
+	masters := c.Masters()
+	to := masters[slices.IndexFunc(masters, func(s *Server) bool { return s != from })]
+	to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.self().id)
+	from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", to.self().id)
+	for _, key := range from.must("CLUSTER", "GETKEYSINSLOT", slot, 1000).([]any) {
+		from.must("MIGRATE", "127.0.0.1", to.Port(), key, 0, 5000)
+	}
+	return func() { c.Move(to, slot) }
+}
+
 // Add makes an empty node part of the cluster: a master without slots.
 func (c *Cluster) Add() *Server {
 	c.tb.Helper()

@@ -4,7 +4,7 @@
 -- ARGV  1 id, 2 mode, 3 length ":" owner label, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join, "t" try, "r" repair,
 --       8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give back or "", 13 length ":" owner channel, or ""
 --       when no message reaches it, 14 us since when it waits, 15 ms that it is remembered, 16 owner or id and 17 token of
---       the hold to take over, or "" and ""
+--       the hold to take over, or "" and "", 18 ms of the longest TTL that the client may ask for
 -- reply "H" facts first last       it holds, and its tokens are accepted
 --       "T" facts                  it holds, but a larger token was accepted before
 --       "B" facts remaining "|" holders "|" waiters "|" id length ":" owner label    another holds
@@ -24,7 +24,7 @@ local holds, odd = live(key, mode)
 if not holds then
   return 'F' .. odd
 end
-local head, last = facts(KEYS[4], ARGV[11])
+local head, last = facts(KEYS[4], ARGV[11], ARGV[18]) -- so whatever forgets the TTL forgets the hold
 local given = ARGV[12] ~= '' and holds[ARGV[12]]
 if ARGV[12] ~= '' then
   redis.call('ZREM', KEYS[2], ARGV[12] .. mode .. ARGV[13])
@@ -76,7 +76,7 @@ end
 -- One who excludes and was refused because others share keeps new ones of them out for half a second, so that they end.
 local held_off = 0
 if sharers and not other and not mine and ARGV[7] ~= 'r' then
-  held_off = 500 - (ms - math.floor((tonumber(redis.call('ZSCORE', KEYS[2], '!')) or 0) / 1000))
+  held_off = HELD_OFF - (ms - math.floor((tonumber(redis.call('ZSCORE', KEYS[2], '!')) or 0) / 1000))
   if held_off > 0 then
     other, soonest = sharers, ms + held_off
   end
@@ -125,10 +125,7 @@ if old then
 end
 outlive(key, ends)
 if not mine and ARGV[7] ~= 'r' then
-  if waiter then
-    redis.call('ZREM', KEYS[2], waiter)
-  end
-  ceased(KEYS[2], mode)
+  leave(KEYS[2], id, mode, ARGV[13])
   changed(KEYS[3])
 end
 if accepted or ARGV[7] == 'r' then

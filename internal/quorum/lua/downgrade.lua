@@ -1,7 +1,7 @@
 -- downgrade: let a hold that excludes share from now on.
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
--- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket
+-- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket, 5 length ":" owner channel, or "" when no message reaches it
 -- reply "H" facts first last    it holds, and shares
 --       "B" facts "0|0|0|"      there is no such hold
 --       "F" what                the key is of another kind or format, and was not touched
@@ -15,14 +15,18 @@ if not holds then
   return 'F' .. odd
 end
 local head, last = facts(KEYS[4], ARGV[4])
+local opened = leave(KEYS[2], id, mode, ARGV[5]) -- where another kept it out, it may be known to wait
 local mine = holds[id]
 if not mine then
+  if opened then
+    wake(KEYS[2], 0)
+  end
   return 'B' .. head .. last .. '0|0|0|'
 end
 local ends = ms + tonumber(ARGV[3])
 redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. string.sub(mine, 17))
 outlive(key, ends)
-if string.sub(mine, 3, 3) ~= 's' then
+if opened or string.sub(mine, 3, 3) ~= 's' then
   wake(KEYS[2], 0)
 end
 return 'H' .. head .. last .. string.sub(mine, 17, 48)

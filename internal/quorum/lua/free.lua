@@ -13,10 +13,7 @@ local holds, odd = live(key, ARGV[2])
 if not holds then
   return 'F' .. odd
 end
-if ARGV[6] ~= '' then
-  redis.call('ZREM', KEYS[2], id .. ARGV[2] .. ARGV[6])
-end
-local opened = ceased(KEYS[2], ARGV[2])
+local opened = leave(KEYS[2], id, ARGV[2], ARGV[6])
 local mine = holds[id]
 if mine and string.sub(mine, 49, 64) > ARGV[3] then
   mine = nil

@@ -44,10 +44,6 @@ local floor = redis.call('HGET', node, 'counts')
 if floor and floor > largest then
   largest = floor
 end
-local longest = tonumber(redis.call('HGET', node, 'longest')) or 0
-if tonumber(ARGV[4]) > longest then
-  longest = tonumber(ARGV[4])
-  redis.call('HSET', node, 'longest', ARGV[4])
-end
-local head = facts(node, 'none')
+local head = facts(node, 'none', ARGV[4])
+local longest = tonumber(redis.call('HGET', node, 'longest'))
 return 'N' .. head .. largest .. string.format('%.0f', longest)

@@ -49,6 +49,15 @@ local function outlive(key, ends)
   end
 end
 
+-- HELD_OFF is how many ms new sharers are kept out after each ask of one who excludes. What says so, "!", lives no longer where
+-- nobody is known to wait any more: one who was told may not come.
+local HELD_OFF = 500
+local function alone(waiting)
+  if redis.call('ZCARD', waiting) == 1 and redis.call('ZSCORE', waiting, '!') and redis.call('PTTL', waiting) > HELD_OFF then
+    redis.call('PEXPIRE', waiting, HELD_OFF)
+  end
+end
+
 -- ceased is for who waited and excludes: when no other of them is known to wait, new sharers are not kept out any more.
 local function ceased(waiting, mode)
   if string.sub(mode, 2, 3) ~= 'rx' then
@@ -62,13 +71,31 @@ local function ceased(waiting, mode)
   return redis.call('ZREM', waiting, '!') == 1
 end
 
+-- leave is for who waits no more. One that shares may have waited to exclude, where another kept it out, and was downgraded since.
+local function leave(waiting, id, mode, waiter)
+  if waiter ~= '' then
+    redis.call('ZREM', waiting, id .. mode .. waiter)
+    local before = string.sub(mode, 1, 2) .. 'x'
+    if before ~= mode and redis.call('ZREM', waiting, id .. before .. waiter) == 1 then
+      mode = before
+    end
+  end
+  local opened = ceased(waiting, mode)
+  if string.sub(mode, 2, 2) == 'r' then
+    alone(waiting)
+  end
+  return opened
+end
+
 -- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold
 -- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
 local function wake(waiting, after)
-  local told, first, owner = 0, nil, nil
+  local told, first, owner, off = 0, nil, nil, false
   for _, waiter in ipairs(redis.call('ZRANGE', waiting, '0', '31')) do
-    if waiter ~= '!' then
+    if waiter == '!' then
+      off = true
+    else
       local mine, from = owner_of(waiter, 26)
       local beside = not first or string.sub(waiter, 25, 25) == 's' and string.sub(first, 25, 25) == 's' or mine ~= '' and mine == owner
       local delay = after
@@ -88,6 +115,9 @@ local function wake(waiting, after)
         end
       end
     end
+  end
+  if off then
+    alone(waiting)
   end
 end
 

@@ -1,0 +1,112 @@
+package quorum
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+const memory = 100 * time.Millisecond // for which a node that forgot does not count, here
+
+// young makes a protocol that waits for so long.
+func young(t *testing.T, servers []native.Server, trust bool, longest time.Duration) *Protocol {
+	p := New(servers, Config{Prefix: "q", Process: id(77), MaxTTL: longest, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
+	return p
+}
+
+// counts are the nodes that count by their own record.
+func counts(t *testing.T, servers []native.Server) (n int) {
+	t.Helper()
+	for _, s := range servers {
+		if do(t, s, "HEXISTS", "q:{quorum}", "counts") == int64(1) {
+			n++
+		}
+	}
+	return n
+}
+
+// during asks all nodes for what they know of themselves, again and again for a while, and tells whether a condition held meanwhile.
+func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bool {
+	t.Helper()
+	for end := time.Now().Add(long); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		if _, err := p.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if holds() {
+			return true
+		}
+	}
+	return false
+}
+
+// A node that does not answer is not one that forgot: with the one that did it may have been the majority that accepted a
+// token, or that knows for how long another client holds.
+func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	founder := young(t, servers, true, memory)
+	if !during(t, founder, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Fatal("they never count")
+	}
+	p := young(t, behind, false, memory)
+	all[0].shut()
+	do(t, servers[1], "DEL", "q:{quorum}")
+	if during(t, p, 5*memory, func() bool { return counts(t, servers[1:2]) == 1 }) {
+		t.Error("it counts, and what it forgot is known to nobody who was asked")
+	}
+	all[0].set(nil)
+	if !during(t, p, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Error("it never counts")
+	}
+}
+
+// When a majority forgot, all of them count from one moment on, also when the others do not answer.
+func TestAMajorityForgot(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := young(t, behind, false, 3*memory)
+	all[2].shut()
+	all[1].shut()
+	if during(t, p, memory, func() bool { return counts(t, servers) > 0 }) {
+		t.Fatal("one node counts, and two have not been asked")
+	}
+	all[1].set(nil) // its memory begins later
+	before := time.Now()
+	if !during(t, p, 10*time.Second, func() bool { return counts(t, servers[:2]) == 2 }) {
+		t.Fatal("they never count")
+	}
+	if took := time.Since(before); took < 3*memory {
+		t.Errorf("they count after %v, and others may hold for %v", took, 3*memory)
+	}
+	all[2].set(nil)
+	if !during(t, p, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Error("the third never counts")
+	}
+}
+
+// A node that forgot for how long a client may hold is told with the hold itself: all that it has lost with it is over then.
+func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
+	servers := start(t)
+	founder := young(t, servers, true, memory)
+	if !during(t, founder, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Fatal("they never count")
+	}
+	p := young(t, servers, true, time.Hour)
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+	want(t, "hold", try(t, r, 1), protocol.Held)
+	free(t, r, 1)
+	eventually(t, "it is free", func() bool { return do(t, servers[1], "EXISTS", "q:{quorum}:x") == int64(0) })
+	do(t, servers[1], "DEL", "q:{quorum}")
+	if _, err := founder.Status(t.Context()); err != nil { // it finds the scripts there, and says what it knows
+		t.Fatal(err)
+	}
+	want(t, "hold", try(t, r, 2), protocol.Held)
+	eventually(t, "it is held there", func() bool { return do(t, servers[1], "EXISTS", "q:{quorum}:x") == int64(1) })
+	if got := do(t, servers[1], "HGET", "q:{quorum}", "longest"); got != "3600000" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,159 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// renew renews once, and waits until all masters have answered.
+func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
+	t.Helper()
+	p.Renew(t.Context(), []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) {
+		if !r.Held || r.Err != nil {
+			t.Errorf("renewed: %+v", r)
+		}
+	})
+	eventually(t, "the renewal ends", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.mendings) == 0
+	})
+}
+
+// value is what a master keeps of a hold.
+func value(t *testing.T, s native.Server, n int) string {
+	t.Helper()
+	text, _ := do(t, s, "HGET", "q:{quorum}:x", string(id(n))).(string)
+	return text
+}
+
+// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it shares by now; and never for
+// longer than it may last, nor for shorter.
+func TestRepair(t *testing.T) {
+	const far = 10 * time.Minute
+	for _, c := range []struct {
+		name   string
+		missed func(t *testing.T, s native.Server, text string)
+		change func(p *Protocol, r *protocol.Renewal)
+		ends   time.Duration // from now, at most a second less
+	}{
+		{"the hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{quorum}:x") }, nil, time.Minute},
+		{"its tokens", func(t *testing.T, s native.Server, text string) {
+			do(t, s, "HSET", "q:{quorum}:x", string(id(1)), text[:16]+strings.Repeat("0", 32)+text[48:])
+		}, nil, time.Minute},
+		{"other tokens", func(t *testing.T, s native.Server, text string) {
+			do(t, s, "HSET", "q:{quorum}:x", string(id(1)), text[:16]+strings.Repeat(native.Digits16(5), 2)+text[48:])
+		}, nil, time.Minute},
+		{"that it shares", func(t *testing.T, s native.Server, text string) {
+			do(t, s, "HSET", "q:{quorum}:x", string(id(1)), text[:2]+"x"+text[3:])
+		}, nil, time.Minute},
+		{"the rest of a min hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{quorum}:x") },
+			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
+		{"the end of a max hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{quorum}:x") },
+			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(10 * time.Second)) }, 9 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			r := reader(p, "")
+			held := hold(t, r, servers, 1)
+			c.missed(t, servers[0], value(t, servers[1], 1))
+			renewal := protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}
+			if c.change != nil {
+				c.change(p, &renewal)
+			}
+			renew(t, p, renewal)
+			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
+			if got == "" || got[:3] != "1rs" || got[16:48] != native.Digits16(held.Token)+native.Digits16(held.Token) || got[16:48] != want[16:48] {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+			at, _ := native.Number(got[3:16])
+			if left := time.Until(time.UnixMilli(at)); left > c.ends || left < c.ends-2*time.Second {
+				t.Errorf("for another %v, want %v", left, c.ends)
+			}
+		})
+	}
+}
+
+// An error says of each master what that one said.
+func TestListenSaysWho(t *testing.T) {
+	servers := start(t)
+	for i := range servers {
+		if i > 0 {
+			servers[i] = deaf{servers[i]}
+		}
+	}
+	_, err := client(t, servers, true, id(0)).Listen(t.Context(), &nudges{})
+	var none *NoMajority
+	if !errors.As(err, &none) {
+		t.Fatalf("got %v", err)
+	}
+	for i, n := range none.Nodes {
+		if is := errors.Is(n.Err, errShut); is != (i > 0) {
+			t.Errorf("node %d: %v", i+1, n.Err)
+		}
+	}
+}
+
+type deaf struct{ native.Server }
+
+// Subscribe implements native.Server.
+func (deaf) Subscribe(context.Context, native.Sink) (native.Subscription, error) { return nil, errShut }
+
+// A master that does not answer is asked for little of what is to be given back there, and for all of it once it answers.
+func TestASilentMasterIsNotFlooded(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p).(*resource)
+	const holds = 200
+	for n := range holds {
+		do(t, servers[0], "HSET", "q:{quorum}:x", string(id(n)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+			native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+	}
+	var asked atomic.Int64
+	all[0].set(func(string) error { asked.Add(1); return errShut })
+	for n := range holds {
+		p.nodes[0].owe(debt{r: r, id: id(n), round: endless, how: 'f', due: time.Now(), until: time.Now().Add(time.Minute)})
+	}
+	eventually(t, "each was tried", func() bool { return asked.Load() >= 3 })
+	before := asked.Load()
+	<-time.After(500 * time.Millisecond)
+	if n := asked.Load() - before; n > holds+10 {
+		t.Errorf("asked %d times more in half a second", n)
+	}
+	before = asked.Load()
+	<-time.After(500 * time.Millisecond)
+	if n := asked.Load() - before; n > 10 {
+		t.Errorf("asked %d times in half a second, while it does not answer", n)
+	}
+	all[0].set(nil)
+	eventually(t, "all is given back", func() bool { return do(t, servers[0], "EXISTS", "q:{quorum}:x") == int64(0) })
+}
+
+// Who is refused for good waits for nothing more, though its context goes on.
+func TestWhoIsRefusedDoesNotWait(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	for _, s := range servers {
+		do(t, s, "SET", "q:{quorum}:x", "text")
+	}
+	asks := ask(1)
+	asks.Join = true
+	var foreign *protocol.Foreign
+	if _, err := mutexOf(p).Ask(t.Context(), asks); !errors.As(err, &foreign) {
+		t.Fatalf("got %v", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waits) != 0 {
+		t.Errorf("%d wait", len(p.waits))
+	}
+}

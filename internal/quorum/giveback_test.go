@@ -1,0 +1,158 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// nobody waits until no master keeps a hold. It would be there for a minute.
+func nobody(t *testing.T, servers []native.Server, n int) {
+	t.Helper()
+	eventually(t, "all is given back", func() bool {
+		for _, s := range servers {
+			if knows(t, s, n) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// What an ask won that came to nothing is given back, whenever that is known.
+func TestAnAskThatFailsIsGivenBack(t *testing.T) {
+	t.Run("another holds at a majority", func(t *testing.T) {
+		servers := start(t)
+		p := client(t, servers, true, id(0))
+		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+		other := func(s native.Server) {
+			do(t, s, "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+				native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+		}
+		other(servers[1])
+		other(servers[2])
+		answer, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "ask", answer, protocol.Busy)
+		nobody(t, servers, 1)
+	})
+	t.Run("no majority", func(t *testing.T) {
+		servers := start(t)
+		all, behind := gates(servers)
+		p := client(t, behind, true, id(0))
+		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+		all[1].shut()
+		all[2].shut()
+		_, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+		var none *NoMajority
+		if !errors.As(err, &none) {
+			t.Fatalf("got %v", err)
+		}
+		nobody(t, servers, 1)
+	})
+	t.Run("its context ends, and the answers come later", func(t *testing.T) {
+		servers := start(t)
+		all, behind := gates(servers)
+		p := client(t, behind, true, id(0))
+		r := mutexOf(p)
+		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+		var late []*once
+		for _, g := range all {
+			o := newOnce()
+			late = append(late, o)
+			g.answers(func(op string) error {
+				if op == "ask" {
+					o.wait()
+				}
+				return nil
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := r.Ask(ctx, longAsk(1))
+			failed <- err
+		}()
+		for _, o := range late {
+			<-o.came
+		}
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		for i, o := range late {
+			if !knows(t, servers[i], 1) {
+				t.Error("it was given back before it was answered, or never won")
+			}
+			close(o.goes)
+		}
+		nobody(t, servers, 1)
+	})
+	t.Run("an answer is lost", func(t *testing.T) {
+		servers := start(t)
+		all, behind := gates(servers)
+		p := client(t, behind, true, id(0))
+		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+		all[0].answers(func(op string) error {
+			if op == "ask" {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		all[1].shut()
+		all[2].shut()
+		if _, err := mutexOf(p).Ask(t.Context(), longAsk(1)); err == nil {
+			t.Fatal("one master of three is no majority")
+		}
+		if !knows(t, servers[0], 1) {
+			t.Error("it never won")
+		}
+		nobody(t, servers, 1)
+	})
+}
+
+// A repair takes nothing from another.
+func TestARepairAsksWhoHolds(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := mutexOf(p)
+	held := hold(t, r, servers, 1)
+	do(t, servers[0], "DEL", "q:{quorum}:x")
+	do(t, servers[0], "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute})
+	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
+		t.Error("another held there")
+	}
+}
+
+// What each master says of a renewal is told of the name in question.
+func TestARenewalSaysOfWhat(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p)
+	held := hold(t, r, servers, 1)
+	for _, g := range all {
+		g.shut()
+	}
+	p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}},
+		func(_ int, r protocol.Renewed) {
+			var none *NoMajority
+			if !errors.As(r.Err, &none) || !strings.HasPrefix(r.Err.Error(), `renew "x": `) {
+				t.Fatalf("got %+v", r)
+			}
+			for _, n := range none.Nodes {
+				if !strings.HasPrefix(n.Err.Error(), `renew "x": `) {
+					t.Errorf("got %v", n.Err)
+				}
+			}
+		})
+}

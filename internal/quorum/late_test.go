@@ -1,0 +1,187 @@
+package quorum
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// mutexOf is the lock x, of a process.
+func mutexOf(p *Protocol) protocol.Resource {
+	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
+}
+
+// longAsk is an ask for a hold that does not end by itself while a test runs.
+func longAsk(n int) protocol.Ask {
+	a := ask(n)
+	a.TTL = time.Minute
+	return a
+}
+
+// hold takes the lock x for long, at all masters.
+func hold(t *testing.T, r protocol.Resource, servers []native.Server, n int) protocol.Answer {
+	t.Helper()
+	answer, err := r.Ask(t.Context(), longAsk(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "hold", answer, protocol.Held)
+	eventually(t, "all masters know of the hold", func() bool {
+		for _, s := range servers {
+			if !knows(t, s, n) {
+				return false
+			}
+		}
+		return true
+	})
+	return answer
+}
+
+// knows tells whether a master keeps a hold.
+func knows(t *testing.T, s native.Server, n int) bool {
+	t.Helper()
+	return do(t, s, "HEXISTS", "q:{quorum}:x", string(id(n))) == int64(1)
+}
+
+// once is called by a gate: it says that a request came, the first time, and holds it up until it may go.
+type once struct {
+	came, goes chan struct{}
+	first      sync.Once
+}
+
+func newOnce() *once { return &once{came: make(chan struct{}), goes: make(chan struct{})} }
+
+func (o *once) wait() {
+	o.first.Do(func() { close(o.came) })
+	<-o.goes
+}
+
+// A process asks a master for a name only after it has given back there what it had: its own hold would keep it out, for as
+// long as the others that gave it back do not answer.
+func TestAnAskFollowsTheRelease(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p)
+	hold(t, r, servers, 1)
+	late := newOnce()
+	overtaken := make(chan struct{}, 100)
+	all[0].set(func(op string) error {
+		switch op {
+		case "free":
+			late.wait()
+		case "ask":
+			overtaken <- struct{}{}
+		}
+		return nil
+	})
+	if !free(t, r, 1) { // by the other two
+		t.Fatal("there was no hold")
+	}
+	<-late.came
+	all[2].shut()
+	got := make(chan protocol.Answer, 1)
+	go func() {
+		answer, err := r.Ask(t.Context(), longAsk(2))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- answer
+	}()
+	select {
+	case <-overtaken:
+		t.Error("asked before it gave back")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(late.goes)
+	want(t, "the next hold", <-got, protocol.Held)
+}
+
+// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing again, also when that has
+// given back what it had.
+func TestARepairComesTooLate(t *testing.T) {
+	for name, over := range map[string]func(*testing.T, protocol.Resource){
+		"yielded": func(t *testing.T, r protocol.Resource) {
+			yields := longAsk(2)
+			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
+			answer, err := r.Ask(t.Context(), yields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "the next hold", answer, protocol.Held)
+			free(t, r, 2)
+		},
+		"released": func(t *testing.T, r protocol.Resource) { free(t, r, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			all, behind := gates(servers)
+			p := client(t, behind, true, id(0))
+			r := mutexOf(p)
+			held := hold(t, r, servers, 1)
+			do(t, servers[2], "DEL", "q:{quorum}:x")
+			late := newOnce()
+			all[2].set(func(op string) error {
+				if op == "renew" {
+					late.wait()
+				}
+				return nil
+			})
+			p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}},
+				func(_ int, r protocol.Renewed) {
+					if !r.Held || r.Err != nil {
+						t.Errorf("renewed: %+v", r)
+					}
+				})
+			<-late.came
+			over(t, r)
+			for _, s := range servers {
+				eventually(t, "all is given back", func() bool { return !knows(t, s, 1) && !knows(t, s, 2) })
+			}
+			close(late.goes)
+			eventually(t, "the renewal ends", func() bool {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return len(p.mendings) == 0
+			})
+			for i, s := range servers {
+				if knows(t, s, 1) {
+					t.Errorf("master %d keeps what was given back", i+1)
+				}
+			}
+		})
+	}
+}
+
+// What a hold that goes on leaves at a master that did not answer is given back there later, whoever is in now.
+func TestAYieldThatDidNotArrive(t *testing.T) {
+	for name, waits := range map[string]bool{"kept": false, "left to one who waits": true} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			all, behind := gates(servers)
+			p := client(t, behind, true, id(0))
+			r := mutexOf(p)
+			hold(t, r, servers, 1)
+			status := protocol.Held
+			if waits {
+				status = protocol.Busy
+				for _, s := range servers {
+					do(t, s, "ZADD", "q:{quorum}+x", "1", string(id(9))+"1mx0:q:{quorum}@nobody")
+				}
+			}
+			all[2].shut()
+			yields := longAsk(2)
+			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
+			answer, err := r.Ask(t.Context(), yields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "yield", answer, status)
+			all[2].set(nil)
+			eventually(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
+		})
+	}
+}
