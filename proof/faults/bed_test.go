@@ -196,13 +196,6 @@ func (b *bed) clean(t *testing.T) {
 			return
 		}
 	}
-	for _, srv := range b.masters() {
-		for _, key := range b.left(t) {
-			v, err := srv.Do("HGETALL", key)
-			fx, _ := srv.Do("PTTL", key)
-			t.Logf("DEBUG %s %s %v %v %v", srv.Addr(), key, v, err, fx)
-		}
-	}
 	t.Fatalf("%d keys are left, such as %q", len(keys), keys[0])
 }
 
