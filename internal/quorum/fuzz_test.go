@@ -40,8 +40,8 @@ func (*liar) Subscribe(context.Context, native.Sink) (native.Subscription, error
 // Describe implements native.Server.
 func (*liar) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
 
-// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has tokens
-// of ours, as many as were asked for.
+// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has a
+// token.
 func FuzzReplies(f *testing.F) {
 	const (
 		facts = "0946684800000000" + "0946684700000000" + "1" + "0946684790000000"
@@ -84,7 +84,7 @@ func FuzzReplies(f *testing.F) {
 			ctx, cancel := context.WithDeadline(t.Context(), ask.Deadline)
 			defer cancel()
 			judge := func(op string, answer protocol.Answer, err error) {
-				if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block != 1) {
+				if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block <= 0) {
 					t.Errorf("%s: %q and %q were read as a grant of the token %d, %d of them", op, one, other, answer.Token, answer.Block)
 				}
 			}
