@@ -87,7 +87,7 @@ func (s *stage) step(step string) {
 	wait, try := s.method(a, mode, options)
 	switch op {
 	case "+", "~":
-		lease, err := try(s.ctx())
+		lease, err := s.reach(try)
 		if err != nil {
 			s.Fatalf("%s: %v", step, err)
 		}
@@ -97,7 +97,7 @@ func (s *stage) step(step string) {
 			a.lease = lease
 		}
 	case "#":
-		lease, err := try(s.ctx())
+		lease, err := s.reach(try)
 		if lease != nil {
 			s.Fatalf("%s: he is in", step)
 		}
