@@ -15,7 +15,8 @@ type wrap struct {
 	protocol.Protocol
 	asks, frees, renewals, downgrades atomic.Int64
 
-	ask       func() // before the answer to an ask is heard
+	ready     func() error // before the first request
+	ask       func()       // before the answer to an ask is heard
 	renew     func() // before a renewal or a look is sent
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
@@ -37,6 +38,13 @@ func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 		inner[i].Resource = inner[i].Resource.(wrapped).Resource
 	}
 	w.Protocol.Renew(ctx, inner, done)
+}
+
+func (w *wrap) Ready(ctx context.Context, name string) error {
+	if w.ready != nil {
+		return w.ready()
+	}
+	return w.Protocol.Ready(ctx, name)
 }
 
 func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
