@@ -17,7 +17,7 @@ type wrap struct {
 
 	ready     func() error // before the first request
 	ask       func()       // before the answer to an ask is heard
-	renew     func() // before a renewal or a look is sent
+	renew     func()       // before a renewal or a look is sent
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
 
@@ -45,6 +45,15 @@ func (w *wrap) Ready(ctx context.Context, name string) error {
 		return w.ready()
 	}
 	return w.Protocol.Ready(ctx, name)
+}
+
+func (w *wrap) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	w.asks.Add(1)
+	inner := append([]protocol.Asking(nil), asks...)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(wrapped).Resource
+	}
+	return w.Protocol.AskAll(ctx, inner)
 }
 
 func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
