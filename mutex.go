@@ -64,7 +64,8 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 // Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
 // Lease.Token said there. The new lease has a larger token and the full TTL; the old one is lost, and its release
 // is refused. The error is ErrHeld when there is no such hold (it is over, or has been resumed by somebody else), else as
-// TryLock's. After an error the hold is as it was.
+// TryLock's. After an error the hold is as it was; after one that says that it may have been applied, for which more than one answer
+// must be lost, it may be that nobody has it any more.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

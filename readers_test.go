@@ -108,6 +108,34 @@ func TestWriterWaitsASlice(t *testing.T) {
 	})
 }
 
+// A reader that waited when a hold of its process was downgraded is in beside it, also when the answer to its own request is
+// slow: what is open for a slice is not its door.
+func TestSlowReaderJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		one, sent := w.client()
+		other, _ := w.client()
+		lease := w.must(one.RWMutex("n").Lock(t.Context()))
+		var all sync.WaitGroup
+		all.Go(func() { w.release(w.must(other.RWMutex("n").Lock(t.Context()))) })
+		synctest.Wait()
+		sent.ask = func() { <-time.After(20 * slice) }
+		all.Go(func() {
+			reader := w.must(one.RWMutex("n").RLock(t.Context()))
+			if reader.Token() != lease.Token() {
+				t.Errorf("token %d beside %d", reader.Token(), lease.Token())
+			}
+			w.release(reader)
+			w.release(lease)
+		})
+		synctest.Wait()
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+	})
+}
+
 // One of many readers runs out when its own time is over, and who waits is in at that moment (trap 23).
 func TestReadersRunOutAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

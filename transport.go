@@ -12,12 +12,21 @@ type transport struct{ store Store }
 
 // Do implements native.Server.
 func (t transport) Do(ctx context.Context, requests []native.Request) []native.Reply {
-	in := make([]Request, len(requests))
+	var in []Request
+	var out []native.Reply
+	if len(requests) == 1 { // mostly
+		one := new(struct {
+			in  [1]Request
+			out [1]native.Reply
+		})
+		in, out = one.in[:], one.out[:]
+	} else {
+		in, out = make([]Request, len(requests)), make([]native.Reply, len(requests))
+	}
 	for i := range requests {
 		in[i] = Request(requests[i])
 	}
 	replies := t.store.Do(ctx, in)
-	out := make([]native.Reply, len(requests))
 	for i := range out {
 		if i < len(replies) {
 			out[i] = native.Reply(replies[i])

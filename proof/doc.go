@@ -1,4 +1,4 @@
-// Package proof shows what holdfast survives. It is made of four parts.
+// Package proof shows what holdfast survives. It is made of these parts.
 //
 // # What is recorded
 //
@@ -67,9 +67,8 @@
 //
 // # One fault at a time
 //
-// The tests named TestFault* do one thing to a single server while many lock, or wait, and print what it cost: scripts flushed,
-// connections killed, messages lost, 10,000 waiters, waiters cancelled in storms, dead heads of the line, data flushed,
-// deleted or evicted, memory used up, kill -9 with and without an AOF. HOLDFAST_FAULTS=20 makes them twenty times as long.
+// Package faults does one thing to the servers of each topology while many lock, or wait, and prints what it cost; package quorum
+// does what only a quorum has. HOLDFAST_FAULTS=20 makes the former twenty times as long.
 //
 // # Whether the checks are worth something
 //

@@ -83,7 +83,7 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 		switch {
 		case len(a.args) == 5*n: // five a name
 			a.op = "renew"
-		case len(a.args) == 9:
+		case len(a.args) >= 7:
 			a.op = "ask"
 		case len(a.args) == 6:
 			a.op = "resume"

@@ -95,10 +95,14 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []hold
 	}
 	answers := n.do(ctx, batch)
 	for _, s := range load {
+		var asked holdfast.Reply
 		if s.asking {
-			answers = answers[1:]
+			asked, answers = answers[0], answers[1:]
 		}
 		replies[s.index], answers = answers[0], answers[1:]
+		if asked.Refused != "" && hasPrefix(replies[s.index].Refused, "MOVED ", "ASK ") { // it may not ask, so nothing was carried out
+			replies[s.index] = asked
+		}
 		if r := &replies[s.index]; r.Err != nil || hasPrefix(r.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
 			c.rdb.ReloadState(ctx) // in the background: another node may serve the slot by now
 		}

@@ -80,7 +80,11 @@ func (n *node) flush(ctx context.Context, rdb *redis.Client, reqs []holdfast.Req
 	confirmed, _ := wait.Val().(int64)
 	for i := range commands {
 		replies[i] = commands[i].answer()
-		if reqs[i].Replicas > 0 && replies[i].Err == nil && replies[i].Refused == "" {
+		switch {
+		case reqs[i].Replicas <= 0 || replies[i].Err != nil || replies[i].Refused != "":
+		case hasPrefix(wait.answer().Refused, "NOPERM"): // carried out, and nobody may ask whether by others
+			replies[i] = holdfast.Reply{Err: wait.Err()}
+		default:
 			replies[i].Replicas = int(confirmed)
 		}
 	}

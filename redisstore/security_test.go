@@ -11,12 +11,10 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"maps"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/permissions"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -32,7 +31,7 @@ import (
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	commands := slices.Collect(maps.Keys(documented(t)))
+	commands := permissions.Smallest(t, "refused without it")
 	as := map[string]func(*redis.Options){}
 	for _, tenant := range []string{"a", "ab"} {
 		as[tenant] = grant(t, srv, tenant, tenant, commands...)

@@ -90,6 +90,26 @@ func TestReleaseWithoutAnswer(t *testing.T) {
 	gone(t, srv, "n", 5*time.Second)
 }
 
+// Traps 10 and 20: a Resume whose answer is lost has taken the hold from its owner; it asks again, and holds.
+func TestResumeWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	let := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
+	m := locker(t, p.Addr(), nil).Mutex("n")
+	release(t, lock(t, locker(t, p.Addr(), nil).Mutex("warm")))
+	lost := p.DropAnswer("EVALSHA")
+	lease, err := m.Resume(within(t, patience), let.Owner(), let.Token())
+	signalled(t, "the answer is lost", lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Token() <= let.Token() || !errors.Is(let.Check(within(t, patience)), holdfast.ErrLost) {
+		t.Errorf("token %d after %d; the old lease: %v", lease.Token(), let.Token(), let.Err())
+	}
+	release(t, lease)
+	gone(t, srv, "n", time.Second)
+}
+
 // A message of a hand-over that is lost (17): the waiter finds out by asking.
 func TestHandOverWithoutMessage(t *testing.T) {
 	t.Parallel()

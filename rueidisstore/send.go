@@ -49,12 +49,17 @@ func send(ctx context.Context, client rueidis.Client, reqs []holdfast.Request) [
 	}
 	results := client.DoMulti(ctx, commands...)
 	var confirmed int64
+	var waited error
 	if replicas > 0 {
-		confirmed, _ = results[len(reqs)].ToInt64()
+		confirmed, waited = results[len(reqs)].ToInt64()
 	}
 	for i := range replies {
 		replies[i] = answer(results[i])
-		if reqs[i].Replicas > 0 && replies[i].Err == nil && replies[i].Refused == "" {
+		switch {
+		case reqs[i].Replicas <= 0 || replies[i].Err != nil || replies[i].Refused != "":
+		case waited != nil && hasPrefix(waited.Error(), "NOPERM"): // carried out, and nobody may ask whether by others
+			replies[i] = holdfast.Reply{Err: waited}
+		default:
 			replies[i].Replicas = int(confirmed)
 		}
 	}

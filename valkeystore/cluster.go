@@ -56,6 +56,11 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 		}
 		stops = c.redirected(ctx, reqs, replies, stops)
 	}
+	for i := range replies {
+		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") { // to a node that the client does not know yet: it was not carried out
+			replies[i].Refused = "TRYAGAIN " + replies[i].Refused
+		}
+	}
 	return replies
 }
 
@@ -95,10 +100,14 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 	}
 	answers := send(ctx, client, batch)
 	for _, s := range load {
+		var asked holdfast.Reply
 		if s.asking {
-			answers = answers[1:]
+			asked, answers = answers[0], answers[1:]
 		}
 		replies[s.index], answers = answers[0], answers[1:]
+		if asked.Refused != "" && hasPrefix(replies[s.index].Refused, "MOVED ", "ASK ") { // it may not ask, so nothing was carried out
+			replies[s.index] = asked
+		}
 		if r := &replies[s.index]; r.Err != nil || hasPrefix(r.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
 			c.look() // in the background: another node may serve the slot by now
 		}

@@ -25,6 +25,7 @@ type attempt struct {
 
 	// Guarded by the engine's mutex.
 	mail     mail
+	joins    *hold         // of the last mail that was read
 	told     chan struct{} // of one; made by the first to wait
 	won      bool          // it holds: nothing to abandon
 	answer   protocol.Answer
@@ -37,7 +38,7 @@ type mail struct {
 	grant *protocol.Grant
 	nudge time.Time
 	gap   bool
-	join  bool // there is a hold of this process that may be joined
+	join  *hold // of this process, which may be joined
 }
 
 // ID makes 128 random bits.
@@ -65,6 +66,9 @@ func (a *attempt) wake() {
 // ask sends one request and takes its answer down.
 func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
 	o := &a.lock.options
+	if err := a.lock.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
+		return protocol.Answer{}, time.Now(), err
+	}
 	sent := time.Now()
 	ask := protocol.Ask{
 		Ticket:   a.ticket,
@@ -77,8 +81,11 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 	answer, err := send(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
-		if errors.As(err, &failure) && failure.Unknown {
-			a.unsettled = ask.Deadline
+		if errors.As(err, &failure) {
+			if failure.Unknown {
+				a.unsettled = ask.Deadline
+			}
+			err = failure.Or(sent.Before(a.unsettled))
 		}
 		return answer, sent, err
 	}
@@ -244,7 +251,8 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 	for {
 		e.mu.Lock()
 		mail := a.mail
-		a.mail.grant, a.mail.join = nil, false
+		a.mail.grant, a.mail.join = nil, nil
+		a.joins = mail.join
 		if a.told == nil {
 			a.told = make(chan struct{}, 1)
 		}
@@ -258,7 +266,7 @@ func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 			}
 			return nil, nil // the server confirms, or tells that it is over
 		}
-		if mail.join {
+		if mail.join != nil {
 			return nil, errJoin
 		}
 		if !mail.nudge.IsZero() && mail.nudge.Before(next) {

@@ -155,10 +155,11 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 	defer e.mu.Unlock()
 	var failure *protocol.Failure
 	if errors.As(err, &failure) {
-		h.failure = err
 		if failure.Unknown {
 			h.unsettled, d.unsure = until, true
 		}
+		err = failure.Or(d.unsure)
+		h.failure = err
 	}
 	switch {
 	case h.over:

@@ -79,8 +79,6 @@ func (s *ears) hear(ctx context.Context, about protocol.Watched) (since time.Tim
 	if open == nil {
 		return since, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	later, err := open.Hear(ctx, about)
 	switch {
 	case err != nil:

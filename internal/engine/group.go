@@ -162,6 +162,9 @@ func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error
 	if err := e.check(ctx); err != nil {
 		return 0, &PartError{first, err}
 	}
+	if err := e.protocol.Ready(ctx, first); err != nil {
+		return 0, &PartError{first, err}
+	}
 	sent := time.Now()
 	until := sent.Add(timeout(o.TTL))
 	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))

@@ -153,7 +153,7 @@ func (e *Engine) lose(h *hold, why Why) (tell func()) {
 	if h.over {
 		return func() {}
 	}
-	h.over, h.left = true, why != Expired
+	h.over, h.left = true, why == Gone || why == Foreign
 	e.watch.remove(h)
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, Err: h.failure}
 	cause := e.config.Cause(lost)
@@ -196,10 +196,7 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		forms = h.forms()
 		e.mu.Unlock()
 	}
-	request := protocol.Free{Ticket: h.ticket}
-	if o := h.lock.options; o.MinHold > 0 {
-		request.Keep = h.granted + o.MinHold.Microseconds()
-	}
+	request := h.request()
 	limit := timeout(h.lock.options.TTL)
 	unsure := false
 	for {
@@ -225,7 +222,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			return err
 		}
 		unsure = unsure || failure.Unknown
-		if !failure.Reason.Passing() && !failure.Unknown {
+		err = failure.Or(unsure)
+		if !failure.Again() {
 			return err
 		}
 		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {
@@ -239,6 +237,15 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		e.mu.Unlock()
 		return &Uncertain{Err: err}
 	}
+}
+
+// request gives a hold back that was used.
+func (h *hold) request() protocol.Free {
+	request := protocol.Free{Ticket: h.ticket}
+	if o := h.lock.options; o.MinHold > 0 {
+		request.Keep = h.granted + o.MinHold.Microseconds()
+	}
+	return request
 }
 
 // settled looks after a hold that was given back while an earlier request of its ticket may still arrive and win it

@@ -97,18 +97,17 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 			return err
 		}
 		unknown = unknown || failure.Unknown
-		again := failure.Reason.Passing() || failure.Unknown
+		again := failure.Again()
 		if pause := backoff(failures); again && time.Now().Add(pause).Before(until) && ctx.Err() == nil && e.pause(ctx, pause) {
 			continue
 		}
-		failed := *failure
-		failed.Unknown = unknown
+		failed := failure.Or(unknown)
 		switch {
 		case ctx.Err() != nil:
-			return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Failure: &failed}
+			return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed
 		}
-		return &failed
+		return failed
 	}
 }

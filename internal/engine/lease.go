@@ -166,7 +166,7 @@ func (l *Lease) Release() error {
 		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
 		if !h.left && !e.over {
 			for _, form := range h.forms() {
-				e.tidy(form, protocol.Free{Ticket: h.ticket}, time.Now().Add(h.lock.options.TTL), h.unsettled)
+				e.tidy(form, h.request(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.unsettled)
 			}
 		}
 		h.left = true

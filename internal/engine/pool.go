@@ -161,7 +161,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	h, err := a.run(ctx)
 	e.mu.Lock()
 	for errors.Is(err, errJoin) {
-		if lease := p.join(ctx); lease != nil {
+		if lease := p.enter(ctx, a.joins); lease != nil {
 			p.leader = nil
 			e.mu.Unlock()
 			a.inLine = a.inLine || a.answered // also where there is no line, somebody may remember who waits
@@ -207,6 +207,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	if !errors.As(err, &ended) {
 		next = l.attempt(p.block())
 	}
+	next.mail.join = nil // who leads now came later
 	p.leader = next
 	e.mu.Unlock()
 	if next != a {

@@ -11,9 +11,13 @@ var errJoin = errors.New("there is a hold to join")
 
 // join enters the hold of a pool of readers while it is young. Nil: it is not, or there is none. It is called with the mutex
 // held.
-func (p *pool) join(ctx context.Context) *Lease {
+func (p *pool) join(ctx context.Context) *Lease { return p.enter(ctx, nil) }
+
+// enter is join for one who may have been waiting when a hold was gathered: that one it enters when it learns of it, however
+// late. A leader may be asking the server meanwhile.
+func (p *pool) enter(ctx context.Context, gathered *hold) *Lease {
 	h, now := p.hold, time.Now()
-	if h == nil || h.over || h.turn.lost != nil || ctx.Err() != nil || !now.Before(h.open) ||
+	if h == nil || h.over || h.turn.lost != nil || ctx.Err() != nil || h != gathered && !now.Before(h.open) ||
 		h.end().Sub(now) < claim(h.lock.options.TTL)/2 || past(h.end(), now) {
 		return nil
 	}
@@ -43,7 +47,7 @@ func (e *Engine) gather(h *hold, key poolKey) func() {
 	}
 	p.hold, h.pool, h.open = h, p, time.Now().Add(slice)
 	if a := p.leader; a != nil {
-		a.mail.join = true
+		a.mail.join = h
 		a.wake()
 	}
 	var in []*waiter

@@ -26,7 +26,7 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 				return
 			case err == nil:
 				pause = time.Until(unsettled) + time.Millisecond
-			case errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown):
+			case errors.As(err, &failure) && failure.Again():
 				failures++
 				pause = backoff(failures)
 			default:

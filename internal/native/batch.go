@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	maxFlights = 2   // batches of a lane under way at once
+	maxFlights = 3   // batches of a lane under way at once
 	fewAboard  = 2   // requests under way beside which another may go; beside more, gathering is quicker for all
+	minShare   = 8   // requests that are worth a flight of their own
 	maxBatch   = 256 // requests in a batch
 
 	// As long ago as the last answer may be for a caller to carry its own request although it could be cancelled: on
@@ -18,9 +19,11 @@ const (
 )
 
 // A lane carries the requests of many goroutines to one node. While few are under way, each goes at once and alone;
-// those that come while the flights are taken travel together with the next.
+// those that come while more are travel together with the next flight. No flight takes more than its share of all: when
+// one carried everything, the server would rest while the goroutines work, and they while it does.
 type lane struct {
 	server Server
+	ends   deadlines
 	timers sync.Pool // *time.Timer, stopped
 
 	mu       sync.Mutex
@@ -36,6 +39,12 @@ type call struct {
 	request  Request
 	deadline time.Time
 	done     chan Reply // of one
+}
+
+// A solo is what a caller takes along that carries its own request.
+type solo struct {
+	until    until
+	requests [1]Request
 }
 
 // errOver answers a request that was not sent in its time.
@@ -58,18 +67,26 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 			if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 				deadline = end
 			}
-			reply := l.server.Do(&until{deadline: deadline}, []Request{request})[0]
+			trip := &solo{until{deadline: deadline, all: &l.ends}, [1]Request{request}}
+			reply := l.server.Do(&trip.until, trip.requests[:])[0]
+			trip.until.over()
 			l.land(1, reply)
 			return reply
 		}
 	}
 	c := &call{ctx: ctx, request: request, deadline: deadline, done: make(chan Reply, 1)}
+	batch := []*call{c}
 	if !alone {
 		l.queue = append(l.queue, c)
+		batch = nil
+		if l.flights < maxFlights && len(l.queue) >= l.share() {
+			l.flights++
+			batch = l.take()
+		}
 	}
 	l.mu.Unlock()
-	if alone {
-		go l.fly([]*call{c})
+	if batch != nil {
+		go l.fly(batch)
 	}
 	timer := l.timer(deadline)
 	defer l.timers.Put(timer)
@@ -140,11 +157,26 @@ func (l *lane) next(landed int, reply Reply) []*call {
 	if reply.Err == nil {
 		l.answered = time.Now()
 	}
-	n := min(len(l.queue), maxBatch)
-	if n == 0 {
+	if len(l.queue) == 0 {
 		l.flights--
 		return nil
 	}
+	batch := l.take()
+	for len(l.queue) > 0 && l.flights < maxFlights {
+		l.flights++
+		go l.fly(l.take())
+	}
+	return batch
+}
+
+// share is how many requests a flight carries where there are enough. It is called with mu held, as take is.
+func (l *lane) share() int {
+	return max(minShare, (l.aboard+len(l.queue)+maxFlights-1)/maxFlights)
+}
+
+// take takes a batch from the front of the queue.
+func (l *lane) take() []*call {
+	n := min(len(l.queue), l.share(), maxBatch)
 	l.aboard += n
 	batch := make([]*call, n)
 	copy(batch, l.queue)
@@ -167,12 +199,14 @@ func (l *lane) send(batch []*call) []Reply {
 			}
 		}
 	}
-	if len(requests) == len(batch) {
-		return l.server.Do(&until{deadline: deadline}, requests)
-	}
 	var sent []Reply
 	if len(requests) > 0 {
-		sent = l.server.Do(&until{deadline: deadline}, requests)
+		ctx := &until{deadline: deadline, all: &l.ends}
+		sent = l.server.Do(ctx, requests)
+		ctx.over()
+	}
+	if len(requests) == len(batch) {
+		return sent
 	}
 	replies := make([]Reply, len(batch))
 	for i, c := range batch {
@@ -184,30 +218,3 @@ func (l *lane) send(batch []*call) []Reply {
 	}
 	return replies
 }
-
-// until is a context with a deadline. Most requests find a connection at once and read the deadline alone, so there is a
-// timer only for those whose store asks for Done, because it has to wait for a connection.
-type until struct {
-	deadline time.Time
-	once     sync.Once
-	done     chan struct{}
-}
-
-func (u *until) Deadline() (time.Time, bool) { return u.deadline, true }
-
-func (u *until) Done() <-chan struct{} {
-	u.once.Do(func() {
-		u.done = make(chan struct{})
-		time.AfterFunc(time.Until(u.deadline), func() { close(u.done) })
-	})
-	return u.done
-}
-
-func (u *until) Err() error {
-	if time.Now().Before(u.deadline) {
-		return nil
-	}
-	return context.DeadlineExceeded
-}
-
-func (u *until) Value(any) any { return nil }

@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "ec2fa4dc0af807c45bcc7f45c1acf785588404d4",
-	"ask":       "38248c8dd67cf08e02872c150b2835bde85b16cd",
-	"downgrade": "8d56c8333d34e0c51fc9528b948d019d04f34b83",
-	"free":      "38cd84e1cb3a7d81cbc72e3437e0f4e866d6c39e",
+	"all":       "ecd69450d27ecf588244e91bd8942fdf35133f9a",
+	"ask":       "f5d41a6b06def50b3f0babba143cf8c5029af67b",
+	"downgrade": "e3b4d4ce83166b3ecbafe5f89ea97c325445616c",
+	"free":      "3e0f18efcdcd3755255de10423dccba4ab488d28",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "59034cd563e642474ed2db0e0a48e0fda5771581",
+	"look":      "b71601ac536e64bfb3017d897c925203b2d28ca6",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "14fb197ee0d44aea68cf80a3b2137c1b0876212c",
-	"resume":    "c2b70e76dde68760ff80d7871e72f96e253585e0",
+	"resize":    "2769551a2d1b9bebc7f57f1a0f7ae8a95464ba08",
+	"resume":    "e8d46aecb17774a4b01789746e3aefead2d1a472",
 }

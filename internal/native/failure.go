@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -34,14 +35,31 @@ var refusals = []struct {
 func (r *resource) failure(op string, reply Reply) error {
 	switch {
 	case reply.Refused != "":
-		if is(reply.Refused, "WRONGTYPE") {
+		commands, begun := blame(reply.Refused)
+		if is(reply.Refused, "WRONGTYPE") && !begun {
 			return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type",
 				Want: "a lock's"}
 		}
-		return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reasonOf(reply.Refused), Err: errors.New(reply.Refused)}
+		failure := &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reasonOf(reply.Refused), Err: errors.New(reply.Refused)}
+		switch failure.Reason {
+		case protocol.Denied:
+			failure.Unknown = begun
+			if commands != "" {
+				failure.Err = fmt.Errorf("%s: %w", commands, failure.Err)
+			}
+		case protocol.Other:
+			failure.Unknown = begun
+			if (is(reply.Refused, "MOVED") || is(reply.Refused, "CROSSSLOT")) && r.p != nil && r.p.shape.alone() {
+				failure.Err = fmt.Errorf("the client takes a cluster for a single server, as some do that may not ask for the slots (+cluster|slots): %w", failure.Err)
+			}
+		}
+		return failure // the others are said of the first write, before it
 	case reply.Err != nil:
 		reason := protocol.Unreachable
-		if !reply.Unsent && isTimeout(reply.Err) {
+		switch {
+		case reasonOf(reply.Err.Error()) == protocol.Denied: // not the request, but what the store asked before or behind it
+			reason = protocol.Denied
+		case !reply.Unsent && isTimeout(reply.Err):
 			reason = protocol.NoAnswer
 		}
 		return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reason, Unknown: !reply.Unsent, Err: reply.Err}

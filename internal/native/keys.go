@@ -15,11 +15,12 @@ type keys struct {
 func keysOf(prefix, name string) keys {
 	tag := escape(name)
 	slot := slotOf(tag)
-	state := prefix + ":{" + tag + "}"
+	line := prefix + ":{" + tag + "}:line"
+	state := line[:len(line)-len(":line")]
 	return keys{
 		state:    state,
 		clock:    prefix + ":{" + clockTag(slot) + "}:clock",
-		line:     state + ":line",
+		line:     line,
 		watchers: state + ":watchers",
 		slot:     slot,
 	}
@@ -35,18 +36,16 @@ func escape(name string) string {
 
 const slots = 16384
 
+// crcs are the remainders of four bits by the polynomial of CRC16 (XMODEM), 0x1021.
+var crcs = [16]uint16{0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+	0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef}
+
 // slotOf is the cluster slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the Redis Cluster specification says.
 func slotOf(tag string) int {
 	var crc uint16
 	for i := range len(tag) {
-		crc ^= uint16(tag[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
+		crc = crc<<4 ^ crcs[crc>>12^uint16(tag[i]>>4)]
+		crc = crc<<4 ^ crcs[crc>>12^uint16(tag[i]&15)]
 	}
 	return int(crc % slots)
 }

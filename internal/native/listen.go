@@ -63,6 +63,8 @@ func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time
 	if l.slots == nil {
 		return time.Time{}, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, l.p.config.Timeout)
+	defer cancel()
 	k := keysOfWatched(about)
 	l.mu.Lock()
 	c, now := l.slots[k.slot], time.Now()

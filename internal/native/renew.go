@@ -56,7 +56,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 		})
 	}
 	if len(nodes) > 0 && p.shape.doubted() {
-		wg.Go(func() { p.shape.refresh(&until{deadline: deadline}, p.server) })
+		wg.Go(func() { p.shape.refresh(p.server, deadline) })
 	}
 	wg.Wait()
 }
@@ -68,13 +68,15 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 
 // renewAt sends commands to one node in one flush, and once more, whole, those whose script it did not know.
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
 	requests := make([]Request, len(parts))
 	for i, part := range parts {
 		requests[i] = Request{Args: renewal(all, part), Key: keyOf(all, part)}
 		requests[i].Args[0], requests[i].Args[1] = "EVALSHA", p.scripts.renew.sha
 		p.confirm(&requests[i], deadline)
 	}
-	replies := p.server.Do(&until{deadline: deadline}, requests)
+	replies := p.server.Do(ctx, requests)
 	var unknown [][]int
 	var whole []Request
 	for i, part := range parts {
@@ -88,7 +90,7 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 		p.settle(all, part, replies[i], done)
 	}
 	if len(whole) > 0 {
-		for i, reply := range p.server.Do(&until{deadline: deadline}, whole) {
+		for i, reply := range p.server.Do(ctx, whole) {
 			p.settle(all, unknown[i], reply, done)
 		}
 	}

@@ -19,6 +19,7 @@ type resource struct {
 	spec  protocol.Spec
 	keys  keys
 	stamp string              // a ticket without its id
+	life  any                 // of a place in line, in milliseconds; boxed once
 	usual atomic.Pointer[any] // the payload of most tickets
 }
 
@@ -28,6 +29,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		spec:  spec,
 		keys:  keysOf(p.config.Prefix, spec.Name),
 		stamp: string([]byte{format, byte(spec.Kind), mode(spec), ':'}),
+		life:  spec.Life.Milliseconds(),
 	}
 }
 
@@ -89,20 +91,32 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		mode = "j"
 	}
 	return r.answered(ctx, &r.p.scripts.ask, ask, func(notAfter string) []any {
-		old, was := any(""), any("")
+		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+			mode, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
-			old, was = r.ticket(*ask.Release), r.payload(*ask.Release)
+			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
 		}
-		return append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
-			mode, ask.Ticket.Block, r.spec.Life.Milliseconds(), old, was)
+		return args
 	})
 }
 
-// Resume implements protocol.Resource.
+// Resume implements protocol.Resource. Without an answer it asks again, as long as it may take effect: what an answer
+// that was lost has taken from its owner cannot be given back to it.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
-	})
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		answer, err := r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
+			return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
+		})
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) || !failure.Unknown || !failure.Reason.Passing() || time.Until(ask.Deadline) < pause {
+			return answer, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return answer, err
+		}
+	}
 }
 
 // Downgrade implements protocol.Resource.

@@ -146,6 +146,18 @@ func (r *resource) unconfirmed(op string, reply Reply) error {
 		Err: fmt.Errorf("%d of %d replicas confirmed in time", reply.Replicas, want)}
 }
 
+// Ready implements protocol.Protocol.
+func (p *Protocol) Ready(ctx context.Context, name string) error {
+	if p.marked.Load() != nil {
+		return nil
+	}
+	deadline := time.Now().Add(p.config.Timeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+		deadline = at
+	}
+	return p.know(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
+}
+
 // know asks once, before the first request that may leave something behind, what is behind the store: a payload must not
 // change while its ticket lives.
 func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) error {

@@ -55,24 +55,42 @@ func Number(text string) (int64, bool) { return number(text) }
 
 // Wire is the text of a script as it goes over the wire: includes resolved, comments and indentation cut.
 func Wire(files fs.FS, name string) string {
+	var out strings.Builder
+	for _, l := range compose(files, name) {
+		out.WriteString(l.text)
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// A line of a script, as it goes over the wire.
+type line struct {
+	text    string
+	touched bool // when it runs, something may have been written already
+}
+
+// compose reads a script. The lines between "--@untouched" and "--@touched" run before anything is written.
+func compose(files fs.FS, name string) (lines []line) {
 	data, err := fs.ReadFile(files, "lua/"+name+".lua")
 	if err != nil {
 		panic("holdfast: script not embedded: " + err.Error()) // a broken build
 	}
-	var out strings.Builder
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if include, ok := strings.CutPrefix(line, "--@include "); ok {
-			out.WriteString(Wire(files, include))
-			continue
+	touched := true
+	for text := range strings.Lines(string(data)) {
+		text = strings.TrimSpace(text)
+		include, included := strings.CutPrefix(text, "--@include ")
+		switch {
+		case included:
+			lines = append(lines, compose(files, include)...)
+		case text == "--@untouched":
+			touched = false
+		case text == "--@touched":
+			touched = true
+		case text != "" && !strings.HasPrefix(text, "--"):
+			lines = append(lines, line{text, touched})
 		}
-		if line == "" || strings.HasPrefix(line, "--") {
-			continue
-		}
-		out.WriteString(line)
-		out.WriteByte('\n')
 	}
-	return out.String()
+	return lines
 }
 
 // Deafness reads why there is no subscription, as requests are read.

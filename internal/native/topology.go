@@ -33,7 +33,7 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 	}
 	if t.asking == nil {
 		t.asking = make(chan struct{})
-		go t.ask(server, time.Now().Add(time.Until(deadline)/2)) // a node that is silent does not take all of the time
+		go t.ask(server, deadline)
 	}
 	asking := t.asking
 	t.mu.Unlock()
@@ -52,7 +52,9 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 }
 
 func (t *topology) ask(server Server, deadline time.Time) {
-	shape, err := server.Describe(&until{deadline: deadline})
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	shape, err := server.Describe(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shape, t.err, t.known, t.read = shape, err, err == nil, time.Now()
@@ -67,6 +69,13 @@ func (t *topology) ask(server Server, deadline time.Time) {
 func (t *topology) single(ctx context.Context, server Server, deadline time.Time) bool {
 	shape, err := t.of(ctx, server, deadline)
 	return err == nil && !shape.Cluster
+}
+
+// alone tells whether the store is known to be one of a single server.
+func (t *topology) alone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known && !t.shape.Cluster
 }
 
 // doubt notes that a request failed: its slot may be served elsewhere by now.
@@ -88,7 +97,9 @@ func (t *topology) doubted() bool {
 }
 
 // refresh asks again. Without an answer it stays doubtful.
-func (t *topology) refresh(ctx context.Context, server Server) {
+func (t *topology) refresh(server Server, deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
 	shape, err := server.Describe(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()

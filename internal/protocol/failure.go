@@ -30,6 +30,19 @@ func (r Reason) String() string {
 	return names[r]
 }
 
+// Or is the failure of several requests for one thing: its outcome is unknown as well where that of an earlier one is.
+func (f *Failure) Or(unknown bool) *Failure {
+	if f.Unknown || !unknown {
+		return f
+	}
+	also := *f
+	also.Unknown = true
+	return &also
+}
+
+// Again tells whether to ask again for what must be done: it may be cured by then, or needs an answer. A permission needs somebody.
+func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
+
 // Passing tells whether waiting may cure it, so that one who waits goes on.
 func (r Reason) Passing() bool {
 	switch r {

@@ -11,6 +11,10 @@ type Protocol interface {
 	// Features tells what the engine must do itself. It never changes.
 	Features() Features
 
+	// Ready returns when all is known that a request needs, at once from the second time on. It is called before the time of
+	// a request begins, which is short where the TTL is, and a first connection is slow. An error is a *Failure.
+	Ready(ctx context.Context, name string) error
+
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
 	Bind(spec Spec) Resource
 
@@ -266,7 +270,8 @@ type Grant struct {
 // A Listening is an open channel of messages.
 type Listening interface {
 	// Hear makes sure that messages about a name reach the sink, for the time being: who waits calls it before each pause. It
-	// returns once no later message is missed, and the moment since when; zero where one channel serves all names.
+	// returns once no later message is missed, and the moment since when; zero where one channel serves all names. It fails within
+	// a second or so.
 	Hear(ctx context.Context, about Watched) (since time.Time, err error)
 
 	// Close ends it; the sink hears nothing more once it has returned.

@@ -102,7 +102,7 @@ func (r *resource) release(ticket protocol.Ticket) {
 // passing tells whether a request that failed may do better later.
 func passing(err error) bool {
 	var failure *protocol.Failure
-	return errors.As(err, &failure) && (failure.Reason.Passing() || failure.Unknown)
+	return errors.As(err, &failure) && failure.Again()
 }
 
 // placeLife is how long a debt is kept: what is left at a node that was away for longer, its expiry removes.

@@ -82,6 +82,9 @@ func (p *Protocol) Features() protocol.Features {
 // Bind implements protocol.Protocol.
 func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource { return p.bind(spec) }
 
+// Ready implements protocol.Protocol: nothing has to be known.
+func (p *Protocol) Ready(context.Context, string) error { return nil }
+
 // AskAll implements protocol.Protocol: a majority for one name says nothing of another.
 func (p *Protocol) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer, error) {
 	return nil, protocol.ErrApart

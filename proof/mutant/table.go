@@ -27,11 +27,18 @@ func model(kind string) Check {
 }
 
 // fault is one fault under load, on a real server.
-func fault(name string) Check { return Check{Module: "proof", Package: ".", Test: name} }
+func fault(name string) Check {
+	return Check{Module: "proof", Package: "./faults", Test: "TestFaults/single/" + name}
+}
 
 // torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
 func torture(rule string) Check {
 	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": ", Tries: 4}
+}
+
+// simulation is a rule of the ledger that calm runs of the simulation keep.
+func simulation(rule string) Check {
+	return Check{Module: "proof", Package: "./simulate", Test: "TestUndisturbed", Says: "violation " + rule + " at "}
 }
 
 // always are the mutants that `make check` tries: the checks of the history are worth something.

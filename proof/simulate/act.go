@@ -50,6 +50,9 @@ func (op *Op) options() []holdfast.Option {
 	if op.Fixed {
 		options = append(options, holdfast.WithoutRenewal())
 	}
+	if op.MinHold > 0 {
+		options = append(options, holdfast.WithMinHold(op.MinHold))
+	}
 	if op.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(op.MaxHold))
 	}

@@ -5,11 +5,12 @@
 // lock, a semaphore, an election, groups and latches, and the faults. Run plays it. A ledger checks while it goes on:
 //
 //   - overlap: when a lease is given, no other that excludes it is trusted, by its own Err;
-//   - token: tokens of those that exclude grow; an entry has the token of its hold;
+//   - token: tokens of those that exclude grow, and none comes twice; an entry has the token of its hold;
+//   - minhold: nobody gets in before a min hold is over;
 //   - order: in calm runs in strict order, nobody overtakes who called 100 ms before;
 //   - stuck: nobody waits for longer than 1.5 s while nobody holds, once 38 s have passed since the last fault;
 //   - lost: no hold is lost without a fault, none is found gone, and each loss is told by the end of its trust;
-//   - release, failed: calls say what is so, and fail for a reason;
+//   - release, failed: calls say what is so, and fail for a reason; what was given back is not renewed;
 //   - latch: none opens before all have begun to count down, or stays shut;
 //   - left: nothing is left at the server, and no goroutine.
 //

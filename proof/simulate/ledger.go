@@ -17,6 +17,7 @@ const (
 	RuleOverlap = "overlap" // two trusted holds that exclude each other
 	RuleToken   = "token"   // one that does not grow
 	RuleOrder   = "order"   // who came later got in first
+	RuleMinHold = "minhold" // somebody got in before it was over
 	RuleStuck   = "stuck"   // nobody holds, and who waits does not get in
 	RuleLost    = "lost"    // a hold was lost that should not be, or its loss was told late, or wrongly
 	RuleRelease = "release" // a release that says what is not so
@@ -44,6 +45,8 @@ const (
 	// blind is how long after a fault that lets another in beside a holder overlaps are not counted: until the holder's
 	// renewal, or the end of its trust.
 	blind = longest + time.Second
+	// trips is how much of its trust a release needs at most at peace, to connect and to be answered; it lasts no longer than trust.
+	trips = 20 * time.Millisecond
 	// abreast is how much later a call must begin to be the later one.
 	abreast = 100 * time.Millisecond
 )
@@ -58,6 +61,8 @@ type ledger struct {
 	granted map[string][]*holding // by name, all
 	top     map[string]int64      // the largest token
 	rooms   map[string]*room      // by class
+	ended   map[string]time.Time  // when a hold was given back, by its id
+	kept    map[string]time.Time  // by name: the end of a min hold, at the earliest
 	faulty  int                   // faults that last
 	peace   time.Time             // when everything must have come right since the last fault
 	blind   time.Time             // until when overlaps are excused
@@ -71,6 +76,15 @@ type room struct {
 	idle    time.Time // since when, if nobody holds
 	leaving int       // releases under way
 	waiting map[*wait]bool
+}
+
+// empty notes that a holding is over: nobody holds from now on, or from the end of the last min hold.
+func (r *room) empty(h *holding) {
+	for _, end := range []time.Time{time.Now(), h.from.Add(h.op.MinHold * 101 / 100)} {
+		if end.After(r.idle) {
+			r.idle = end
+		}
+	}
 }
 
 // A wait is an operation that wants to hold.
@@ -88,7 +102,8 @@ type holding struct {
 	from     time.Time
 	shared   bool
 	released bool
-	excused  bool // it may have been lost in a blind time
+	left     time.Duration // of its trust, when it was released
+	excused  bool          // it may have been lost in a blind time
 }
 
 type event struct {
@@ -101,7 +116,7 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, top: map[string]int64{},
-		rooms: map[string]*room{}, counts: map[string]int{}}
+		rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]time.Time{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -162,7 +177,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
 	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
 	if !h.good() {
-		r.idle = time.Now()
+		r.empty(h)
 		return h
 	}
 	for _, name := range w.op.Names {
@@ -175,6 +190,12 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
 	l.alone(name)
+	if early := time.Until(l.kept[name]); early > 0 {
+		l.violation(RuleMinHold, "%s %v: %v before its end", name, h, early)
+	}
+	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
+		l.kept[name] = h.called.Add(h.op.MinHold * 99 / 100)
+	}
 	token := h.tokens[name]
 	if token <= 0 || token >= 1<<53 {
 		l.violation(RuleToken, "%s %v: %d is no token", name, h, token)
@@ -182,6 +203,9 @@ func (l *ledger) enter(name string, h *holding) {
 	for _, other := range slices.Backward(l.granted[name]) {
 		if other.from.Before(h.called.Add(-2 * time.Minute)) {
 			break
+		}
+		if h.op.Kind != Read && other.op.Kind != Read && other.tokens[name] == token {
+			l.violation(RuleToken, "%s %v: %d, as %v", name, h, token, other)
 		}
 		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
 			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
@@ -285,7 +309,7 @@ func (l *ledger) told(h *holding) {
 	if h.client.dead || !errors.As(err, &lost) {
 		return
 	}
-	l.rooms[class(h.op.Names[0])].idle = time.Now()
+	l.rooms[class(h.op.Names[0])].empty(h)
 	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
 	late := time.Since(h.lease.Until())
 	switch {
@@ -303,7 +327,7 @@ func (l *ledger) leave(h *holding) (was error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was = h.lease.Err()
-	h.released = true
+	h.released, h.left = true, time.Until(h.lease.Until())
 	l.rooms[class(h.op.Names[0])].leaving++
 	l.note(h.client, h.op.ID, "release", "")
 	return was
@@ -315,7 +339,7 @@ func (l *ledger) left(h *holding, was, err error) {
 	defer l.mu.Unlock()
 	r := l.rooms[class(h.op.Names[0])]
 	r.leaving--
-	r.idle = time.Now()
+	r.empty(h)
 	result := "done"
 	switch {
 	case h.client.dead:
@@ -325,7 +349,7 @@ func (l *ledger) left(h *holding, was, err error) {
 		if was == nil && !l.troubled() && !h.op.Fixed && h.op.MaxHold == 0 {
 			l.violation(RuleRelease, "%v: %v", h, err)
 		}
-	case errors.Is(err, holdfast.ErrUncertain) && l.troubled():
+	case errors.Is(err, holdfast.ErrUncertain) && (l.troubled() || h.left < trips):
 		result = "uncertain"
 	case err != nil:
 		var refused *holdfast.StoreError
@@ -335,8 +359,19 @@ func (l *ledger) left(h *holding, was, err error) {
 		result = "refused"
 	case was != nil:
 		l.violation(RuleRelease, "%v was reported done although %v", h, was)
+	case !h.shared: // readers share a hold, which goes on
+		l.ended[h.lease.Owner()] = time.Now()
 	}
 	l.note(h.client, h.op.ID, "released", result)
+}
+
+// renewed takes a renewal that the server got: at peace, none comes for what was given back; it takes mu.
+func (l *ledger) renewed(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at, ended := l.ended[id]; ended && time.Since(at) > abreast && !l.troubled() {
+		l.violation(RuleRelease, "a hold was renewed %v after it was given back", time.Since(at))
+	}
 }
 
 // trouble counts a fault in, calm out; both take mu.
@@ -364,6 +399,7 @@ func (l *ledger) upset(f *Fault) {
 		return
 	}
 	l.blind = time.Now().Add(blind)
+	clear(l.kept)
 	for _, holds := range l.live {
 		for _, h := range holds {
 			h.excused = true

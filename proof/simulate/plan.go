@@ -52,7 +52,9 @@ type Op struct {
 	Names  []string
 	Weight int64 // permits; of a latch the count
 
-	TTL, MaxHold  time.Duration
+	TTL           time.Duration
+	MinHold       time.Duration
+	MaxHold       time.Duration
 	Fixed, Strict bool
 	Try           bool          // ask once
 	Poll          bool          // ask every now and then
@@ -165,7 +167,11 @@ func (p *Plan) drawOps(d dice) {
 	}
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
 	for i := range p.Ops {
-		p.Ops[i].ID = i
+		op := &p.Ops[i]
+		op.ID = i
+		if i%8 == 0 && (op.Kind == Mutex || op.Kind == Write) && op.Inner != Downgrade && op.MaxHold == 0 {
+			op.MinHold = min(2*op.TTL, 4*time.Second)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -50,14 +49,14 @@ func Run(t *testing.T, p Plan) (result Result) {
 	synctest.Test(t, func(t *testing.T) {
 		// Bubbles begin in the year 2000, whose microseconds have 15 digits; the scripts compare 16.
 		pass(2 * 365 * 24 * time.Hour)
-		host, err := newHost(p.Drift)
-		if err != nil {
+		w := &world{plan: p, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
+		w.ledger = newLedger(&w.plan)
+		var err error
+		if w.host, err = newHost(p.Drift, w.renewed); err != nil {
 			t.Fatal(err)
 		}
-		w := &world{plan: p, host: host, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
-		w.ledger = newLedger(&w.plan)
 		if err := w.play(); err != nil {
-			t.Error(err)
+			w.violation(RuleFailed, "%v", err)
 		}
 		result = Result{p.Seed, p.Mode, len(p.Ops), w.counts, w.hash(), w.found, w.events}
 	})
@@ -159,7 +158,10 @@ func (w *world) end() error {
 			w.violation(RuleLeft, "%s: %v", name, err)
 		}
 	}
-	err = errors.Join(client.Close(), w.rdb.Close())
+	if err := client.Close(); err != nil {
+		w.violation(RuleRelease, "close of %s: %v", operator, err)
+	}
+	err = w.rdb.Close()
 	w.host.change(func() {})
 	for _, key := range w.host.Keys() {
 		if !clocks.MatchString(key) {

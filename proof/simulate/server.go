@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,8 +15,9 @@ import (
 // A host is the embedded server, on a clock of its own.
 type host struct {
 	*miniredis.Miniredis
-	began time.Time
-	drift float64
+	began   time.Time
+	drift   float64
+	renewed func(id string) // is told of each renewal
 
 	mu      sync.Mutex
 	step    time.Duration // by which its clock was set
@@ -26,8 +28,8 @@ type host struct {
 // operator is what the connection of the simulation itself calls itself; nothing is refused to it.
 const operator = "operator"
 
-func newHost(drift float64) (*host, error) {
-	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: drift}
+func newHost(drift float64, renewed func(id string)) (*host, error) {
+	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: drift, renewed: renewed}
 	first, err := h.Dial() // starts it
 	if err != nil {
 		return nil, err
@@ -52,9 +54,12 @@ func (h *host) serve(conn net.Conn) error {
 
 // arrived sets the clock and refuses what is to be refused. Commands of scripts come from nobody; their server is locked,
 // and has the time.
-func (h *host) arrived(c *server.Peer, cmd string, _ ...string) bool {
+func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false
+	}
+	if cmd == "EVALSHA" {
+		h.listen(args)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,6 +69,18 @@ func (h *host) arrived(c *server.Peer, cmd string, _ ...string) bool {
 		return true
 	}
 	return false
+}
+
+// listen tells of renewals. Their script alone has five arguments a key, the first a ticket: see the package native.
+func (h *host) listen(args []string) {
+	const ticket, id = 26, 22
+	keys, err := strconv.Atoi(args[1])
+	if err != nil || len(args) != 2+6*keys {
+		return
+	}
+	for at := 2 + keys; at < len(args); at += 5 {
+		h.renewed(args[at][ticket-id : ticket])
+	}
 }
 
 // tick sets the server's clock; mu is held, or nobody else is there.

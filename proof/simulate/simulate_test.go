@@ -15,12 +15,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	lua "github.com/yuin/gopher-lua"
 )
 
 // TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time; two cores are used by
 // processes.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // go-redis logs every connection that fails, and here many do
+	// miniredis makes a Lua machine for each script; with stacks that suffice for ours one costs a sixth less. A script that
+	// outgrew them would fail with an error, which is a violation.
+	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
 	os.Exit(m.Run())
 }
@@ -34,7 +38,12 @@ var failedOnce = []struct {
 	seed uint64
 	why  string
 }{
+	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket does"},
 	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
+	{600196, "nobody was told of the end of a min hold when the first in line, who had been told, left meanwhile"},
+	{848847028, "as 2"},
+	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},
+	{848847056, "a lease that its max hold had ended was not given back by Release"},
 }
 
 // TestSeeds runs the seeds that once failed.
@@ -57,9 +66,6 @@ func TestRepeats(t *testing.T) {
 // TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between them and the server.
 func TestUndisturbed(t *testing.T) {
 	runs := 2
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
-		runs = 4
-	}
 	for seed := uint64(1000); runs > 0; seed++ {
 		if plan := Draw(seed); plan.Mode == Calm {
 			runs--
@@ -69,12 +75,16 @@ func TestUndisturbed(t *testing.T) {
 }
 
 // TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a run, in as many processes
-// as there are cores.
+// as there are cores. With HOLDFAST_CHECK=1 alone it makes a few, which the race detector sees.
 func TestSimulate(t *testing.T) {
-	if os.Getenv("HOLDFAST_RUNS") == "" {
+	few := uint64(0)
+	if os.Getenv("HOLDFAST_CHECK") == "1" {
+		few = 6
+	}
+	runs := int(number(t, "HOLDFAST_RUNS", few))
+	if runs == 0 {
 		t.Skip("with faults, for as long as one likes: make simulate RUNS=n")
 	}
-	runs := int(number(t, "HOLDFAST_RUNS", 0))
 	from := number(t, "HOLDFAST_SEED", rand.Uint64N(1e9))
 	if os.Getenv("HOLDFAST_SIMULATE") == "1" { // a child
 		for seed := range uint64(runs) {
@@ -93,7 +103,7 @@ func TestSimulate(t *testing.T) {
 		works sync.WaitGroup
 		mu    sync.Mutex
 		done  int
-		ops   int
+		sum   = map[string]int{}
 		next  = from
 		began = time.Now()
 	)
@@ -110,17 +120,14 @@ func TestSimulate(t *testing.T) {
 				lines, err := child(t, first, n)
 				mu.Lock()
 				for _, line := range lines {
-					if rest, ran := strings.CutPrefix(line, "ran seed "); ran {
+					if what, ran := strings.CutPrefix(line, "ran "); ran {
 						done++
-						var seed, count int
-						var mode string
-						_, _ = fmt.Sscanf(rest, "%d, %s %d operations", &seed, &mode, &count)
-						ops += count
+						tally(sum, what)
 					}
 				}
 				if err != nil {
 					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(trouble(lines), "\n"))
-				} else if done%1000 < n && done >= 1000 {
+				} else if done/100 > (done-n)/100 {
 					t.Logf("%d runs in %v", done, time.Since(began).Round(time.Second))
 				}
 				mu.Unlock()
@@ -129,10 +136,28 @@ func TestSimulate(t *testing.T) {
 	}
 	works.Wait()
 	took := time.Since(began)
-	t.Logf("SEED=%d: %d runs of an hour, %d operations, in %v: %.0f runs a minute", from, done, ops, took.Round(time.Second),
-		float64(done)/took.Minutes())
+	t.Logf("SEED=%d: %d runs of an hour in %v, %.0f a minute: %d operations, %d holds, %d of them lost and told, %d faults",
+		from, done, took.Round(time.Second), float64(done)/took.Minutes(), sum["operations"], sum["got"], sum["lost"], sum["fault"])
 	if done != runs {
 		t.Errorf("%d runs of %d came to their end", done, runs)
+	}
+}
+
+// tally adds the counts of a Result's line: of its operations, and what it ends with: names, of a word or more, each with a number.
+func tally(sum map[string]int, line string) {
+	head, counts, _ := strings.Cut(line, ": ")
+	if fields := strings.Split(head, ", "); len(fields) == 4 {
+		ops, _ := strconv.Atoi(strings.TrimSuffix(fields[2], " operations"))
+		sum["operations"] += ops
+	}
+	var name []string
+	for _, word := range strings.Fields(counts) {
+		if n, err := strconv.Atoi(word); err == nil {
+			sum[strings.Join(name, " ")] += n
+			name = nil
+		} else {
+			name = append(name, word)
+		}
 	}
 }
 
@@ -140,7 +165,7 @@ func TestSimulate(t *testing.T) {
 func child(t *testing.T, from uint64, runs int) ([]string, error) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSimulate$", "-test.v", "-test.timeout=30m")
 	cmd.Env = append(os.Environ(), "HOLDFAST_SIMULATE=1", "HOLDFAST_SEED="+strconv.FormatUint(from, 10),
-		"HOLDFAST_RUNS="+strconv.Itoa(runs), "GOGC=400")
+		"HOLDFAST_RUNS="+strconv.Itoa(runs), "GOGC=off", "GOMEMLIMIT=400MiB")
 	out, err := cmd.CombinedOutput()
 	var lines []string
 	for scan := bufio.NewScanner(strings.NewReader(string(out))); scan.Scan(); {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -336,6 +337,29 @@ func (e *end) SetReadDeadline(t time.Time) error { return e.SetDeadline(t) }
 func (e *end) SetWriteDeadline(time.Time) error  { return nil } // writing never waits
 func (e *end) LocalAddr() net.Addr               { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 func (e *end) RemoteAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6379} }
+
+// SyscallConn lets go-redis' pool see, as at a socket, that an idle connection has broken; else each broken one would cost a
+// request, and its pause.
+func (e *end) SyscallConn() (syscall.RawConn, error) {
+	e.link.w.mu.Lock()
+	defer e.link.w.mu.Unlock()
+	switch {
+	case e.closed:
+		return nil, net.ErrClosed
+	case e.over:
+		return nil, errReset
+	case len(e.buf) > 0:
+		return nil, errors.New("an idle connection has an answer to nothing")
+	}
+	return sound{}, nil
+}
+
+// sound is what a look at a connection finds that is in order: nothing to read.
+type sound struct{}
+
+func (sound) Control(func(uintptr)) error    { return nil }
+func (sound) Read(func(uintptr) bool) error  { return nil }
+func (sound) Write(func(uintptr) bool) error { return nil }
 
 var errReset = errors.New("connection reset by peer")
 

@@ -75,6 +75,9 @@ func (l *link) requests() {
 		if h := l.p.held(text, false); h != nil {
 			<-h.passed // also when the client is gone
 		}
+		if d := l.p.wait(text); d > 0 {
+			time.Sleep(d) // also when the client is gone
+		}
 		if !l.speech() {
 			return
 		}
@@ -83,7 +86,7 @@ func (l *link) requests() {
 			l.lose = r
 			l.mu.Unlock()
 		}
-		if _, err := l.server.Write(buf[:n]); err != nil {
+		if l.p.write(l.server, buf[:n]) != nil {
 			return
 		}
 	}
@@ -102,9 +105,8 @@ func (l *link) answers() {
 		lose := l.lose
 		l.mu.Unlock()
 		if lose != nil {
-			l.cut()
 			close(lose.happen)
-			return
+			return // and cut
 		}
 		text := string(buf[:n])
 		if r := l.p.dropped(text, true); r != nil {
@@ -127,7 +129,7 @@ func (l *link) answers() {
 		if !l.speech() {
 			return
 		}
-		if _, err := l.client.Write(buf[:n]); err != nil {
+		if l.p.write(l.client, buf[:n]) != nil {
 			return
 		}
 	}

@@ -1,6 +1,6 @@
 // Package fault is a TCP proxy on the loopback that does to requests and answers what networks do: it loses an
-// answer, holds things back and lets them through later, goes silent, cuts connections, and delays. It is for tests,
-// and needs nothing but the standard library.
+// answer, holds things back and lets them through later, goes silent, cuts connections, delays, and breaks up what it
+// carries. It is for tests, and needs nothing but the standard library.
 //
 //	p := fault.Start(t, srv.Addr())
 //	lost := p.DropAnswer("EVALSHA")   // of the next request that has EVALSHA in it
@@ -12,6 +12,7 @@
 package fault
 
 import (
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -30,6 +31,9 @@ type Proxy struct {
 	links  map[*link]struct{}
 	silent chan struct{} // closed when speech is allowed again; nil: it is
 	delay  time.Duration
+	jitter time.Duration // of requests that contain late
+	late   string
+	grains bool // one byte at a time
 	drops  []*rule
 	holds  []*rule
 	kept   []*Held  // all there ever were
@@ -69,6 +73,13 @@ func (p *Proxy) DropAnswer(match string) (lost <-chan struct{}) {
 	p.drops = append(p.drops, r)
 	p.mu.Unlock()
 	return r.happen
+}
+
+// Disarm forgets what was to be lost and has not come yet.
+func (p *Proxy) Disarm() {
+	p.mu.Lock()
+	p.drops = nil
+	p.mu.Unlock()
 }
 
 // SwallowAnswer loses the next bytes of the server that contain match, such as a published message, and leaves the
@@ -135,6 +146,21 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Unlock()
 }
 
+// Jitter makes one of three requests that contain match come later by up to d, at random, also when its sender has gone
+// meanwhile: requests on two connections change their order. 0 ends it.
+func (p *Proxy) Jitter(match string, d time.Duration) {
+	p.mu.Lock()
+	p.late, p.jitter = match, d
+	p.mu.Unlock()
+}
+
+// Trickle carries everything one byte at a time, or no longer.
+func (p *Proxy) Trickle(on bool) {
+	p.mu.Lock()
+	p.grains = on
+	p.mu.Unlock()
+}
+
 // Cut ends all connections there are; new ones work.
 func (p *Proxy) Cut() {
 	for _, l := range p.open() {
@@ -159,6 +185,32 @@ func (p *Proxy) Sent(match string) (sent []string) {
 		}
 	}
 	return sent
+}
+
+// wait is how much later a request is to come.
+func (p *Proxy) wait(text string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.jitter <= 0 || !strings.Contains(text, p.late) || rand.IntN(3) > 0 {
+		return 0
+	}
+	return rand.N(p.jitter)
+}
+
+// write sends on, in one go or byte by byte.
+func (p *Proxy) write(to net.Conn, data []byte) error {
+	p.mu.Lock()
+	step := len(data)
+	if p.grains {
+		step = 1
+	}
+	p.mu.Unlock()
+	for ; len(data) > 0; data = data[step:] {
+		if _, err := to.Write(data[:step]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Proxy) open() (links []*link) {

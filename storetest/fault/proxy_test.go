@@ -138,6 +138,43 @@ func TestFaults(t *testing.T) {
 			t.Fatal(s)
 		}
 	})
+	t.Run("disarmed", func(t *testing.T) {
+		addr, _ := echo(t)
+		p := fault.Start(t, addr)
+		p.DropAnswer("two")
+		p.Disarm()
+		c := dial(t, p)
+		c.say(t, "two")
+		if s := c.hear(long); s != "two\n" {
+			t.Fatal(s)
+		}
+	})
+	t.Run("late and out of order", func(t *testing.T) {
+		addr, got := echo(t)
+		p := fault.Start(t, addr)
+		p.Jitter("late", short)
+		for range 40 { // one of three is late
+			first, second := dial(t, p), dial(t, p)
+			first.say(t, "late")
+			second.say(t, "soon")
+			one, two := <-got, <-got
+			if one == "soon\n" && two == "late\n" {
+				return
+			}
+		}
+		t.Fatal("all came in order")
+	})
+	t.Run("byte by byte", func(t *testing.T) {
+		addr, got := echo(t)
+		p := fault.Start(t, addr)
+		p.Trickle(true)
+		c := dial(t, p)
+		const text = "one byte after the other"
+		c.say(t, text)
+		if s := c.hear(long); s != text+"\n" || <-got != s {
+			t.Fatalf("heard %q", s)
+		}
+	})
 	t.Run("cut, delay, answer held, record", func(t *testing.T) {
 		addr, _ := echo(t)
 		p := fault.Start(t, addr)

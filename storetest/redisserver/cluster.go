@@ -84,6 +84,11 @@ func (c *Cluster) Masters() (masters []*Server) {
 	return masters
 }
 
+// Replicas are the nodes that run and are no masters.
+func (c *Cluster) Replicas() []*Server {
+	return slices.DeleteFunc(c.up(), func(s *Server) bool { return s.self().master })
+}
+
 // KillMaster ends the node that serves a slot at once (SIGKILL) and returns it.
 func (c *Cluster) KillMaster(slot int) *Server {
 	c.tb.Helper()

@@ -36,6 +36,21 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 	}
 }
 
+// Send takes the slot of a key on its way to another master, with the keys that there are, and leaves it so until arrive.
+func (c *Cluster) Send(key string) (arrive func()) {
+	c.tb.Helper()
+	slot := c.Slot(key)
+	from := c.present(slot)
+	masters := c.Masters()
+	to := masters[slices.IndexFunc(masters, func(s *Server) bool { return s != from })]
+	to.must("CLUSTER", "SETSLOT", slot, "IMPORTING", from.self().id)
+	from.must("CLUSTER", "SETSLOT", slot, "MIGRATING", to.self().id)
+	for _, key := range from.must("CLUSTER", "GETKEYSINSLOT", slot, 1000).([]any) {
+		from.must("MIGRATE", "127.0.0.1", to.Port(), key, 0, 5000)
+	}
+	return func() { c.Move(to, slot) }
+}
+
 // Add makes an empty node part of the cluster: a master without slots.
 func (c *Cluster) Add() *Server {
 	c.tb.Helper()
@@ -44,6 +59,16 @@ func (c *Cluster) Add() *Server {
 	c.servers = append(c.servers, srv)
 	c.acquainted()
 	await(c.tb, "the new node sees the cluster up", srv.healthy)
+	return srv
+}
+
+// Follow adds a replica to the master of a slot, and returns it when it is in step.
+func (c *Cluster) Follow(slot int) *Server {
+	c.tb.Helper()
+	srv, master := c.Add(), c.present(slot)
+	srv.must("CLUSTER", "REPLICATE", master.self().id)
+	await(c.tb, "the master knows its replicas", func() bool { return master.field("replication", "connected_slaves") == "2" })
+	c.Settled()
 	return srv
 }
 

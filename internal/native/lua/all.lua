@@ -8,6 +8,7 @@
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
+--@untouched
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[2] then
@@ -20,7 +21,7 @@ for at = 1, names do
   if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
     had = had + 1
   elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-    return value -- the server's own refusal
+    redis.call('GET', state) -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
     if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then
@@ -42,6 +43,7 @@ end
 if waiters and had == 0 or had > 0 and had < names then -- in the second case a part is over
   return 'A'
 end
+--@touched
 local reply = {'H' .. now}
 for at = 1, names do
   local state, clock, ticket = KEYS[at * 3 - 2], KEYS[at * 3 - 1], ARGV[at * 2 + 1]

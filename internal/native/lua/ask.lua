@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
---       "t" try, 6 block of tokens, 7 life of a place in ms, 8 ticket to give back or "", 9 its payload
+--       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; one that joined a
 --                              line is not told the remaining time (-1): it learns it when it asks again
@@ -12,6 +12,7 @@
 --       "U"                    the owner shares the name and now asks to exclude others
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
 
+--@untouched
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
@@ -22,8 +23,9 @@ local self = ticket .. payload
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
 -- line. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and ARGV[8] == '' then
+if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', KEYS[3]) == 0 and redis.call('SET', KEYS[1], ticket .. now .. payload, 'NX', 'PX', ttl) then
+    --@touched
     local last = redis.pcall('GETSET', KEYS[2], now)
     if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
       return 'H' .. now .. '1|' .. now
@@ -35,10 +37,12 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and ARGV[8] == '' then
     elseif not last then
       redis.call('DEL', KEYS[2])
     end
+  --@untouched
   elseif ARGV[5] == 'j' then
     local holder = redis.pcall('GET', KEYS[1])
     if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
       and string.sub(holder, 1, 26) ~= ticket and redis.call('ZADD', KEYS[3], 'NX', now, self) == 1 then
+      --@touched
       if redis.call('ZREVRANK', KEYS[3], self) == 0 then
         redis.call('PEXPIRE', KEYS[3], ARGV[7] + 5000)
         return 'Q' .. now .. '|-1|1|' .. redis.call('ZCOUNT', KEYS[3], '1000000000000000', '+inf') - 1 .. '|' ..
@@ -51,6 +55,7 @@ end
 
 --@include state
 
+--@untouched
 local function held(token)
   return 'H' .. token .. ARGV[6] .. '|' .. now
 end
@@ -68,15 +73,17 @@ local _, permits = demand(payload)
 if permits and capacity and capacity ~= permits and not redis.call('ZSCORE', line, self) then -- who waits since before a Resize goes on
   return 'M' .. whole(capacity)
 end
-if ARGV[8] ~= '' and mine(ARGV[8], ARGV[9]) then
+if ARGV[8] and mine(ARGV[8], ARGV[9]) then
   if alone then
     redis.call('DEL', state)
+    exclusive, alone = {}, nil
   else
     drop(ARGV[8] .. ARGV[9])
+    look(ticket)
   end
-  look(ticket)
 end
 
+--@touched
 -- Beside a hold of its own owner a ticket enters whoever waits; else when it is its turn.
 local turn = exclusive[1] and enters(ticket, payload)
 if not turn then

@@ -6,6 +6,7 @@
 -- reply as for ask; "B" when there is no such hold
 -- The token stays. Replays: as for ask.
 
+--@untouched
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
@@ -29,10 +30,12 @@ else
   end
   if alone then
     redis.call('DEL', state)
+    --@touched
+    exclusive, alone = {}, nil
   else
     drop(ARGV[5] .. ARGV[6])
+    look(ticket)
   end
-  look(ticket)
   admit(ticket, payload, token, ARGV[3])
   hand_on(nil)
 end

@@ -5,6 +5,7 @@
 -- reply 1 there was a hold or a place, 0 there was none, "F" as for ask
 -- Replays find nothing of the ticket and change nothing. What frees memory comes before what needs it.
 
+--@untouched
 local ticket, payload = ARGV[1], ARGV[2]
 local value = redis.pcall('GET', KEYS[1])
 local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == 120 and ARGV[3] == '0'
@@ -26,10 +27,10 @@ if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', KEYS[3], '0', 
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
-      redis.call('PEXPIRE', KEYS[1], claim) -- the first write: it works when memory is used up, and then so do the others
-      local last = redis.pcall('GETSET', KEYS[2], now)
+      local last = redis.pcall('GETSET', KEYS[2], now) -- refused when memory is used up: the long way frees some first
+      --@touched
       if not last or type(last) == 'string' and last < now then
-        redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'KEEPTTL')
+        redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
         redis.call('ZREM', KEYS[3], next, 'l' .. string.sub(next, 1, 26))
         redis.pcall('PUBLISH', channel, 'G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
@@ -46,8 +47,25 @@ local odd = look(ticket)
 if odd then
   return odd
 end
+-- tell lets the first in line ask once a min hold is over.
+local function tell(after)
+  local waiter = first('0')
+  if waiter then
+    local _, _, channel = parts(string.sub(waiter, 27))
+    if channel ~= '' then
+      publish(channel, 'N' .. string.sub(waiter, 5, 26) .. after)
+    end
+  end
+end
+
 if leave(ticket, payload) then
   hand_on(nil)
+  if shares > 0 or exclusive[1] and string.byte(exclusive[1], 3) == 45 then
+    local holder, left = soonest()
+    if string.byte(holder, 3) == 45 then -- it may have been the first, who was told
+      tell(whole(left))
+    end
+  end
   return 1
 end
 local token = mine(ticket, payload)
@@ -58,10 +76,11 @@ local keep = math.ceil((tonumber(ARGV[3]) - tonumber(now)) / 1000)
 if keep <= 0 then
   if alone then
     redis.call('DEL', state)
+    exclusive, alone = {}, nil
   else
     drop(ticket .. payload)
+    look(ticket)
   end
-  look(ticket)
   hand_on(nil)
   if string.byte(ticket, 2) == 101 and not exclusive[1] then -- an election without a leader
     changed()
@@ -87,11 +106,5 @@ else
     redis.call('PEXPIRE', state, whole(keep))
   end
 end
-local waiter = first('0')
-if waiter then
-  local _, _, channel = parts(string.sub(waiter, 27))
-  if channel ~= '' then
-    publish(channel, 'N' .. string.sub(waiter, 5, 26) .. keep)
-  end
-end
+tell(keep)
 return 1

@@ -7,6 +7,7 @@
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
+--@untouched
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
@@ -25,6 +26,7 @@ if value then
   count = tonumber(count)
 end
 
+--@touched
 local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do

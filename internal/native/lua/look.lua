@@ -4,6 +4,7 @@
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
 -- reply now|remaining|holders|waiters|token|permits|taken|a hold, without its token; "F" as for ask
 
+--@untouched
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 
@@ -15,6 +16,7 @@ if odd then
 end
 if ARGV[2] ~= '' then
   redis.call('HSET', watchers, ARGV[2], ARGV[3])
+  --@touched
   redis.call('PEXPIRE', watchers, ARGV[4])
 end
 local text, token, permits, taken = describe(count()), '0', 0, 0

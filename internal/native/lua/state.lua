@@ -30,23 +30,24 @@ local function demand(payload)
   return tonumber(weight), tonumber(permits)
 end
 
--- drop takes a hold out of the set, and with the last the set.
+-- drop takes a hold that is there out of the set, and with the last the set. A refusal in between leaves what is a set
+-- of holds: it must not keep others out for ever.
 local function drop(member)
-  local ticket = string.sub(member, 1, 26)
-  if redis.call('ZREM', state, member) == 1 then
-    redis.call('ZREM', state, 't' .. ticket)
-    local weight = demand(string.sub(member, 27))
-    if weight then
-      redis.call('ZINCRBY', state, weight, 'w')
-    end
-    if redis.call('ZCOUNT', state, '1', '+inf') == 0 then
-      redis.call('DEL', state)
-    end
+  if redis.call('ZCOUNT', state, '1', '+inf') == 1 then
+    redis.call('DEL', state)
+    return
+  end
+  local weight = demand(string.sub(member, 27))
+  local held = weight and redis.call('ZSCORE', state, 'w')
+  redis.call('ZREM', state, member, 't' .. string.sub(member, 1, 26))
+  if weight then
+    redis.call('ZADD', state, whole(held + weight), 'w')
   end
 end
 
+--@untouched
 -- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a reply, what
--- else the name is used for, or that the server refuses to say, and touches nothing then.
+-- else the name is used for, and touches nothing then. Whoever calls it again has read before whatever it reads.
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample
@@ -55,7 +56,7 @@ local function look(ticket)
     sample, alone = value, value
     exclusive[1] = string.sub(value, 1, 26) .. string.sub(value, 43)
   elseif value and not string.find(value.err, 'WRONGTYPE', 1, true) then
-    return value -- the server's own refusal
+    redis.call('GET', state) -- the server's own refusal
   else
     sample = redis.call('ZRANGE', value and state or line, '-1', '-1')[1]
   end
@@ -89,21 +90,28 @@ local function mine(ticket, payload)
   end
 end
 
+--@touched
+
+-- ending is the score of a hold that lasts for so many ms from now.
+local function ending(ticket, ttl)
+  return whole(ms + ttl + (string.byte(ticket, 3) == 115 and SHARED or 0))
+end
+
+-- put writes members of the set, all in one command, and lets the set, which has so many ms left, last no shorter than them.
+local function put(ttl, left, ...)
+  redis.call('ZADD', state, ...)
+  if left < ttl then
+    redis.call('PEXPIRE', state, whole(ttl))
+  end
+end
+
 -- last lets a hold that is there last for so many ms from now, and the set no shorter.
 local function last(ticket, payload, ttl)
   if alone then
     redis.call('PEXPIRE', state, ttl)
     return
   end
-  local ends = ms + ttl
-  local left = redis.call('PTTL', state) -- of a new set none
-  if string.byte(ticket, 3) == 115 then
-    ends = ends + SHARED
-  end
-  redis.call('ZADD', state, whole(ends), ticket .. payload)
-  if left < ttl then
-    redis.call('PEXPIRE', state, whole(ttl))
-  end
+  put(ttl, redis.call('PTTL', state), ending(ticket, ttl), ticket .. payload)
 end
 
 -- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
@@ -182,14 +190,16 @@ local function admit(ticket, payload, token, ttl)
     alone = ticket .. token .. payload
     redis.call('SET', state, alone, 'PX', ttl)
   else
+    ttl = tonumber(ttl)
     local weight, permits = demand(payload)
+    local left = redis.call('PTTL', state) -- of a new set none
     if weight then
       capacity = capacity or permits
-      redis.call('ZADD', state, '-' .. whole(capacity), 'c')
-      redis.call('ZINCRBY', state, '-' .. whole(weight), 'w')
+      local held = redis.call('ZSCORE', state, 'w') or 0
+      put(ttl, left, ending(ticket, ttl), ticket .. payload, '-' .. token, 't' .. ticket, '-' .. whole(capacity), 'c', whole(held - weight), 'w')
+    else
+      put(ttl, left, ending(ticket, ttl), ticket .. payload, '-' .. token, 't' .. ticket)
     end
-    redis.call('ZADD', state, '-' .. token, 't' .. ticket)
-    last(ticket, payload, tonumber(ttl))
   end
   if string.byte(ticket, 2) == 101 then -- an election
     changed()
@@ -274,8 +284,8 @@ local function count()
   return redis.call('ZCOUNT', line, PLACES, '+inf')
 end
 
--- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
-local function describe(before)
+-- soonest is a hold, without its token, and how long it has left: of those that share, the one that is over first.
+local function soonest()
   local holder, left = exclusive[1], 0
   if alone then
     left = redis.call('PTTL', state)
@@ -285,5 +295,11 @@ local function describe(before)
     local one = redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
     holder, left = one[1], one[2] - SHARED - ms
   end
+  return holder, left
+end
+
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
+local function describe(before)
+  local holder, left = soonest()
   return now .. '|' .. whole(left) .. '|' .. #exclusive + shares .. '|' .. before .. '|' .. (holder or '')
 end

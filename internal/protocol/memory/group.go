@@ -6,6 +6,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
+// Ready implements protocol.Protocol.
+func (c *Client) Ready(context.Context, string) error { return nil }
+
 // AskAll implements protocol.Protocol. Those that others hold are answered Busy with who; the others of the same
 // request Busy with nobody.
 func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {

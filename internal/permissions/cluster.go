@@ -1,0 +1,69 @@
+package permissions
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Sometimes tries what a user of a cluster needs at times alone: ASKING, while a slot is on its way, and WAIT, for
+// Config.Replicas. OnItsWay moves the keys that there are of a key's slot, and leaves the slot on its way until the
+// function that it returns is called.
+func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func())) {
+	all := append(Smallest(t, "on a cluster"), "asking", "wait")
+	for _, without := range []string{"nothing", "asking", "wait"} {
+		t.Run("without "+without, func(t *testing.T) {
+			few := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == without })
+			prefix := "sometimes-" + without
+			r.Grant(t, prefix, prefix, few...)
+			open := func(replicas int) *holdfast.Client {
+				store, err := r.Store(t, prefix, "pw")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := holdfast.New(store, &holdfast.Config{Prefix: prefix, Replicas: holdfast.Replicas{Count: replicas, Timeout: time.Second}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = c.Close() })
+				return c
+			}
+			ctx := context.Background()
+			lease, err := open(1).Mutex("confirmed").TryLock(ctx)
+			expect(t, err, without == "wait", "wait", holdfast.AppliedUnknown)
+			if err == nil {
+				expect(t, lease.Release(ctx), false, "", "")
+			}
+
+			lease, err = open(0).Mutex("moved").TryLock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrive := onItsWay(prefix + ":{moved}")
+			err = lease.Check(ctx)
+			arrive()
+			expect(t, err, without == "asking", "asking", holdfast.NotApplied)
+			expect(t, lease.Release(ctx), false, "", "")
+		})
+	}
+}
+
+// expect checks an error of what is refused for want of a command.
+func expect(t *testing.T, err error, refused bool, command string, applied holdfast.Applied) {
+	t.Helper()
+	if !refused {
+		if err != nil {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	var failure *holdfast.StoreError
+	if !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied || failure.Applied != applied || !strings.Contains(err.Error(), "'"+command) {
+		t.Errorf("got %v", err)
+	}
+}

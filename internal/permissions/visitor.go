@@ -1,0 +1,191 @@
+package permissions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// visitor is the user whose permissions are tried, and an operator who may all.
+type visitor struct {
+	t              *testing.T
+	realm          Realm
+	prefix         string
+	operator, user *holdfast.Client
+}
+
+// An operation is a thing a client does, on a name of its own: an error is what the user was told. Look is the operator's
+// look at the name afterwards.
+type operation struct {
+	run, look func(name string) error
+}
+
+// operations are the things a client does.
+func (v *visitor) operations() map[string]operation {
+	mutex := func(n string) error { return v.freed(v.operator.Mutex(n).TryLock(v.ctx())) }
+	rwmutex := func(n string) error { return v.freed(v.operator.RWMutex(n).TryRLock(v.ctx())) }
+	semaphore := func(n string) error { return v.freed(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
+	election := func(n string) error { _, err := v.operator.Election(n).Leader(v.ctx()); return err }
+	latch := func(n string) error { _, err := v.operator.Latch(n).Count(v.ctx()); return err }
+	return map[string]operation{
+		"lock": {func(n string) error { return v.held(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
+		"try": {func(n string) error {
+			defer v.release(v.taken(v.operator.Mutex(n).Lock(v.ctx())))
+			if _, err := v.user.Mutex(n).TryLock(v.ctx()); !errors.Is(err, holdfast.ErrHeld) {
+				return err
+			}
+			return nil
+		}, mutex},
+		"wait":    {func(n string) error { return v.wait(n, v.operator.Mutex(n), v.user.Mutex(n)) }, mutex},
+		"hand on": {func(n string) error { return v.wait(n, v.user.Mutex(n), v.operator.Mutex(n)) }, mutex},
+		"owner": {func(n string) error {
+			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"), holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
+			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
+		}, mutex},
+		"min hold": {func(n string) error {
+			return v.held(v.user.Mutex(n, holdfast.WithMinHold(900*time.Millisecond)).Lock(v.ctx()))
+		}, mutex},
+		"resume": {func(n string) error {
+			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
+			return v.held(v.user.Mutex(n).Resume(v.ctx(), lease.Owner(), lease.Token()))
+		}, mutex},
+		"group":   {func(n string) error { return v.held(v.user.All([]string{n, n + "2"}).Lock(v.ctx())) }, mutex},
+		"read":    {func(n string) error { return v.held(v.user.RWMutex(n).RLock(v.ctx())) }, rwmutex},
+		"permits": {func(n string) error { return v.held(v.user.Semaphore(n, 3).Acquire(v.ctx(), 2)) }, semaphore},
+		"resize": {func(n string) error {
+			defer v.release(v.taken(v.operator.Semaphore(n, 3).Acquire(v.ctx(), 2)))
+			return v.user.Semaphore(n, 3).Resize(v.ctx(), 4)
+		}, semaphore},
+		"downgrade": {func(n string) error {
+			lease, err := v.user.RWMutex(n).Lock(v.ctx())
+			if err != nil {
+				return err
+			}
+			return errors.Join(lease.Downgrade(v.ctx()), lease.Release(v.ctx()))
+		}, rwmutex},
+		"latch": {func(n string) error {
+			l := v.user.Latch(n)
+			if err := l.Set(v.ctx(), 1); err != nil {
+				return err
+			}
+			return l.CountDown(v.ctx())
+		}, latch},
+		"latch wait": {v.awaitLatch, latch},
+		"lead":       {func(n string) error { return v.held(v.user.Election(n).Campaign(v.ctx())) }, election},
+		"leader": {func(n string) error {
+			defer v.release(v.taken(v.operator.Election(n).Campaign(v.ctx())))
+			_, err := v.user.Election(n).Leader(v.ctx())
+			return err
+		}, election},
+	}
+}
+
+func (v *visitor) awaitLatch(name string) error {
+	if err := v.operator.Latch(name).Set(v.ctx(), 1); err != nil {
+		v.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- v.user.Latch(name).Wait(v.ctx()) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Millisecond):
+	}
+	if err := v.operator.Latch(name).CountDown(v.ctx()); err != nil {
+		v.t.Fatal(err)
+	}
+	return <-done
+}
+
+// wait lets one wait for the other.
+func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
+	lease, err := first.Lock(v.ctx())
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	ctx := v.ctx()
+	go func() {
+		lease, err := second.Lock(ctx)
+		done <- v.held(lease, err)
+	}()
+	line := v.prefix + ":{" + name + "}:line"
+	var early error
+	over := false
+	if !soon(func() bool {
+		select {
+		case early = <-done:
+			over = true
+			return true
+		default:
+			// The operator asks once more when it listens; before that, the release takes a shorter way, with ZCOUNT.
+			return v.realm.number("ZCOUNT", line, "1000000000000000", "+inf") == 1 &&
+				(name != "hand on" || v.realm.number("ZCOUNT", line, "-inf", "(0") == 1)
+		}
+	}) {
+		return fmt.Errorf("%s is not waited for", name)
+	}
+	err = lease.Release(context.Background())
+	if !over {
+		early = <-done
+	}
+	return errors.Join(err, early)
+}
+
+// ctx is a context that bounds what must happen.
+func (v *visitor) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	v.t.Cleanup(cancel)
+	return ctx
+}
+
+// taken is a lease that the operator got.
+func (v *visitor) taken(lease *holdfast.Lease, err error) *holdfast.Lease {
+	v.t.Helper()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return lease
+}
+
+func (v *visitor) release(lease *holdfast.Lease) {
+	if err := lease.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+		v.t.Errorf("the operator's release: %v", err)
+	}
+}
+
+// held looks after a lease of the user, and gives it back.
+func (v *visitor) held(lease *holdfast.Lease, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(lease.Check(context.Background()), lease.Release(context.Background()))
+}
+
+// freed gives back what the operator may have got.
+func (v *visitor) freed(lease *holdfast.Lease, err error) error {
+	if err != nil {
+		return err
+	}
+	return lease.Release(context.Background())
+}
+
+// patience bounds what must happen, on a machine that has much else to do.
+const patience = 15 * time.Second
+
+// soon tells whether a condition comes to hold.
+func soon(holds func() bool) bool {
+	late := time.After(patience)
+	for !holds() {
+		select {
+		case <-late:
+			return holds()
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package permissions
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A watcher looks at the servers before and after each request of the user whose permissions are tried. Nobody else's request is
+// carried out meanwhile.
+type watcher struct {
+	t       *testing.T
+	realm   Realm
+	prefix  string
+	one     sync.Mutex
+	touched atomic.Bool // by a request that was refused
+}
+
+// open makes a client: of the operator, or of the user whom it watches.
+func (w *watcher) open(user string, watched bool) (*holdfast.Client, error) {
+	password := ""
+	if user != "" {
+		password = "pw"
+	}
+	store, err := w.realm.Store(w.t, user, password)
+	if err != nil {
+		return nil, err
+	}
+	config := &holdfast.Config{Prefix: w.prefix, TTL: 2 * time.Second, ReleaseTimeout: 300 * time.Millisecond}
+	c, err := holdfast.New(&watchedStore{store, w, watched}, config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c, nil
+}
+
+type watchedStore struct {
+	holdfast.Store
+	watcher *watcher
+	watched bool
+}
+
+// Do implements holdfast.Store.
+func (s *watchedStore) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+	w := s.watcher
+	w.one.Lock()
+	defer w.one.Unlock()
+	if !s.watched || len(reqs) != 1 {
+		return s.Store.Do(ctx, reqs)
+	}
+	began := time.Now()
+	before := w.snapshot()
+	replies := s.Store.Do(ctx, reqs)
+	if replies[0].Refused != "" {
+		after := w.snapshot()
+		took := time.Since(began).Milliseconds() + 2
+		maps.DeleteFunc(before, func(key string, e entry) bool { return after[key] == (entry{}) && e.left >= 0 && e.left <= took }) // it ran out
+		same := func(a, b entry) bool { return a.dump == b.dump && b.left <= a.left && b.left >= a.left-took }
+		if !maps.EqualFunc(before, after, same) {
+			w.touched.Store(true)
+		}
+	}
+	return replies
+}
+
+// An entry is what a key holds, and for how many ms; -1: for ever.
+type entry struct {
+	dump string
+	left int64
+}
+
+// snapshot is all that is under the prefix.
+func (w *watcher) snapshot() map[string]entry {
+	seen := map[string]entry{}
+	for _, do := range w.realm.Servers {
+		keys, _ := do("KEYS", w.prefix+"*")
+		list, _ := keys.([]any)
+		for _, key := range list {
+			left, _ := do("PTTL", key)
+			dump, _ := do("DUMP", key)
+			e := entry{}
+			e.dump, _ = dump.(string)
+			e.left, _ = left.(int64)
+			if e.dump != "" {
+				seen[key.(string)] = e
+			}
+		}
+	}
+	return seen
+}

@@ -1,0 +1,177 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/fault"
+)
+
+// Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every type. Each must be told what it
+// did, or that this is not known; others must find the lock as that says, and nothing is done twice.
+func answersLost(t *testing.T, b *bed) {
+	operations := operations(b.Topology == quorum)
+	names := slices.Sorted(maps.Keys(operations))
+	const workers = 8
+	rounds := times(t)
+	other := b.client(t, holdfast.Config{}, nil)
+	var mu sync.Mutex
+	lost, wrong := map[string]int{}, 0
+	var all sync.WaitGroup
+	for i := range workers {
+		victim, w := b.wired(t, holdfast.Config{})
+		all.Go(func() {
+			for n := range rounds {
+				for _, op := range names {
+					v := &victimOf{b: b, w: w, victim: victim, other: other, name: fmt.Sprintf("%s %d %d", op, i, n)}
+					err := v.run(t, operations[op])
+					mu.Lock()
+					lost[op] += v.lost
+					if err != nil {
+						if wrong++; wrong < 10 {
+							t.Errorf("%s: %v", v.name, err)
+						}
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	sum, each := 0, []string(nil)
+	for _, op := range names {
+		sum += lost[op]
+		each = append(each, fmt.Sprintf("%s %d", op, lost[op]))
+		if lost[op] < workers*rounds*9/10 {
+			t.Errorf("%s: only %d answers were lost", op, lost[op])
+		}
+	}
+	t.Logf("%d operations whose answer was lost after they took effect, %d wrong (%s)", sum, wrong, strings.Join(each, ", "))
+	b.clean(t)
+}
+
+// A victimOf does one operation whose answer is lost.
+type victimOf struct {
+	b             *bed
+	w             *wires
+	victim, other *holdfast.Client
+	name          string
+	armed         []<-chan struct{}
+	lost          int // operations: 0 or 1
+}
+
+// run does it, and says what was wrong.
+func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) error) error {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	// So that the connections to who serves the name are there.
+	lease, err := v.victim.Mutex(v.name + "!").Lock(ctx)
+	if err == nil {
+		err = lease.Release(ctx)
+	}
+	if err == nil {
+		err = v.free(ctx, v.name)
+	}
+	if err != nil {
+		return err
+	}
+	return operation(ctx, v)
+}
+
+// arm loses the next answer of each master.
+func (v *victimOf) arm() {
+	v.w.each(func(addr string, p *fault.Proxy) { v.armed = append(v.armed, p.DropAnswer("EVAL")) })
+}
+
+// disarm ends that, and counts.
+func (v *victimOf) disarm() {
+	v.w.each(func(_ string, p *fault.Proxy) { p.Disarm() })
+	for _, lost := range v.armed {
+		select {
+		case <-lost:
+			v.lost = 1
+		default:
+		}
+	}
+	v.armed = nil
+}
+
+// without does something whose answer is lost.
+func (v *victimOf) without(f func() error) error {
+	v.arm()
+	defer v.disarm()
+	return f()
+}
+
+// waitLost waits until an answer was lost, of what is done in the background.
+func (v *victimOf) waitLost(ctx context.Context) error {
+	for {
+		for _, lost := range v.armed {
+			select {
+			case <-lost:
+				return nil
+			default:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("no answer was lost")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// free tells whether somebody else gets in, with a lock of whatever kind, long before a TTL is over.
+func (v *victimOf) free(ctx context.Context, name string) error {
+	const limit = 8 * time.Second
+	for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
+		lease, err := v.other.Mutex(name).TryLock(ctx)
+		if err == nil {
+			return lease.Release(ctx)
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			return fmt.Errorf("it is not free after %v: %w", limit, err)
+		}
+	}
+}
+
+// held tells whether others are kept out.
+func held(_ *holdfast.Lease, err error) error {
+	if !errors.Is(err, holdfast.ErrHeld) {
+		return fmt.Errorf("another was answered %w, not that it is held", orNil(err))
+	}
+	return nil
+}
+
+func orNil(err error) error {
+	if err == nil {
+		return errors.New("nil")
+	}
+	return err
+}
+
+// back checks and releases a lease.
+func back(ctx context.Context, lease *holdfast.Lease) error {
+	return errors.Join(lease.Err(), lease.Check(ctx), lease.Release(ctx))
+}
+
+// unknown is what a try is told.
+func unknown(lease *holdfast.Lease, err error) error {
+	if err == nil { // of a quorum, as many answered as it takes
+		return lease.Release(context.Background())
+	}
+	var failure *holdfast.StoreError
+	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) ||
+		errors.As(err, &failure) && failure.Applied != holdfast.AppliedUnknown {
+		return fmt.Errorf("the try was answered %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next renewal, at most a third of the TTL
+// later, with the cause, and nothing is made again. One master of three may forget without anybody being told.
+func dataLost(t *testing.T, b *bed) {
+	everywhere := func(lose func(*testing.T, *redisserver.Server, *bed, string)) func(*testing.T, *bed, []string) {
+		return func(t *testing.T, b *bed, names []string) {
+			for _, name := range names {
+				for _, srv := range b.of(b.key(name)) {
+					lose(t, srv, b, name)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		lose func(*testing.T, *bed, []string)
+		kept bool
+	}{
+		{"FLUSHALL", func(t *testing.T, b *bed, _ []string) {
+			b.each(func(srv *redisserver.Server) { do(t, srv, "FLUSHALL") })
+		}, false},
+		{"FLUSHALL at one of three", func(t *testing.T, b *bed, _ []string) { do(t, b.masters()[0], "FLUSHALL") }, true},
+		{"an operator's DEL", everywhere(func(t *testing.T, srv *redisserver.Server, b *bed, name string) { do(t, srv, "DEL", b.key(name)) }), false},
+		{"eviction", func(t *testing.T, b *bed, _ []string) {
+			b.each(func(srv *redisserver.Server) { evict(t, srv, b.prefix) })
+		}, false},
+	} {
+		if c.kept && b.Topology != quorum {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			takeAway(t, b.under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "").Replace(c.name)), c.lose, c.kept)
+		})
+	}
+}
+
+// takeAway lets many hold, takes their data, and looks at what they are told.
+func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, []string), kept bool) {
+	const ttl = 3 * time.Second
+	holders := 100 * times(t)
+	locker := b.client(t, holdfast.Config{TTL: ttl}, nil)
+	var leases []*holdfast.Lease
+	var names []string
+	for i := range holders {
+		names = append(names, fmt.Sprint("n", i))
+		lease, err := locker.Mutex(names[i]).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, lease)
+	}
+	began := time.Now()
+	lose(t, b, names)
+	lost := time.Now()
+	if kept {
+		pause(ttl + ttl/3)
+		told := 0
+		for _, lease := range leases {
+			if lease.Err() != nil || lease.Release(t.Context()) != nil {
+				told++
+			}
+		}
+		t.Logf("%d of %d holders lost anything", told, holders)
+		if told > 0 {
+			t.Error("a minority forgot, and a holder lost its lease")
+		}
+		b.clean(t)
+		return
+	}
+	var worst time.Duration
+	told := 0
+	for i, lease := range leases {
+		select {
+		case <-lease.Done():
+		case <-time.After(time.Until(lost.Add(ttl + patience))):
+		}
+		var why *holdfast.LostError
+		if err := lease.Err(); !errors.As(err, &why) || why.Reason != holdfast.LossGone {
+			t.Errorf("holder %d: %v", i, err)
+			continue
+		}
+		told++
+		worst = max(worst, time.Since(began))
+	}
+	left := b.left(t)
+	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders, worst.Round(time.Millisecond), ttl, len(left))
+	if len(left) > 0 || worst > ttl+time.Second {
+		t.Errorf("not what was promised: %q", left)
+	}
+}
+
+// evict makes the server throw away what has a TTL.
+func evict(t *testing.T, srv *redisserver.Server, prefix string) {
+	t.Helper()
+	do(t, srv, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+	do(t, srv, "CONFIG", "SET", "maxmemory", "1")
+	// Every write evicts first.
+	eventually(t, "all is evicted", func() bool {
+		_, _ = srv.Do("EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", "1", "filler", strings.Repeat("x", 1<<10))
+		for _, key := range do(t, srv, "KEYS", prefix+":*").([]any) {
+			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{quorum}") { // these have no TTL
+				return false
+			}
+		}
+		return true
+	})
+	do(t, srv, "CONFIG", "SET", "maxmemory", "0")
+	do(t, srv, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+}

@@ -1,0 +1,210 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/fault"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// TestFaults does one fault after the other to each topology.
+func TestFaults(t *testing.T) {
+	for _, topology := range []string{single, sentinel, cluster, quorum} {
+		t.Run(topology, func(t *testing.T) {
+			if topology == sentinel || topology == cluster {
+				long(t)
+			}
+			t.Parallel()
+			b := lay(t, topology)
+			for _, f := range []struct {
+				name string
+				do   func(*testing.T, *bed)
+			}{
+				{"scripts flushed", scriptsFlushed},
+				{"connections killed", connectionsKilled},
+				{"messages dropped", messagesDropped},
+				{"answers lost", answersLost},
+				{"requests late", requestsLate},
+				{"byte by byte", byteByByte},
+				{"half-open", halfOpen},
+				{"servers stopped", serversStopped},
+				{"processes stopped", processesStopped},
+				{"keys of others", keysOfOthers},
+				{"refusals", refusals},
+				{"data lost", dataLost}, // the last: a quorum that forgot takes its time
+			} {
+				t.Run(f.name, func(t *testing.T) { f.do(t, b.under(t, strings.ReplaceAll(f.name, " ", "-"))) })
+			}
+		})
+	}
+}
+
+// Trap 14: the servers forget their scripts every 5 ms.
+func scriptsFlushed(t *testing.T, b *bed) {
+	l := &load{t: t, names: 4}
+	flushes := every(5*time.Millisecond, func() { b.each(func(srv *redisserver.Server) { _, _ = srv.Do("SCRIPT", "FLUSH") }) })
+	l.run(b.crowd(t, holdfast.Config{TTL: time.Second}, nil), 4, 0, time.Duration(times(t))*2*time.Second)
+	l.judge(fmt.Sprintf("SCRIPT FLUSH %d times, every 5 ms", flushes()))
+	if l.lost > 0 || l.unsure > 0 {
+		t.Errorf("%d lost, %d uncertain: a server that forgot a script has done nothing", l.lost, l.unsure)
+	}
+}
+
+// Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
+func connectionsKilled(t *testing.T, b *bed) {
+	l := &load{t: t, names: 4}
+	kills := every(10*time.Millisecond, func() {
+		b.each(func(srv *redisserver.Server) {
+			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "normal")
+			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "pubsub")
+		})
+	})
+	l.run(b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
+	l.judge(fmt.Sprintf("all connections killed %d times, every 10 ms", kills()))
+	b.clean(t)
+}
+
+// A deaf store loses every second message.
+type deaf struct {
+	holdfast.Store
+	heard, lost *atomic.Int64
+}
+
+func (d deaf) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+	return d.Store.Subscribe(ctx, deafSink{sink, d})
+}
+
+type deafSink struct {
+	holdfast.Sink
+	d deaf
+}
+
+func (s deafSink) Message(channel, payload string) {
+	if s.d.heard.Add(1)%2 == 0 {
+		s.d.lost.Add(1)
+		return
+	}
+	s.Sink.Message(channel, payload)
+}
+
+// Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.
+func messagesDropped(t *testing.T, b *bed) {
+	var heard, lost atomic.Int64
+	clients := b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, func(s holdfast.Store) holdfast.Store { return deaf{s, &heard, &lost} })
+	l := &load{t: t, names: 16}
+	l.run(clients, 16, 12*times(t), 0)
+	l.judge(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
+	if lost.Load() < 50 {
+		t.Errorf("%d lost messages show nothing", lost.Load())
+	}
+	b.clean(t)
+}
+
+// Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so in another order than
+// they were sent. What was given up does not take effect and stay: a minute is the TTL here, so nobody would be in again.
+func requestsLate(t *testing.T, b *bed) {
+	var clients []*holdfast.Client
+	var all []*wires
+	for range 4 {
+		c, w := b.wired(t, holdfast.Config{TTL: time.Minute, ReleaseTimeout: 500 * time.Millisecond})
+		clients, all = append(clients, c), append(all, w)
+	}
+	const most = 1800 * time.Millisecond // a request lasts a second
+	late := func(d time.Duration) {
+		for _, w := range all {
+			w.each(func(_ string, p *fault.Proxy) { p.Jitter("EVAL", d) })
+		}
+	}
+	again := every(5*time.Millisecond, func() { late(most) }) // new connections as well
+	each := 16
+	if b.Topology == quorum { // three servers for each request
+		each = 4
+	}
+	l := &load{t: t, names: 16}
+	l.run(clients, each, 0, time.Duration(times(t))*4*time.Second)
+	again()
+	late(0)
+	l.judge(fmt.Sprintf("a third of the requests up to %v late", most))
+	b.clean(t)
+}
+
+// What comes byte by byte is the same.
+func byteByByte(t *testing.T, b *bed) {
+	var clients []*holdfast.Client
+	var all []*wires
+	for range 4 {
+		c, w := b.wired(t, holdfast.Config{TTL: 2 * time.Second})
+		clients, all = append(clients, c), append(all, w)
+	}
+	again := every(5*time.Millisecond, func() {
+		for _, w := range all {
+			w.each(func(_ string, p *fault.Proxy) { p.Trickle(true); p.Delay(time.Duration(time.Now().UnixNano() % 3e6)) })
+		}
+	})
+	l := &load{t: t, names: 4}
+	l.run(clients, 4, 0, time.Duration(times(t))*2*time.Second)
+	again()
+	l.judge("one byte at a time, each answer up to 3 ms late")
+	if l.lost > 0 || l.unsure > 0 {
+		t.Errorf("%d lost, %d uncertain: nothing failed", l.lost, l.unsure)
+	}
+	b.clean(t)
+}
+
+// Traps 17 and 18: connections that stay, and carry nothing for longer than a TTL. One of four clients at a time; the others
+// are in when its TTL is over.
+func halfOpen(t *testing.T, b *bed) {
+	var clients []*holdfast.Client
+	var all []*wires
+	const ttl = 600 * time.Millisecond
+	for range 4 {
+		c, w := b.wired(t, holdfast.Config{TTL: ttl, ReleaseTimeout: ttl})
+		clients, all = append(clients, c), append(all, w)
+	}
+	n, told := 0, 0
+	silent := every(100*time.Millisecond, func() {
+		i := n % len(all)
+		n++
+		name := fmt.Sprint("mine", n)
+		lease, err := clients[i].Mutex(name).Lock(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		all[i].each(func(_ string, p *fault.Proxy) { p.Silence() })
+		next, err := clients[(i+1)%len(all)].Mutex(name).Lock(t.Context())
+		if err == nil && errors.Is(lease.Err(), holdfast.ErrLost) {
+			told++
+		}
+		pause(ttl / 4)
+		all[i].each(func(_ string, p *fault.Proxy) { p.Speak() })
+		if err == nil {
+			err = next.Release(t.Context())
+		}
+		if err != nil && !errors.Is(err, holdfast.ErrUncertain) { // on a machine that has much else to do
+			t.Error(err)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("its release: %v", err)
+		}
+		pause(ttl / 4)
+	})
+	l := &load{t: t, names: 4}
+	l.run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
+	times := silent()
+	l.judge(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
+	if told < times || times < 3 {
+		t.Error("it did not know in time")
+	}
+	if limit := 10 * time.Second; l.longest > limit {
+		t.Errorf("somebody waited %v", l.longest)
+	}
+	b.clean(t)
+}

@@ -1,0 +1,38 @@
+package faults
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 44: the server is killed and started again, with what it wrote down. Without an AOF it forgets who holds: then a holder is
+// told at its next renewal, and another may be in before; tokens of new holds grow all the same.
+func TestServerKilled(t *testing.T) {
+	for name, opts := range map[string][]string{
+		"no AOF":   nil,
+		"everysec": {"--appendonly", "yes", "--appendfsync", "everysec"},
+		"always":   {"--appendonly", "yes", "--appendfsync", "always"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t, opts...)
+			l := &load{t: t, names: 4}
+			clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second})
+			kills := every(500*time.Millisecond, func() { _ = srv.Restart() })
+			l.run(clients, 4, 0, time.Duration(times(t))*3*time.Second)
+			n := kills()
+			if opts == nil {
+				t.Logf("without an AOF, %d holds began while another was trusted, %d with a smaller token than one before", l.overlaps, l.smaller)
+				l.overlaps, l.smaller = 0, 0
+			}
+			l.judge(fmt.Sprintf("kill -9 and restart %d times, %s", n, name))
+			if n < 2 {
+				t.Errorf("%d restarts show nothing", n)
+			}
+		})
+	}
+}

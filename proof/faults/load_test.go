@@ -1,0 +1,162 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A load is many goroutines of several clients that lock a few names, and what came of it. Each name stands for a number in a
+// storage that refuses tokens smaller than the largest it has seen. Whoever has a lease reads the number, and writes one more
+// later, without a look at the lease: nothing but tokens protects it.
+type load struct {
+	t     *testing.T
+	names int
+
+	mu       sync.Mutex
+	holders  map[string]*holdfast.Lease
+	tokens   map[string]int64
+	numbers  map[string]*number
+	holds    int
+	overlaps int
+	smaller  int // tokens
+	stuck    int // waits that took too long
+	lost     int // leases, before their release
+	unsure   int // releases
+	other    []error
+	longest  time.Duration // a wait
+	updates  int
+	late     int // reads and writes that were refused
+	spoiled  int // writes that were refused, and would have overwritten another's
+	gone     int // updates that were overwritten
+}
+
+type number struct{ value, token int64 }
+
+// run lets them lock until a time is over, or until each goroutine did its rounds when they are given.
+func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
+	l.holders, l.tokens, l.numbers = map[string]*holdfast.Lease{}, map[string]int64{}, map[string]*number{}
+	end := time.Now().Add(long)
+	var all sync.WaitGroup
+	for i, c := range clients {
+		for j := range goroutines {
+			all.Go(func() {
+				for n := 0; rounds > 0 && n < rounds || rounds == 0 && time.Now().Before(end); n++ {
+					l.once(c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func (l *load) once(c *holdfast.Client, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	began := time.Now()
+	lease, err := c.Mutex(name).Lock(ctx)
+	took := time.Since(began)
+	l.mu.Lock()
+	l.longest = max(l.longest, took)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		l.stuck++
+	case err != nil:
+		l.other = append(l.other, err)
+	case lease.Err() == nil:
+		l.holds++
+		if before := l.holders[name]; before != nil && before.Err() == nil && lease.Err() == nil {
+			l.overlaps++
+		}
+		if lease.Token() <= l.tokens[name] && lease.Err() == nil {
+			l.smaller++
+		}
+		l.holders[name], l.tokens[name] = lease, max(l.tokens[name], lease.Token())
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return
+	}
+	base, ok := l.read(name, lease.Token())
+	pause(time.Duration(rand.IntN(2000)) * time.Microsecond)
+	if ok {
+		l.write(name, lease.Token(), base)
+	}
+	l.mu.Lock()
+	if l.holders[name] == lease {
+		delete(l.holders, name)
+	}
+	l.mu.Unlock()
+	err = lease.Release(context.Background())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+	case errors.Is(err, holdfast.ErrLost):
+		l.lost++
+	case errors.Is(err, holdfast.ErrUncertain):
+		l.unsure++
+	default:
+		l.other = append(l.other, err)
+	}
+}
+
+func (l *load) read(name string, token int64) (value int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.numbers[name]
+	if n == nil {
+		n = &number{}
+		l.numbers[name] = n
+	}
+	if token < n.token {
+		l.late++
+		return 0, false
+	}
+	n.token = token
+	return n.value, true
+}
+
+func (l *load) write(name string, token, base int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.numbers[name]
+	if token < n.token {
+		l.late++
+		if n.value != base {
+			l.spoiled++
+		}
+		return
+	}
+	if n.value != base {
+		l.gone++
+	}
+	l.updates++
+	n.value, n.token = base+1, token
+}
+
+// judge prints what came of it, and fails when anything was done wrong that no fault excuses.
+func (l *load) judge(what string) {
+	l.t.Helper()
+	l.t.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest wait %v;"+
+		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what, l.holds, l.overlaps,
+		l.smaller, l.stuck, l.lost, l.unsure, l.longest.Round(time.Millisecond), l.updates, l.late, l.spoiled, l.gone)
+	if l.overlaps > 0 || l.smaller > 0 || l.stuck > 0 || l.gone > 0 {
+		l.t.Error("not what was promised")
+	}
+	for i, err := range l.other {
+		if i == 5 {
+			break
+		}
+		l.t.Errorf("%d other errors: %v", len(l.other), err)
+	}
+	if l.holds < 50 {
+		l.t.Errorf("%d holds show nothing", l.holds)
+	}
+}

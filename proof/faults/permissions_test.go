@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// Trap 47: the permissions of docs/quorum.md, taken away one by one. At one master of three, everything goes on. At all of them it
+// goes on (the scripts are there already), or is refused as denied: nobody is stuck, two never hold, and nothing else is wrong. For a single server it is
+// TestPermissionsOneByOne of redisstore.
+func TestQuorumPermissions(t *testing.T) {
+	long(t)
+	page, err := os.ReadFile("../../docs/quorum.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := strings.Fields(strings.TrimSuffix(regexp.MustCompile("(?s)reset on >PASSWORD.*?\n```").FindString(string(page)), "```"))
+	var commands []string
+	for _, rule := range rules {
+		if strings.HasPrefix(rule, "+") {
+			commands = append(commands, rule)
+		}
+	}
+	if len(commands) < 20 {
+		t.Fatalf("a list of %d commands in docs/quorum.md", len(commands))
+	}
+	b := lay(t, quorum)
+	var works, refused, wrong []string
+	for _, without := range commands {
+		few := slices.DeleteFunc(slices.Clone(rules), func(r string) bool { return r == without })
+		for name, at := range map[string]int{"one": 1, "all": 3} {
+			b := b.under(t, "holdfast:"+strings.TrimPrefix(without, "+")+at3(at))
+			for i, srv := range b.masters() {
+				acl := []any{"ACL", "SETUSER", "small"}
+				rules := rules
+				if i < at {
+					rules = few
+				}
+				for _, rule := range rules {
+					acl = append(acl, strings.ReplaceAll(rule, "PASSWORD", "secret"))
+				}
+				do(t, srv, acl...)
+			}
+			err := lockTwice(t, b)
+			switch {
+			case err == nil && name == "all":
+				works = append(works, without)
+			case err == nil:
+			case name == "all" && denied(err):
+				refused = append(refused, without)
+			default:
+				wrong = append(wrong, without)
+				t.Errorf("without %s at %s: %v", without, name, err)
+			}
+		}
+	}
+	t.Logf("%d permissions, one after the other: at one master of three nobody noticed; at all, %d are refused as such without it (%s), and it goes on without %d (%s); %d wrong",
+		len(commands), len(refused), strings.Join(refused, " "), len(works), strings.Join(works, " "), len(wrong))
+}
+
+func at3(n int) string { return fmt.Sprint(".", n) }
+
+// denied tells whether an error says that the user may not.
+func denied(err error) bool {
+	var none *holdfast.QuorumError
+	if !errors.As(err, &none) {
+		var failure *holdfast.StoreError
+		return errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied
+	}
+	return slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool {
+		var failure *holdfast.StoreError
+		return errors.As(n.Err, &failure) && failure.Kind == holdfast.StoreDenied
+	})
+}
+
+// lockTwice lets one hold while another waits, as the user small.
+func lockTwice(t *testing.T, b *bed) error {
+	open := func() (*holdfast.Client, func(), error) {
+		var stores []holdfast.Store
+		var all []*redis.Client
+		for _, addr := range b.Addrs {
+			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: "small", Password: "secret", DisableIdentity: true})
+			all, stores = append(all, rdb), append(stores, redisstore.New(rdb))
+		}
+		c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.prefix, TTL: time.Second, MaxTTL: 5 * time.Minute, ReleaseTimeout: 300 * time.Millisecond})
+		return c, func() {
+			if c != nil {
+				_ = c.Close()
+			}
+			for _, rdb := range all {
+				_ = rdb.Close()
+			}
+		}, err
+	}
+	one, done, err := open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	two, done2, err := open()
+	if err != nil {
+		return err
+	}
+	defer done2()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	lease, err := one.Mutex("x").Lock(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := two.Mutex("x").TryLock(ctx); err == nil {
+		return errors.New("two hold")
+	} else if !errors.Is(err, holdfast.ErrHeld) {
+		return errors.Join(err, lease.Release(ctx))
+	}
+	next := later(func() (*holdfast.Lease, error) { return two.Mutex("x").Lock(ctx) })
+	pause(30 * time.Millisecond)
+	err = errors.Join(lease.Check(ctx), lease.Release(ctx))
+	second, fails := next()
+	if fails != nil {
+		return errors.Join(err, fails)
+	}
+	return errors.Join(err, second.Release(ctx))
+}

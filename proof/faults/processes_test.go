@@ -1,0 +1,257 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// childEnv tells a process of this program that it is a child: what to reach, and how.
+const childEnv = "HOLDFAST_FAULTS_CHILD"
+
+type childPlan struct {
+	Way    way
+	Prefix string
+	Names  int
+}
+
+const stoppedTTL = 500 * time.Millisecond
+
+// child holds many names, waits for as many others, and stands still when it is stopped. Its lines:
+//
+//	waits    it holds all that it should hold, and waits for the others
+//	step     one that it did after a look at the lease
+//	late     one that it did without
+//	lost     the release said that the lease is lost
+//	in       what it waited for
+//	round    all is given back
+func child() error {
+	var plan childPlan
+	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &plan); err != nil {
+		return err
+	}
+	c, closeAll, err := plan.Way.open(&holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeAll() }()
+	out := json.NewEncoder(os.Stdout) // one write a line
+	say := func(what, name string, token int64) { _ = out.Encode(said{what, name, token}) }
+	in := bufio.NewScanner(os.Stdin)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	for round := 0; in.Scan(); round++ {
+		var leases []*holdfast.Lease
+		for i := range plan.Names {
+			lease, err := c.Mutex(fmt.Sprintf("held %d %d", round, i)).Lock(ctx)
+			if err != nil {
+				return err
+			}
+			leases = append(leases, lease)
+		}
+		waits := make(chan *holdfast.Lease, plan.Names)
+		for i := range plan.Names {
+			go func() {
+				lease, err := c.Mutex(fmt.Sprintf("waited %d %d", round, i)).Lock(ctx)
+				if err != nil {
+					fmt.Fprintln(os.Stderr, err)
+				}
+				waits <- lease
+			}()
+		}
+		say("waits", "", 0)
+		in.Scan() // stopped meanwhile
+		for _, lease := range leases {
+			if lease.Err() == nil {
+				say("step", lease.Name(), lease.Token())
+			}
+			say("late", lease.Name(), lease.Token())
+			if err := lease.Release(ctx); errors.Is(err, holdfast.ErrLost) {
+				say("lost", lease.Name(), lease.Token())
+			}
+		}
+		for range plan.Names {
+			lease := <-waits
+			if lease == nil {
+				return errors.New("a wait failed")
+			}
+			say("in", lease.Name(), lease.Token())
+			if err := lease.Release(ctx); err != nil {
+				return err
+			}
+		}
+		say("round", "", 0)
+	}
+	return c.Close()
+}
+
+type said struct {
+	What, Name string
+	Token      int64
+}
+
+// Traps 3, 20 and 39: a process is stopped past its TTL while it holds some names and waits for others. Meanwhile others get in
+// where it holds, and leave where it waits. When it goes on it does no step that a look at the lease protects; those it does
+// without are refused by a storage that checks tokens; its releases say that the lease is lost, and touch nobody's; and it does
+// not believe a hand-over from when it stood still, while another holds.
+func processesStopped(t *testing.T, b *bed) {
+	const names = 50
+	rounds := 2 * times(t)
+	text, err := json.Marshal(childPlan{b.way, b.prefix, names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	lines := json.NewDecoder(stdout)
+	next := func() (s said) {
+		if err := lines.Decode(&s); err != nil {
+			t.Fatalf("the process ended: %v", err)
+		}
+		return s
+	}
+	other := b.client(t, holdfast.Config{TTL: 3 * time.Second, MaxTTL: 3 * time.Second}, nil)
+	steps, accepted, refused, lost, disturbed, early, in := 0, 0, 0, 0, 0, 0, 0
+	for round := range rounds {
+		waited := make([]*holdfast.Lease, names)
+		for i := range names {
+			if waited[i], err = other.Mutex(fmt.Sprintf("waited %d %d", round, i)).Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = io.WriteString(stdin, "begin\n")
+		for next().What != "waits" {
+		}
+		for i := range names {
+			eventually(t, "it waits", func() bool {
+				_, err := other.Mutex(fmt.Sprintf("waited %d %d", round, i)).TryLock(t.Context())
+				var busy *holdfast.HeldError
+				return errors.As(err, &busy) && busy.Waiters > 0
+			})
+		}
+		if err := freeze(cmd.Process); err != nil {
+			t.Skip(err)
+		}
+		pause(20 * time.Millisecond) // all of its threads
+		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and taken by others when it does not take it up.
+		mine := takeOver(t, other, waited, round)
+		if err := thaw(cmd.Process); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(stdin, "go on\n")
+		heard := make(chan said, 5*names)
+		go func() {
+			defer close(heard)
+			for {
+				var s said
+				if lines.Decode(&s) != nil {
+					return
+				}
+				heard <- s
+				if s.What == "round" {
+					return
+				}
+			}
+		}()
+		holding, ended := time.After(500*time.Millisecond), false
+		for !ended {
+			select {
+			case <-holding:
+				holding = nil
+				for _, lease := range mine {
+					if lease.Check(t.Context()) != nil || lease.Release(t.Context()) != nil {
+						disturbed++
+					}
+				}
+			case s, ok := <-heard:
+				ended = !ok
+				switch s.What {
+				case "step":
+					steps++
+				case "late":
+					if s.Token < mine[s.Name].Token() {
+						refused++
+					} else {
+						accepted++
+					}
+				case "lost":
+					lost++
+				case "in":
+					in++
+					if holding != nil || s.Token <= mine[s.Name].Token() {
+						early++
+					}
+				}
+			}
+		}
+	}
+	_ = stdin.Close()
+	n := names * rounds
+	t.Logf("%d leases of a process stopped past its TTL: %d steps done under a look at the lease; of %d careless ones storage took %d; %d of %d releases"+
+		" said that it was lost; %d of %d other holders disturbed; %d of %d waits came in, %d of them while another held", n, steps, refused+accepted, accepted, lost, n,
+		disturbed, 2*n, in, n, early)
+	if steps > 0 || accepted > 0 || refused != n || lost != n || disturbed > 0 || in != n || early > 0 {
+		t.Error("not what was promised")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the process: %v", err)
+	}
+	b.clean(t)
+}
+
+// takeOver gets all that the process holds, and what it waits for once that was given back, by name.
+func takeOver(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, round int) map[string]*holdfast.Lease {
+	t.Helper()
+	mine := map[string]*holdfast.Lease{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	take := func(name string) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		lease, err := other.Mutex(name).Lock(ctx)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		mine[name] = lease
+	}
+	for i, lease := range waited {
+		all.Go(func() { take(fmt.Sprintf("held %d %d", round, i)) })
+		all.Go(func() {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			take(fmt.Sprintf("waited %d %d", round, i))
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return mine
+}

@@ -1,0 +1,287 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the cause, and nothing of them
+// stays; who holds goes on holding while it does not last longer than trust; who waits is in when it is over. What takes no
+// memory works without memory: every release.
+func refusals(t *testing.T, b *bed) {
+	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
+		return func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, refuse) },
+			func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, serve) }
+	}
+	few, enough := config("min-replicas-to-write", 9, 0)
+	full, empty := config("maxmemory", 1, 0)
+	for _, c := range []struct {
+		name          string
+		kind          holdfast.StoreKind
+		refuse, serve func(*testing.T, *redisserver.Server)
+		frees         bool // a release works meanwhile
+		ends          bool // who waits and asks meanwhile is refused: it may last for ever
+		only          []string
+	}{
+		{"too few replicas", holdfast.StoreNoReplicas, few, enough, false, false, nil},
+		{"out of memory", holdfast.StoreOutOfMemory, full, empty, true, true, nil},
+		{"cannot persist", holdfast.StoreMisconfigured, unsaved, saved, false, true, []string{single, cluster, quorum}}, // a Sentinel's PING is refused as well
+		{"read-only", holdfast.StoreReadOnly, replica, master, false, false, []string{single, quorum}},                  // else the servers themselves decide who is
+	} {
+		if c.only != nil && !slices.Contains(c.only, b.Topology) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			b := b.under(t, "no-"+strings.ReplaceAll(c.name, " ", "-"))
+			const ttl = 6 * time.Second
+			n := 20 * times(t)
+			one, two := b.client(t, holdfast.Config{TTL: ttl}, nil), b.client(t, holdfast.Config{TTL: ttl}, nil)
+			var leases []*holdfast.Lease
+			waits := make(chan error, n)
+			for i := range n {
+				name := fmt.Sprint("n", i)
+				lease, err := one.Mutex(name).Lock(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				leases = append(leases, lease)
+				go func() {
+					next, err := two.Mutex(name).Lock(t.Context())
+					if err == nil {
+						err = errors.Join(next.Err(), next.Release(t.Context()))
+					}
+					waits <- err
+				}()
+				eventually(t, "it waits", func() bool {
+					_, err := one.Mutex(name).TryLock(t.Context())
+					var busy *holdfast.HeldError
+					return errors.As(err, &busy) && busy.Waiters > 0
+				})
+			}
+			if b.Topology == quorum { // one of three
+				c.refuse(t, b.masters()[0])
+				for i := range n {
+					lease, err := one.Mutex(fmt.Sprint("two of three", i)).TryLock(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				c.serve(t, b.masters()[0])
+			}
+			b.each(func(srv *redisserver.Server) { c.refuse(t, srv) })
+			began := time.Now()
+			refused := 0
+			for i := range n {
+				lease, err := one.Mutex(fmt.Sprint("new", i)).TryLock(t.Context())
+				if refusedAs(err, c.kind) {
+					refused++
+				} else if refused == i {
+					t.Errorf("a new lock: %v, %v", lease, err)
+				}
+			}
+			half := 0
+			if c.frees {
+				half = n / 2
+				for _, lease := range leases[:half] {
+					if err := lease.Release(t.Context()); err != nil {
+						t.Errorf("a release meanwhile: %v", err)
+					}
+				}
+			}
+			pause(time.Until(began.Add(ttl / 3))) // a renewal of all fails
+			b.each(func(srv *redisserver.Server) { c.serve(t, srv) })
+			lasted := time.Since(began)
+			lost := 0
+			for _, lease := range leases[half:] {
+				if lease.Err() != nil || lease.Release(t.Context()) != nil {
+					lost++
+				}
+			}
+			in, failed := n, 0
+			for range n {
+				if err := <-waits; c.ends && refusedAs(err, c.kind) {
+					in--
+				} else if err != nil {
+					failed++
+					t.Error(err)
+				}
+			}
+			t.Logf("%s: %d of %d new locks refused as such; %d of %d leases lost in %v; of %d who waited %d are in, and the others were told", c.name, refused, n,
+				lost, n, lasted.Round(time.Millisecond), n, in-failed)
+			if refused < n || failed > 0 || lost > 0 && lasted < ttl/2 {
+				t.Error("not what was promised")
+			}
+			b.clean(t)
+		})
+	}
+}
+
+// refusedAs tells whether an error says that servers refuse, as what, and that nothing was done.
+func refusedAs(err error, kind holdfast.StoreKind) bool {
+	is := func(err error) bool {
+		var failure *holdfast.StoreError
+		return errors.As(err, &failure) && failure.Kind == kind && failure.Applied == holdfast.NotApplied
+	}
+	var none *holdfast.QuorumError
+	if !errors.As(err, &none) {
+		return is(err)
+	}
+	n := 0
+	for _, node := range none.Nodes {
+		if is(node.Err) {
+			n++
+		}
+	}
+	return n >= none.Need
+}
+
+// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file should go.
+func unsaved(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	_ = os.RemoveAll(filepath.Join(srv.Dir(), "taken")) // what it saved before
+	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	do(t, srv, "CONFIG", "SET", "save", "3600 1")
+	do(t, srv, "BGSAVE")
+	eventually(t, "saving fails", func() bool {
+		return strings.Contains(do(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
+	})
+}
+
+func saved(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	do(t, srv, "CONFIG", "SET", "save", "")
+	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
+		t.Fatal(err)
+	}
+	do(t, srv, "BGSAVE")
+	eventually(t, "saving works", func() bool {
+		return strings.Contains(do(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:ok")
+	})
+}
+
+// replica makes a server follow nobody.
+func replica(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	do(t, srv, "REPLICAOF", "127.0.0.1", "1")
+}
+
+func master(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	do(t, srv, "REPLICAOF", "NO", "ONE")
+}
+
+// Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it was.
+func keysOfOthers(t *testing.T, b *bed) {
+	c := b.client(t, holdfast.Config{}, nil)
+	n, touched, untold := 0, 0, 0
+	for what, put := range map[string][]any{
+		"string": {"SET", "", "by hand"}, "hash": {"HSET", "", "f", "v"}, "list": {"RPUSH", "", "a"}, "set": {"SADD", "", "a"},
+		"sorted set": {"ZADD", "", 1, "a"}, "stream": {"XADD", "", "1-1", "f", "v"},
+	} {
+		for kind, try := range map[string]func(name string) error{
+			"mutex":    func(name string) error { _, err := c.Mutex(name).TryLock(t.Context()); return err },
+			"rwmutex":  func(name string) error { _, err := c.RWMutex(name).TryRLock(t.Context()); return err },
+			"election": func(name string) error { _, err := c.Election(name).TryCampaign(t.Context()); return err },
+			"group":    func(name string) error { _, err := c.All([]string{name}).TryLock(t.Context()); return err },
+		} {
+			name := what + " " + kind
+			key := b.key(name)
+			servers := b.of(key)
+			put[1] = key
+			var before []any
+			for _, srv := range servers {
+				do(t, srv, put...)
+				before = append(before, do(t, srv, "DUMP", key))
+			}
+			err := try(name)
+			n++
+			if !refusedAs(err, holdfast.StoreForeign) {
+				untold++
+				t.Logf("%s: %v", name, err)
+			}
+			for i, srv := range servers {
+				if do(t, srv, "DUMP", key) != before[i] {
+					touched++
+				}
+				do(t, srv, "DEL", key)
+			}
+			if b.Topology != quorum {
+				continue
+			}
+			do(t, servers[0], put...) // at one of three: it does not count
+			lease, err := c.Mutex(name).TryLock(t.Context())
+			if err != nil {
+				t.Errorf("%s, at one of three: %v", name, err)
+			} else if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			do(t, servers[0], "DEL", key)
+		}
+	}
+	t.Logf("%d locks on keys of others: %d were not told so, %d keys were touched", n, untold, touched)
+	if untold > 0 || touched > 0 {
+		t.Error("not what was promised")
+	}
+	b.clean(t)
+}
+
+// Trap 28: a server that reads its data is loading. Who waits is in when it has, and nobody is refused for another reason.
+func TestLoading(t *testing.T) {
+	long(t)
+	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes"}
+	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
+		t.Skip("this server cannot be made to load slowly: ", err)
+	} else {
+		_ = srv.Close()
+	}
+	srv := redisserver.Start(t, slow...)
+	for i := range 1500 {
+		do(t, srv, "SET", fmt.Sprint("filler", i), strings.Repeat("x", 1024))
+	}
+	rewrite := func() { // so that there is little more to load than what is there
+		_, _ = srv.Do("BGREWRITEAOF")
+		for end := time.Now().Add(patience); time.Now().Before(end); pause(5 * time.Millisecond) {
+			if info, _ := srv.Do("INFO", "persistence"); strings.Contains(fmt.Sprint(info), "aof_rewrite_in_progress:0") {
+				return
+			}
+		}
+	}
+	rewrite()
+	watch, l := client(t, srv.Addr(), nil), &load{t: t, names: 4}
+	loading := 0
+	trying := every(5*time.Millisecond, func() {
+		if _, err := watch.Mutex("tried").TryLock(t.Context()); refusedAs(err, holdfast.StoreLoading) {
+			loading++
+		}
+	})
+	kills := every(1500*time.Millisecond, func() {
+		rewrite()
+		_ = srv.Restart() // which returns when it answers, if only that it is loading
+		for end := time.Now().Add(patience); time.Now().Before(end); pause(5 * time.Millisecond) {
+			if _, err := srv.Do("GET", "any"); err == nil {
+				return
+			}
+		}
+	})
+	l.run(crowd(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*5*time.Second)
+	n := kills()
+	trying()
+	l.judge(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading))
+	if loading == 0 {
+		t.Error("nobody saw it loading")
+	}
+}

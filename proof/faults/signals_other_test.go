@@ -1,0 +1,12 @@
+//go:build !unix
+
+package faults
+
+import (
+	"errors"
+	"os"
+)
+
+func freeze(*os.Process) error { return errors.ErrUnsupported }
+
+func thaw(*os.Process) error { return errors.ErrUnsupported }

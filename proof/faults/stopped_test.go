@@ -1,0 +1,83 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// Trap 35: acquires that reach a server after their sender gave up, because it stood still, would hold the lock for a TTL that nobody
+// renews. They carry a moment after which they do nothing. A Sentinel or a cluster would elect another if it lasted a second.
+func serversStopped(t *testing.T, b *bed) {
+	const batch, ttl = 100, time.Minute
+	batches := times(t)
+	c := b.client(t, holdfast.Config{TTL: ttl}, nil)
+	asked, orphans, applied := 0, 0, 0
+	var got atomic.Int64
+	for i := range batches {
+		var all sync.WaitGroup
+		for j := range batch { // every connection, and the time of every server, is known
+			all.Go(func() {
+				lease, err := c.Mutex(fmt.Sprint("warm", j)).Lock(t.Context())
+				if err == nil {
+					err = lease.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		b.clean(t)
+		before := writes(b)
+		b.each((*redisserver.Server).Stop)
+		for j := range batch {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+				defer cancel()
+				m := c.Mutex(fmt.Sprintf("zombie:%d:%d", i, j))
+				var err error
+				if j%2 == 0 {
+					_, err = m.TryLock(ctx)
+				} else {
+					_, err = m.Lock(ctx)
+				}
+				if err == nil {
+					got.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if pause(200 * time.Millisecond); b.Topology == single || b.Topology == quorum {
+			pause(800 * time.Millisecond) // longer than a request may take effect
+		}
+		b.each((*redisserver.Server).Continue)
+		asked += batch
+		pause(time.Second)
+		applied += writes(b) - before
+		orphans += len(b.left(t))
+	}
+	t.Logf("%d asked of servers that stood still, and given up: %d were given a lock, %d took effect all the same, %d orphans a second later", asked, got.Load(), applied, orphans)
+	if got.Load() > 0 || orphans > 0 || applied > 0 && (b.Topology == single || b.Topology == quorum) {
+		t.Error("not what was promised")
+	}
+}
+
+// writes is how often scripts made a hold.
+func writes(b *bed) (n int) {
+	for _, srv := range b.masters() {
+		stats := srv.CommandStats()
+		if b.Topology == quorum {
+			n += stats["zadd"] // hset writes facts as well
+			continue
+		}
+		n += stats["set"]
+	}
+	return n
+}
