@@ -76,4 +76,9 @@
 // Each is a file with its contract at the top; "--@include" joins what several share. Comments and
 // indentation are cut before a script is sent. Digests are constants, checked by a test, so that no SHA-1 is
 // computed at run time (it is refused under FIPS rules).
+//
+// A script that a server refuses in the middle, for want of a permission, leaves what it wrote before. Servers say the line, and
+// from that the client reads the command and whether anything can have been written: not in the lines between "--@untouched" and
+// "--@touched" (see blame.go). What takes a hold out of a set or puts one in does so in one command, so that what a refusal leaves
+// behind is a set of holds, which ends by itself.
 package native

@@ -59,11 +59,11 @@ func (p *Protocol) adopt(n *node, born int64) {
 	default:
 		return
 	}
-	deadline = time.Now().Add(time.Second)
+	latest := time.Now().Add(time.Second) // not the deadline of above, which one who is still asked may yet look at
 	told := make(chan error, len(forgot))
 	for _, a := range forgot {
 		p.run(func() {
-			_, err := a.node.meet(deadline, native.Digits16(a.born), native.Digits16(floor))
+			_, err := a.node.meet(latest, native.Digits16(a.born), native.Digits16(floor))
 			told <- err
 		})
 	}

@@ -49,7 +49,13 @@ func Redact(raw string) string {
 	if all, ok := each(raw, Redact); ok {
 		return all
 	}
-	bare, secret := split(hidden.ReplaceAllString(raw, "${1}***"))
+	bare, secret := split(hidden.ReplaceAllStringFunc(raw, func(option string) string {
+		name, value, _ := strings.Cut(option, "=")
+		if strings.Contains(value, "@") { // it may be what ends a password that looks like an option
+			return name + "=***@***"
+		}
+		return name + "=***"
+	}))
 	if !secret {
 		return bare
 	}

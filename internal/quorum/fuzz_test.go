@@ -1,0 +1,108 @@
+package quorum
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A liar is a master that tells its facts when it is asked for them, and answers every other script alike.
+type liar struct {
+	p     *Protocol // nil: the facts are a lie too
+	reply native.Reply
+}
+
+// Do implements native.Server.
+func (l *liar) Do(_ context.Context, requests []native.Request) []native.Reply {
+	<-time.After(time.Millisecond) // of a fake clock, which else stands still while a client asks again
+	replies := make([]native.Reply, len(requests))
+	for i, request := range requests {
+		replies[i] = l.reply
+		if l.p != nil && request.Args[1] == digests["node"] {
+			now := time.Now().UnixMicro()
+			replies[i].Refused, replies[i].Value = "", "N"+native.Digits16(now)+native.Digits16(now-1e9)+"1"+native.Digits16(now-1e6)+"1000"
+		}
+	}
+	return replies
+}
+
+// Subscribe implements native.Server.
+func (*liar) Subscribe(context.Context, native.Sink) (native.Subscription, error) {
+	return nil, context.Canceled
+}
+
+// Describe implements native.Server.
+func (*liar) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+
+// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has a
+// token.
+func FuzzReplies(f *testing.F) {
+	const (
+		facts = "0946684800000000" + "0946684700000000" + "1" + "0946684790000000"
+		id    = "0123456789012345678901"
+		token = "0946684800000001"
+	)
+	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" + id + "2:chowner", "B" + facts + "|||",
+		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "1:oL", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
+		"R" + facts + "1", "R" + facts, "1", "0", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
+		"H" + strings.Repeat("9", 81), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + "99999:"} {
+		for shape := range byte(4) {
+			f.Add(shape, text, text)
+		}
+		f.Add(byte(0), text, "H"+facts+token+token)
+		f.Add(byte(4), text, text)
+	}
+	f.Fuzz(func(t *testing.T, shape byte, one, other string) {
+		synctest.Test(t, func(t *testing.T) {
+			shaped := func(text string) native.Reply {
+				switch shape % 4 {
+				case 1:
+					return native.Reply{Value: []any{text, int64(len(text)), nil}}
+				case 2:
+					return native.Reply{Refused: "ERR " + text}
+				case 3:
+					return native.Reply{Refused: text + " "}
+				}
+				return native.Reply{Value: text}
+			}
+			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
+			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: id, MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			defer p.Close(time.Now().Add(time.Minute))
+			if shape%8 < 4 {
+				for _, m := range masters {
+					m.p = p
+				}
+			}
+			r := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex, Owner: "o", Label: "l", Claim: time.Second, Life: time.Minute})
+			ask := protocol.Ask{Ticket: protocol.Ticket{ID: id, Block: 1}, TTL: time.Second, Deadline: time.Now().Add(200 * time.Millisecond)}
+			ctx, cancel := context.WithDeadline(t.Context(), ask.Deadline)
+			defer cancel()
+			judge := func(op string, answer protocol.Answer, err error) {
+				if err == nil && answer.Status == protocol.Held && (answer.Token <= 0 || answer.Block <= 0) {
+					t.Errorf("%s: %q and %q were read as a grant of the token %d, %d of them", op, one, other, answer.Token, answer.Block)
+				}
+			}
+			answer, err := r.Ask(ctx, ask)
+			judge("ask", answer, err)
+			answer, err = r.Resume(ctx, ask, "o", 1)
+			judge("resume", answer, err)
+			answer, err = r.Downgrade(ctx, ask)
+			judge("downgrade", answer, err)
+			_, _ = r.Free(ctx, protocol.Free{Ticket: ask.Ticket})
+			_, _ = r.Look(ctx, &ask.Ticket)
+			_ = r.Unwatch(ctx, ask.Ticket)
+			_, _ = p.Status(ctx)
+			told := 0
+			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
+			if told != 1 {
+				t.Errorf("one renewal was answered %d times", told)
+			}
+		})
+	})
+}
