@@ -36,6 +36,8 @@ func clientMutants() []Mutant {
 			"if err := h.lease.Release(); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"place kept by one who gave up", clock("TestClockGivingUpCrossesGrant"), []Patch{{engine + "attempt.go",
 			"if a.inLine || !a.unsettled.IsZero() {", "if false {"}}},
+		{"late hand-over kept by one who gave up", clock("TestClockLateAskIsHandedTo"), []Patch{{engine + "tidy.go",
+			"\t\t\tcase <-granted:\n", ""}}},
 		{"entry counted twice by a replay", server("TestEntryWithoutAnswer"), []Patch{{engine + "attempt.go",
 			"\tsent := time.Now()\n\task := protocol.Ask{\n", "\tif !a.unsettled.IsZero() {\n\t\ta.ticket.ID = ID()\n\t}\n\tsent := time.Now()\n\task := protocol.Ask{\n"}}},
 		{"entry never given back", suite("reentry/under_a_lease's_context"), []Patch{{engine + "hold.go",
