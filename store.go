@@ -48,8 +48,8 @@ type Reply struct {
 	// It says that the server answered; Value is then nil.
 	Refused string
 
-	// Err is set when no answer came: the network, a deadline, a closed client. What the request did is unknown,
-	// unless Unsent is set.
+	// Err is set when no answer came: the network, a deadline, a closed client; or when the server carried the request out and
+	// refuses to say which replicas have it. What the request did is unknown, unless Unsent is set.
 	Err error
 
 	// Unsent is true when Err is known to have happened before a byte of the request was written.

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/engine":          {"internal/protocol"},
 	"internal/native":          {"internal/protocol"},
 	"internal/leak":            {},
+	"internal/hearing":         {".", "internal/leak", "storetest/redisserver"},
 	"internal/network":         {},
 	"internal/permissions":     {"."},
 	"internal/protocol":        {},

@@ -15,8 +15,9 @@ type wrap struct {
 	protocol.Protocol
 	asks, frees, renewals, downgrades atomic.Int64
 
-	ask       func() // before the answer to an ask is heard
-	renew     func() // before a renewal or a look is sent
+	ready     func() error // before the first request
+	ask       func()       // before the answer to an ask is heard
+	renew     func()       // before a renewal or a look is sent
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
 
@@ -37,6 +38,22 @@ func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 		inner[i].Resource = inner[i].Resource.(wrapped).Resource
 	}
 	w.Protocol.Renew(ctx, inner, done)
+}
+
+func (w *wrap) Ready(ctx context.Context, name string) error {
+	if w.ready != nil {
+		return w.ready()
+	}
+	return w.Protocol.Ready(ctx, name)
+}
+
+func (w *wrap) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	w.asks.Add(1)
+	inner := append([]protocol.Asking(nil), asks...)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(wrapped).Resource
+	}
+	return w.Protocol.AskAll(ctx, inner)
 }
 
 func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -71,6 +72,52 @@ func TestClockMinHold(t *testing.T) {
 				pass(time.Minute)
 				if err := g.lease.Err(); err != nil {
 					t.Errorf("the next lost it: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Who is told when a min hold is over is the first in line. When it gives up meanwhile, the next is told.
+func TestClockMinHoldFirstLeaves(t *testing.T) {
+	const hold = 4 * time.Second
+	for name, share := range map[string]bool{"mutex": false, "readers": true} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+				acquire := func(a *actor) func(context.Context) (*holdfast.Lease, error) {
+					if share {
+						return a.RWMutex("n").Lock
+					}
+					return a.Mutex("n").Lock
+				}
+				var lease *holdfast.Lease
+				var err error
+				if share {
+					lease, err = a.RWMutex("n", holdfast.WithMinHold(hold)).RLock(t.Context())
+				} else {
+					lease, err = a.Mutex("n", holdfast.WithMinHold(hold)).Lock(t.Context())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				ctx, leave := context.WithCancel(t.Context())
+				for _, wait := range []func(){func() { _, _ = acquire(b)(ctx) }, func() { _, _ = acquire(b)(ctx) }} {
+					go wait()
+					pass(100 * time.Millisecond)
+				}
+				done := make(chan got, 1)
+				go func() {
+					lease, err := acquire(c)(t.Context())
+					done <- got{lease, err, time.Now()}
+				}()
+				pass(time.Second)
+				s.release(lease)
+				pass(time.Second)
+				leave()
+				if g := <-done; g.err != nil || g.at.Sub(began) < hold-time.Millisecond || g.at.Sub(began) > hold+10*time.Millisecond {
+					t.Errorf("the next got in after %v, %v", g.at.Sub(began), g.err)
 				}
 			})
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/hearing"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -39,10 +40,10 @@ func TestSharded(t *testing.T) {
 	rig := redisserver.StartCluster(t)
 	if !shards(t, rig.Servers()[0]) {
 		sub, s := subscription(t, clustered(t, rig))
-		add(t, sub, "{m}1", "plain", "{m}2")
+		hearing.Add(t, sub, "{m}1", "plain", "{m}2")
 		for _, name := range []string{"{m}1", "plain", "{m}2"} {
 			must(t, rig.Servers()[1], "PUBLISH", name, "x")
-			eventually(t, name+" without sharding", func() bool { return s.heard(name + ":x") })
+			eventually(t, name+" without sharding", func() bool { return s.Heard(name + ":x") })
 		}
 		return
 	}
@@ -52,7 +53,7 @@ func TestSharded(t *testing.T) {
 		for i := range 300 {
 			names = append(names, fmt.Sprintf("{%d}c", i))
 		}
-		add(t, sub, append(names, "plain", "{}empty")...)
+		hearing.Add(t, sub, append(names, "plain", "{}empty")...)
 		for _, name := range names {
 			if n := spublish(rig, name, "x"); n != 1 {
 				t.Fatalf("%s has %d listeners", name, n)
@@ -64,15 +65,15 @@ func TestSharded(t *testing.T) {
 			must(t, srv, "PUBLISH", "{1}c", "not sharded")
 		}
 		for _, name := range names {
-			eventually(t, name, func() bool { return s.heard(name + ":x") })
+			eventually(t, name, func() bool { return s.Heard(name + ":x") })
 		}
 		for _, srv := range rig.Masters() {
-			eventually(t, "plain", func() bool { return s.heard("plain:"+srv.Addr()) && s.heard("{}empty:"+srv.Addr()) })
+			eventually(t, "plain", func() bool { return s.Heard("plain:"+srv.Addr()) && s.Heard("{}empty:"+srv.Addr()) })
 		}
 		if n := listeners(t, rig); n != 4 { // one a node, and one for all that is not sharded
 			t.Errorf("%d connections for 302 channels", n)
 		}
-		if s.heard("{1}c:not sharded") || s.heard("gap") {
+		if s.Heard("{1}c:not sharded") || s.Heard("gap") {
 			t.Error("heard what was not sharded, or of a gap")
 		}
 		for _, name := range names {
@@ -81,40 +82,40 @@ func TestSharded(t *testing.T) {
 			}
 			eventually(t, "it is given up", func() bool { return spublish(rig, name, "y") == 0 })
 		}
-		add(t, sub, names[0])
+		hearing.Add(t, sub, names[0])
 		if n := spublish(rig, names[0], "z"); n != 1 {
 			t.Errorf("%d listeners", n)
 		}
 	})
 	t.Run("a slot moves", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		add(t, sub, "{m}1", "{m}2", "{other}")
+		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
 		slot := rig.Slot("{m}")
 		for round, to := range others(rig, slot) {
 			began := time.Now()
 			rig.Move(to, slot)
-			eventually(t, "a gap", func() bool { return s.count("gap") > round })
+			eventually(t, "a gap", func() bool { return s.Count("gap") > round })
 			t.Logf("a gap after %v", time.Since(began))
 			for _, name := range []string{"{m}1", "{m}2"} {
 				eventually(t, "it is heard again", func() bool { return spublish(rig, name, fmt.Sprint(round)) == 1 })
-				eventually(t, "the message", func() bool { return s.heard(name + ":" + fmt.Sprint(round)) })
+				eventually(t, "the message", func() bool { return s.Heard(name + ":" + fmt.Sprint(round)) })
 			}
 		}
-		add(t, sub, "{m}1", "{m}3")
+		hearing.Add(t, sub, "{m}1", "{m}3")
 		if spublish(rig, "{m}3", "x") != 1 || spublish(rig, "{other}", "x") != 1 {
 			t.Error("not heard")
 		}
 	})
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		add(t, sub, "{m}1", "{m}2", "{other}")
+		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
 		for _, srv := range rig.Masters() {
 			must(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
 		eventually(t, "all are back", func() bool {
 			return spublish(rig, "{m}1", "x")+spublish(rig, "{m}2", "x")+spublish(rig, "{other}", "x") == 3
 		})
-		eventually(t, "a gap", func() bool { return s.heard("gap") })
+		eventually(t, "a gap", func() bool { return s.Heard("gap") })
 	})
 	t.Run("denied", func(t *testing.T) {
 		for _, srv := range rig.Servers() {
@@ -123,7 +124,7 @@ func TestSharded(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Username: "few", Password: "pw"})
 		t.Cleanup(func() { rdb.Close() })
 		sub, _ := subscription(t, rdb)
-		add(t, sub, "{m}ok")
+		hearing.Add(t, sub, "{m}ok")
 		if err := sub.Add(within(t, patience), "{m}no"); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
 			t.Errorf("got %v", err)
 		}
@@ -141,12 +142,12 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		check := noLeak(t)
-		sub, err := store.Subscribe(context.Background(), new(sink))
+		sub, err := store.Subscribe(context.Background(), new(hearing.Sink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			add(t, sub, fmt.Sprintf("{%d}", i))
+			hearing.Add(t, sub, fmt.Sprintf("{%d}", i))
 		}
 		_ = sub.Close()
 		check()
@@ -184,18 +185,18 @@ func TestShardedNodeDies(t *testing.T) {
 	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
 			sub, s := subscription(t, clustered(t, rig))
-			add(t, sub, "{m}1", "{other}", "plain")
+			hearing.Add(t, sub, "{m}1", "{other}", "plain")
 			slot := rig.Slot("{m}1")
 			old := away(slot)
 			master := rig.NextMaster(slot, old)
 			elected := time.Now()
 			eventually(t, "it is heard again", func() bool { n, _ := master.Do("SPUBLISH", "{m}1", "x"); return n == int64(1) })
 			took := time.Since(elected)
-			eventually(t, "a gap", func() bool { return s.heard("gap") })
+			eventually(t, "a gap", func() bool { return s.Heard("gap") })
 			t.Logf("heard again %v after the election", took.Round(time.Millisecond))
 			eventually(t, "what is not sharded is heard", func() bool {
 				_, _ = master.Do("PUBLISH", "plain", "y")
-				return s.heard("plain:y")
+				return s.Heard("plain:y")
 			})
 			if name == "killed" {
 				if err := old.Restart(); err != nil {

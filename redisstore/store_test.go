@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
@@ -45,5 +44,3 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
-
-var _ holdfast.Sink = (*sink)(nil)

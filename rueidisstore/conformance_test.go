@@ -38,9 +38,7 @@ func TestConformanceSentinel(t *testing.T) {
 }
 
 func TestConformanceCluster(t *testing.T) {
-	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("it takes a minute of its own: make proof")
-	}
+	long(t)
 	rig := redisserver.StartCluster(t)
 	conform(t, func(tb testing.TB) rueidis.Client {
 		// One address: of several, the client dials all and looks at the slots when the first has answered. A connection

@@ -13,9 +13,20 @@ import (
 
 func TestQuorumConformance(t *testing.T) {
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
-		t.Skip("it takes a minute of its own: make proof")
+		t.Skip("it takes minutes of its own: make proof")
 	}
-	masters := []*redisserver.Server{redisserver.Start(t), redisserver.Start(t), redisserver.Start(t)}
+	for name, n := range map[string]int{"three masters": 3, "five masters": 5} {
+		t.Run(name, func(t *testing.T) {
+			var masters []*redisserver.Server
+			for range n {
+				masters = append(masters, redisserver.Start(t))
+			}
+			quorumConformance(t, masters)
+		})
+	}
+}
+
+func quorumConformance(t *testing.T, masters []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			stores := make([]holdfast.Store, len(masters))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/holdfast-go/holdfast/internal/hearing"
 	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -45,7 +46,7 @@ func TestSharded(t *testing.T) {
 			for i := range 200 {
 				names = append(names, fmt.Sprintf("{%d}c", i))
 			}
-			add(t, sub, append(names, "plain", "{}empty")...)
+			hearing.Add(t, sub, append(names, "plain", "{}empty")...)
 			for _, name := range names {
 				if n := spublish(servers, name, "x"); n != 1 {
 					t.Fatalf("%s has %d listeners", name, n)
@@ -62,9 +63,9 @@ func TestSharded(t *testing.T) {
 				t.Errorf("%d connections for 202 channels", connections)
 			}
 			for _, said := range []string{"plain:0", "plain:1", "{}empty:0", "{}empty:1", "{0}c:x", "{199}c:x"} {
-				eventually(t, said, func() bool { return s.heard(said) })
+				eventually(t, said, func() bool { return s.Heard(said) })
 			}
-			if s.heard("{1}c:not sharded") || s.heard("gap") {
+			if s.Heard("{1}c:not sharded") || s.Heard("gap") {
 				t.Error("heard what was not sharded, or of a gap")
 			}
 			for _, name := range names {
@@ -73,26 +74,26 @@ func TestSharded(t *testing.T) {
 				}
 				eventually(t, "it is given up", func() bool { return spublish(servers, name, "y") == 0 })
 			}
-			add(t, sub, names[0])
+			hearing.Add(t, sub, names[0])
 			if n := spublish(servers, names[0], "z"); n != 1 {
 				t.Errorf("%d listeners", n)
 			}
 		})
 		t.Run("a slot moves, "+name, func(t *testing.T) {
 			sub, s := subscription(t, client(t, servers[0].Addr(), protocol))
-			add(t, sub, "{a}1", "{a}2", "{b}") // {a} is at the second
+			hearing.Add(t, sub, "{a}1", "{a}2", "{b}") // {a} is at the second
 			slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")
 			for round, to := range []int{0, 1} {
 				began := time.Now()
 				move(t, servers, ids, slot, to)
-				eventually(t, "a gap", func() bool { return s.count("gap") > round })
+				eventually(t, "a gap", func() bool { return s.Count("gap") > round })
 				t.Logf("a gap after %v", time.Since(began))
 				for _, name := range []string{"{a}1", "{a}2"} {
 					eventually(t, "it is heard again", func() bool { return spublish(servers[to:to+1], name, fmt.Sprint(round)) == 1 })
-					eventually(t, "the message", func() bool { return s.heard(name + ":" + fmt.Sprint(round)) })
+					eventually(t, "the message", func() bool { return s.Heard(name + ":" + fmt.Sprint(round)) })
 				}
 			}
-			add(t, sub, "{a}1", "{a}3")
+			hearing.Add(t, sub, "{a}1", "{a}3")
 			if spublish(servers, "{a}3", "x") != 1 || spublish(servers, "{b}", "x") != 1 {
 				t.Error("not heard")
 			}
@@ -100,21 +101,21 @@ func TestSharded(t *testing.T) {
 	}
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clusterClient(t, servers))
-		add(t, sub, "{a}1", "{a}2", "{b}")
+		hearing.Add(t, sub, "{a}1", "{a}2", "{b}")
 		for _, srv := range servers {
 			do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
 		eventually(t, "all are back", func() bool {
 			return spublish(servers, "{a}1", "x")+spublish(servers, "{a}2", "x")+spublish(servers, "{b}", "x") == 3
 		})
-		eventually(t, "a gap", func() bool { return s.heard("gap") })
+		eventually(t, "a gap", func() bool { return s.Heard("gap") })
 	})
 	t.Run("denied", func(t *testing.T) {
 		for _, srv := range servers {
 			do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "&*ok")
 		}
 		sub, _ := subscription(t, client(t, servers[0].Addr(), func(o *rueidis.ClientOption) { o.Username, o.Password, o.DisableCache = "few", "pw", true }))
-		add(t, sub, "{a}ok")
+		hearing.Add(t, sub, "{a}ok")
 		if err := sub.Add(within(t, 10*time.Second), "{a}no"); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
 			t.Errorf("got %v", err)
 		}
@@ -127,12 +128,12 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		check := noLeak(t)
-		sub, err := store.Subscribe(context.Background(), new(sink))
+		sub, err := store.Subscribe(context.Background(), new(hearing.Sink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			add(t, sub, fmt.Sprintf("{%d}", i))
+			hearing.Add(t, sub, fmt.Sprintf("{%d}", i))
 		}
 		_ = sub.Close()
 		check()

@@ -3,12 +3,8 @@ package rueidisstore_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,327 +12,46 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hearing"
 	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/storetest/fault"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-// A sink remembers what it hears, and notices when it is told two things at a time.
-type sink struct {
-	busy sync.Mutex
-	mu   sync.Mutex
-	said []string
-	bad  bool
-
-	onGap func() // may be nil
-}
-
-func (s *sink) Message(channel, payload string) { s.say(channel + ":" + payload) }
-
-func (s *sink) Gap() {
-	if s.onGap != nil {
-		s.onGap()
-	}
-	s.say("gap")
-}
-
-func (s *sink) say(what string) {
-	alone := s.busy.TryLock()
-	s.mu.Lock()
-	s.bad = s.bad || !alone
-	s.said = append(s.said, what)
-	s.mu.Unlock()
-	if alone {
-		s.busy.Unlock()
-	}
-}
-
-func (s *sink) heard(what string) bool { return s.count(what) > 0 }
-
-func (s *sink) count(what string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, said := range s.said {
-		if said == what {
-			n++
-		}
-	}
-	return n
-}
-
-func subscription(t *testing.T, rdb rueidis.Client) (holdfast.Subscription, *sink) {
+func subscription(t *testing.T, rdb rueidis.Client) (holdfast.Subscription, *hearing.Sink) {
 	t.Helper()
-	s := new(sink)
-	sub, err := rueidisstore.New(rdb).Subscribe(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = sub.Close()
-		if s.bad {
-			t.Error("the sink was called twice at a time")
-		}
-	})
-	return sub, s
+	return hearing.Subscribe(t, rueidisstore.New(rdb))
 }
 
-func add(t *testing.T, sub holdfast.Subscription, channels ...string) {
-	t.Helper()
-	for _, c := range channels {
-		if err := sub.Add(within(t, 10*time.Second), c); err != nil {
-			t.Fatalf("%s: %v", c, err)
-		}
-	}
-}
-
-// receivers publishes and returns how many heard it.
-func receivers(t *testing.T, srv *redisserver.Server, channel, payload string) int64 {
-	t.Helper()
-	n, err := srv.Do("PUBLISH", channel, payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n.(int64)
-}
-
-func TestMessages(t *testing.T) {
-	srv := redisserver.Start(t)
+func TestSubscription(t *testing.T) {
+	speaking := map[string]func(*testing.T, *redisserver.Server) holdfast.Store{}
 	for name, protocol := range protocols {
-		t.Run(name, func(t *testing.T) {
-			sub, s := subscription(t, client(t, srv.Addr(), protocol))
-			add(t, sub, "a", "b", "a")
-			if n := receivers(t, srv, "a", "1") + receivers(t, srv, "b", "2") + receivers(t, srv, "c", "3"); n != 2 {
-				t.Fatalf("%d received it", n)
-			}
-			eventually(t, "both messages", func() bool { return s.heard("a:1") && s.heard("b:2") })
-			if err := errors.Join(sub.Remove(context.Background(), "a"), sub.Remove(context.Background(), "never")); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "a is given up", func() bool { return receivers(t, srv, "a", "4") == 0 })
-			add(t, sub, "a")
-			receivers(t, srv, "a", "5")
-			eventually(t, "the message", func() bool { return s.heard("a:5") })
-			if s.heard("gap") {
-				t.Error("told of a gap")
-			}
-		})
-	}
-}
-
-func TestConcurrentAdds(t *testing.T) {
-	srv := redisserver.Start(t)
-	sub, _ := subscription(t, client(t, srv.Addr()))
-	var all sync.WaitGroup
-	for i := range 200 {
-		all.Go(func() {
-			name := fmt.Sprint("c", i%50)
-			if err := sub.Add(within(t, 10*time.Second), name); err != nil {
-				t.Errorf("%s: %v", name, err)
-			} else if n := receivers(t, srv, name, "x"); n != 1 {
-				t.Errorf("%s: %d receivers once it was added", name, n)
-			}
-		})
-	}
-	all.Wait()
-	if n := srv.CommandStats()["subscribe"]; n != 50 {
-		t.Errorf("%d SUBSCRIBE for 50 channels", n)
-	}
-}
-
-func TestGapAfterLoss(t *testing.T) {
-	for name, lose := range map[string]func(*testing.T, *redisserver.Server){
-		"killed": func(t *testing.T, srv *redisserver.Server) {
-			if n, err := srv.Do("CLIENT", "KILL", "TYPE", "pubsub"); n != int64(1) {
-				t.Fatal(n, err)
-			}
-		},
-		"server restarted": func(t *testing.T, srv *redisserver.Server) {
-			if err := srv.Restart(); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			srv := redisserver.Start(t)
-			sub, s := subscription(t, client(t, srv.Addr()))
-			for i := range 20 {
-				add(t, sub, fmt.Sprint("c", i))
-			}
-			for round := 1; round <= 3; round++ {
-				lose(t, srv)
-				eventually(t, "a gap", func() bool { return s.count("gap") == round })
-				for i := range 20 {
-					if n := receivers(t, srv, fmt.Sprint("c", i), "x"); n != 1 {
-						t.Fatalf("c%d has %d receivers after the gap was told", i, n)
-					}
-				}
-			}
-			add(t, sub, "c0", "new")
-			eventually(t, "the messages", func() bool { return s.count("c7:x") == 3 })
-		})
-	}
-}
-
-func TestDeniedChannel(t *testing.T) {
-	srv := redisserver.Start(t)
-	acl := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "-@all", "+subscribe", "+unsubscribe"}
-	if _, err := srv.Do(append(acl, "&ok*")...); err != nil {
-		t.Fatal(err)
-	}
-	sub, s := subscription(t, client(t, srv.Addr(), func(o *rueidis.ClientOption) {
-		o.Username, o.Password, o.ForceSingleClient, o.DisableCache = "few", "pw", true, true
-	}))
-	denied := func(channel string) {
-		t.Helper()
-		err := sub.Add(within(t, 10*time.Second), channel)
-		if err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
-			t.Fatalf("%s: got %v", channel, err)
+		speaking[name] = func(t *testing.T, srv *redisserver.Server) holdfast.Store {
+			return rueidisstore.New(client(t, srv.Addr(), protocol))
 		}
 	}
-	denied("secret")
-	add(t, sub, "ok1", "ok2")
-	denied("secret")
-	var all sync.WaitGroup
-	for i := range 50 {
-		all.Go(func() {
-			if i%2 == 0 {
-				add(t, sub, fmt.Sprint("ok", i))
-			} else {
-				denied(fmt.Sprint("secret", i))
-			}
-		})
-	}
-	all.Wait()
-	receivers(t, srv, "ok48", "x")
-	eventually(t, "the message", func() bool { return s.heard("ok48:x") })
-
-	// Most channels are withdrawn, which ends the connection: the others come back, and then the gap is told.
-	var there any
-	s.onGap = func() { there, _ = srv.Do("PUBSUB", "NUMSUB", "ok1", "ok2") }
-	if _, err := srv.Do(append(acl, "&ok1", "&ok2")...); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a gap", func() bool { return s.heard("gap") })
-	if fmt.Sprint(there) != "[ok1 1 ok2 1]" {
-		t.Errorf("subscribed when the gap was told: %v", there)
-	}
-	add(t, sub, "ok1", "ok2")
-	denied("ok48")
-}
-
-func TestAddWithoutServer(t *testing.T) {
-	srv := redisserver.Start(t)
-	sub, s := subscription(t, client(t, srv.Addr()))
-	srv.Kill()
-	began := time.Now()
-	if err := sub.Add(within(t, 10*time.Second), "a"); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("took %v to say so", took)
-	}
-	if err := srv.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	add(t, sub, "a")
-	if s.heard("gap") {
-		t.Error("a gap, and nothing was subscribed")
-	}
-}
-
-func TestAddIsBounded(t *testing.T) {
-	srv := redisserver.Start(t)
-	sub, _ := subscription(t, client(t, srv.Addr()))
-	add(t, sub, "a")
-	srv.Stop()
-	defer srv.Continue()
-	began := time.Now()
-	if err := sub.Add(within(t, 50*time.Millisecond), "b"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("took %v", took)
-	}
-	srv.Continue()
-	eventually(t, "b is taken back", func() bool {
-		list, _ := srv.Do("PUBSUB", "CHANNELS")
-		return slices.Equal(list.([]any), []any{"a"})
-	})
-}
-
-func TestCloseJoins(t *testing.T) {
-	srv := redisserver.Start(t)
-	for name, prepare := range map[string]func(*testing.T, holdfast.Subscription){
-		"unused":     func(*testing.T, holdfast.Subscription) {},
-		"channels":   func(t *testing.T, sub holdfast.Subscription) { add(t, sub, "a", "b") },
-		"no channel": func(t *testing.T, sub holdfast.Subscription) { add(t, sub, "a"); _ = sub.Remove(t.Context(), "a") },
-		"server gone": func(t *testing.T, sub holdfast.Subscription) {
-			add(t, sub, "a")
-			srv.Kill()
-			t.Cleanup(func() { _ = srv.Restart() })
+	hearing.Run(t, hearing.Backend{
+		Open: func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store {
+			return rueidisstore.New(client(t, srv.Addr(), func(o *rueidis.ClientOption) {
+				o.Dialer.KeepAlive = time.Hour // it pings as often
+				if user != "" {
+					o.Username, o.Password, o.ForceSingleClient, o.DisableCache = user, "pw", true, true
+				}
+			}))
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rdb := client(t, srv.Addr())
-			check := noLeak(t)
-			sub, err := rueidisstore.New(rdb).Subscribe(context.Background(), new(sink))
-			if err != nil {
-				t.Fatal(err)
-			}
-			prepare(t, sub)
-			if err := errors.Join(sub.Close(), sub.Close()); err != nil {
-				t.Fatal(err)
-			}
-			check()
-			if err := sub.Add(within(t, time.Second), "a"); !errors.Is(err, rueidis.ErrClosing) {
-				t.Errorf("Add after Close: %v", err)
-			}
-		})
-	}
-}
-
-func TestCloseEndsAdd(t *testing.T) {
-	srv := redisserver.Start(t)
-	sub, _ := subscription(t, client(t, srv.Addr()))
-	add(t, sub, "a")
-	srv.Stop()
-	defer srv.Continue()
-	done := make(chan error)
-	go func() { done <- sub.Add(context.Background(), "b") }()
-	select {
-	case err := <-done:
-		t.Fatalf("got %v from a stopped server", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	if err := sub.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; !errors.Is(err, rueidis.ErrClosing) {
-		t.Fatalf("got %v", err)
-	}
-}
-
-func TestNothingIsSentWithoutChannels(t *testing.T) {
-	srv := redisserver.Start(t)
-	rdb := client(t, srv.Addr(), func(o *rueidis.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // it pings as often
-	before := srv.CommandsProcessed()
-	sub, _ := subscription(t, rdb)
-	if n := srv.CommandsProcessed() - before; n != 1 { // that of CommandsProcessed
-		t.Fatalf("%d commands for a subscription without channels", n)
-	}
-	add(t, sub, "a")
-	_ = sub.Remove(t.Context(), "a")
-	eventually(t, "a is given up", func() bool { return receivers(t, srv, "a", "") == 0 })
+		Protocols: speaking,
+		Closed:    rueidis.ErrClosing,
+	})
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *hearing.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *rueidis.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
-	s := new(sink)
+	s := new(hearing.Sink)
 	sub := rueidisstore.Hasty(rdb, s, quiet, linger)
 	t.Cleanup(func() { _ = sub.Close() })
 	return srv, p, sub, s, dials
@@ -355,18 +70,18 @@ func TestHalfOpenConnection(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			srv, p, sub, s, dials := hasty(t, 300*time.Millisecond, time.Minute, protocol)
-			add(t, sub, "a", "b")
+			hearing.Add(t, sub, "a", "b")
 			lost := p.SwallowAnswer("message")
-			receivers(t, srv, "a", "unheard")
+			hearing.Receivers(t, srv, "a", "unheard")
 			<-lost
 			before := dials.Load()
 			p.Silence()
 			eventually(t, "the old connection is given up", func() bool { return dials.Load() > before })
 			p.Speak()
-			eventually(t, "a gap", func() bool { return s.heard("gap") })
-			receivers(t, srv, "b", "again")
-			eventually(t, "the message", func() bool { return s.heard("b:again") })
-			if s.heard("a:unheard") {
+			eventually(t, "a gap", func() bool { return s.Heard("gap") })
+			hearing.Receivers(t, srv, "b", "again")
+			eventually(t, "the message", func() bool { return s.Heard("b:again") })
+			if s.Heard("a:unheard") {
 				t.Error("the test lost nothing")
 			}
 		})
@@ -377,19 +92,19 @@ func TestQuietConnection(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			srv, _, sub, s, _ := hasty(t, 50*time.Millisecond, 50*time.Millisecond, protocol)
-			add(t, sub, "a")
+			hearing.Add(t, sub, "a")
 			subscribes := func() int { return srv.CommandStats()["subscribe"] }
 			eventually(t, "signs of life", func() bool { return subscribes() >= 10 })
-			receivers(t, srv, "a", "x")
-			eventually(t, "the message", func() bool { return s.heard("a:x") })
-			if s.heard("gap") {
+			hearing.Receivers(t, srv, "a", "x")
+			eventually(t, "the message", func() bool { return s.Heard("a:x") })
+			if s.Heard("gap") {
 				t.Error("a gap while all was well")
 			}
 			_ = sub.Remove(t.Context(), "a")
 			eventually(t, "the connection is closed", func() bool { return !strings.Contains(do(t, srv, "CLIENT", "LIST").(string), "subscribe") })
 			before := subscribes()
-			add(t, sub, "a")
-			if s.heard("gap") || subscribes() == before {
+			hearing.Add(t, sub, "a")
+			if s.Heard("gap") || subscribes() == before {
 				t.Error("a gap, and nothing was wanted")
 			}
 		})
@@ -401,7 +116,7 @@ func TestNoTightLoop(t *testing.T) {
 	srv := redisserver.Start(t)
 	rdb := client(t, srv.Addr(), counted(&dials), func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
 	sub, _ := subscription(t, rdb)
-	add(t, sub, "a")
+	hearing.Add(t, sub, "a")
 	before := dials.Load()
 	srv.Kill()
 	<-time.After(2 * time.Second) // pauses of 5 to 10, 10 to 20, 20 to 40 ms and so on: nine at most

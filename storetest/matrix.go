@@ -88,10 +88,10 @@ func (s *stage) step(step string) {
 	wait, try := s.method(a, mode, options)
 	switch op {
 	case "+", "~":
-		lease, err := try(s.ctx())
+		lease, err := s.reach(try)
 		for end := time.Now().Add(fixed); s.heldByGone(err) && time.Now().Before(end); {
 			<-time.After(fixed / 14) // his request was on its way for that long: trust is counted from its sending
-			lease, err = try(s.ctx())
+			lease, err = s.reach(try)
 		}
 		if err != nil {
 			s.Fatalf("%s: %v", step, err)
@@ -102,7 +102,7 @@ func (s *stage) step(step string) {
 			a.lease = lease
 		}
 	case "#":
-		lease, err := try(s.ctx())
+		lease, err := s.reach(try)
 		if lease != nil {
 			s.Fatalf("%s: he is in", step)
 		}

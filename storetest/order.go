@@ -136,10 +136,13 @@ func placeIsKept(e *env) {
 // Trap 18: whoever stood first in line is next also when the holder never gave back.
 func orderAfterExpiry(e *env) {
 	a := e.client()
-	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	clients := []*client{e.client(), e.client(), e.client()}
+	for _, c := range clients { // to connect may take longer than the lease lasts
+		e.release(e.lock(c.Mutex(name)))
+	}
+	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(3*ttl)))
 	var s served
-	for i := range 3 {
-		c := e.client()
+	for i, c := range clients {
 		s.next(e, c, fmt.Sprint(i), c.Mutex(name))
 	}
 	s.were(e, "0", "1", "2")

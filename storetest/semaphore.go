@@ -48,11 +48,22 @@ func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 // take takes permits that are free, or will be.
 func (e *env) take(lock locks) *holdfast.Lease {
 	e.Helper()
-	lease, err := lock(e.ctx())
+	lease, err := e.reach(lock)
 	if err != nil {
 		e.Fatalf("taking: %v", err)
 	}
 	return lease
+}
+
+// reach asks again while the server could not be asked: on a busy machine a first connection may take longer than a try has,
+// and what comes of that is not the matter here.
+func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
+	soon(func() bool {
+		lease, err = lock(e.ctx())
+		var failure *holdfast.StoreError
+		return !errors.As(err, &failure) || failure.Kind != holdfast.StoreUnreachable || failure.Applied != holdfast.NotApplied
+	})
+	return lease, err
 }
 
 // Rule 1, by weight: clients and goroutines, some trying.

@@ -12,6 +12,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hearing"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
@@ -139,11 +140,11 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 func TestClusterSubscription(t *testing.T) {
 	servers, _ := startCluster(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	add(t, sub, "a", "b")
+	hearing.Add(t, sub, "a", "b")
 	for i, srv := range servers {
 		do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes
 	}
-	eventually(t, "both messages", func() bool { return s.heard("a:0") && s.heard("a:1") })
+	eventually(t, "both messages", func() bool { return s.Heard("a:0") && s.Heard("a:1") })
 	killed := int64(0)
 	for _, srv := range servers {
 		killed += do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub").(int64)
@@ -151,9 +152,9 @@ func TestClusterSubscription(t *testing.T) {
 	if killed != 1 {
 		t.Errorf("%d connections with messages", killed)
 	}
-	eventually(t, "a gap", func() bool { return s.heard("gap") })
+	eventually(t, "a gap", func() bool { return s.Heard("gap") })
 	do(t, servers[0], "PUBLISH", "b", "2")
-	eventually(t, "the message", func() bool { return s.heard("b:2") })
+	eventually(t, "the message", func() bool { return s.Heard("b:2") })
 	if err := sub.Remove(context.Background(), "a"); err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@
 // token. While the hold is younger than 5 ms, a reader of its pool enters it without a request. After that the next reader
 // leads: it asks with a new ticket, so that the server puts it behind a writer that waits, of this process or another; its
 // hold is the one that is joined from then on. Readers that come while their leader waits wait with it, and enter
-// together. An older hold lives, and is renewed, until its last reader has left it. So many readers cost what one does, and
+// together. Who waits when a hold becomes one to join, by a grant or a downgrade, is in; a leader may learn of it late, when it
+// has the answer to a request of its own. An older hold lives, and is renewed, until its last reader has left it. So many readers cost what one does, and
 // a hold more a slice; and a writer waits for those who read when it came, and at most a slice of a process's later ones.
 //
 // # Permits

@@ -65,12 +65,17 @@ func (e *Engine) Close() error {
 	}
 	e.over = true
 	close(e.closing)
-	holds := e.watch.all()
+	var holds []*hold
 	var ends []func()
-	for _, h := range holds {
+	for _, h := range e.watch.all() {
+		if past(h.end(), time.Now()) { // and the watchdog is late
+			ends = append(ends, e.lose(h, h.why()))
+			continue
+		}
 		e.watch.remove(h)
 		h.over = true
 		ends = append(ends, h.turn.end(e.config.Closed)...)
+		holds = append(holds, h)
 	}
 	clear(e.pools)
 	e.watch.stop()

@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "ecd69450d27ecf588244e91bd8942fdf35133f9a",
-	"ask":       "28a0dba5e0626a01d3a0b6cd2dc989e27eceac16",
-	"downgrade": "b73fe2dd2fcf1890c29a4e3b1139f6c788df218e",
-	"free":      "acf990e179a6a7ebeed388c822217e489205010d",
+	"ask":       "f5d41a6b06def50b3f0babba143cf8c5029af67b",
+	"downgrade": "e3b4d4ce83166b3ecbafe5f89ea97c325445616c",
+	"free":      "3e0f18efcdcd3755255de10423dccba4ab488d28",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "7764cf2557404ec6c3f1d142432a820cfb286bcc",
+	"look":      "b71601ac536e64bfb3017d897c925203b2d28ca6",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "1580d9bd0263bedeed9cdb06b14874912b6ff7d9",
-	"resume":    "19f4894e6f057b84d5dd1752379263b0884f0f30",
+	"resize":    "2769551a2d1b9bebc7f57f1a0f7ae8a95464ba08",
+	"resume":    "e8d46aecb17774a4b01789746e3aefead2d1a472",
 }

@@ -60,7 +60,8 @@
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
 // hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
-// is believed. One whose life is over is taken out.
+// is believed. One whose life is over is taken out. The first in line is told how long a min hold still keeps it out; when it leaves
+// meanwhile, the next is told.
 //
 // A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds or waits.
 //
@@ -75,4 +76,9 @@
 // Each is a file with its contract at the top; "--@include" joins what several share. Comments and
 // indentation are cut before a script is sent. Digests are constants, checked by a test, so that no SHA-1 is
 // computed at run time (it is refused under FIPS rules).
+//
+// A script that a server refuses in the middle, for want of a permission, leaves what it wrote before. Servers say the line, and
+// from that the client reads the command and whether anything can have been written: not in the lines between "--@untouched" and
+// "--@touched" (see blame.go). What takes a hold out of a set or puts one in does so in one command, so that what a refusal leaves
+// behind is a set of holds, which ends by itself.
 package native

@@ -33,7 +33,7 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 	}
 	if t.asking == nil {
 		t.asking = make(chan struct{})
-		go t.ask(server, time.Now().Add(time.Until(deadline)/2)) // a node that is silent does not take all of the time
+		go t.ask(server, deadline)
 	}
 	asking := t.asking
 	t.mu.Unlock()

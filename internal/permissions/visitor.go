@@ -47,7 +47,7 @@ func (v *visitor) operations() map[string]operation {
 			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
 		}, mutex},
 		"min hold": {func(n string) error {
-			return v.held(v.user.Mutex(n, holdfast.WithMinHold(50*time.Millisecond)).Lock(v.ctx()))
+			return v.held(v.user.Mutex(n, holdfast.WithMinHold(900*time.Millisecond)).Lock(v.ctx()))
 		}, mutex},
 		"resume": {func(n string) error {
 			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))

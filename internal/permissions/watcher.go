@@ -31,7 +31,7 @@ func (w *watcher) open(user string, watched bool) (*holdfast.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := &holdfast.Config{Prefix: w.prefix, TTL: time.Second, ReleaseTimeout: 300 * time.Millisecond}
+	config := &holdfast.Config{Prefix: w.prefix, TTL: 2 * time.Second, ReleaseTimeout: 300 * time.Millisecond}
 	c, err := holdfast.New(&watchedStore{store, w, watched}, config)
 	if err != nil {
 		w.t.Fatal(err)

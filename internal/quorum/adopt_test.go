@@ -1,7 +1,11 @@
 package quorum
 
 import (
+	"context"
+	"io"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,5 +112,47 @@ func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	eventually(t, "it is held there", func() bool { return do(t, servers[1], "EXISTS", "q:{quorum}:x") == int64(1) })
 	if got := do(t, servers[1], "HGET", "q:{quorum}", "longest"); got != "3600000" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A words is a logger that remembers.
+type words struct {
+	slog.Handler
+	mu   sync.Mutex
+	said []string
+}
+
+// Handle implements slog.Handler.
+func (w *words) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += "; " + a.String(); return true })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+	return nil
+}
+
+func (w *words) count(text string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, said := range w.said {
+		if strings.Contains(said, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// The logger is told once of each node that does not count, why, and that it counts again.
+func TestTheLoggerSaysWhichCount(t *testing.T) {
+	servers := start(t)
+	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p := New(servers, Config{Prefix: "q", Process: id(1), MaxTTL: memory, Logger: slog.New(told)})
+	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
+	if !during(t, p, 10*time.Second, func() bool { return told.count("a node counts again") == 3 }) {
+		t.Errorf("got %q", told.said)
+	}
+	if n := told.count("a node does not count; node=node 2; reason=its memory began "); n != 1 || told.count("does not count") != 3 {
+		t.Errorf("got %q", told.said)
 	}
 }

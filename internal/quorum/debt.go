@@ -145,6 +145,12 @@ func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {
 	if !n.await(d.id, deadline) {
 		return false, &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
 	}
+	if d.how == 'w' { // from here on an ask follows, and one that came before wants its place
+		defer n.freeing(d.r.spec.Name)()
+		if n.p.asks(d.id) {
+			return false, nil
+		}
+	}
 	keep := int64(0)
 	if !d.keep.IsZero() {
 		keep = max(0, int64(math.Ceil(time.Until(d.keep).Seconds()*1000)))

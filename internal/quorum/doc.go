@@ -26,8 +26,10 @@
 // Answers that come after the decision are looked after: when the Ask failed, what they won is given back; one that never
 // comes is given back once the request can take effect no more, which its "not after" in that node's own time sees to. What gives
 // an id back at a node waits there for the asks of it that are on their way, as a request that overtakes another on a
-// second connection would leave behind what it was sent to remove. A round has a number, and what gives a round back
-// leaves the holds of later rounds alone.
+// second connection would leave behind what it was sent to remove; and an ask waits at each node for the releases of its name
+// that this client has on their way, or it would find its own hold there. A round has a number, and what gives a round back
+// leaves the holds of later rounds alone. A node that does not answer is asked for one thing at a time, and a release is kept
+// for 18 s: what is left at one that was away for longer, its time ends.
 //
 // A Look tells who holds at a majority, with the token that a majority accepted, and since when by that token, so all
 // who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
@@ -48,25 +50,28 @@
 //
 // A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is a no, and the hold is
 // taken back everywhere; between these it is an error, and trust runs on to its end. After a yes, the nodes that do not know
-// the hold are told of it, unless they know another's or it was given back meanwhile.
+// the hold are told of it, unless they know another's or it was given back meanwhile; and its tokens, where they were refused.
+// One that missed a downgrade shares with the next renewal.
 //
 // # Nodes that forgot
 //
 // A node's facts begin with the time of its first use. They are lost with its data, all or nothing: so a node that was
 // emptied has a new birth mark. One that restarts from a snapshot has an old mark and old data; it has no scripts, so
 // whoever first asks it finds that out, before anything else runs there, and makes the mark anew, unless the server
-// keeps an append-only file (node.lua).
+// keeps an append-only file (node.lua). Scripts name the prefix, so that each prefix finds it out for itself; their digests are
+// constants for the usual one, and asked for under another.
 //
 // A node counts from the moment that some client has written so into its facts, which it does when
 //
 //  1. the node's memory began at least the longest TTL ago that any client may use, so that no hold that it may have forgotten
-//     is trusted any more; every client tells the nodes its longest TTL before it first asks them, and
-//  2. a majority of nodes that count has been asked for the largest token that they know, which goes into the facts as a
-//     floor.
+//     is trusted any more; every ask tells the node the longest TTL of its client, so a node that knows a hold knows that too, and
+//  2. a majority of nodes that count has been asked for the longest TTL and for the largest token that they know, which goes into
+//     the facts as a floor.
 //
-// Nodes that do not count are asked, told and freed like all others; their votes are not counted. Where a majority
-// forgot, as at the very beginning, there is no majority to ask in 2: any will do, and the floor is the time of the
-// clock in the middle.
+// Nodes that do not count are asked, told and freed like all others; their votes are not counted. Where so many forgot that
+// those that count can be no majority, as at the very beginning, nobody can be asked in 2. Then those that forgot count from one
+// moment on, when so many of them are old enough; and the floor is the time of the clock in the middle. A node that does not
+// answer is not one that forgot: while a majority of counting nodes may exist and does not answer, no other begins to count.
 //
 // # Exclusion
 //
@@ -76,8 +81,9 @@
 // by n's clock, which is later than the end of trust. When n confirmed B it knew nothing of A, or it would have said busy. So
 // in between n ended A's hold, or forgot it. It ended it because A's client gave it back: then A is not trusted at t, as the
 // engine ends trust before it sends a Free, and a Free of an earlier round does not touch it. Or because its time was over:
-// then trust was over before. Or n forgot it: then n did not count at b', as a' + TTL was not over, and the time for
-// which it does not count is no shorter than any TTL. Contradiction.
+// then trust was over before. Or n forgot it: then n did not count at b', as a' + TTL was not over. For it counts
+// again, if a majority did not forget, after a majority R of other nodes that count was asked for the longest TTL; R has a node
+// that confirmed A, too, and knows it from A's ask; and that node has not forgotten it and come to count again before n. Contradiction.
 //
 // # Tokens
 //
@@ -97,7 +103,8 @@
 // If n forgot in between, it counted again for B only after a majority R of counting nodes without n was asked for its largest
 // T. R and the majority that accepted A have a node in common, which is not n; so T of that node, and with it n's floor,
 // is at least A's last token, and B's first is larger. Where that node forgot as well, it was given its floor in the same way
-// before it counted. This ends when a majority forgot at one time: then the tokens are as large as the clocks say.
+// before it counted. This ends when a majority forgot at one time: then the tokens are as large as the clocks say, and the
+// longest TTL is that of the clients that have asked since.
 //
 // A proposal is the larger of what the client has heard of, plus one, and the nodes' time in microseconds, of which the median counts: so it is
 // nearly always accepted in the first round, and so tokens grow with time where all memory is lost. Time is not needed
@@ -108,7 +115,11 @@
 // A node whose clock is set forward ends holds early, and cannot know that it forgot them. One that does is survived while
 // the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
 // down at the same time. Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A
-// node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none.
-// An append-only file that is written every second may lack the last one after the machine lost its power: write it always, or
-// use none.
+// node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none. (Before
+// version 7, one that has had a replica keeps scripts in its snapshots, so that its restart is not seen.)
+// An append-only file that is written every second may lack the last one after the machine lost its power, and more after a
+// server was killed while its disk was slow: write it always, or use none. An older file that somebody puts back, or the
+// snapshot of a machine, is an old memory with an old mark. Empty the node then.
+//
+// A node whose clock is set forward after its memory began, as some machines do while they start, seems to be older than it is.
 package quorum

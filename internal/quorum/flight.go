@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -14,48 +13,60 @@ type flight struct {
 	landed chan struct{} // made by the first to wait
 }
 
+// A leaving is a release of a name that is on its way to one node.
+type leaving struct {
+	landed chan struct{} // closed once it, and all that left before it, were answered or given up
+	over   bool
+}
+
 // freeing takes down that a name is given back at a node, until done is called.
 func (n *node) freeing(name string) (done func()) {
-	landed := make(chan struct{})
+	l := &leaving{landed: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.frees == nil {
-		n.frees = make(map[string][]chan struct{})
+		n.frees = make(map[string][]*leaving)
 	}
-	n.frees[name] = append(n.frees[name], landed)
+	n.frees[name] = append(n.frees[name], l)
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		rest := slices.DeleteFunc(n.frees[name], func(c chan struct{}) bool { return c == landed })
-		if n.frees[name] = rest; len(rest) == 0 {
+		l.over = true
+		frees := n.frees[name]
+		for len(frees) > 0 && frees[0].over {
+			close(frees[0].landed)
+			frees = frees[1:]
+		}
+		if n.frees[name] = frees; len(frees) == 0 {
 			delete(n.frees, name)
 		}
-		close(landed)
 	}
 }
 
-// behind are the releases of a name that are on their way: an ask that overtakes one finds its own process in the way.
-func (n *node) behind(name string) []chan struct{} {
+// behind is closed once the releases of a name that are on their way by now have landed; nil: there are none. An ask that
+// overtakes one finds its own process in the way.
+func (n *node) behind(name string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.frees[name])
+	if frees := n.frees[name]; len(frees) > 0 {
+		return frees[len(frees)-1].landed
+	}
+	return nil
 }
 
-// follow waits until releases have landed; false when one is on its way still at the deadline.
-func follow(frees []chan struct{}, deadline time.Time) bool {
-	if len(frees) == 0 {
+// follow waits for what behind told of; false when it has not landed by the deadline.
+func follow(landed <-chan struct{}, deadline time.Time) bool {
+	if landed == nil {
 		return true
 	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
-	for _, landed := range frees {
-		select {
-		case <-landed:
-		case <-timer.C:
-			return false
-		}
+	select {
+	case <-landed:
+		return true
+	case <-timer.C:
+		return false
 	}
-	return true
 }
 
 // depart takes down that an id is asked for.

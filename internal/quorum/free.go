@@ -50,8 +50,10 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 				failures++
 			case a.status == '1':
 				yes++
+				said[a.node.index].Answer = "given back"
 			default:
 				no++
+				said[a.node.index].Answer = "not held"
 			}
 		case <-ctx.Done():
 			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}

@@ -24,7 +24,7 @@ func (l *liar) Do(_ context.Context, requests []native.Request) []native.Reply {
 	replies := make([]native.Reply, len(requests))
 	for i, request := range requests {
 		replies[i] = l.reply
-		if l.p != nil && request.Args[1] == l.p.scripts.node.sha {
+		if l.p != nil && request.Args[1] == digests["node"] {
 			now := time.Now().UnixMicro()
 			replies[i].Refused, replies[i].Value = "", "N"+native.Digits16(now)+native.Digits16(now-1e9)+"1"+native.Digits16(now-1e6)+"1000"
 		}
@@ -72,7 +72,7 @@ func FuzzReplies(f *testing.F) {
 				return native.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: "q", Process: id, MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: id, MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
 			defer p.Close(time.Now().Add(time.Minute))
 			if shape%8 < 4 {
 				for _, m := range masters {

@@ -108,7 +108,9 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		})
 		all[1].shut()
 		all[2].shut()
-		if _, err := mutexOf(p).Ask(t.Context(), longAsk(1)); err == nil {
+		asks := longAsk(1)
+		asks.Deadline = time.Now().Add(time.Second)
+		if _, err := mutexOf(p).Ask(t.Context(), asks); err == nil {
 			t.Fatal("one master of three is no majority")
 		}
 		if !knows(t, servers[0], 1) {
@@ -155,4 +157,18 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 				}
 			}
 		})
+}
+
+// A master that does not count is not said to, also where no majority can be met at all.
+func TestWhoIsMetFirst(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, false, id(0))
+	all[1].shut()
+	all[2].shut()
+	_, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+	var none *NoMajority
+	if !errors.As(err, &none) || none.Nodes[0].Counts || none.Nodes[0].Why == "" || !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
+		t.Fatalf("got %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -14,10 +15,10 @@ func mutexOf(p *Protocol) protocol.Resource {
 	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
 }
 
-// longAsk is an ask for a hold that does not end by itself while a test runs.
+// longAsk is an ask that arrives in time, also on a slow machine, for a hold that does not end by itself while a test runs.
 func longAsk(n int) protocol.Ask {
 	a := ask(n)
-	a.TTL = time.Minute
+	a.TTL, a.Deadline = time.Minute, time.Now().Add(5*time.Second)
 	return a
 }
 
@@ -98,6 +99,106 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	}
 	close(late.goes)
 	want(t, "the next hold", <-got, protocol.Held)
+}
+
+// And it gives back at a master only after its ask was answered there, or can take effect no more: the ask would bring back
+// what nobody knows of.
+func TestAReleaseFollowsTheAsk(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p)
+	want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+	late, freed := newOnce(), newOnce()
+	close(freed.goes)
+	all[0].set(func(op string) error {
+		switch op {
+		case "ask":
+			late.wait()
+		case "free":
+			freed.wait()
+		}
+		return nil
+	})
+	answer, err := r.Ask(t.Context(), longAsk(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "hold", answer, protocol.Held)
+	<-late.came
+	if !free(t, r, 1) {
+		t.Error("there was no hold")
+	}
+	select {
+	case <-freed.came:
+		t.Error("it gave back before it asked")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(late.goes)
+	<-freed.came
+	nobody(t, servers, 1)
+}
+
+// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its place.
+func TestWhoGoesOnKeepsThePlace(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	r := mutexOf(p)
+	hold(t, r, servers, 1)
+	places := func() (n int64) {
+		for _, s := range servers {
+			n += do(t, s, "ZCARD", "q:{quorum}+x").(int64)
+		}
+		return n
+	}
+	var gone []*once
+	for _, g := range all {
+		o := newOnce()
+		gone = append(gone, o)
+		g.set(func(op string) error {
+			if op == "free" {
+				o.wait()
+			}
+			return nil
+		})
+	}
+	waits := func(ctx context.Context) {
+		asks := longAsk(2)
+		asks.Join = true
+		if answer, err := r.Ask(ctx, asks); err != nil || answer.Status != protocol.Busy {
+			t.Errorf("got %+v, %v", answer, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits(ctx)
+	eventually(t, "all know who waits", func() bool { return places() == 3 })
+	cancel()
+	for _, o := range gone {
+		<-o.came
+	}
+	next := make(chan struct{})
+	go func() { defer close(next); waits(t.Context()) }()
+	select {
+	case <-next: // it did not wait for what is on its way
+	case <-time.After(50 * time.Millisecond):
+	}
+	for _, o := range gone {
+		close(o.goes)
+	}
+	<-next
+	eventually(t, "what was given back is", func() bool {
+		for _, n := range p.nodes {
+			n.mu.Lock()
+			working := n.working
+			n.mu.Unlock()
+			if working {
+				return false
+			}
+		}
+		return true
+	})
+	eventually(t, "all know who waits", func() bool { return places() == 3 })
 }
 
 // A renewal whose last answer comes after the hold went on to the next goroutine sets nothing again, also when that has

@@ -25,7 +25,7 @@ type node struct {
 	adopting bool
 	adopted  time.Time // when it was last tried
 	flights  map[protocol.ID]*flight
-	frees    map[string][]chan struct{} // by name: releases on their way
+	frees    map[string][]*leaving // by name: releases on their way
 	debts    []debt
 	working  bool
 	nudge    chan struct{} // a debt came in
@@ -61,7 +61,11 @@ func head(text string) (f facts, rest string, ok bool) {
 // "node" either is told to look at its memory first. Whoever finds any script there can be sure that somebody has done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	key, _ := args[3].(string)
-	args[0], args[1] = "EVALSHA", s.sha
+	digests, none := n.digests(deadline)
+	if none != nil {
+		return *none
+	}
+	args[0], args[1] = "EVALSHA", digests[s.at]
 	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
 	if !native.UnknownScript(reply) {
 		return reply
@@ -70,7 +74,7 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	key, _ = n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", look.sha, 1, key, "", "", "", longest}, Key: key}, deadline)
+		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", digests[look.at], 1, key, "", "", "", longest}, Key: key}, deadline)
 	}
 	if native.UnknownScript(reply) {
 		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)

@@ -58,7 +58,7 @@ type Protocol struct {
 func New(servers []native.Server, config Config) *Protocol {
 	p := &Protocol{
 		config:   config,
-		scripts:  loadScripts(),
+		scripts:  loadScripts(config.Prefix),
 		need:     len(servers)/2 + 1,
 		channel:  config.Prefix + ":{quorum}@" + string(config.Process),
 		start:    time.Now(),

@@ -207,8 +207,7 @@ func TestResumeIsUndone(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
-	held := try(t, r, 1)
-	want(t, "hold", held, protocol.Held)
+	held := hold(t, r, servers, 1)
 	first := servers[0].(master).Server
 	field := func(n int) bool {
 		found, _ := first.Do("HEXISTS", "q:{quorum}:x", string(id(n)))
@@ -255,6 +254,9 @@ func TestReleaseWhileResumed(t *testing.T) {
 		t.Fatalf("resume at one master: %+v", a)
 	}
 	free(t, r, 1)
+	if !follow(n.behind("x"), time.Now().Add(5*time.Second)) {
+		t.Fatal("it was never given back there")
+	}
 	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +323,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 			if _, err := first.Do("HSET", "q:{quorum}:x", string(id(9)), value); err != nil {
 				t.Fatal(err)
 			}
-			asks := ask(1)
+			asks := longAsk(1)
 			asks.Join = true
 			answer, err := writer(p, "").Ask(t.Context(), asks)
 			if err != nil {
@@ -338,7 +340,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			down, err := reader(p, "").Downgrade(t.Context(), ask(1))
+			down, err := reader(p, "").Downgrade(t.Context(), longAsk(1))
 			if err != nil || down.Status != protocol.Held {
 				t.Fatalf("downgrade: %+v, %v", down, err)
 			}
@@ -367,8 +369,8 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 func TestAWriterThatDoesNotCome(t *testing.T) {
 	servers := start(t)
 	p, first := client(t, servers, true, id(0)), servers[0].(master).Server
-	want(t, "reader", try(t, reader(p, ""), 1), protocol.Held)
-	waits := ask(2)
+	hold(t, reader(p, ""), servers, 1)
+	waits := longAsk(2)
 	waits.Join = true
 	answer, err := writer(p, "").Ask(t.Context(), waits)
 	if err != nil {

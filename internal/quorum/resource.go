@@ -186,14 +186,15 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 		return nil
 	}
 	type met struct {
-		n   *node
+		n *node
+		facts
 		err error
 	}
 	answers := make(chan met, len(strangers))
 	for _, n := range strangers {
 		p.run(func() {
-			_, err := n.meet(deadline, "", "")
-			answers <- met{n, err}
+			f, err := n.meet(deadline, "", "")
+			answers <- met{n, f, err}
 		})
 	}
 	said := make([]Node, len(p.nodes))
@@ -204,7 +205,7 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	for left := len(strangers); missing > 0; {
 		select {
 		case m := <-answers:
-			said[m.n.index] = Node{Name: nodeName(m.n.index), Counts: m.err == nil, Err: m.err}
+			said[m.n.index] = p.said(m.n, m.facts, m.err == nil && (m.counts || p.config.Trust), m.err)
 			if left--; m.err == nil {
 				missing--
 			}

@@ -119,7 +119,7 @@ func try(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 }
 
 func ask(n int) protocol.Ask {
-	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(500 * time.Millisecond)}
+	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(2 * time.Second)}
 }
 
 // want fails unless an ask has this outcome.

@@ -106,8 +106,12 @@ func (t *tally) hearOut(replies <-chan *reply) {
 func (t *taking) after(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
 		// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
+		due := time.Now()
+		if a.unknown() {
+			due = t.ask.Deadline
+		}
 		a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', waiter: t.r.waiter(*t.ask.Release),
-			due: t.ask.Deadline, until: t.ask.Deadline.Add(t.ask.TTL)})
+			due: due, until: t.ask.Deadline.Add(t.ask.TTL)})
 	}
 	if held {
 		return

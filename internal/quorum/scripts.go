@@ -1,7 +1,13 @@
 package quorum
 
 import (
+	"context"
 	"embed"
+	"errors"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
 )
@@ -13,15 +19,31 @@ var files embed.FS
 type script struct {
 	op     string
 	source string // as it is sent
-	sha    any    // hex of its SHA-1; boxed once
+	at     int    // of its digest
 }
 
 // scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
-type scripts struct{ ask, downgrade, free, look, node, renew script }
+type scripts struct {
+	ask, downgrade, free, look, node, renew script
 
-func loadScripts() *scripts {
-	load := func(op, name string) script { return script{op, native.Wire(files, name), digests[name]} }
-	return &scripts{
+	digests atomic.Pointer[[]any] // hex of the SHA-1 of each; boxed once
+}
+
+// names are the files, in the order of the digests.
+var names = []string{"ask", "downgrade", "free", "look", "node", "renew"}
+
+// usual is the prefix whose digests are constants.
+const usual = "holdfast"
+
+// source is the text of a script. It names the prefix: a node that knows a script has looked at its memory for this prefix since it
+// was started (node.lua), which says nothing of another, whose facts may have come back from a snapshot.
+func source(prefix, name string) string {
+	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + native.Wire(files, name)
+}
+
+func loadScripts(prefix string) *scripts {
+	load := func(op, name string) script { return script{op, source(prefix, name), slices.Index(names, name)} }
+	s := &scripts{
 		ask:       load("lock", "ask"),
 		downgrade: load("downgrade", "downgrade"),
 		free:      load("release", "free"),
@@ -29,4 +51,42 @@ func loadScripts() *scripts {
 		node:      load("node", "node"),
 		renew:     load("renew", "renew"),
 	}
+	if prefix == usual {
+		known := make([]any, len(names))
+		for i, name := range names {
+			known[i] = digests[name]
+		}
+		s.digests.Store(&known)
+	}
+	return s
+}
+
+// digestsOf asks a node for the digests of scripts, as SHA-1 is not computed here (trap 30).
+const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. redis.sha1hex(source) end return all"
+
+var errDigests = errors.New("the node's answer is no list of digests")
+
+// digests are those of the scripts. Of another prefix than the usual they are asked for, once. A reply says why there are none.
+func (n *node) digests(deadline time.Time) ([]any, *native.Reply) {
+	s := n.p.scripts
+	if known := s.digests.Load(); known != nil {
+		return *known, nil
+	}
+	args := []any{"EVAL", digestsOf, 0, s.ask.source, s.downgrade.source, s.free.source, s.look.source, s.node.source, s.renew.source}
+	key, _ := n.p.factsKey().(string)
+	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
+	all, _ := reply.Value.(string)
+	if reply.Err == nil && reply.Refused == "" && len(all) != 40*len(names) {
+		reply.Err = errDigests
+	}
+	if reply.Err != nil || reply.Refused != "" {
+		reply.Unsent = true // of what was to be sent
+		return nil, &reply
+	}
+	known := make([]any, len(names))
+	for i := range known {
+		known[i] = all[40*i : 40*i+40]
+	}
+	s.digests.Store(&known)
+	return known, nil
 }

@@ -87,6 +87,13 @@ func (w *wait) giveUp(asks int) {
 	}
 }
 
+// asks tells whether a ticket asks, or waits, by now.
+func (p *Protocol) asks(id protocol.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waits[id] != nil
+}
+
 // done forgets a ticket that holds, or is given back.
 func (p *Protocol) done(id protocol.ID) {
 	p.mu.Lock()

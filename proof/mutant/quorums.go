@@ -2,6 +2,7 @@ package mutant
 
 // quorumMutants are bugs of locks on independent masters.
 func quorumMutants() []Mutant {
+	inside := func(name string) Check { return Check{Module: ".", Package: "./internal/quorum", Test: name} }
 	quorum := func(name string) Check { return Check{Module: "proof", Package: "./quorum", Test: name, Tries: 3} }
 	return []Mutant{
 		{
@@ -33,6 +34,123 @@ func quorumMutants() []Mutant {
 				File: "internal/quorum/tally.go",
 				Old:  "\tcase t.won >= t.need:\n\t\tt.verdict = tokenRefused\n",
 				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: who does not answer is taken for one that forgot",
+			Caught: inside("TestWhoDoesNotAnswerHasNotForgotten"),
+			Patches: []Patch{{
+				File: "internal/quorum/adopt.go",
+				Old:  "\tcase len(forgot) > len(p.nodes)-p.need, p.config.Trust && answered >= p.need:\n",
+				New:  "\tcase answered >= p.need:\n",
+			}},
+		},
+		{
+			Name:   "quorum: the longest TTL is not told with the hold",
+			Caught: inside("TestTheLongestTTLIsKeptWithTheHold"),
+			Patches: []Patch{{
+				File: "internal/quorum/round.go",
+				Old:  "t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})",
+				New:  "t.owner, t.token, 0})",
+			}},
+		},
+		{
+			Name:   "quorum: another prefix has seen the restart",
+			Caught: inside("TestEachPrefixSeesARestart"),
+			Patches: []Patch{{
+				File: "internal/quorum/scripts.go",
+				Old:  "\treturn \"-- \" + strconv.QuoteToASCII(prefix) +",
+				New:  "\treturn \"-- \" + strconv.QuoteToASCII(usual) +",
+			}},
+		},
+		{
+			Name:   "quorum: what a failed ask won is not given back",
+			Caught: inside("TestAnAskThatFailsIsGivenBack/no_majority"),
+			Patches: []Patch{{
+				File: "internal/quorum/round.go",
+				Old:  "\tcase a.won():\n\t\ta.node.owe(d)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: late answers are not looked after",
+			Caught: inside("TestAnAskThatFailsIsGivenBack/its_context_ends,_and_the_answers_come_later"),
+			Patches: []Patch{{
+				File: "internal/quorum/round.go",
+				Old:  "\t\t\tt.after(<-replies, number, fate.held)\n",
+				New:  "\t\t\t<-replies\n",
+			}},
+		},
+		{
+			Name:   "quorum: an answer that was lost is not looked after",
+			Caught: inside("TestAnAskThatFailsIsGivenBack/an_answer_is_lost"),
+			Patches: []Patch{{
+				File: "internal/quorum/round.go",
+				Old:  "\t\td.due = t.ask.Deadline.Add(time.Millisecond)\n\t\ta.node.owe(d)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: no repair",
+			Caught: inside("TestRepair/the_hold"),
+			Patches: []Patch{{
+				File: "internal/quorum/renew.go",
+				Old:  "\t\tt.repair(verdicts, &repairs)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: a repair does not ask who holds",
+			Caught: inside("TestARepairAsksWhoHolds"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/ask.lua",
+				Old:  "if other or ARGV[16] ~= '' and not old and not mine then\n",
+				New:  "if ARGV[7] ~= 'r' and (other or ARGV[16] ~= '' and not old and not mine) then\n",
+			}},
+		},
+		{
+			Name:   "quorum: a repair sets again what was given back",
+			Caught: inside("TestARepairComesTooLate"),
+			Patches: []Patch{{
+				File: "internal/quorum/wait.go",
+				Old:  "\tif m := p.mendings[id]; m == nil || m.freed {\n",
+				New:  "\tif m := p.mendings[id]; m == nil {\n",
+			}},
+		},
+		{
+			Name:   "quorum: no majority is told as busy",
+			Caught: quorum("TestMajorityGone"),
+			Patches: []Patch{{
+				File: "internal/quorum/tally.go",
+				Old:  "\tcase t.answered+t.pending < t.need:\n\t\tt.verdict = failed\n",
+				New:  "\tcase t.answered+t.pending < t.need:\n\t\tt.verdict = busy\n",
+			}},
+		},
+		{
+			Name:   "quorum: busy is told as no majority",
+			Caught: quorum("TestBusyIsNotGone"),
+			Patches: []Patch{{
+				File: "internal/quorum/tally.go",
+				Old:  "\tcase most+t.given >= t.need:\n\t\tt.verdict = busy\n",
+				New:  "\tcase most+t.given >= t.need:\n\t\tt.verdict = failed\n",
+			}},
+		},
+		{
+			Name:   "quorum: an ask overtakes the release before it",
+			Caught: inside("TestAnAskFollowsTheRelease"),
+			Patches: []Patch{{
+				File: "internal/quorum/round.go",
+				Old:  "\t\tbefore := n.behind(t.r.spec.Name)\n",
+				New:  "\t\tvar before <-chan struct{}\n",
+			}},
+		},
+		{
+			Name:   "quorum: a release overtakes the ask before it",
+			Caught: inside("TestAReleaseFollowsTheAsk"),
+			Patches: []Patch{{
+				File: "internal/quorum/flight.go",
+				Old:  "\tif f == nil {\n\t\tn.mu.Unlock()\n\t\treturn true\n\t}\n",
+				New:  "\tif true {\n\t\tn.mu.Unlock()\n\t\treturn true\n\t}\n",
 			}},
 		},
 	}

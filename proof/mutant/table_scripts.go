@@ -62,6 +62,8 @@ func scriptMutants() []Mutant {
 			"tonumber(largest) + tonumber(block)))", "tonumber(largest) + 1))"}}},
 		{"min hold forgotten by a release", clock("TestClockMinHold"), []Patch{{lua + "free.lua",
 			"if keep <= 0 then\n", "if true then\n"}}},
+		{"min hold told to one who left", clock("TestClockMinHoldFirstLeaves"), []Patch{{lua + "free.lua",
+			"    if string.byte(holder, 3) == 45 then", "    if false then"}}},
 		{"key of another kind taken over", suite("kinds/of_one_name_exclude_each_other"), []Patch{{lua + "state.lua",
 			"  if sample and (string.sub(", "  if sample and false and (string.sub("}}},
 		{"group passes who waits", clock("TestClockGroupPassesNobody"), []Patch{{lua + "all.lua",

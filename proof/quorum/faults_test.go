@@ -88,15 +88,20 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLatency: what an uncontended lock costs with all masters, with two dead and with two that do not answer.
+// TestLatency: what an uncontended lock costs with all masters, with two that do not answer and with two dead. The machine may
+// have other work at one moment and none at the next, so each is measured several times, in turns as far as that goes, and the
+// best counts: what the masters that are away cost, they cost every time.
 func TestLatency(t *testing.T) {
 	long(t)
 	r := newRig(t, 5)
 	w := r.client(nil, nil)
 	warm(r, w)
-	measure := func(what string) (p50, p99 time.Duration) {
+	type times struct{ p50, p99 time.Duration }
+	best := map[string]times{}
+	measure := func(what string) {
+		warm(r, w) // what a master that goes away at this moment has not answered, is not measured
 		var took []time.Duration
-		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		for end := time.Now().Add(time.Second); time.Now().Before(end); {
 			asked := time.Now()
 			h, err := w.Mutex("x").TryLock(t.Context())
 			if err != nil {
@@ -108,24 +113,40 @@ func TestLatency(t *testing.T) {
 			}
 		}
 		slices.Sort(took)
-		p50, p99 = took[len(took)/2], took[len(took)*99/100]
-		t.Logf("%-24s p50 %v, p99 %v, longest %v, of %d", what, p50, p99, took[len(took)-1], len(took))
-		return p50, p99
+		got := times{took[len(took)/2], took[len(took)*99/100]}
+		t.Logf("%-24s p50 %v, p99 %v, longest %v, of %d", what, got.p50, got.p99, took[len(took)-1], len(took))
+		if b, ok := best[what]; ok {
+			got = times{min(got.p50, b.p50), min(got.p99, b.p99)}
+		}
+		best[what] = got
+	}
+	const all, stopped, dead, rounds = "five of five", "two do not answer", "two dead", 3
+	away := r.masters[3:]
+	for range rounds {
+		measure(all)
+		for _, master := range away {
+			master.Stop()
+		}
+		measure(stopped)
+		for _, master := range away {
+			master.Continue()
+		}
+	}
+	for _, master := range away {
+		master.Kill()
+	}
+	for range rounds {
+		measure(dead)
 	}
 	node := maxTTL / 6 // the time-out of one node, at this TTL
-	p50, p99 := measure("five of five")
-	r.masters[3].Stop()
-	r.masters[4].Stop()
-	stopped50, stopped99 := measure("two do not answer")
-	r.masters[3].Kill()
-	r.masters[4].Kill()
-	dead50, dead99 := measure("two dead")
-	for what, got := range map[string][2]time.Duration{"two do not answer": {stopped50, stopped99}, "two dead": {dead50, dead99}} {
-		if got[1] > p99+node {
-			t.Errorf("%s: p99 is %v, with all %v: more than a node time-out of %v later", what, got[1], p99, node)
+	for _, what := range []string{stopped, dead} {
+		got, with := best[what], best[all]
+		t.Logf("%-24s p50 %v, p99 %v; with all %v and %v", "best, "+what, got.p50, got.p99, with.p50, with.p99)
+		if got.p99 > with.p99+node {
+			t.Errorf("%s: p99 is %v, with all %v: more than a node time-out of %v later", what, got.p99, with.p99, node)
 		}
-		if got[0] > 2*p50+time.Millisecond { // unchanged, but for a machine that others use as well
-			t.Errorf("%s: p50 is %v, with all %v", what, got[0], p50)
+		if got.p50 > 2*with.p50+time.Millisecond { // unchanged, but for a machine that others use as well
+			t.Errorf("%s: p50 is %v, with all %v", what, got.p50, with.p50)
 		}
 	}
 	r.check()

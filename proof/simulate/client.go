@@ -26,7 +26,8 @@ type client struct {
 func connect(w *wire, name string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", Dialer: w.dial, ClientName: name, DisableIdentity: true,
-		PoolSize: 1000, // waiting for a turn uses timers that all bubbles would share
+		PoolSize:       1000,    // waiting for a turn uses timers that all bubbles would share
+		ReadBufferSize: 4 << 10, // connections come and go; what is written goes in one piece, which faults count as one request
 	})
 }
 

@@ -40,6 +40,7 @@ var failedOnce = []struct {
 }{
 	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket does"},
 	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
+	{600196, "nobody was told of the end of a min hold when the first in line, who had been told, left meanwhile"},
 	{848847028, "as 2"},
 	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},
 	{848847056, "a lease that its max hold had ended was not given back by Release"},
@@ -126,7 +127,7 @@ func TestSimulate(t *testing.T) {
 				}
 				if err != nil {
 					t.Errorf("runs from SEED=%d on: %v\n%s", first, err, strings.Join(trouble(lines), "\n"))
-				} else if done%1000 < n && done >= 1000 {
+				} else if done/100 > (done-n)/100 {
 					t.Logf("%d runs in %v", done, time.Since(began).Round(time.Second))
 				}
 				mu.Unlock()

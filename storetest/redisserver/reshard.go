@@ -62,6 +62,16 @@ func (c *Cluster) Add() *Server {
 	return srv
 }
 
+// Follow adds a replica to the master of a slot, and returns it when it is in step.
+func (c *Cluster) Follow(slot int) *Server {
+	c.tb.Helper()
+	srv, master := c.Add(), c.present(slot)
+	srv.must("CLUSTER", "REPLICATE", master.self().id)
+	await(c.tb, "the master knows its replicas", func() bool { return master.field("replication", "connected_slaves") == "2" })
+	c.Settled()
+	return srv
+}
+
 // Remove takes a node out of the cluster and ends it. The slots of a master, with their keys, go to the others first, and
 // its replicas become those of one of these.
 func (c *Cluster) Remove(srv *Server) {

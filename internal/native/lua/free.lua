@@ -47,8 +47,25 @@ local odd = look(ticket)
 if odd then
   return odd
 end
+-- tell lets the first in line ask once a min hold is over.
+local function tell(after)
+  local waiter = first('0')
+  if waiter then
+    local _, _, channel = parts(string.sub(waiter, 27))
+    if channel ~= '' then
+      publish(channel, 'N' .. string.sub(waiter, 5, 26) .. after)
+    end
+  end
+end
+
 if leave(ticket, payload) then
   hand_on(nil)
+  if shares > 0 or exclusive[1] and string.byte(exclusive[1], 3) == 45 then
+    local holder, left = soonest()
+    if string.byte(holder, 3) == 45 then -- it may have been the first, who was told
+      tell(whole(left))
+    end
+  end
   return 1
 end
 local token = mine(ticket, payload)
@@ -89,11 +106,5 @@ else
     redis.call('PEXPIRE', state, whole(keep))
   end
 end
-local waiter = first('0')
-if waiter then
-  local _, _, channel = parts(string.sub(waiter, 27))
-  if channel ~= '' then
-    publish(channel, 'N' .. string.sub(waiter, 5, 26) .. keep)
-  end
-end
+tell(keep)
 return 1

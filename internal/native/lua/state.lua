@@ -284,8 +284,8 @@ local function count()
   return redis.call('ZCOUNT', line, PLACES, '+inf')
 end
 
--- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
-local function describe(before)
+-- soonest is a hold, without its token, and how long it has left: of those that share, the one that is over first.
+local function soonest()
   local holder, left = exclusive[1], 0
   if alone then
     left = redis.call('PTTL', state)
@@ -295,5 +295,11 @@ local function describe(before)
     local one = redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
     holder, left = one[1], one[2] - SHARED - ms
   end
+  return holder, left
+end
+
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
+local function describe(before)
+  local holder, left = soonest()
   return now .. '|' .. whole(left) .. '|' .. #exclusive + shares .. '|' .. before .. '|' .. (holder or '')
 end

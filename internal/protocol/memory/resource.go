@@ -134,14 +134,22 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	s.admit(n, nil, now, 0)
 	n.nudge(0)
+	if kept := find(n.holds, ""); held == nil && kept != nil { // it may have been the first, who was told
+		n.tell(time.Duration(kept.until-now) * time.Microsecond)
+	}
 	if held != nil && keep > 0 {
-		if len(n.line) > 0 {
-			next := n.line[0]
-			next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, keep) })
-		}
+		n.tell(keep)
 		n.nudge(keep)
 	}
 	return true, nil
+}
+
+// tell lets the first in line ask once a min hold is over.
+func (n *name) tell(after time.Duration) {
+	if len(n.line) > 0 {
+		next := n.line[0]
+		next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, after) })
+	}
 }
 
 // renew prolongs a hold that is there.

@@ -1,0 +1,83 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// away is a store that nobody may ask.
+type away struct {
+	holdfast.Store
+	t *testing.T
+}
+
+func (a away) Do(context.Context, []holdfast.Request) []holdfast.Reply {
+	a.t.Error("a request was sent")
+	return nil
+}
+
+func TestNewQuorumArguments(t *testing.T) {
+	stores := func(n int) []holdfast.Store {
+		all := make([]holdfast.Store, n)
+		for i := range all {
+			all[i] = away{t: t}
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		stores []holdfast.Store
+		config *holdfast.Config
+		wrong  string // in the error; empty: none
+	}{
+		{"three", stores(3), nil, ""},
+		{"five", stores(5), nil, ""},
+		{"nine", stores(9), nil, ""},
+		{"none", nil, nil, "stores"},
+		{"one", stores(1), nil, "3, 5, 7 or 9"},
+		{"two", stores(2), nil, "3, 5, 7 or 9"},
+		{"four", stores(4), nil, "3, 5, 7 or 9"},
+		{"eleven", stores(11), nil, "3, 5, 7 or 9"},
+		{"one is nil", append(stores(2), nil), nil, "stores[2]"},
+		{"replicas", stores(3), &holdfast.Config{Replicas: holdfast.Replicas{Count: 1}}, "replicate to nobody"},
+		{"any other bad field", stores(3), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},
+		{"two bad fields", stores(4), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, err := holdfast.NewQuorum(c.stores, c.config)
+			var bad *holdfast.ArgumentError
+			switch {
+			case c.wrong == "" && err != nil:
+				t.Fatal(err)
+			case c.wrong == "":
+				if err := client.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := client.Quorum(t.Context()); !errors.Is(err, holdfast.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+			case client != nil || !errors.As(err, &bad) || !strings.Contains(err.Error(), c.wrong):
+				t.Errorf("got %v, %v; want an error about %s", client, err, c.wrong)
+			}
+		})
+	}
+}
+
+// The masters of what is no quorum are nobody's to ask.
+func TestQuorumOfAnotherClient(t *testing.T) {
+	client, err := holdfast.New(away{t: t}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	var bad *holdfast.ArgumentError
+	for _, c := range []*holdfast.Client{client, nil} {
+		if _, err := c.Quorum(t.Context()); !errors.As(err, &bad) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
