@@ -59,6 +59,10 @@ func clientMutants() []Mutant {
 			"why == Gone || why == Foreign\n", "why != Expired\n"}}},
 		{"min hold forgotten once lost", clock("TestClockReleaseAfterLoss"), []Patch{{engine + "lease.go",
 			"e.tidy(form, h.request(),", "e.tidy(form, protocol.Free{Ticket: h.ticket},"}}},
+		{"resume given up without an answer", server("TestResumeWithoutAnswer"), []Patch{{native_ + "resource.go",
+			"!failure.Reason.Passing() || time.Until(ask.Deadline) < pause", "true"}}},
+		{"trust without an end", fault("processes_stopped"), []Patch{{engine + "times.go",
+			"return !now.Before(end) || !now.Round(0).Before(end.Round(0))", "return false && now.Before(end)"}}},
 		{"uncertain release not followed up", clock("TestClockUncertainRelease"), []Patch{{engine + "hold.go",
 			"\t\t\te.tidy(form, request, time.Now().Add(h.lock.options.TTL), h.unsettled)\n", "\t\t\t_ = form\n"}}},
 	}
