@@ -198,6 +198,36 @@ func TestClockGivingUpCrossesGrant(t *testing.T) {
 	})
 }
 
+// The ask of one who gave up, which arrives after it was taken back and joins the line once more, is handed to: its process
+// gives that back at once (trap 20).
+func TestClockLateAskIsHandedTo(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+		lease := s.lock(a, "n")
+		other := s.lock(a, "other")
+		s.wait(b, "other") // so that b listens
+		pass(3 * time.Second)
+		b.slow(there, s.script("ask"), 1, 300*time.Millisecond)
+		ctx, cancel := withCancel(t)
+		first := s.waitFor(ctx, b, "n")
+		pass(100 * time.Millisecond)
+		cancel()
+		var wait *holdfast.WaitError
+		if g := s.take(first); !errors.As(g.err, &wait) {
+			t.Fatalf("gave up with %v", g.err)
+		}
+		pass(250 * time.Millisecond)
+		second := s.wait(c, "n")
+		pass(50 * time.Millisecond)
+		released := time.Now()
+		s.release(lease)
+		if g := s.take(second); g.err != nil || !g.at.Equal(released) {
+			t.Errorf("the next got in after %v, %v", g.at.Sub(released), g.err)
+		}
+		s.release(other)
+	})
+}
+
 // A hand-over is trusted for its claim, which is short: the first renewal comes after a tenth of it, the next as always.
 func TestClockFirstRenewal(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {

@@ -33,7 +33,7 @@
 // an answer that was lost is found again by the next ask. After a failure that may pass (no answer, no connection,
 // loading, read-only) an attempt asks again, after 20 ms at first and a second at last, until its caller's context ends.
 // An attempt is abandoned, too, when nobody knows whether it won: every ask carries the moment after which it takes no
-// effect, and a free that was sent later and answered is the last word.
+// effect, and a free that was sent later and answered is the last word. A hand-over to it meanwhile is given back at once.
 //
 // Who waits asks every 5 s (+-20 %): that is the sign of life, and finds what messages lost. It asks sooner when the
 // holder's known time is over (those behind the first a little later each), when a message says so, and at once after

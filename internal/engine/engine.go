@@ -33,7 +33,8 @@ type Engine struct {
 	pools    map[poolKey]*pool
 	waits    map[protocol.ID]*attempt
 	watchers map[protocol.ID]*watcher
-	terms    map[*Lease]bool // leases on which code of an election runs
+	tidied   map[protocol.ID]chan struct{} // what the janitor gives back; told of a hand-over
+	terms    map[*Lease]bool               // leases on which code of an election runs
 	watch    watch
 }
 
@@ -47,6 +48,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		pools:    make(map[poolKey]*pool),
 		waits:    make(map[protocol.ID]*attempt),
 		watchers: make(map[protocol.ID]*watcher),
+		tidied:   make(map[protocol.ID]chan struct{}),
 		terms:    make(map[*Lease]bool),
 	}
 	e.ears.engine = e
@@ -137,6 +139,10 @@ func (e *Engine) Granted(g protocol.Grant) {
 	if a := e.waits[g.ID]; a != nil {
 		a.mail.grant = &g
 		a.wake()
+	}
+	select {
+	case e.tidied[g.ID] <- struct{}{}: // there is no channel where nothing is given back
+	default:
 	}
 }
 

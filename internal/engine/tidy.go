@@ -10,11 +10,17 @@ import (
 
 // tidy is the janitor: it gives a ticket back, in the background, until that is certain or until whatever there may be has
 // expired by itself. Certain is an answer to a request sent after the moment at which nothing of the ticket
-// can take effect any more. It is called by what Close waits for, or by Close.
+// can take effect any more. A hand-over to the ticket, which may have overtaken its free, goes back at once. It is called
+// by what Close waits for, or by Close.
 func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time) {
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()
+		granted := make(chan struct{}, 1)
+		e.mu.Lock()
+		e.tidied[request.Ticket.ID] = granted
+		e.mu.Unlock()
+		defer e.tidiedUp(request.Ticket.ID, granted)
 		for failures, last := 0, false; ; {
 			sent := time.Now()
 			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
@@ -36,7 +42,23 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 			if last || time.Now().Add(pause).After(until) {
 				return
 			}
-			last = !e.pause(context.Background(), pause) // Close waits for one more try
+			timer := time.NewTimer(pause)
+			select {
+			case <-timer.C:
+			case <-granted:
+			case <-e.closing:
+				last = true // Close waits for one more try
+			}
+			timer.Stop()
 		}
 	}()
+}
+
+// tidiedUp ends the janitor's listening for a hand-over.
+func (e *Engine) tidiedUp(id protocol.ID, granted chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tidied[id] == granted {
+		delete(e.tidied, id)
+	}
 }

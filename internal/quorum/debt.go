@@ -3,6 +3,7 @@ package quorum
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,13 @@ func (n *node) owe(d debt) {
 		n.working = true
 		n.p.run(n.work)
 	}
+}
+
+// instead forgets what would tell that an id does not wait any more: a release tells that as well.
+func (n *node) instead(id protocol.ID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.debts = slices.DeleteFunc(n.debts, func(d debt) bool { return d.how == 'p' && d.id == id })
 }
 
 // work pays debts, until there are none. A node that does not answer is asked a few times a second at most.

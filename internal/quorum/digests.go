@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "bb970cab07af69bc54f12cf3e189ce04d5a18c49",
 	"downgrade": "90fa227b788ec577fd86f0060157bbbd2d1d8e76",
-	"free":      "a9d09c0bcdc6415102c9d5d858d8a4c961a92226",
+	"free":      "eee15f02cb5dc9093832a3197bbbc48681d1e420",
 	"look":      "97292011352cc1265714bbcacf9e6446c730f427",
 	"node":      "bf4f8dac457a5f1436b799a3db9d97b881aa0f59",
 	"renew":     "ec23dd123356e0ad10e885d20f5f9d0bb5b7052b",

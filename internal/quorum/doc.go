@@ -38,6 +38,9 @@
 // A writer that waits for readers keeps new ones out, at each node, for half a second after each of its asks, and no longer
 // than one is known to wait there.
 //
+// Who holds may be known as one who waits at a minority that another kept from it. Its release takes that back, or a message a
+// second later.
+//
 // A free name wakes the one who waits longest: each node tells it, and it asks when a majority of nodes has said so, or 10 ms
 // after the first. The next two are told to ask 25 and 75 ms later, should the first not come. No order is promised.
 //

@@ -78,6 +78,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 
 // free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
 func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
+	n.instead(d.id)
 	was, err := n.free(&d, deadline)
 	out := &reply{node: n, err: err, status: '0'}
 	switch {

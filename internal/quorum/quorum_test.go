@@ -410,3 +410,28 @@ func TestBusyCountsAllWhoHold(t *testing.T) {
 		}
 	}
 }
+
+// A hold that nobody gives back, because it was lost, leaves no place either.
+func TestALostHoldLeavesNoPlace(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	do(t, servers[0], "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
+	asks := ask(1)
+	asks.Join, asks.TTL = true, time.Minute
+	answer, err := mutexOf(p).Ask(t.Context(), asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "hold", answer, protocol.Held)
+	places := func() int64 { return do(t, servers[0], "EXISTS", "q:{quorum}+x").(int64) }
+	eventually(t, "the first master knows it to wait", func() bool { return places() == 1 })
+	do(t, servers[0], "DEL", "q:{quorum}:x")
+	renew(t, p, protocol.Renewal{Resource: mutexOf(p), Ticket: asks.Ticket, Token: answer.Token, TTL: time.Minute})
+	eventually(t, "the first master forgets", func() bool { return places() == 0 })
+	for i, s := range servers {
+		if !knows(t, s, 1) {
+			t.Errorf("master %d forgot the hold", i+1)
+		}
+	}
+}

@@ -114,6 +114,11 @@ func (t *taking) after(a *reply, round int64, held bool) {
 			due: due, until: t.ask.Deadline.Add(t.ask.TTL)})
 	}
 	if held {
+		if a.status == 'B' && t.ask.Join {
+			// It is known there as one who waits. The release tells that it does not, if it comes before.
+			a.node.owe(debt{r: t.r, id: t.ask.Ticket.ID, how: 'p', waiter: t.r.waiter(t.ask.Ticket), due: t.ask.Deadline.Add(time.Second),
+				until: time.Now().Add(placeLife)})
+		}
 		return
 	}
 	how := byte('q')

@@ -86,7 +86,7 @@ func child() error {
 				return errors.New("a wait failed")
 			}
 			say("in", lease.Name(), lease.Token())
-			if err := lease.Release(ctx); err != nil {
+			if err := lease.Release(ctx); err != nil && !errors.Is(err, holdfast.ErrLost) { // so short a TTL is lost on a busy machine
 				return err
 			}
 		}
@@ -155,7 +155,6 @@ func processesStopped(t *testing.T, b *bed) {
 		if err := freeze(cmd.Process); err != nil {
 			t.Skip(err)
 		}
-		pause(20 * time.Millisecond) // all of its threads
 		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and taken by others when it does not take it up.
 		mine := takeOver(t, other, waited, round)
 		if err := thaw(cmd.Process); err != nil {

@@ -122,4 +122,5 @@ if capacity then
   redis.call('ZADD', line, -capacity, 'c')
 end
 redis.call('PEXPIRE', line, ARGV[7] + 5000)
-return 'Q' .. describe(redis.call('ZCOUNT', line, PLACES, '(' .. redis.call('ZSCORE', line, self)))
+-- A clock that is set back in the middle of a script may have ended the line: then the next ask joins it anew.
+return 'Q' .. describe(redis.call('ZCOUNT', line, PLACES, '(' .. (redis.call('ZSCORE', line, self) or now)))

@@ -2,7 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches
 -- ARGV  1 id, 2 mode, 3 round: a hold of a later one stays, 4 ms for which nobody may enter (the rest of a min hold), or "0",
---       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up,
+--       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up, "p" it
+--       does not wait any more, and holds elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
 -- reply "1" there was a hold, "0" there was none, "F" what: another kind or format
 -- Replays find nothing and change nothing. What frees memory comes before what needs it.
@@ -15,7 +16,7 @@ if not holds then
 end
 local opened = leave(KEYS[2], id, ARGV[2], ARGV[6])
 local mine = holds[id]
-if mine and string.sub(mine, 49, 64) > ARGV[3] then
+if mine and (string.sub(mine, 49, 64) > ARGV[3] or ARGV[5] == 'p') then
   mine = nil
 end
 if not mine and ARGV[5] == 'f' then -- a resume that has it for now, and may be undone, must not bring it back
