@@ -34,7 +34,7 @@ check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other s
 	scripts/vulnerabilities
 
 .PHONY: mutants
-mutants: ## breaks the library on purpose, some fifty times, and prints which check noticed
+mutants: ## breaks the library on purpose, some seventy times, and prints which check noticed
 	@scripts/need redis-server
 	go -C proof run ./mutant/table
 

@@ -25,14 +25,14 @@ var mayImport = map[string][]string{
 	"internal/engine":          {"internal/protocol"},
 	"internal/native":          {"internal/protocol"},
 	"internal/leak":            {},
-	"internal/hearing":         {".", "internal/leak", "storetest/redisserver"},
 	"internal/network":         {},
-	"internal/permissions":     {"."},
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
 	"internal/quorum":          {"internal/native", "internal/protocol"},
 	"storetest":                {".", "internal/leak"},
 	"storetest/fault":          {},
+	"storetest/hearing":        {".", "internal/leak", "storetest/redisserver"},
+	"storetest/permissions":    {"."},
 	"storetest/redisserver":    {},
 }
 

@@ -60,8 +60,7 @@ func (e *env) take(lock locks) *holdfast.Lease {
 func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
 	soon(func() bool {
 		lease, err = lock(e.ctx())
-		var failure *holdfast.StoreError
-		return !errors.As(err, &failure) || failure.Kind != holdfast.StoreUnreachable || failure.Applied != holdfast.NotApplied
+		return !errors.Is(err, holdfast.ErrUnavailable)
 	})
 	return lease, err
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,14 @@ func blame(refused string) (commands string, begun bool) {
 		}
 	}
 	return "", true
+}
+
+// named puts the digest into a refusal that says the line alone, as those of Valkey 9.1 do.
+func (s *script) named(refused string) string {
+	if refused == "" {
+		return ""
+	}
+	return strings.Replace(refused, "script: on @user_script:", fmt.Sprintf("script: %v, on @user_script:", s.sha), 1)
 }
 
 // commands are the names of the commands in a line: one, as a rule.

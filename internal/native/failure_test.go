@@ -33,3 +33,15 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// Valkey 9.1 says the line of a script, and not which script: the one that was sent.
+func TestBlameWithoutDigest(t *testing.T) {
+	s := loadScripts().ask
+	const said = "WRONGTYPE Operation against a key script: on @user_script:1."
+	if _, begun := blame(said); !begun {
+		t.Error("of an unknown script nothing is known")
+	}
+	if command, begun := blame(s.named(said)); command != "TIME" || begun {
+		t.Errorf("got %q, begun %v", command, begun)
+	}
+}

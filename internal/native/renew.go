@@ -87,10 +87,12 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 			unknown, whole = append(unknown, part), append(whole, request)
 			continue
 		}
+		replies[i].Refused = p.scripts.renew.named(replies[i].Refused)
 		p.settle(all, part, replies[i], done)
 	}
 	if len(whole) > 0 {
 		for i, reply := range p.server.Do(ctx, whole) {
+			reply.Refused = p.scripts.renew.named(reply.Refused)
 			p.settle(all, unknown[i], reply, done)
 		}
 	}

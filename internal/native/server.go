@@ -124,6 +124,7 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 		request.Args = whole
 		reply = lane.do(ctx, request, deadline)
 	}
+	reply.Refused = s.named(reply.Refused)
 	return reply
 }
 
