@@ -10,11 +10,13 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// use holds the lease in a way the dice choose, and gives it back, or does not. depth is how often it may enter again.
-func (a *actor) use(h *hold, depth int) {
+// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it and its entries were given
+// back. depth is how often it may enter again.
+func (a *actor) use(h *hold, depth int) (given bool) {
 	a.touch(h)
 	a.downgrade(h)
 	var inner *hold
+	given = true
 	switch roll := a.dice.IntN(100); {
 	case roll < 60:
 		a.keep(h, a.dice.short(0, 15*time.Millisecond))
@@ -32,29 +34,30 @@ func (a *actor) use(h *hold, depth int) {
 		// Some hold so long, and out of reach of the server, that it lets others in.
 		if !h.fixed && a.dice.percent(60) {
 			if a.err = a.storage.silence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
-				return
+				return false
 			}
 		}
 		a.keep(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
 	}
 	if inner != nil && a.dice.percent(70) {
-		a.use(inner, depth-1)
+		given = a.use(inner, depth-1)
 		inner = nil
 	}
 	a.touch(h)
 	switch {
 	case h.fixed && a.dice.percent(5):
-		return // never given back: its TTL ends it
-	case depth == 2 && inner == nil && a.dice.percent(4):
+		return false // its TTL ends it
+	case depth == 2 && inner == nil && a.dice.percent(4) && given: // who lets it go on purpose has no entry left
 		a.offer(h)
 	}
 	a.release(h)
 	if inner != nil {
-		a.use(inner, depth-1) // an entry outlasts the lease that it entered
+		given = a.use(inner, depth-1) // an entry outlasts the lease that it entered
 	}
 	if a.dice.percent(5) {
 		a.release(h)
 	}
+	return given
 }
 
 // enter takes again what is held: all, or of a group one.
