@@ -61,6 +61,7 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, []string), kept 
 		}
 		leases = append(leases, lease)
 	}
+	eventually(t, "all masters have all", func() bool { return len(b.left(t)) == holders*len(b.of(b.key(names[0]))) })
 	began := time.Now()
 	lose(t, b, names)
 	lost := time.Now()

@@ -148,7 +148,10 @@ func byteByByte(t *testing.T, b *bed) {
 	var clients []*holdfast.Client
 	var all []*wires
 	for range 4 {
-		c, w := b.wired(t, holdfast.Config{TTL: 2 * time.Second})
+		c, w := b.wired(t, holdfast.Config{TTL: 6 * time.Second})
+		if err := c.Mutex("warm").Do(t.Context(), func(context.Context) error { return nil }); err != nil { // scripts go whole, once
+			t.Fatal(err)
+		}
 		clients, all = append(clients, c), append(all, w)
 	}
 	again := every(5*time.Millisecond, func() {

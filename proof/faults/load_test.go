@@ -156,7 +156,7 @@ func (l *load) judge(what string) {
 		}
 		l.t.Errorf("%d other errors: %v", len(l.other), err)
 	}
-	if l.holds < 50 {
+	if l.holds < 10 {
 		l.t.Errorf("%d holds show nothing", l.holds)
 	}
 }
