@@ -76,13 +76,19 @@ func TestLaneShares(t *testing.T) {
 				if most := slices.Max(server.sizes); most > max(minShare, (test.calls+maxFlights-1)/maxFlights) {
 					t.Errorf("one carried %d of %d", most, test.calls)
 				}
-				if l.flights != 0 || l.aboard != 0 || len(l.ends.open) != 0 {
-					t.Errorf("left: %d flights, %d aboard, %d deadlines", l.flights, l.aboard, len(l.ends.open))
+				synctest.Wait()
+				l.mu.Lock()
+				if l.flights != 0 || l.aboard != 0 {
+					t.Errorf("left: %d flights, %d aboard", l.flights, l.aboard)
 				}
+				l.mu.Unlock()
+				l.ends.mu.Lock()
+				if n := len(l.ends.open); n > 0 {
+					t.Errorf("left: %d contexts", n)
+				}
+				l.ends.mu.Unlock()
 				<-time.After(time.Minute) // the timer fires for nothing
-				if !l.ends.armed.IsZero() {
-					t.Error("an idle lane has a timer")
-				}
+				l.ends.idle(t)
 			})
 		})
 	}
@@ -150,8 +156,17 @@ func TestDeadlines(t *testing.T) {
 		}
 		late := &until{deadline: began, all: &all} // asked for when it is past
 		<-late.Done()
-		if len(all.open) != 0 || !all.armed.IsZero() {
-			t.Errorf("left: %d open, timer %v", len(all.open), all.armed)
-		}
+		synctest.Wait()
+		all.idle(t)
 	})
+}
+
+// idle fails unless nothing is left: no context, and no timer.
+func (d *deadlines) idle(t *testing.T) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.open) != 0 || !d.armed.IsZero() {
+		t.Errorf("left: %d contexts, a timer for %v", len(d.open), d.armed)
+	}
 }
