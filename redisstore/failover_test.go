@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -186,7 +187,11 @@ func failOver(t *testing.T, replicas int) {
 			}
 			t.Logf("%s: elected %v after the kill, first grant %v after that; %d grants, %d breaches before the kill and %d after, %d tokens not larger, %d of %d idle leases lost",
 				kind, at.Sub(began).Round(time.Millisecond), first.Sub(at).Round(time.Millisecond), c.grants.Load(), before, c.breaches.Load()-before, c.stale.Load(), gone, len(held))
-			if late := first.Sub(at); late > 5*time.Second { // a second on a machine with nothing else to do
+			limit := 5 * time.Second // beside other tests
+			if os.Getenv("HOLDFAST_PROOF") == "1" {
+				limit = time.Second
+			}
+			if late := first.Sub(at); late > limit {
 				t.Errorf("the first grant came %v after the election", late)
 			}
 			if replicas > 0 && (c.breaches.Load() > 0 || c.stale.Load() > 0 || gone > 0) {
