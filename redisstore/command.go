@@ -16,7 +16,6 @@ import (
 type command struct {
 	redis.Cmd
 	written bool // go-redis has asked for the arguments, which it does in order to write them
-	reply   [1]holdfast.Reply
 }
 
 func newCommand(ctx context.Context, args []any) command {

@@ -37,10 +37,13 @@ func (n *node) do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply
 		return unsent(make([]holdfast.Reply, len(reqs)), err)
 	}
 	if len(reqs) == 1 && reqs[0].Replicas <= 0 {
-		c := newCommand(ctx, reqs[0].Args)
-		_ = rdb.Process(ctx, &c) // the command has the error too
-		c.reply[0] = c.answer()
-		return c.reply[:]
+		alone := &struct {
+			command
+			reply [1]holdfast.Reply
+		}{command: newCommand(ctx, reqs[0].Args)}
+		_ = rdb.Process(ctx, &alone.command) // the command has the error too
+		alone.reply[0] = alone.answer()
+		return alone.reply[:]
 	}
 	return n.flush(ctx, rdb, reqs)
 }

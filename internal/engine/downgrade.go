@@ -200,7 +200,7 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 		lead = e.succeed(h)
 	}
 	if d.read.joined() {
-		join = e.gather(h, d.read.key)
+		join = e.gather(h, d.read.key())
 	}
 	return true, func() { lead(); join(); d.done <- nil }
 }

@@ -27,7 +27,6 @@ type Lock struct {
 	resource protocol.Resource
 	weight   int64 // of a semaphore: how many permits
 	pooled   bool
-	key      poolKey
 }
 
 // Lock binds a name. It sends nothing.
@@ -38,7 +37,6 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
 	// own, or of an owner who may have to enter beside a holder, asks the server itself.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
-	l.key = poolKey{spec.Name, spec.Label, spec.Kind, spec.Shared, spec.Permits, 0, options.TTL}
 	return l
 }
 
@@ -48,7 +46,7 @@ func (l *Lock) Spec() protocol.Spec { return l.spec }
 // Weigh is the lock of a semaphore for so many permits.
 func (l *Lock) Weigh(n int64) *Lock {
 	weighed := *l
-	weighed.weight, weighed.key.weight = n, n
+	weighed.weight = n
 	return &weighed
 }
 
@@ -94,7 +92,7 @@ func (l *Lock) first(ctx context.Context, h *hold) (*Lease, error) {
 	}
 	lease, next := h.begin(ctx), func() {}
 	if l.joined() && !h.over {
-		next = e.gather(h, l.key)
+		next = e.gather(h, l.key())
 	}
 	e.mu.Unlock()
 	next()

@@ -18,6 +18,10 @@ type poolKey struct {
 	ttl         time.Duration
 }
 
+func (l *Lock) key() poolKey {
+	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
+}
+
 // A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads (it asks the
 // server for all), or one holds. Where holds share, goroutines wait for a leader only. Guarded by the engine's mutex.
 type pool struct {
@@ -88,13 +92,13 @@ func (p *pool) block() int64 {
 
 // pool takes the lock through the queue of this process.
 func (l *Lock) pool(ctx context.Context) (*Lease, error) {
-	e := l.engine
+	e, key := l.engine, l.key()
 	e.mu.Lock()
-	p := e.pools[l.key]
+	p := e.pools[key]
 	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
-		p = &pool{key: l.key}
-		e.pools[l.key] = p
+		p = &pool{key: key}
+		e.pools[key] = p
 	} else if lease := p.join(ctx); lease != nil {
 		e.mu.Unlock()
 		e.observe(lease.turn.hold.event(Passed, 0))
@@ -186,7 +190,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		case h.over || l.spec.Kind == protocol.Semaphore: // lost before it began, or none of the others' business
 			next = e.succeed(h)
 		case l.joined():
-			next = e.gather(h, l.key)
+			next = e.gather(h, p.key)
 		}
 		e.mu.Unlock()
 		next()

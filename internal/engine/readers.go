@@ -31,7 +31,7 @@ func (l *Lock) join(ctx context.Context) *Lease {
 	}
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	if p := l.engine.pools[l.key]; p != nil {
+	if p := l.engine.pools[l.key()]; p != nil {
 		return p.join(ctx)
 	}
 	return nil

@@ -24,7 +24,7 @@ const (
 type lane struct {
 	server Server
 	ends   deadlines
-	timers sync.Pool // *time.Timer, stopped
+	spare  sync.Pool // *call, of which nobody knows any more
 
 	mu       sync.Mutex
 	flights  int
@@ -35,10 +35,10 @@ type lane struct {
 
 // A call is one request under way.
 type call struct {
-	ctx      context.Context
 	request  Request
 	deadline time.Time
-	done     chan Reply // of one
+	done     chan Reply  // of one
+	timer    *time.Timer // of the deadline
 }
 
 // A solo is what a caller takes along that carries its own request.
@@ -74,44 +74,50 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 			return reply
 		}
 	}
-	c := &call{ctx: ctx, request: request, deadline: deadline, done: make(chan Reply, 1)}
-	batch := []*call{c}
-	if !alone {
-		l.queue = append(l.queue, c)
-		batch = nil
-		if l.flights < maxFlights && len(l.queue) >= l.share() {
-			l.flights++
-			batch = l.take()
-		}
+	c := l.call(request, deadline)
+	var batch []*call
+	if alone {
+		batch = []*call{c}
+	} else if l.queue = append(l.queue, c); l.flights < maxFlights && len(l.queue) >= l.share() {
+		l.flights++
+		batch = l.take()
 	}
 	l.mu.Unlock()
 	if batch != nil {
 		go l.fly(batch)
 	}
-	timer := l.timer(deadline)
-	defer l.timers.Put(timer)
-	defer timer.Stop()
+	c.timer.Reset(time.Until(deadline))
 	select {
 	case reply := <-c.done:
+		l.reuse(c)
 		return reply
 	case <-ctx.Done():
 		return l.abandon(c, context.Cause(ctx))
-	case <-timer.C: // its flight, or one before it, has more time
+	case <-c.timer.C: // its flight, or one before it, has more time
 		return l.abandon(c, context.DeadlineExceeded)
 	}
 }
 
-// timer is one that has been used before, if there is any.
-func (l *lane) timer(at time.Time) *time.Timer {
-	if timer, ok := l.timers.Get().(*time.Timer); ok {
-		timer.Reset(time.Until(at))
-		return timer
+// call is one that has been used before, if there is any. Its timer is still to be set.
+func (l *lane) call(request Request, deadline time.Time) *call {
+	c, _ := l.spare.Get().(*call)
+	if c == nil {
+		c = &call{done: make(chan Reply, 1), timer: time.NewTimer(time.Until(deadline))}
 	}
-	return time.NewTimer(time.Until(at))
+	c.request, c.deadline = request, deadline
+	return c
+}
+
+// reuse takes a call back that was answered. To one that was abandoned, an answer may still come.
+func (l *lane) reuse(c *call) {
+	c.timer.Stop()
+	c.request = Request{}
+	l.spare.Put(c)
 }
 
 // abandon leaves a call: taken from the queue if it is still there, else its outcome is unknown.
 func (l *lane) abandon(c *call, why error) Reply {
+	c.timer.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, other := range l.queue {

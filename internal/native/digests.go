@@ -5,7 +5,7 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "ecd69450d27ecf588244e91bd8942fdf35133f9a",
-	"ask":       "2f469976bbe98593d6fea528e7dcce5ef2226fc5",
+	"ask":       "e9b1d145fc3069fd8de18c01c63d2fb4cdfa63a9",
 	"downgrade": "e3b4d4ce83166b3ecbafe5f89ea97c325445616c",
 	"free":      "3e0f18efcdcd3755255de10423dccba4ab488d28",
 	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",

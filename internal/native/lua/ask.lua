@@ -19,7 +19,6 @@ if now > ARGV[4] then
   return 'L' .. now
 end
 local ticket, payload, ttl = ARGV[1], ARGV[2], ARGV[3]
-local self = ticket .. payload
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
 -- line. Few and short commands, no table, no function.
@@ -39,6 +38,7 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
     end
   --@untouched
   elseif ARGV[5] == 'j' then
+    local self = ticket .. payload
     local holder = redis.pcall('GET', KEYS[1])
     if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
       and string.sub(holder, 1, 26) ~= ticket and redis.call('ZADD', KEYS[3], 'NX', now, self) == 1 then
@@ -56,6 +56,7 @@ end
 --@include state
 
 --@untouched
+local self = ticket .. payload
 local function held(token)
   return 'H' .. token .. ARGV[6] .. '|' .. now
 end
