@@ -47,6 +47,14 @@ func knows(t *testing.T, s native.Server, n int) bool {
 	return do(t, s, "HEXISTS", "q:{quorum}:x", string(id(n))) == int64(1)
 }
 
+// waitsFor tells whether somebody waits until no ask of an id is on its way to a node.
+func waitsFor(n *node, id protocol.ID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f := n.flights[id]
+	return f != nil && f.landed != nil
+}
+
 // once is called by a gate: it says that a request came, the first time, and holds it up until it may go.
 type once struct {
 	came, goes chan struct{}
@@ -92,6 +100,7 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 		}
 		got <- answer
 	}()
+	eventually(t, "a master was asked", func() bool { return len(overtaken) > 0 || knows(t, servers[1], 2) })
 	select {
 	case <-overtaken:
 		t.Error("asked before it gave back")
@@ -129,11 +138,15 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	if !free(t, r, 1) {
 		t.Error("there was no hold")
 	}
-	select {
-	case <-freed.came:
-		t.Error("it gave back before it asked")
-	case <-time.After(50 * time.Millisecond):
-	}
+	eventually(t, "the release waits for the ask, or went ahead of it", func() bool {
+		select {
+		case <-freed.came:
+			t.Error("it gave back before it asked")
+			return true
+		default:
+			return waitsFor(p.nodes[0], id(1))
+		}
+	})
 	close(late.goes)
 	<-freed.came
 	nobody(t, servers, 1)
