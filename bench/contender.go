@@ -46,6 +46,7 @@ func entries() []entry {
 		{name: "bare pair", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openBare},
 		{name: "baton", rows: []int{4, 5}, sends: []string{"blpop", "rpush"}, open: openBaton},
 		{name: "message", rows: []int{4, 5}, open: openMessage},
+		{name: "message, checked", rows: []int{4, 5}, open: openCheckedMessage},
 		{name: "sync.Mutex", rows: []int{3}, open: openLocal},
 		{name: "redislock", rows: []int{1, 2, 3, 4, 5}, open: openRedislock},
 		{name: "redsync", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openRedsync},

@@ -7,34 +7,72 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A message is a bound for whoever is told by a message, where the baton is told by its own waiting command: the two
-// shortest scripts that keep a holder and a line, and one subscription a process. It is no lock: nothing
-// expires, nothing is checked, nobody who dies is replaced.
+// A message is a bound for whoever is told by a message, where the baton is told by its own waiting command: two short
+// scripts that keep a holder and a line, and one subscription a process. It is no lock: nothing is looked after when
+// somebody dies or does not hear.
 type message struct {
-	rdb    *redis.Client
-	pubsub *redis.PubSub
-	me     string
-	told   chan struct{}
+	rdb         *redis.Client
+	pubsub      *redis.PubSub
+	join, leave *redis.Script
+	me          string
+	told        chan struct{}
 }
 
+// The keys are the holder, the line, and the largest token; the arguments who asks, and a TTL in milliseconds.
 var (
-	messageJoin = redis.NewScript(`
+	plainJoin = redis.NewScript(`
 if redis.call('SET', KEYS[1], ARGV[1], 'NX') then
   return 1
 end
 redis.call('RPUSH', KEYS[2], ARGV[1])
 return 0`)
-	messageLeave = redis.NewScript(`
+	plainLeave = redis.NewScript(`
 local next = redis.call('LPOP', KEYS[2])
 if not next then
   return redis.call('DEL', KEYS[1])
 end
 redis.call('SET', KEYS[1], next)
 return redis.call('PUBLISH', next, '')`)
+
+	// What no lock can do without: nobody overtakes the line; a hold expires; whoever gives back is asked whether he
+	// holds; a token is drawn that grows with the server's time. The line expires too.
+	checkedJoin = redis.NewScript(`
+if redis.call('EXISTS', KEYS[2]) == 0 and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local time = redis.call('TIME')
+  local token = time[1] .. string.sub('00000' .. time[2], -6)
+  local last = redis.call('GETSET', KEYS[3], token)
+  if not last or last < token then
+    return 1
+  end
+  return redis.error_reply('the clock went back')
+end
+redis.call('RPUSH', KEYS[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 0`)
+	checkedLeave = redis.NewScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  return redis.error_reply('another holds')
+end
+local next = redis.call('LPOP', KEYS[2])
+if not next then
+  return redis.call('DEL', KEYS[1])
+end
+local time = redis.call('TIME')
+local token = time[1] .. string.sub('00000' .. time[2], -6)
+local last = redis.call('GETSET', KEYS[3], token)
+if last and last >= token then
+  return redis.error_reply('the clock went back')
+end
+redis.call('SET', KEYS[1], next, 'PX', ARGV[2])
+return redis.call('PUBLISH', next, token)`)
 )
 
-func openMessage(t target) (Contender, error) {
-	m := &message{rdb: newRedis(t), me: "bench:" + rand.Text(), told: make(chan struct{}, 1)}
+func openMessage(t target) (Contender, error) { return listen(t, plainJoin, plainLeave) }
+
+func openCheckedMessage(t target) (Contender, error) { return listen(t, checkedJoin, checkedLeave) }
+
+func listen(t target, join, leave *redis.Script) (Contender, error) {
+	m := &message{rdb: newRedis(t), join: join, leave: leave, me: "bench:" + rand.Text(), told: make(chan struct{}, 1)}
 	m.pubsub = m.rdb.Subscribe(context.Background(), m.me)
 	if _, err := m.pubsub.Receive(context.Background()); err != nil {
 		return nil, err
@@ -52,8 +90,8 @@ func openMessage(t target) (Contender, error) {
 
 // Lock is for one goroutine at a time, as rows 4 and 5 have it.
 func (m *message) Lock(ctx context.Context, name string) (func() error, error) {
-	keys := []string{name, name + ":line"}
-	holds, err := messageJoin.Run(ctx, m.rdb, keys, m.me).Int()
+	keys := []string{name, name + ":line", name + ":clock"}
+	holds, err := m.join.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Int()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +102,7 @@ func (m *message) Lock(ctx context.Context, name string) (func() error, error) {
 			return nil, ctx.Err()
 		}
 	}
-	return func() error { return messageLeave.Run(ctx, m.rdb, keys).Err() }, nil
+	return func() error { return m.leave.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Err() }, nil
 }
 
 func (m *message) Close() error {
