@@ -157,7 +157,7 @@ func TestTerminal(t *testing.T) {
 			x.expect("got:again")
 		},
 		"ctrl-z for too long": func(x *session) {
-			x.send("holdfast run --ttl 300ms job -- sh -c 'echo re\"\"ady; read a; echo go\"\"on'\n")
+			x.send("holdfast run --ttl 2s job -- sh -c 'echo re\"\"ady; read a; echo go\"\"on'\n")
 			x.expect("ready")
 			x.send("\x1a")
 			x.expect("Stopped")
