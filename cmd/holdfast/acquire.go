@@ -49,9 +49,11 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	return lease, err
 }
 
+// unanswered tells whether a server may only have been slow, to connect or to answer, for the little time that a short TTL leaves.
 func unanswered(err error) bool {
 	var failed *holdfast.StoreError
-	return errors.As(err, &failed) && failed.Kind == holdfast.StoreNoAnswer
+	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
+		failed.Kind == holdfast.StoreUnreachable && errors.Is(failed.Err, context.DeadlineExceeded))
 }
 
 // wait stands in line, and says so on a terminal.
