@@ -3,55 +3,59 @@ package native
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode"
 )
 
-// A refusal that a script raised ends it where it is: what it wrote before stays. Servers say the script and the line, and some of
+// A refusal that a script raised ends it where it is: what it wrote before stays. Servers say which line that was, and some of
 // them nothing else.
 
-// blame reads from a refusal which commands it can be about, and whether something may have been written before. Of one that no
-// script raised, nothing was.
-func blame(refused string) (commands string, begun bool) {
-	at := strings.LastIndex(refused, "@user_script:")
+// A blamed is what is known of the line of a script that raised a refusal.
+type blamed struct {
+	commands []string // those of the line: one, as a rule
+	keys     []string // of each, as the script calls it
+	begun    bool     // something may have been written before
+}
+
+// blame reads from a refusal what raised it. Of one that no script raised, nothing was written.
+func (s *script) blame(refused string) blamed {
+	const mark = "@user_script:"
+	at := strings.LastIndex(refused, mark)
 	if at < 0 {
-		return "", false
+		return blamed{}
 	}
-	text := strings.TrimLeft(refused[at+len("@user_script:"):], " ")
-	end := 0
-	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
-		end++
+	number := 0
+	if _, err := fmt.Sscan(refused[at+len(mark):], &number); err != nil || s.name == "" {
+		return blamed{begun: true}
 	}
-	line, err := strconv.Atoi(text[:end])
-	if err != nil {
-		return "", true
+	lines := compose(files, s.name)
+	if number < 1 || number > len(lines) {
+		return blamed{begun: true}
 	}
-	for name, digest := range digests {
-		if !strings.Contains(refused, digest) {
-			continue
-		}
-		if lines := compose(files, name); line >= 1 && line <= len(lines) {
-			return lines[line-1].commands(), lines[line-1].touched
-		}
-	}
-	return "", true
+	l := lines[number-1]
+	commands, keys := l.calls()
+	return blamed{commands, keys, l.touched}
 }
 
-// named puts the digest into a refusal that says the line alone, as those of Valkey 9.1 do.
-func (s *script) named(refused string) string {
-	if refused == "" {
-		return ""
-	}
-	return strings.Replace(refused, "script: on @user_script:", fmt.Sprintf("script: %v, on @user_script:", s.sha), 1)
-}
-
-// commands are the names of the commands in a line: one, as a rule.
-func (l line) commands() string {
-	var names []string
-	for _, part := range strings.Split(l.text, "call('")[1:] {
-		if name, _, ok := strings.Cut(part, "'"); ok && !slices.Contains(names, name) {
-			names = append(names, name)
+// calls are the commands of a line that may raise an error, and the word behind each: its key, by a name of script.keys.
+func (l line) calls() (commands, keys []string) {
+	for _, call := range strings.Split(l.text, "redis.call('")[1:] {
+		words := strings.FieldsFunc(call, func(c rune) bool { return !unicode.IsLetter(c) })
+		commands = append(commands, words[0])
+		if len(words) > 1 {
+			keys = append(keys, words[1])
 		}
 	}
-	return strings.Join(names, " or ")
+	return commands, keys
+}
+
+// before tells whether a script reads these keys before it writes anything for its caller. A key is of one type from the start of
+// a script to its end, so one of another type was found then.
+func (s *script) before(keys []string) bool {
+	for _, key := range keys {
+		if !slices.Contains(s.first, key) {
+			return false
+		}
+	}
+	return len(keys) > 0
 }

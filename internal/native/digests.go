@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "ecd69450d27ecf588244e91bd8942fdf35133f9a",
-	"ask":       "e9b1d145fc3069fd8de18c01c63d2fb4cdfa63a9",
-	"downgrade": "e3b4d4ce83166b3ecbafe5f89ea97c325445616c",
-	"free":      "3e0f18efcdcd3755255de10423dccba4ab488d28",
-	"latch":     "bc1d51ad47ee51dfc56b88a4cec5b986050fc50e",
-	"look":      "b71601ac536e64bfb3017d897c925203b2d28ca6",
+	"all":       "52c82f6789b18530a4ab84d92c403419fb561c90",
+	"ask":       "ea8a40386c53ef2db516fc1a34331ab377764caa",
+	"downgrade": "3074f0bcfbad7183fbafb56624cbf504a0aeae06",
+	"free":      "6e8178f3b495eb0218425d8756cf6ce0d86e9a7c",
+	"latch":     "4ca024edf868ec6ed75849ccf4c1f080996cc163",
+	"look":      "19e4914916b8fc848bef1cf8b4583866640624c7",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "2769551a2d1b9bebc7f57f1a0f7ae8a95464ba08",
-	"resume":    "e8d46aecb17774a4b01789746e3aefead2d1a472",
+	"resize":    "d7dc89ebf1903b99fe1222b83c2cadabc84ddc3d",
+	"resume":    "c0ad530cda2f7796ffa6f035ac074680f3ab6052",
 }

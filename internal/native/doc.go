@@ -39,6 +39,7 @@
 //	state   ticket payload   a hold: its end in server milliseconds; + 1e13 when it shares
 //	state   t ticket         the token of a hold, negative
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
+//	state   r                of holds that share: when all that min holds keep is over, in server milliseconds; negative
 //	line    c                of a semaphore: those there are, negative; the holds may end by themselves while some wait
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
@@ -60,8 +61,13 @@
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
 // hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
-// is believed. One whose life is over is taken out. The first in line is told how long a min hold still keeps it out; when it leaves
-// meanwhile, the next is told.
+// is believed. One whose life is over is taken out. The first in line is told how long a min hold still keeps it out, and so is
+// whoever becomes the first meanwhile.
+//
+// A message is the format number, what it says, the id of the ticket that it says it to, and the rest:
+//
+//	1G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
+//	1N ID AFTER                   it is to ask after so many ms, or something that it watches has changed
 //
 // A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds or waits.
 //
@@ -77,8 +83,9 @@
 // indentation are cut before a script is sent. Digests are constants, checked by a test, so that no SHA-1 is
 // computed at run time (it is refused under FIPS rules).
 //
-// A script that a server refuses in the middle, for want of a permission, leaves what it wrote before. Servers say the line, and
-// from that the client reads the command and whether anything can have been written: not in the lines between "--@untouched" and
-// "--@touched" (see blame.go). What takes a hold out of a set or puts one in does so in one command, so that what a refusal leaves
+// A script that a server refuses in the middle, for want of a permission or because a key is of another type, leaves what it wrote
+// before. Servers say the line, and from that the client reads the command, which key it was, and whether anything can have been
+// written: not in the lines between "--@untouched" and "--@touched" (see blame.go). So every command takes its key by the same
+// name in all scripts. What takes a hold out of a set or puts one in does so in one command, so that what a refusal leaves
 // behind is a set of holds, which ends by itself.
 package native

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -19,6 +20,7 @@ var refusals = []struct {
 	{"NOPERM", protocol.Denied},
 	{"NOAUTH", protocol.Denied},
 	{"WRONGPASS", protocol.Denied},
+	{"Protocol error: unauthenticated", protocol.Denied}, // instead of NOAUTH, for more than ten arguments
 	{"LOADING", protocol.Loading},
 	{"READONLY", protocol.ReadOnly},
 	{"OOM", protocol.OutOfMemory},
@@ -31,24 +33,31 @@ var refusals = []struct {
 	{"UNKILLABLE", protocol.NoAnswer},
 }
 
-// failure reads why a reply is none; nil when it is one.
-func (r *resource) failure(op string, reply Reply) error {
+// failure reads why a reply is none; nil when it is one. The request was about these keys, and no script of this package.
+func (r *resource) failure(op string, reply Reply, keys ...any) error {
+	return r.failureOf(&script{op: op}, reply, keys...)
+}
+
+// failureOf is failure, of a script with these KEYS.
+func (r *resource) failureOf(s *script, reply Reply, keys ...any) error {
 	switch {
 	case reply.Refused != "":
-		commands, begun := blame(reply.Refused)
-		if is(reply.Refused, "WRONGTYPE") && !begun {
-			return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type",
-				Want: "a lock's"}
+		b := s.blame(reply.Refused)
+		if foreign, names := r.foreignKey(s, reply.Refused, b, keys); foreign != nil {
+			if !b.begun || s.before(names) {
+				return foreign
+			}
+			return &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.ForeignKey, Unknown: true, Err: errors.New(foreign.Text())}
 		}
-		failure := &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reasonOf(reply.Refused), Err: errors.New(reply.Refused)}
+		failure := &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: reasonOf(reply.Refused), Err: errors.New(reply.Refused)}
 		switch failure.Reason {
 		case protocol.Denied:
-			failure.Unknown = begun
-			if commands != "" {
-				failure.Err = fmt.Errorf("%s: %w", commands, failure.Err)
+			failure.Unknown = b.begun
+			if len(b.commands) > 0 {
+				failure.Err = fmt.Errorf("%s: %w", strings.Join(slices.Compact(b.commands), " or "), failure.Err)
 			}
 		case protocol.Other:
-			failure.Unknown = begun
+			failure.Unknown = b.begun
 			if (is(reply.Refused, "MOVED") || is(reply.Refused, "CROSSSLOT")) && r.p != nil && r.p.shape.alone() {
 				failure.Err = fmt.Errorf("the client takes a cluster for a single server, as some do that may not ask for the slots (+cluster|slots): %w", failure.Err)
 			}
@@ -62,9 +71,31 @@ func (r *resource) failure(op string, reply Reply) error {
 		case !reply.Unsent && isTimeout(reply.Err):
 			reason = protocol.NoAnswer
 		}
-		return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: reason, Unknown: !reply.Unsent, Err: reply.Err}
+		return &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: reason, Unknown: !reply.Unsent, Err: reply.Err}
 	}
 	return nil
+}
+
+// foreignKey is what a refusal says of a key that is of another type, or of a clock that is none, and what the script calls the
+// keys that it can be about; nil when it says something else.
+func (r *resource) foreignKey(s *script, refused string, b blamed, keys []any) (*protocol.Foreign, []string) {
+	_, text, _ := strings.Cut(refused, "holdfast: the key ")
+	if key, _, ok := strings.Cut(text, " holds no token of ours"); ok {
+		return &protocol.Foreign{Op: s.op, Name: r.spec.Name, Key: key, Is: "something else", Want: "a fencing token"}, []string{"clock"}
+	}
+	if !is(refused, "WRONGTYPE") {
+		return nil, nil
+	}
+	var found []string
+	for i, key := range keys {
+		if text, ok := key.(string); ok && (len(b.keys) == 0 || slices.Contains(b.keys, s.keys[i%len(s.keys)])) {
+			found = append(found, text)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return &protocol.Foreign{Op: s.op, Name: r.spec.Name, Key: found[0], Or: found[1:], Is: "of another type", Want: "a lock's"}, b.keys
 }
 
 func reasonOf(refused string) protocol.Reason {

@@ -26,10 +26,10 @@ func TestSlots(t *testing.T) {
 }
 
 // FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27); nor do two
-// prefixes, whatever the names under them.
+// prefixes, whatever the names under them. Those of a quorum, of which a server may be a node, are never a name's.
 func FuzzKeys(f *testing.F) {
 	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
-		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}} {
+		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {
 		f.Add("p", pair[0], "p", pair[1])
 		f.Add("p", pair[0], "p:", pair[1])
 		f.Add("", pair[0], ":", pair[1])
@@ -40,6 +40,9 @@ func FuzzKeys(f *testing.F) {
 		}
 		a, b := keysOf(prefix, one), keysOf(second, other)
 		for _, key := range []any{a.state, a.clock, a.line, a.watchers} {
+			if strings.HasPrefix(key.(string), second+":{%quorum}") {
+				t.Errorf("key %q of %q is a quorum's", key, one)
+			}
 			if got := slotOfKey(key.(string)); got != a.slot {
 				t.Errorf("key %q of %q lies in slot %d, not %d", key, one, got, a.slot)
 			}

@@ -120,7 +120,8 @@ func keysOfWatched(about protocol.Watched) *keys {
 // Close implements protocol.Listening.
 func (l *listening) Close() { _ = l.subscription.Close() }
 
-// An ear reads messages. Anything that is none of ours is dropped: messages are hints.
+// An ear reads messages: the format number, what is said, the id of the ticket that it is said to, and the rest. Anything that is
+// none of ours is dropped: messages are hints.
 type ear struct {
 	suffix string // of our channels
 	sink   protocol.Sink
@@ -129,12 +130,12 @@ type ear struct {
 func (e ear) Gap() { e.sink.Gap() }
 
 func (e ear) Message(channel, text string) {
-	const id = 22
-	if !strings.HasSuffix(channel, e.suffix) || len(text) < 1+id {
+	const head, id = 2, 22
+	if !strings.HasSuffix(channel, e.suffix) || len(text) < head+id || text[0] != format {
 		return
 	}
-	ticket, rest := protocol.ID(text[1:1+id]), text[1+id:]
-	switch text[0] {
+	ticket, rest := protocol.ID(text[head:head+id]), text[head+id:]
+	switch text[1] {
 	case 'N':
 		if after, ok := span(rest); ok {
 			e.sink.Nudge(ticket, after)

@@ -33,7 +33,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}
 	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)
 	reply := r.p.run(ctx, &r.p.scripts.look, &r.keys, deadline, args)
-	if err := r.failure("look", reply); err != nil {
+	if err := r.failureOf(&r.p.scripts.look, reply, keysIn(args)...); err != nil {
 		return protocol.Standing{}, err
 	}
 	text, _ := reply.Value.(string)
@@ -47,7 +47,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}
 	return protocol.Standing{
 		Server: numbers[0], Holders: int(numbers[2]), Waiters: int(numbers[3]),
-		Token: numbers[4], Since: min(numbers[4], numbers[0]), // a token is not behind the time of its grant
+		Token: numbers[4], Since: numbers[4], // see protocol.Standing
 		Permits: numbers[5], Taken: numbers[6], Holder: party(fields[7]),
 	}, nil
 }
@@ -63,7 +63,8 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 // Unwatch implements protocol.Watched.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
-	return r.failure("unwatch", r.p.nodes.serving(r.keys.slot).lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx)))
+	reply := r.p.nodes.serving(r.keys.slot).lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
+	return r.failure("unwatch", reply, r.keys.watchers)
 }
 
 // numbers reads the first n fields.

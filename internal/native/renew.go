@@ -87,12 +87,10 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 			unknown, whole = append(unknown, part), append(whole, request)
 			continue
 		}
-		replies[i].Refused = p.scripts.renew.named(replies[i].Refused)
 		p.settle(all, part, replies[i], done)
 	}
 	if len(whole) > 0 {
 		for i, reply := range p.server.Do(ctx, whole) {
-			reply.Refused = p.scripts.renew.named(reply.Refused)
 			p.settle(all, unknown[i], reply, done)
 		}
 	}
@@ -126,7 +124,7 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 	text, _ := reply.Value.(string)
 	for at, i := range part {
 		r := all[i].Resource.(*resource)
-		err := r.failure("renew", reply)
+		err := r.failureOf(&p.scripts.renew, reply, r.keys.state)
 		switch {
 		case err != nil:
 			p.shape.doubt()

@@ -24,8 +24,12 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		return out, false
 	}
 	switch what, rest := text[0], text[1:]; what {
-	case 'F':
-		out.refused = r.foreign(op, rest)
+	case 'F', 'f':
+		foreign := r.foreign(op, rest)
+		if what == 'f' {
+			foreign.Key = r.keys.line.(string)
+		}
+		out.refused = foreign
 		return out, true
 	case 'M':
 		has, ok := number(rest)

@@ -81,6 +81,12 @@ func (r *resource) args(room int) []any {
 	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
 }
 
+// keysIn are the KEYS in the words of a request.
+func keysIn(args []any) []any {
+	n, _ := args[2].(int)
+	return args[3 : 3+n]
+}
+
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	mode := "t"
@@ -90,7 +96,11 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	case ask.Join:
 		mode = "j"
 	}
-	return r.answered(ctx, &r.p.scripts.ask, ask, func(notAfter string) []any {
+	s := &r.p.scripts.ask
+	if ask.Release != nil {
+		s = &r.p.scripts.swap
+	}
+	return r.answered(ctx, s, ask, func(notAfter string) []any {
 		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
 			mode, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
@@ -165,9 +175,10 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 		if err != nil {
 			return err
 		}
-		reply := r.p.run(ctx, s, &r.keys, deadline, args(notAfter))
+		request := args(notAfter)
+		reply := r.p.run(ctx, s, &r.keys, deadline, request)
 		received := time.Now()
-		if err := r.failure(s.op, reply); err != nil {
+		if err := r.failureOf(s, reply, keysIn(request)...); err != nil {
 			return err
 		}
 		server, late, err := read(reply)
@@ -195,7 +206,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	args := append(r.args(3), r.ticket(free.Ticket), r.payload(free.Ticket), keep)
 	reply := r.p.run(ctx, &r.p.scripts.free, &r.keys, r.p.deadline(ctx), args)
-	if err := r.failure("release", reply); err != nil {
+	if err := r.failureOf(&r.p.scripts.free, reply, keysIn(args)...); err != nil {
 		return false, err
 	}
 	switch value := reply.Value.(type) {

@@ -122,9 +122,8 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 		whole := append([]any(nil), args...) // a store may keep what it was given
 		whole[0], whole[1] = "EVAL", s.source
 		request.Args = whole
-		reply = lane.do(ctx, request, deadline)
+		return lane.do(ctx, request, deadline)
 	}
-	reply.Refused = s.named(reply.Refused)
 	return reply
 }
 
@@ -215,7 +214,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 		return at, nil
 	}
 	reply := n.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
-	if err := r.failure("lock", reply); err != nil {
+	if err := r.failure("lock", reply, r.keys.state); err != nil {
 		return "", err
 	}
 	server, ok := timeOf(reply.Value)

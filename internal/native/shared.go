@@ -41,10 +41,10 @@ func (c *Clock) At(local time.Time) (server int64, ok bool) {
 // Digits16 writes a number as scripts compare numbers.
 func Digits16(n int64) string { return digits16(n) }
 
-// FailureOf reads why a reply is none; nil when it is one.
-func FailureOf(op, name string, reply Reply) error {
-	r := resource{spec: protocol.Spec{Name: name}, keys: keys{state: name}}
-	return r.failure(op, reply)
+// FailureOf reads why a reply to a script, sent with these words, is none; nil when it is one.
+func FailureOf(op, name string, reply Reply, args []any) error {
+	r := resource{spec: protocol.Spec{Name: name}}
+	return r.failure(op, reply, keysIn(args)...)
 }
 
 // UnknownScript tells whether a server refused because it does not know the script.
@@ -61,36 +61,6 @@ func Wire(files fs.FS, name string) string {
 		out.WriteByte('\n')
 	}
 	return out.String()
-}
-
-// A line of a script, as it goes over the wire.
-type line struct {
-	text    string
-	touched bool // when it runs, something may have been written already
-}
-
-// compose reads a script. The lines between "--@untouched" and "--@touched" run before anything is written.
-func compose(files fs.FS, name string) (lines []line) {
-	data, err := fs.ReadFile(files, "lua/"+name+".lua")
-	if err != nil {
-		panic("holdfast: script not embedded: " + err.Error()) // a broken build
-	}
-	touched := true
-	for text := range strings.Lines(string(data)) {
-		text = strings.TrimSpace(text)
-		include, included := strings.CutPrefix(text, "--@include ")
-		switch {
-		case included:
-			lines = append(lines, compose(files, include)...)
-		case text == "--@untouched":
-			touched = false
-		case text == "--@touched":
-			touched = true
-		case text != "" && !strings.HasPrefix(text, "--"):
-			lines = append(lines, line{text, touched})
-		}
-	}
-	return lines
 }
 
 // Deafness reads why there is no subscription, as requests are read.

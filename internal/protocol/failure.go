@@ -17,13 +17,14 @@ const (
 	Misconfigured                   // the server cannot persist, and so refuses writes
 	ClusterDown                     // the cluster does not serve this slot now
 	Unsupported                     // the server lacks what a script needs
+	ForeignKey                      // a key is what this kind or version must not touch, seen when something may have been written
 	Other                           // anything else that the server refuses
 )
 
 // String is the reason as users read it.
 func (r Reason) String() string {
 	names := [...]string{"", "unreachable", "no answer", "denied", "loading", "read-only", "out of memory", "too few replicas",
-		"cannot persist", "cluster down", "unsupported", "refused"}
+		"cannot persist", "cluster down", "unsupported", "foreign key", "refused"}
 	if r <= 0 || int(r) >= len(names) {
 		return "unknown"
 	}
@@ -73,12 +74,25 @@ type Foreign struct {
 	Op   string
 	Name string
 	Key  string
-	Is   string // what is there
-	Want string // what would have been allowed
+	Or   []string // keys of which it may be one instead, where the server does not tell
+	Is   string   // what is there
+	Want string   // what would have been allowed
 }
 
-func (f *Foreign) Error() string {
-	return fmt.Sprintf("%s %q: key %q is %s, not %s", f.Op, f.Name, f.Key, f.Is, f.Want)
+func (f *Foreign) Error() string { return fmt.Sprintf("%s %q: %s", f.Op, f.Name, f.Text()) }
+
+// Text is the error without what was asked for.
+func (f *Foreign) Text() string {
+	const several = 8 // of one name there are fewer
+	key := fmt.Sprintf("key %q", f.Key)
+	for i, other := range f.Or {
+		if i == several {
+			key += fmt.Sprintf(" or %d more", len(f.Or)-i)
+			break
+		}
+		key += fmt.Sprintf(" or %q", other)
+	}
+	return fmt.Sprintf("%s is %s, not %s", key, f.Is, f.Want)
 }
 
 // A Mismatch is a semaphore that is in use with another number of permits. Nothing was changed.

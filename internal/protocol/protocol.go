@@ -161,7 +161,7 @@ type Standing struct {
 	Server  int64 // server time of the look, microseconds
 	Holder  Party // of the first hold
 	Token   int64 // of the first hold
-	Since   int64 // when it was granted, server microseconds
+	Since   int64 // when it was granted, server microseconds: the same in every look, so it may be the token, also ahead of Server
 	Holders int
 	Waiters int
 	Permits int64 // of a semaphore: how many there are
@@ -228,6 +228,9 @@ type Free struct {
 
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
 	Keep int64
+
+	// Undo gives a Resume back that is nobody's lease: what it replaced is held again, where the servers still know it.
+	Undo bool
 }
 
 // A Renewal prolongs one hold.

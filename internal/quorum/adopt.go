@@ -34,7 +34,7 @@ func (p *Protocol) adopt(n *node, born int64) {
 	var forgot []answer
 	for range p.nodes {
 		a := <-answers
-		if a.err != nil {
+		if a.err != nil || a.ahead {
 			continue
 		}
 		floor = max(floor, a.last)
@@ -103,7 +103,7 @@ func (p *Protocol) Status(ctx context.Context) ([]Node, error) {
 			if err != nil {
 				return
 			}
-			nodes[i].Counts, nodes[i].Age = f.counts || p.config.Trust, f.age()
+			nodes[i].Counts, nodes[i].Age = p.counts(f), f.age()
 			if !nodes[i].Counts {
 				nodes[i].Why = p.whyNot(f)
 			}

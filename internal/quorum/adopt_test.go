@@ -26,7 +26,7 @@ func young(t *testing.T, servers []native.Server, trust bool, longest time.Durat
 func counts(t *testing.T, servers []native.Server) (n int) {
 	t.Helper()
 	for _, s := range servers {
-		if do(t, s, "HEXISTS", "q:{quorum}", "counts") == int64(1) {
+		if do(t, s, "HEXISTS", "q:{%quorum}", "counts") == int64(1) {
 			n++
 		}
 	}
@@ -58,7 +58,7 @@ func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
 	}
 	p := young(t, behind, false, memory)
 	all[0].shut()
-	do(t, servers[1], "DEL", "q:{quorum}")
+	do(t, servers[1], "DEL", "q:{%quorum}")
 	if during(t, p, 5*memory, func() bool { return counts(t, servers[1:2]) == 1 }) {
 		t.Error("it counts, and what it forgot is known to nobody who was asked")
 	}
@@ -99,18 +99,25 @@ func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	if !during(t, founder, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
 		t.Fatal("they never count")
 	}
-	p := young(t, servers, true, time.Hour)
+	gates, behind := gates(servers)
+	p := young(t, behind, true, time.Hour)
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
 	want(t, "hold", try(t, r, 1), protocol.Held)
 	free(t, r, 1)
-	eventually(t, "it is free", func() bool { return do(t, servers[1], "EXISTS", "q:{quorum}:x") == int64(0) })
-	do(t, servers[1], "DEL", "q:{quorum}")
+	eventually(t, "it is free", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(0) })
+	do(t, servers[1], "DEL", "q:{%quorum}")
 	if _, err := founder.Status(t.Context()); err != nil { // it finds the scripts there, and says what it knows
 		t.Fatal(err)
 	}
+	gates[1].set(func(op string) error { // it would be told by a look too, a moment later
+		if op == "node" {
+			return errShut
+		}
+		return nil
+	})
 	want(t, "hold", try(t, r, 2), protocol.Held)
-	eventually(t, "it is held there", func() bool { return do(t, servers[1], "EXISTS", "q:{quorum}:x") == int64(1) })
-	if got := do(t, servers[1], "HGET", "q:{quorum}", "longest"); got != "3600000" {
+	eventually(t, "it is held there", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	if got := do(t, servers[1], "HGET", "q:{%quorum}", "longest"); got != "3600000" {
 		t.Errorf("got %v", got)
 	}
 }

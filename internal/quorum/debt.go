@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// endless is the round of a release: no hold is of a later one.
+// endless is the round of a release: no hold is of a later one. A hold that was confirmed since it was asked for has it too
+// (AGREED of state.lua).
 const endless = math.MaxInt64 >> 11 // sixteen digits
 
 // A debt is something to be given back at one node, until that is certain or nothing can be left.

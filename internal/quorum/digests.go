@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "bb970cab07af69bc54f12cf3e189ce04d5a18c49",
-	"downgrade": "90fa227b788ec577fd86f0060157bbbd2d1d8e76",
-	"free":      "eee15f02cb5dc9093832a3197bbbc48681d1e420",
-	"look":      "97292011352cc1265714bbcacf9e6446c730f427",
-	"node":      "bf4f8dac457a5f1436b799a3db9d97b881aa0f59",
-	"renew":     "ec23dd123356e0ad10e885d20f5f9d0bb5b7052b",
+	"ask":       "b51c4c74ba62e23f39dfba0d99fe9e45c50f07d5",
+	"downgrade": "ab34794545034e5a6c6cef50807e1d0bd10b1d25",
+	"free":      "4138ba8045f9d11653ecd05ea509153266c8da15",
+	"look":      "34d02aeacaf18d0b811899575983a7f5d03d40c9",
+	"node":      "199df681854368beb4fd9cdad3010e0ac6567829",
+	"renew":     "d7389015c43903687f939c69f0d4887c0037857e",
 }

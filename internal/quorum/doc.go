@@ -3,13 +3,14 @@
 //
 // # Keys, at each node
 //
-// All lie in one slot, and every key a script touches is in its KEYS.
+// All lie in one slot, and every key a script touches is in its KEYS. Their tag is none that package native makes of a name: there
+// "%" is always followed by "25" or "7D". So a lock of any name that a client of one node keeps there is another's.
 //
-//	PREFIX:{quorum}          facts of the node: since when it remembers, whether it counts, the largest tokens
-//	PREFIX:{quorum}:NAME     the holds of a name: a hash, a field a hold (state.lua)
-//	PREFIX:{quorum}+NAME     who waits for it, by the time since which they wait
-//	PREFIX:{quorum}=NAME     who watches it
-//	PREFIX:{quorum}@PROCESS  no key but a channel: what is told to one client
+//	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the largest tokens
+//	PREFIX:{%quorum}:NAME     the holds of a name: a hash, a field a hold (state.lua)
+//	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait
+//	PREFIX:{%quorum}=NAME     who watches it
+//	PREFIX:{%quorum}@PROCESS  no key but a channel: what is told to one client
 //
 // # Asking
 //
@@ -28,11 +29,11 @@
 // an id back at a node waits there for the asks of it that are on their way, as a request that overtakes another on a
 // second connection would leave behind what it was sent to remove; and an ask waits at each node for the releases of its name
 // that this client has on their way, or it would find its own hold there. A round has a number, and what gives a round back
-// leaves the holds of later rounds alone. A node that does not answer is asked for one thing at a time, and a release is kept
-// for 18 s: what is left at one that was away for longer, its time ends.
+// leaves the holds of later rounds alone, and those that were renewed, downgraded or set again since. A node that does not
+// answer is asked for one thing at a time, and a release is kept for 18 s: what is left at one that was away for longer, its time ends.
 //
-// A Look tells who holds at a majority, with the token that a majority accepted, and since when by that token, so all
-// who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
+// A Look tells who holds at a majority, with the token that a majority accepted, and that token as the time since when, so
+// all who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
 // not answer may have accepted its largest token, and nobody if they cannot.
 //
 // A writer that waits for readers keeps new ones out, at each node, for half a second after each of its asks, and no longer
@@ -49,7 +50,7 @@
 // The engine trusts a hold until "moment of the sending + TTL - margin", on the monotonic clock: which is the validity TTL -
 // elapsed - drift of the RedLock documents, as every node counts the TTL from a later moment. So the majority that answered
 // keeps the hold for at least as long as it is trusted, while the clocks of nodes run at rates that differ from ours by
-// less than one in a hundred, and none of them is set forward.
+// less than one in a hundred, and none of them is set forward unseen.
 //
 // A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is a no, and the hold is
 // taken back everywhere; between these it is an error, and trust runs on to its end. After a yes, the nodes that do not know
@@ -76,6 +77,21 @@
 // moment on, when so many of them are old enough; and the floor is the time of the clock in the middle. A node that does not
 // answer is not one that forgot: while a majority of counting nodes may exist and does not answer, no other begins to count.
 //
+// # Clocks that are set forward
+//
+// A node whose clock is set forward ends holds early, which is to forget them, with all marks in place. Clients see it: an
+// answer cannot show more than an earlier one did and the time since that was asked for. One that shows a tenth of a second
+// more, and a hundredth of that time, does not count, and the node is told to begin its memory anew, so that it counts for nobody until
+// whatever it ended is over. But if more nodes seem to be ahead than in time, it is our clock that stood still, as that of
+// a virtual machine does while it is moved: nothing is concluded then, and all begins anew with the answers to what is asked for
+// from then on (inquiry.go). As long as fewer than a majority say which it is, what seems to be ahead does not count.
+//
+// Of a memory that began since the earlier answer, only what makes it older than that is held against the node: it was told to
+// begin by others who saw the step, or is that of another machine at its address. An answer that is overtaken by the next while the clock is set
+// back looks as if that was set forward: then the node does not count for that time, although it ended nothing.
+//
+// A node that does not count, and whose clock is set back, would seem to be born in the future: its memory begins then.
+//
 // # Exclusion
 //
 // Claim: no two holds that exclude each other are trusted at one moment. Let A and B be trusted at a moment t, by their last
@@ -83,8 +99,11 @@
 // when they answered, so some node n confirmed both. Say that n confirmed A first, at a' > a, with an end not before a' + TTL
 // by n's clock, which is later than the end of trust. When n confirmed B it knew nothing of A, or it would have said busy. So
 // in between n ended A's hold, or forgot it. It ended it because A's client gave it back: then A is not trusted at t, as the
-// engine ends trust before it sends a Free, and a Free of an earlier round does not touch it. Or because its time was over:
-// then trust was over before. Or n forgot it: then n did not count at b', as a' + TTL was not over. For it counts
+// engine ends trust before it sends a Free, and what gives a round back touches neither the hold of a later one, nor one that was
+// confirmed anew since. Or because its time was over: then trust was over before. Or a resume had replaced it, for whom A's owner
+// let it go: what resumes keeps others out at least to A's end, those of its own owner too where A's is another, until it is agreed
+// to; and when it is undone, A's hold is there again, with the later end if it was set meanwhile; so what resumed was given back by
+// its holder, who held in A's place. Or n forgot it: then n did not count at b', as a' + TTL was not over. For it counts
 // again, if a majority did not forget, after a majority R of other nodes that count was asked for the longest TTL; R has a node
 // that confirmed A, too, and knows it from A's ask; and that node has not forgotten it and come to count again before n. Contradiction.
 //
@@ -115,8 +134,9 @@
 //
 // # What is not guaranteed
 //
-// A node whose clock is set forward ends holds early, and cannot know that it forgot them. One that does is survived while
-// the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
+// A node whose clock is set forward counts for clients that never met it before, until one that did, at the latest the
+// holder with its next renewal, is answered; and for all if the step is too small to be seen, or that of most that answer at one time. One that
+// forgot in this way is survived while the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
 // down at the same time. Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A
 // node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none. (Before
 // version 7, one that has had a replica keeps scripts in its snapshots, so that its restart is not seen.)
@@ -124,5 +144,6 @@
 // server was killed while its disk was slow: write it always, or use none. An older file that somebody puts back, or the
 // snapshot of a machine, is an old memory with an old mark. Empty the node then.
 //
-// A node whose clock is set forward after its memory began, as some machines do while they start, seems to be older than it is.
+// A node whose clock is set forward after its memory began, as some machines do while they start, seems to be older than it
+// is, to clients that have not met it since it began.
 package quorum

@@ -56,7 +56,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 }
 
 func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
-	out := &reply{node: n}
+	out, sent := &reply{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
 	switch {
@@ -65,7 +65,7 @@ func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
 	case !out.read(text):
 		out.err = n.unreadable("downgrade", r.spec.Name, text)
 	default:
-		out.counts = n.heard(out.facts, time.Now())
+		out.counts = n.heard(&out.facts, sent, time.Now(), ask.Deadline)
 	}
 	return out
 }

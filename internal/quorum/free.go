@@ -18,6 +18,9 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	p.done(free.Ticket.ID)
 	p.freed(free.Ticket.ID)
 	d := debt{r: r, id: free.Ticket.ID, round: endless, how: 'f', waiter: r.waiter(free.Ticket), due: time.Now(), until: time.Now().Add(placeLife)}
+	if free.Undo {
+		d.how = 'u'
+	}
 	if free.Keep > 0 {
 		d.keep = p.local(free.Keep)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
 )
@@ -19,6 +20,8 @@ type gate struct {
 	mu    sync.Mutex
 	say   func(op string) error // an error: the request does not get through
 	after func(op string) error // an error: the answer does not
+	ahead time.Duration         // what its clock shows, since then
+	since int64
 }
 
 var errShut = errors.New("no connection")
@@ -52,6 +55,26 @@ func (g *gate) answers(after func(op string) error) {
 	g.mu.Unlock()
 }
 
+// forward sets the master's clock forward, as far as answers tell. What its scripts see stays: it ends no holds.
+func (g *gate) forward(d time.Duration) {
+	g.mu.Lock()
+	g.ahead, g.since = d, time.Now().UnixMicro()
+	g.mu.Unlock()
+}
+
+// shown is an answer with what the clock shows.
+func (g *gate) shown(text string) string {
+	f, rest, ok := head(text)
+	if !ok {
+		return text
+	}
+	counts := text[33:34]
+	if f.born >= g.since {
+		f.born += g.ahead.Microseconds()
+	}
+	return text[:1] + native.Digits16(f.now+g.ahead.Microseconds()) + native.Digits16(f.born) + counts + native.Digits16(f.last) + rest
+}
+
 // shut lets nothing through.
 func (g *gate) shut() { g.set(func(string) error { return errShut }) }
 
@@ -70,6 +93,11 @@ func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply
 			}
 		}
 		replies[i] = g.Server.Do(ctx, []native.Request{request})[0]
+		if text, ok := replies[i].Value.(string); ok { // also what comes late shows what the clock showed
+			g.mu.Lock()
+			replies[i].Value = g.shown(text)
+			g.mu.Unlock()
+		}
 		if after != nil && replies[i].Refused == "" {
 			if err := after(g.scripts[digest]); err != nil {
 				replies[i] = native.Reply{Err: err}

@@ -32,7 +32,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		p := client(t, servers, true, id(0))
 		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
 		other := func(s native.Server) {
-			do(t, s, "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 				native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
 		}
 		other(servers[1])
@@ -65,7 +65,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		r := mutexOf(p)
 		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
 		eventually(t, "all three have it, so that its answers are not those that come later", func() bool {
-			return !slices.ContainsFunc(servers, func(s native.Server) bool { return do(t, s, "EXISTS", "q:{quorum}:warm") == int64(0) })
+			return !slices.ContainsFunc(servers, func(s native.Server) bool { return do(t, s, "EXISTS", "q:{%quorum}:warm") == int64(0) })
 		})
 		var late []*once
 		for _, g := range all {
@@ -130,8 +130,8 @@ func TestARepairAsksWhoHolds(t *testing.T) {
 	p := client(t, servers, true, id(0))
 	r := mutexOf(p)
 	held := hold(t, r, servers, 1)
-	do(t, servers[0], "DEL", "q:{quorum}:x")
-	do(t, servers[0], "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+	do(t, servers[0], "DEL", "q:{%quorum}:x")
+	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute})
 	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,13 +39,18 @@ func hold(t *testing.T, r protocol.Resource, servers []native.Server, n int) pro
 		}
 		return true
 	})
+	for _, node := range r.(*resource).p.nodes { // where the first round was refused its token, another may yet set it anew
+		if !node.await(id(n), time.Now().Add(10*time.Second)) {
+			t.Fatal("its asks never landed")
+		}
+	}
 	return answer
 }
 
 // knows tells whether a master keeps a hold.
 func knows(t *testing.T, s native.Server, n int) bool {
 	t.Helper()
-	return do(t, s, "HEXISTS", "q:{quorum}:x", string(id(n))) == int64(1)
+	return do(t, s, "HEXISTS", "q:{%quorum}:x", string(id(n))) == int64(1)
 }
 
 // waitsFor tells whether somebody waits until no ask of an id is on its way to a node.
@@ -76,6 +82,12 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	p := client(t, behind, true, id(0))
 	r := mutexOf(p)
 	hold(t, r, servers, 1)
+	eventually(t, "no ask is on its way", func() bool { // another round, where the first token was too small
+		n := p.nodes[0]
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.flights) == 0
+	})
 	late := newOnce()
 	overtaken := make(chan struct{}, 100)
 	all[0].set(func(op string) error {
@@ -161,7 +173,7 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	hold(t, r, servers, 1)
 	places := func() (n int64) {
 		for _, s := range servers {
-			n += do(t, s, "ZCARD", "q:{quorum}+x").(int64)
+			n += do(t, s, "ZCARD", "q:{%quorum}+x").(int64)
 		}
 		return n
 	}
@@ -236,7 +248,7 @@ func TestARepairComesTooLate(t *testing.T) {
 			p := client(t, behind, true, id(0))
 			r := mutexOf(p)
 			held := hold(t, r, servers, 1)
-			do(t, servers[2], "DEL", "q:{quorum}:x")
+			do(t, servers[2], "DEL", "q:{%quorum}:x")
 			late := newOnce()
 			all[2].set(func(op string) error {
 				if op == "renew" {
@@ -283,7 +295,7 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 			if waits {
 				status = protocol.Busy
 				for _, s := range servers {
-					do(t, s, "ZADD", "q:{quorum}+x", "1", string(id(9))+"1mx0:q:{quorum}@nobody")
+					do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"1mx0:q:{%quorum}@nobody")
 				}
 			}
 			all[2].shut()
@@ -298,4 +310,51 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 			eventually(t, "the old hold is given back", func() bool { return !knows(t, servers[2], 1) })
 		})
 	}
+}
+
+// A round that failed is given back at a master that did not answer as soon as it does, by when the hold may have been confirmed there:
+// it was renewed, downgraded or set again. Then it stays, as it is trusted.
+func TestAGiveBackComesTooLate(t *testing.T) {
+	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s native.Server, held protocol.Answer) protocol.Resource{
+		"renewed": renewedHold,
+		"set again": func(t *testing.T, p *Protocol, s native.Server, held protocol.Answer) protocol.Resource {
+			do(t, s, "DEL", "q:{%quorum}:x")
+			return renewedHold(t, p, s, held)
+		},
+		"downgraded": func(t *testing.T, p *Protocol, s native.Server, _ protocol.Answer) protocol.Resource {
+			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Life: time.Minute})
+			answer, err := r.Downgrade(t.Context(), longAsk(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "downgrade", answer, protocol.Held)
+			eventually(t, "it shares", func() bool {
+				text, _ := do(t, s, "HGET", "q:{%quorum}:x", string(id(1))).(string)
+				return strings.HasPrefix(text, "1rs")
+			})
+			return r
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			held := hold(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute}), servers, 1)
+			r := confirm(t, p, servers[0], held)
+			late := &debt{r: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
+			if was, err := p.nodes[0].free(late, time.Now().Add(time.Second)); was || err != nil || !knows(t, servers[0], 1) {
+				t.Errorf("given back: %v, %v", was, err)
+			}
+			if !free(t, r, 1) || knows(t, servers[0], 1) {
+				t.Error("it was not released")
+			}
+		})
+	}
+}
+
+// renewedHold renews the hold of a writer.
+func renewedHold(t *testing.T, p *Protocol, _ native.Server, held protocol.Answer) protocol.Resource {
+	t.Helper()
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute})
+	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute})
+	return r
 }

@@ -150,7 +150,7 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 }
 
 func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
-	out := &sight{node: n}
+	out, sent := &sight{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		r.mode, watcher, r.life, ""})
 	if err != nil {
@@ -161,8 +161,8 @@ func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
 		out.err = n.unreadable("look", r.spec.Name, text)
 		return out
 	}
-	out.counts = n.heard(out.facts, time.Now())
-	out.Since = min(out.Token, out.facts.now) // a token is not behind the time of its grant, and nodes agree on it
+	out.counts = n.heard(&out.facts, sent, time.Now(), deadline)
+	out.Since = out.Token // see protocol.Standing
 	out.Server = out.facts.now
 	return out
 }

@@ -25,7 +25,7 @@ func put(t *testing.T, server native.Server, n int, first, last int64) {
 	t.Helper()
 	value := "1ex" + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
 		native.Digits16(1) + "0:label"
-	if _, err := server.(master).Server.Do("HSET", "q:{quorum}:x", string(id(n)), value); err != nil {
+	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), value); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,6 +93,22 @@ func TestLookTellsSinceWhen(t *testing.T) {
 	}
 }
 
+// Trap 40: tokens may be ahead of the clocks of all masters, or of some. Since does not change then either.
+func TestLookTellsSinceWhenAheadOfClocks(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	token := time.Now().Add(time.Hour).UnixMicro()
+	for _, s := range servers {
+		put(t, s, 1, token, token)
+	}
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Election, Life: time.Minute})
+	for range 10 {
+		if s := look(t, r); s.Token != token || s.Since != token {
+			t.Fatalf("got %+v, want since %d", s, token)
+		}
+	}
+}
+
 // What a min hold leaves is nobody's, and keeps out whom the hold kept out.
 func TestMinHoldIsNobodys(t *testing.T) {
 	p := client(t, start(t), true, id(0))
@@ -146,11 +162,11 @@ func TestAnotherKind(t *testing.T) {
 			free(t, r, 1)
 			for i, s := range servers {
 				eventually(t, "it is free", func() bool {
-					n, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x")
+					n, _ := s.(master).Server.Do("EXISTS", "q:{%quorum}:x")
 					return n == int64(0)
 				})
 				if slices.Contains(c.at, i) && c.text {
-					if _, err := s.(master).Server.Do("SET", "q:{quorum}:x", "text"); err != nil {
+					if _, err := s.(master).Server.Do("SET", "q:{%quorum}:x", "text"); err != nil {
 						t.Fatal(err)
 					}
 				} else if slices.Contains(c.at, i) {

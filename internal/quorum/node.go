@@ -17,13 +17,15 @@ type node struct {
 	index  int
 	server native.Server
 	lane   *native.Lane
-	clock  native.Clock
+	clock  clock
 
 	mu       sync.Mutex // guards all below
 	counts   bool
 	told     bool // the logger was, of what counts says
 	adopting bool
 	adopted  time.Time // when it was last tried
+	revoked  int64     // the birth of a memory that ended holds early, until the node has been told
+	revoking bool
 	flights  map[protocol.ID]*flight
 	frees    map[string][]*leaving // by name: releases on their way
 	debts    []debt
@@ -36,6 +38,7 @@ type facts struct {
 	now, born int64
 	counts    bool // by its own record
 	last      int64
+	ahead     bool // its clock was set forward since its memory began, as far as is known, and it has not yet been told
 }
 
 // age is how long ago the node's memory began, by its own clock.
@@ -91,7 +94,7 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
 func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
 	reply := n.exec(s, deadline, args)
-	if err := native.FailureOf(s.op, name, reply); err != nil {
+	if err := native.FailureOf(s.op, name, reply, args); err != nil {
 		return "", n.named(err)
 	}
 	text, _ := reply.Value.(string)
@@ -121,20 +124,29 @@ func (n *node) unreadable(op, name string, value any) error {
 
 // meet asks the node for its facts, if need be with what makes it count.
 func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
-	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, "",
+	f, sent, err := n.introduce(deadline, born, floor, "")
+	if err == nil {
+		n.heard(&f, sent, time.Now(), deadline)
+	}
+	return f, err
+}
+
+// introduce is what meet asks, and leaves what the answer says of the clock to the caller. How is for node.lua.
+func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
+	sent = time.Now()
+	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
 		n.p.config.MaxTTL.Milliseconds()})
 	if err != nil {
-		return facts{}, err
+		return facts{}, sent, err
 	}
 	f, rest, ok := head(text)
 	longest, number := native.Number(rest)
 	if !ok || !number {
-		return f, n.unreadable("node", "", text)
+		return f, sent, n.unreadable("node", "", text)
 	}
 	learn(&n.p.floor, f.last)
 	learn(&n.p.longest, longest)
-	n.heard(f, time.Now())
-	return f, nil
+	return f, sent, nil
 }
 
 // notAfter is the last time of the node at which a request with this deadline may take effect.
@@ -149,30 +161,43 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 	return at, nil
 }
 
-// heard takes what an answer said of the node, and tells whether the node counts.
-func (n *node) heard(f facts, received time.Time) bool {
-	n.clock.Observe(f.now, received)
-	counts := f.counts || n.p.config.Trust
+// heard takes what an answer said of the node, and tells whether the node counts. It asks the others when the clock seems to
+// have been set forward; where they have not answered by the deadline, the node does not count by this answer.
+func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
+	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.explain(*f, sent, received, deadline)
 	n.mu.Lock()
+	revoked := f.born == n.revoked
+	f.ahead = revoked || !known
+	counts := n.p.counts(*f)
 	tell := !n.told || n.counts != counts
 	first := !n.told
 	n.counts, n.told = counts, true
-	adopt := !f.counts && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
+	adopt := !f.counts && !f.ahead && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
 	if adopt {
 		n.adopting = true
+	}
+	revoke := revoked && !n.revoking
+	if revoke {
+		n.revoking = true
 	}
 	n.mu.Unlock()
 	switch {
 	case tell && !counts:
-		n.p.config.Logger.Warn("holdfast: a node does not count", "node", nodeName(n.index), "reason", n.p.whyNot(f))
+		n.p.config.Logger.Warn("holdfast: a node does not count", "node", nodeName(n.index), "reason", n.p.whyNot(*f))
 	case tell && !first:
 		n.p.config.Logger.Info("holdfast: a node counts again", "node", nodeName(n.index))
 	}
 	if adopt {
 		n.p.run(func() { n.p.adopt(n, f.born) })
 	}
+	if revoke {
+		n.p.run(func() { n.revoke(f.born) })
+	}
 	return counts
 }
+
+// counts tells whether the node that said this counts.
+func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead }
 
 // memory is how long a node that forgot does not count: the longest TTL that any client is known to be allowed.
 func (p *Protocol) memory() time.Duration {
@@ -181,6 +206,9 @@ func (p *Protocol) memory() time.Duration {
 
 // whyNot says why a node does not count.
 func (p *Protocol) whyNot(f facts) string {
+	if f.ahead {
+		return "its clock seems to have been set forward, so it may have ended a hold early"
+	}
 	age, left := f.age().Round(time.Millisecond), (p.memory() - f.age()).Round(time.Millisecond)
 	if left <= 0 {
 		return fmt.Sprintf("its memory began %v ago, and it has not yet been told the tokens of a majority that counts", age)

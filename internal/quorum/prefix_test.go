@@ -20,7 +20,7 @@ func TestEachPrefixSeesARestart(t *testing.T) {
 	}
 	prefixes := []string{"q", "holdfast", "with \"quotes\"\nand lines"}
 	counts := func(s native.Server, prefix string) bool {
-		return do(t, s, "HEXISTS", prefix+":{quorum}", "counts") == int64(1)
+		return do(t, s, "HEXISTS", prefix+":{%quorum}", "counts") == int64(1)
 	}
 	for _, prefix := range prefixes {
 		founder := open(prefix, true)

@@ -52,6 +52,7 @@ type Protocol struct {
 	closing  chan struct{}
 	waits    map[protocol.ID]*wait
 	mendings map[protocol.ID]*mending // what is being renewed
+	inquiry  *inquiry                 // nil: none
 }
 
 // New makes a Protocol. It sends nothing.
@@ -60,7 +61,7 @@ func New(servers []native.Server, config Config) *Protocol {
 		config:   config,
 		scripts:  loadScripts(config.Prefix),
 		need:     len(servers)/2 + 1,
-		channel:  config.Prefix + ":{quorum}@" + string(config.Process),
+		channel:  config.Prefix + ":{%quorum}@" + string(config.Process),
 		start:    time.Now(),
 		idle:     make(chan struct{}),
 		closing:  make(chan struct{}),

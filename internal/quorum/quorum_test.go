@@ -95,7 +95,7 @@ func TestReadersAfterAWriterThatWaited(t *testing.T) {
 		eventually(t, "a majority knows the writer", func() bool {
 			n := int64(0)
 			for _, s := range servers {
-				card, _ := s.(master).Server.Do("ZCARD", "q:{quorum}+x")
+				card, _ := s.(master).Server.Do("ZCARD", "q:{%quorum}+x")
 				n += card.(int64)
 			}
 			return n >= 4
@@ -114,7 +114,7 @@ func TestReadersAfterAWriterThatWaited(t *testing.T) {
 		eventually(t, "nothing is left", func() bool {
 			n := int64(0)
 			for _, s := range servers {
-				found, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x", "q:{quorum}+x", "q:{quorum}=x")
+				found, _ := s.(master).Server.Do("EXISTS", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x")
 				n += found.(int64)
 			}
 			return n == 0
@@ -182,7 +182,7 @@ func TestLook(t *testing.T) {
 	eventually(t, "all masters remember the watcher", func() bool {
 		n := int64(0)
 		for _, s := range servers {
-			card, _ := s.(master).Server.Do("ZCARD", "q:{quorum}=x")
+			card, _ := s.(master).Server.Do("ZCARD", "q:{%quorum}=x")
 			n += card.(int64)
 		}
 		return n == 3
@@ -199,69 +199,6 @@ func TestLook(t *testing.T) {
 	}
 	if err := p.Bind(spec).Unwatch(t.Context(), watcher); err != nil {
 		t.Error(err)
-	}
-}
-
-// A resume that no majority agrees to leaves the hold to its owner.
-func TestResumeIsUndone(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
-	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
-	held := hold(t, r, servers, 1)
-	first := servers[0].(master).Server
-	field := func(n int) bool {
-		found, _ := first.Do("HEXISTS", "q:{quorum}:x", string(id(n)))
-		return found == int64(1)
-	}
-	for _, s := range servers { // the last is asked behind
-		eventually(t, "all masters hold", func() bool {
-			n, _ := s.(master).Server.Do("EXISTS", "q:{quorum}:x")
-			return n == int64(1)
-		})
-	}
-	for _, s := range servers[1:] {
-		if _, err := s.(master).Server.Do("DEL", "q:{quorum}:x"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answer, err := r.Resume(t.Context(), ask(2), "o", held.Token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "resume", answer, protocol.Busy)
-	eventually(t, "the first master has the old hold again", func() bool { return field(1) && !field(2) })
-}
-
-// A hold that was released while a resume had it at one master does not come back when that is undone.
-func TestReleaseWhileResumed(t *testing.T) {
-	servers := start(t)
-	p := client(t, servers, true, id(0))
-	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
-	held := try(t, r, 1)
-	want(t, "hold", held, protocol.Held)
-	var n *node
-	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
-		for i := range servers {
-			found, _ := servers[i].(master).Server.Do("HGET", "q:{quorum}:x", string(id(1)))
-			if text, _ := found.(string); strings.Contains(text, native.Digits16(held.Token)) {
-				n = p.nodes[i]
-			}
-		}
-		return n != nil
-	})
-	resume := &taking{r: r.(*resource), ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
-	if a := resume.ask1(n, 1, held.Token+1); !a.won() {
-		t.Fatalf("resume at one master: %+v", a)
-	}
-	free(t, r, 1)
-	if !follow(n.behind("x"), time.Now().Add(5*time.Second)) {
-		t.Fatal("it was never given back there")
-	}
-	if _, err := n.free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := servers[n.index].(master).Server.Do("EXISTS", "q:{quorum}:x"); err != nil || left != int64(0) {
-		t.Errorf("held by %v after both were given back: %v", left, err)
 	}
 }
 
@@ -320,7 +257,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 			servers := start(t)
 			p, first := client(t, servers, true, id(0)), servers[0].(master).Server
 			value := "1rs" + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(7) + native.Digits16(7) + native.Digits16(1) + "0:"
-			if _, err := first.Do("HSET", "q:{quorum}:x", string(id(9)), value); err != nil {
+			if _, err := first.Do("HSET", "q:{%quorum}:x", string(id(9)), value); err != nil {
 				t.Fatal(err)
 			}
 			asks := longAsk(1)
@@ -331,12 +268,12 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 			}
 			want(t, "a majority holds for the writer", answer, protocol.Held)
 			left := func() int64 {
-				n, _ := first.Do("EXISTS", "q:{quorum}+x")
+				n, _ := first.Do("EXISTS", "q:{%quorum}+x")
 				return n.(int64)
 			}
 			eventually(t, "the first master knows it to wait", func() bool { return left() == 1 })
 			if !others {
-				if _, err := first.Do("DEL", "q:{quorum}:x"); err != nil {
+				if _, err := first.Do("DEL", "q:{%quorum}:x"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -354,12 +291,12 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 		servers := start(t)
 		p, first := client(t, servers, true, id(0)), servers[0].(master).Server
 		want(t, "hold", try(t, writer(p, ""), 1), protocol.Held)
-		if _, err := first.Do("ZADD", "q:{quorum}+x", "1", "!", "2", string(id(1))+"1rx"+"0:"+p.channel); err != nil {
+		if _, err := first.Do("ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"1rx"+"0:"+p.channel); err != nil {
 			t.Fatal(err)
 		}
 		free(t, reader(p, ""), 1)
 		eventually(t, "the first master forgets", func() bool {
-			n, _ := first.Do("EXISTS", "q:{quorum}+x")
+			n, _ := first.Do("EXISTS", "q:{%quorum}+x")
 			return n == int64(0)
 		})
 	})
@@ -378,15 +315,15 @@ func TestAWriterThatDoesNotCome(t *testing.T) {
 	}
 	want(t, "writer", answer, protocol.Busy)
 	eventually(t, "the first master knows it to wait", func() bool {
-		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		n, _ := first.Do("ZCARD", "q:{%quorum}+x")
 		return n == int64(2)
 	})
 	free(t, reader(p, ""), 1)
 	eventually(t, "it is told, or is not there", func() bool {
-		n, _ := first.Do("ZCARD", "q:{quorum}+x")
+		n, _ := first.Do("ZCARD", "q:{%quorum}+x")
 		return n.(int64) <= 1
 	})
-	if left, err := first.Do("PTTL", "q:{quorum}+x"); err != nil || left.(int64) > 500 {
+	if left, err := first.Do("PTTL", "q:{%quorum}+x"); err != nil || left.(int64) > 500 {
 		t.Errorf("%v ms are left, %v", left, err)
 	}
 }
@@ -399,7 +336,7 @@ func TestBusyCountsAllWhoHold(t *testing.T) {
 		for reader, at := range missed {
 			for i, s := range servers {
 				if i != at {
-					do(t, s, "HSET", "q:{quorum}:x", string(id(8+reader)), "1rs"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(8+reader)), "1rs"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 						native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
 				}
 			}
@@ -415,7 +352,7 @@ func TestBusyCountsAllWhoHold(t *testing.T) {
 func TestALostHoldLeavesNoPlace(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	do(t, servers[0], "HSET", "q:{quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
+	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
 	asks := ask(1)
 	asks.Join, asks.TTL = true, time.Minute
@@ -424,9 +361,9 @@ func TestALostHoldLeavesNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "hold", answer, protocol.Held)
-	places := func() int64 { return do(t, servers[0], "EXISTS", "q:{quorum}+x").(int64) }
+	places := func() int64 { return do(t, servers[0], "EXISTS", "q:{%quorum}+x").(int64) }
 	eventually(t, "the first master knows it to wait", func() bool { return places() == 1 })
-	do(t, servers[0], "DEL", "q:{quorum}:x")
+	do(t, servers[0], "DEL", "q:{%quorum}:x")
 	renew(t, p, protocol.Renewal{Resource: mutexOf(p), Ticket: asks.Ticket, Token: answer.Token, TTL: time.Minute})
 	eventually(t, "the first master forgets", func() bool { return places() == 0 })
 	for i, s := range servers {

@@ -184,7 +184,7 @@ func (t *renewing) ask(n *node) *renewed {
 		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
 			native.Digits16(renewal.Token))
 	}
-	out := &renewed{node: n}
+	out, sent := &renewed{node: n}, time.Now()
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
 	if err != nil {
 		out.err = err
@@ -195,7 +195,7 @@ func (t *renewing) ask(n *node) *renewed {
 		out.err = n.unreadable("renew", "", text)
 		return out
 	}
-	out.counts = n.heard(out.facts, time.Now())
+	out.counts = n.heard(&out.facts, sent, time.Now(), t.deadline)
 	return out
 }
 
@@ -228,7 +228,7 @@ func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	}
 	defer n.arrive(id)
 	t := &taking{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
-	if a := t.ask1(n, 0, renewal.Token); a.won() {
+	if a := t.ask1(n, endless, renewal.Token); a.won() {
 		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
 	}
 }

@@ -37,9 +37,9 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 	return &resource{
 		p:        p,
 		spec:     spec,
-		state:    p.config.Prefix + ":{quorum}:" + spec.Name,
-		waiting:  p.config.Prefix + ":{quorum}+" + spec.Name,
-		watching: p.config.Prefix + ":{quorum}=" + spec.Name,
+		state:    p.config.Prefix + ":{%quorum}:" + spec.Name,
+		waiting:  p.config.Prefix + ":{%quorum}+" + spec.Name,
+		watching: p.config.Prefix + ":{%quorum}=" + spec.Name,
 		mode:     string([]byte{format, byte(spec.Kind)}) + shares,
 		party:    counted(spec.Owner) + spec.Label,
 		life:     max(1, spec.Life.Milliseconds()),
@@ -48,7 +48,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 	}
 }
 
-func (p *Protocol) factsKey() any { return p.config.Prefix + ":{quorum}" }
+func (p *Protocol) factsKey() any { return p.config.Prefix + ":{%quorum}" }
 
 // counted puts the length of a text before it.
 func counted(text string) string { return strconv.Itoa(len(text)) + ":" + text }
@@ -205,7 +205,7 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	for left := len(strangers); missing > 0; {
 		select {
 		case m := <-answers:
-			said[m.n.index] = p.said(m.n, m.facts, m.err == nil && (m.counts || p.config.Trust), m.err)
+			said[m.n.index] = p.said(m.n, m.facts, m.err == nil && p.counts(m.facts), m.err)
 			if left--; m.err == nil {
 				missing--
 			}

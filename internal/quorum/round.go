@@ -140,8 +140,8 @@ func (r *resource) behind(n *node) error {
 	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
 }
 
-// ask1 asks one node. One that was late by a clock that was set since, or has drifted over a long silence, is asked once
-// more with what its answer told of the clock.
+// ask1 asks one node. Where the request was late, by a clock that was set since or has drifted over a long silence, it is
+// asked what its clock shows, and once more.
 func (t *taking) ask1(n *node, round, first int64) *reply {
 	r, ask := t.r, &t.ask
 	mode, release := "t", ""
@@ -165,6 +165,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 			out.err = err
 			return out
 		}
+		sent := time.Now()
 		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 			string(ask.Ticket.ID), r.mode, r.party, r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
 			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
@@ -175,12 +176,11 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 			return out
 		}
 		if text[0] == 'L' {
-			now, ok := native.Number(text[1:])
-			if ok {
-				n.clock.Observe(now, received)
-			}
-			if ok && !again && received.Before(ask.Deadline) {
-				continue
+			if !again && received.Before(ask.Deadline) {
+				if _, out.err = n.meet(ask.Deadline, "", ""); out.err == nil {
+					continue
+				}
+				return out
 			}
 			out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errTooLate}
 			return out
@@ -190,7 +190,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 			return out
 		}
 		learn(&r.p.known[r.bucket], out.facts.last)
-		out.counts = n.heard(out.facts, received)
+		out.counts = n.heard(&out.facts, sent, received, ask.Deadline)
 		return out
 	}
 }

@@ -195,7 +195,10 @@ func (t *tally) noMajority(op string) error {
 		if a.status != 0 && a.counts {
 			said[a.node.index].Answer = map[byte]string{'H': "free", 'T': "free", 'Y': "free", 'U': "shared by the same owner"}[a.status]
 			if a.status == 'B' {
-				said[a.node.index].Answer = fmt.Sprintf("held by %q", a.party.Label)
+				said[a.node.index].Answer = "kept from others" // what a min hold keeps has no holder
+				if a.party.Label != "" {
+					said[a.node.index].Answer = fmt.Sprintf("held by %q", a.party.Label)
+				}
 			}
 		}
 	}

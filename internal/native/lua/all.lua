@@ -16,7 +16,7 @@ if now > ARGV[2] then
 end
 local names, had, waiters = #KEYS / 3, 0, false
 for at = 1, names do
-  local ticket, state, line = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3]
+  local ticket, state, clock, line = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3 - 1], KEYS[at * 3]
   local value = redis.pcall('GET', state)
   if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
     had = had + 1
@@ -35,9 +35,9 @@ for at = 1, names do
     return reply .. sample
   end
   waiters = waiters or redis.call('EXISTS', line) == 1
-  local last = redis.call('GET', KEYS[at * 3 - 1])
+  local last = redis.call('GET', clock)
   if last and (not string.match(last, '^%d+$') or #last ~= 16 or last > '9007199254000000') then
-    return redis.error_reply('ERR holdfast: the key ' .. KEYS[at * 3 - 1] .. ' holds no token of ours')
+    return redis.error_reply('ERR holdfast: the key ' .. clock .. ' holds no token of ours')
   end
 end
 if waiters and had == 0 or had > 0 and had < names then -- in the second case a part is over

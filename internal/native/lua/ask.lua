@@ -4,10 +4,9 @@
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
 --       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
---       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; one that joined a
---                              line is not told the remaining time (-1): it learns it when it asks again
+--       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold
 --       "L" now                the request came too late and did nothing
---       "F" what               the key is of another kind or format, and was not touched
+--       "F" what               the key is of another kind or format, and was not touched; "f" what: the line is
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
@@ -19,36 +18,37 @@ if now > ARGV[4] then
   return 'L' .. now
 end
 local ticket, payload, ttl = ARGV[1], ARGV[2], ARGV[3]
+local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
 -- line. Few and short commands, no table, no function.
 if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
-  if redis.call('EXISTS', KEYS[3]) == 0 and redis.call('SET', KEYS[1], ticket .. now .. payload, 'NX', 'PX', ttl) then
+  if redis.call('EXISTS', line) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
-    local last = redis.pcall('GETSET', KEYS[2], now)
+    local last = redis.pcall('GETSET', clock, now)
     if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
       return 'H' .. now .. '1|' .. now
     end
     -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', state)
     if type(last) == 'string' then
-      redis.call('SET', KEYS[2], last)
+      redis.call('SET', clock, last)
     elseif not last then
-      redis.call('DEL', KEYS[2])
+      redis.call('DEL', clock)
     end
   --@untouched
   elseif ARGV[5] == 'j' then
     local self = ticket .. payload
-    local holder = redis.pcall('GET', KEYS[1])
+    local holder = redis.pcall('GET', state)
     if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
-      and string.sub(holder, 1, 26) ~= ticket and redis.call('ZADD', KEYS[3], 'NX', now, self) == 1 then
+      and string.sub(holder, 1, 26) ~= ticket and redis.call('ZADD', line, 'NX', now, self) == 1 then
       --@touched
-      if redis.call('ZREVRANK', KEYS[3], self) == 0 then
-        redis.call('PEXPIRE', KEYS[3], ARGV[7] + 5000)
-        return 'Q' .. now .. '|-1|1|' .. redis.call('ZCOUNT', KEYS[3], '1000000000000000', '+inf') - 1 .. '|' ..
+      if redis.call('ZREVRANK', line, self) == 0 then
+        redis.call('PEXPIRE', line, ARGV[7] + 5000)
+        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1000000000000000', '+inf') - 1 .. '|' ..
           string.sub(holder, 1, 26) .. string.sub(holder, 43)
       end
-      redis.call('ZREM', KEYS[3], self) -- the server's clock went back, or stands still
+      redis.call('ZREM', line, self) -- the server's clock went back, or stands still
     end
   end
 end
@@ -70,8 +70,9 @@ if token then
   last(ticket, payload, tonumber(ttl))
   return held(token)
 end
+local waits = redis.call('ZSCORE', line, self) -- also of who need not wait: what is no line refuses before anything is done
 local _, permits = demand(payload)
-if permits and capacity and capacity ~= permits and not redis.call('ZSCORE', line, self) then -- who waits since before a Resize goes on
+if permits and capacity and capacity ~= permits and not waits then -- who waits since before a Resize goes on
   return 'M' .. whole(capacity)
 end
 if ARGV[8] and mine(ARGV[8], ARGV[9]) then
@@ -93,11 +94,12 @@ end
 if turn then
   token = take(ARGV[6])
   admit(ticket, payload, token, ttl)
-  leave(ticket, payload)
+  if waits and leave(ticket, payload) then
+    tell()
+  end
   return held(token)
 end
-local waits = redis.call('ZSCORE', line, self)
-if not waits and string.byte(ticket, 3) == 111 and not exclusive[1] then
+if not waits and string.byte(ticket, 3) == 111 and shares > 0 then
   local _, _, _, owner = parts(payload)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
     local _, _, _, theirs = parts(string.sub(member, 27))

@@ -7,13 +7,14 @@
 
 --@untouched
 local ticket, payload = ARGV[1], ARGV[2]
-local value = redis.pcall('GET', KEYS[1])
+local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
+local value = redis.pcall('GET', state)
 local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == 120 and ARGV[3] == '0'
 local next
 if plain then
-  next = redis.call('ZRANGE', KEYS[3], '0', '0')[1]
+  next = redis.call('ZRANGE', line, '0', '0')[1]
   if not next then
-    return redis.call('DEL', KEYS[1])
+    return redis.call('DEL', state)
   end
 end
 local time = redis.call('TIME')
@@ -21,21 +22,21 @@ local now = time[1] .. string.sub('00000' .. time[2], -6)
 
 -- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
 -- commands, no table, no function.
-if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', KEYS[3], '0', time[1] - 17 .. '000000') == 0 then
+if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:(%d+):%d+:()', 27)
   if claim and channel ~= '0' and string.byte(next, from) == 112 then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
-      local last = redis.pcall('GETSET', KEYS[2], now) -- refused when memory is used up: the long way frees some first
+      local last = redis.pcall('GETSET', clock, now) -- refused when memory is used up: the long way frees some first
       --@touched
       if not last or type(last) == 'string' and last < now then
-        redis.call('SET', KEYS[1], string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
-        redis.call('ZREM', KEYS[3], next, 'l' .. string.sub(next, 1, 26))
-        redis.pcall('PUBLISH', channel, 'G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
+        redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
+        redis.call('ZREM', line, next, 'l' .. string.sub(next, 1, 26))
+        redis.pcall('PUBLISH', channel, '1G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
       elseif type(last) == 'string' then
-        redis.call('SET', KEYS[2], last)
+        redis.call('SET', clock, last)
       end
     end
   end
@@ -47,25 +48,8 @@ local odd = look(ticket)
 if odd then
   return odd
 end
--- tell lets the first in line ask once a min hold is over.
-local function tell(after)
-  local waiter = first('0')
-  if waiter then
-    local _, _, channel = parts(string.sub(waiter, 27))
-    if channel ~= '' then
-      publish(channel, 'N' .. string.sub(waiter, 5, 26) .. after)
-    end
-  end
-end
-
 if leave(ticket, payload) then
-  hand_on(nil)
-  if shares > 0 or exclusive[1] and string.byte(exclusive[1], 3) == 45 then
-    local holder, left = soonest()
-    if string.byte(holder, 3) == 45 then -- it may have been the first, who was told
-      tell(whole(left))
-    end
-  end
+  hand_on(nil, true)
   return 1
 end
 local token = mine(ticket, payload)
@@ -97,11 +81,19 @@ if alone then
   redis.call('SET', state, rest .. token .. nobody, 'KEEPTTL')
 else
   local ends = ms + keep
+  local again = redis.call('ZSCORE', state, rest .. nobody) -- a late request had won another hold for the ticket
   if string.byte(ticket, 3) == 115 then
-    ends = ends + SHARED
+    local others = redis.call('ZSCORE', state, 'r') or 0
+    redis.call('ZADD', state, whole(ends + SHARED), rest .. nobody, whole(math.min(others, -ends)), 'r')
+  else
+    redis.call('ZADD', state, whole(ends), rest .. nobody)
   end
-  redis.call('ZADD', state, whole(ends), rest .. nobody)
-  redis.call('ZREM', state, ticket .. payload, 't' .. ticket)
+  if again then
+    drop(ticket .. payload)
+    hand_on(nil)
+  else
+    redis.call('ZREM', state, ticket .. payload, 't' .. ticket)
+  end
   if redis.call('PTTL', state) < keep then
     redis.call('PEXPIRE', state, whole(keep))
   end

@@ -31,7 +31,7 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), 'N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '1N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end

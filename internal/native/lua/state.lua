@@ -57,11 +57,13 @@ local function look(ticket)
     exclusive[1] = string.sub(value, 1, 26) .. string.sub(value, 43)
   elseif value and not string.find(value.err, 'WRONGTYPE', 1, true) then
     redis.call('GET', state) -- the server's own refusal
+  elseif value then
+    sample = redis.call('ZRANGE', state, '-1', '-1')[1]
   else
-    sample = redis.call('ZRANGE', value and state or line, '-1', '-1')[1]
+    sample = redis.call('ZRANGE', line, '-1', '-1')[1]
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34) then
-    return 'F' .. string.sub(sample, 1, 4)
+    return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
   end
   if value and not alone then
     for from, to in pairs({['1'] = whole(ms), [whole(SHARED)] = whole(SHARED + ms)}) do
@@ -158,7 +160,7 @@ end
 local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
-    publish(all[at + 1], 'N' .. all[at] .. '0')
+    publish(all[at + 1], '1N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end
@@ -168,8 +170,13 @@ end
 local function enters(ticket, payload)
   if exclusive[1] then
     local _, _, _, owner = parts(payload)
-    local _, _, _, theirs = parts(string.sub(exclusive[1], 27))
-    return owner ~= '' and owner == theirs
+    for _, member in ipairs(owner ~= '' and exclusive or {}) do -- beside those of one owner, what a min hold keeps is nobody's
+      local _, _, _, theirs = parts(string.sub(member, 27))
+      if owner == theirs then
+        return true
+      end
+    end
+    return false
   end
   if shares == 0 or string.byte(ticket, 3) ~= 115 then
     return shares == 0
@@ -229,11 +236,41 @@ local function lives(member, ticket)
   return life and -life > ms
 end
 
+-- kept is how long the first of what min holds keep has left; nil when they keep nothing.
+local function kept()
+  for _, member in ipairs(exclusive) do
+    if string.byte(member, 3) == 45 then
+      return alone and redis.call('PTTL', state) or redis.call('ZSCORE', state, member) - ms
+    end
+  end
+  local all_over = shares > 0 and redis.call('ZSCORE', state, 'r')
+  if all_over and -all_over > ms then
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
+      if string.byte(member, 3) == 45 then
+        return redis.call('ZSCORE', state, member) - SHARED - ms
+      end
+    end
+  end
+end
+
+-- tell lets the first in line ask once a min hold is over: that ends by itself, and nobody is told then.
+local function tell(left)
+  left = left or kept()
+  local waiter = left and first('0')
+  if waiter then
+    local _, _, channel = parts(string.sub(waiter, 27))
+    if channel ~= '' then
+      publish(channel, '1N' .. string.sub(waiter, 5, 26) .. whole(left))
+    end
+  end
+end
+
 -- hand_on lets in all that may hold now, from the head of the line, and tells each alone; nobody passes the first that may
 -- not. A waiter that shows no life is taken out, although its host may seem to listen until the server misses it;
 -- one whose process does not hear us is passed over for those that do, and keeps its place. Self, "ticket payload" or nil,
--- is the caller's own: true says that it is its turn, and that nothing was changed for it.
-local function hand_on(self)
+-- is the caller's own: true says that it is its turn, and that nothing was changed for it. Whoever is the first then, and
+-- may not have been before (moved), is told what a min hold keeps.
+local function hand_on(self, moved)
   local at, unheard, stopped = 0, nil, false
   local waits = self and redis.call('ZSCORE', line, self)
   while at < 64 do
@@ -243,7 +280,7 @@ local function hand_on(self)
     end
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
     if member ~= self and not lives(member, ticket) then
-      leave(ticket, payload)
+      moved = leave(ticket, payload)
     elseif not enters(ticket, payload) then
       stopped = true
       break
@@ -254,9 +291,9 @@ local function hand_on(self)
       if channel == '' or listens(channel) then
         local token = take(block)
         admit(ticket, payload, token, claim)
-        leave(ticket, payload)
+        moved = leave(ticket, payload)
         if channel ~= '' then
-          publish(channel, 'G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
+          publish(channel, '1G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         end
         unheard = false
       else
@@ -274,7 +311,10 @@ local function hand_on(self)
     local ticket, payload = string.sub(unheard, 1, 26), string.sub(unheard, 27)
     local claim, block = parts(payload)
     admit(ticket, payload, take(block), claim)
-    leave(ticket, payload)
+    moved = leave(ticket, payload)
+  end
+  if moved then
+    tell()
   end
   return false
 end

@@ -59,7 +59,10 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.give(ask.Release.ID)
 		n.leave(ask.Release.ID)
 	}
-	if h := s.admit(n, self, now, ask.TTL); h != nil {
+	first := n.next()
+	h := s.admit(n, self, now, ask.TTL)
+	n.tell(first, now)
+	if h != nil {
 		return h.answer(now), nil
 	}
 	if !ask.Join && !ask.InLine {
@@ -127,27 +130,49 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if !n.leave(free.Ticket.ID) && held == nil {
 		return false, nil
 	}
+	first := n.next()
+	if held == nil {
+		first = nil // it may have been the one who left
+	}
 	keep := max(0, time.Duration(free.Keep-now)*time.Microsecond)
 	if held != nil && keep > 0 { // it keeps out whom it kept out, but nobody can renew it or enter
-		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1, Weight: held.ticket.Weight},
+		n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.kept == free.Ticket.ID })
+		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1, Weight: held.ticket.Weight}, kept: free.Ticket.ID,
 			spec: protocol.Spec{Name: r.spec.Name, Shared: held.spec.Shared}, until: free.Keep})
 	}
 	s.admit(n, nil, now, 0)
 	n.nudge(0)
-	if kept := find(n.holds, ""); held == nil && kept != nil { // it may have been the first, who was told
-		n.tell(time.Duration(kept.until-now) * time.Microsecond)
-	}
 	if held != nil && keep > 0 {
-		n.tell(keep)
+		first = nil
 		n.nudge(keep)
 	}
+	n.tell(first, now)
 	return true, nil
 }
 
-// tell lets the first in line ask once a min hold is over.
-func (n *name) tell(after time.Duration) {
-	if len(n.line) > 0 {
-		next := n.line[0]
+// next is the first in line, if any.
+func (n *name) next() *entry {
+	if len(n.line) == 0 {
+		return nil
+	}
+	return n.line[0]
+}
+
+// tell lets the first in line, if it is another than before, ask once a min hold is over: that ends by itself, and nobody
+// is told then.
+func (n *name) tell(before *entry, now int64) {
+	next := n.next()
+	if next == nil || next == before {
+		return
+	}
+	var kept *entry
+	for _, h := range n.holds {
+		if h.ticket.ID == "" && (kept == nil || h.until < kept.until) {
+			kept = h
+		}
+	}
+	if kept != nil {
+		after := time.Duration(kept.until-now) * time.Microsecond
 		next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, after) })
 	}
 }

@@ -40,6 +40,7 @@ func (n *name) used() bool { return len(n.holds)+len(n.line) > 0 || n.latch != n
 // no ticket, so that nobody can renew it or enter.
 type entry struct {
 	ticket protocol.Ticket
+	kept   protocol.ID // whose min hold keeps what is left
 	spec   protocol.Spec
 	client *Client
 	until  int64 // server time: the end of the hold, or of the place in line

@@ -115,7 +115,9 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	h.spec, h.until = r.spec, now+ask.TTL.Microseconds()
+	first := n.next()
 	s.admit(n, nil, now, 0)
+	n.tell(first, now)
 	n.nudge(0)
 	return h.answer(now), nil
 }
@@ -134,7 +136,9 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 		return err
 	}
 	n.permits = permits
+	first := n.next()
 	s.admit(n, nil, now, 0)
+	n.tell(first, now)
 	n.nudge(0)
 	return nil
 }

@@ -20,7 +20,7 @@ if now > ARGV[6] then
 end
 --@include facts
 local key, id, mode, owner = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
-local holds, odd = live(key, mode)
+local holds, odd, replaced = live(key, mode)
 if not holds then
   return 'F' .. odd
 end
@@ -28,10 +28,16 @@ local head, last = facts(KEYS[4], ARGV[11], ARGV[18]) -- so whatever forgets the
 local given = ARGV[12] ~= '' and holds[ARGV[12]]
 if ARGV[12] ~= '' then
   redis.call('ZREM', KEYS[2], ARGV[12] .. mode .. ARGV[13])
+  ended(key, replaced, ARGV[12])
 end
 if given then
   redis.call('HDEL', key, ARGV[12], '<' .. ARGV[12])
   holds[ARGV[12]] = nil
+end
+
+-- stands tells whether a resume keeps this owner out for what it replaced: that is trusted until a majority agrees to the resume.
+local function stands(under, owner)
+  return under and tonumber(string.sub(under, 26, 38)) > ms and owner_of(under, 87) ~= owner
 end
 
 local mine, old, other, sharers = holds[id], nil, nil, false
@@ -44,7 +50,7 @@ for held, value in pairs(holds) do
     if ARGV[16] ~= '' and ARGV[17] >= string.sub(value, 17, 32) and ARGV[17] <= string.sub(value, 33, 48) and
       (theirs == ARGV[16] or theirs == '' and held == ARGV[16]) then
       old = held
-    elseif owner ~= '' and theirs == owner then
+    elseif owner ~= '' and theirs == owner and not stands(replaced['<' .. held], owner) then
       if shares and string.sub(mode, 3) ~= 's' and not mine then
         return 'U' .. head .. last
       end
@@ -117,12 +123,17 @@ if mine then
   if string.sub(mine, 49, 64) > round then
     round = string.sub(mine, 49, 64)
   end
+  ends = math.max(ends, tonumber(string.sub(mine, 4, 16))) -- it may have been confirmed for so long
 end
-redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. round .. ARGV[3])
 if old then
   redis.call('HSET', key, '<' .. id, old .. holds[old])
   redis.call('HDEL', key, old, '<' .. old)
 end
+if ARGV[16] ~= '' then -- until this is confirmed, what it replaces is trusted, and keeps others out to its own end
+  local under = old and old .. holds[old] or replaced['<' .. id]
+  ends = math.max(ends, under and tonumber(string.sub(under, 26, 38)) or 0)
+end
+redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. round .. ARGV[3])
 outlive(key, ends)
 if not mine and ARGV[7] ~= 'r' then
   leave(KEYS[2], id, mode, ARGV[13])

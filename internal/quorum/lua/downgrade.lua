@@ -24,7 +24,7 @@ if not mine then
   return 'B' .. head .. last .. '0|0|0|'
 end
 local ends = ms + tonumber(ARGV[3])
-redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. string.sub(mine, 17))
+redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. string.sub(mine, 17, 48) .. AGREED .. string.sub(mine, 65))
 outlive(key, ends)
 if opened or string.sub(mine, 3, 3) ~= 's' then
   wake(KEYS[2], 0)

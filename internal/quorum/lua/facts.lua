@@ -7,7 +7,7 @@
 local function facts(node, bucket, longest)
   local known = redis.call('HMGET', node, 'born', 'counts', bucket, 'longest')
   local born, floor, last = known[1], known[2], known[3] or NONE
-  if not born then
+  if not born or not floor and born > now then -- or its clock was set back since
     born = now
     redis.call('HSET', node, 'born', born)
   end

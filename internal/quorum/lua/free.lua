@@ -10,7 +10,7 @@
 
 --@include state
 local key, id = KEYS[1], ARGV[1]
-local holds, odd = live(key, ARGV[2])
+local holds, odd, replaced = live(key, ARGV[2])
 if not holds then
   return 'F' .. odd
 end
@@ -19,22 +19,20 @@ local mine = holds[id]
 if mine and (string.sub(mine, 49, 64) > ARGV[3] or ARGV[5] == 'p') then
   mine = nil
 end
-if not mine and ARGV[5] == 'f' then -- a resume that has it for now, and may be undone, must not bring it back
-  local all = redis.call('HGETALL', key)
-  for i = 1, #all, 2 do
-    if string.sub(all[i], 1, 1) == '<' and string.sub(all[i + 1], 1, 22) == id then
-      redis.call('HDEL', key, all[i])
-    end
-  end
+if ARGV[5] == 'f' then
+  ended(key, replaced, id)
 end
 local keep = tonumber(ARGV[4])
 if mine then
-  local old = ARGV[5] == 'u' and redis.call('HGET', key, '<' .. id)
+  local old = ARGV[5] == 'u' and replaced['<' .. id]
   redis.call('HDEL', key, id, '<' .. id)
   holds[id] = nil
   if old then
-    redis.call('HSET', key, string.sub(old, 1, 22), string.sub(old, 23))
-    outlive(key, tonumber(string.sub(old, 26, 38)))
+    local ends = tonumber(string.sub(old, 26, 38))
+    if ends > ms and not holds[string.sub(old, 1, 22)] then -- one that was set again meanwhile may be confirmed for longer
+      redis.call('HSET', key, string.sub(old, 1, 22), string.sub(old, 23))
+      outlive(key, ends)
+    end
     return '1'
   end
   local left = REST .. string.sub(mine, 3, 3)
@@ -49,7 +47,7 @@ local shared = mine and string.sub(mine, 3, 3) ~= 's' -- from now on: an owner m
 for _, value in pairs(holds) do
   shared = shared and string.sub(value, 3, 3) == 's'
 end
-if opened or (shared or not next(holds)) and (mine and ARGV[5] == 'f' or ARGV[5] == 'w') then
+if opened or (shared or not next(holds)) and (mine and (ARGV[5] == 'f' or ARGV[5] == 'u') or ARGV[5] == 'w') then
   wake(KEYS[2], keep)
 end
 if mine and ARGV[5] == 'f' then

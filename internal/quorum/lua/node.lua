@@ -1,8 +1,8 @@
 -- node: tell what a node knows of itself, with the largest token of all buckets; and let it count, if asked to.
 --
 -- KEYS  1 facts of the node
--- ARGV  1 born: the birth that is to count, or "", 2 floor of its tokens from now on, 3 "s" when it did not know a script, or "",
---       4 ms of the longest TTL that the client may ask for
+-- ARGV  1 born: the birth that is to count, or "", 2 floor of its tokens from now on, 3 "s" when it did not know a script, "a" when
+--       the birth is to count no more, as the clock was set forward since, or "", 4 ms of the longest TTL that the client may ask for
 -- reply "N" facts longest: the longest TTL that any client may ask for, as far as the node was told
 -- A server that did not know this script may have been started since it was last asked. What it then read from a snapshot is
 -- older than its memory was, so its memory begins anew, unless it writes every change down (an append-only file). The run
@@ -12,6 +12,10 @@
 --@include state
 --@include facts
 local node = KEYS[1]
+local function begin() -- its memory, anew
+  redis.call('HDEL', node, 'counts')
+  redis.call('HSET', node, 'born', now)
+end
 facts(node, 'none')
 if ARGV[3] == 's' then
   local info = redis.pcall('INFO', 'server')
@@ -20,13 +24,15 @@ if ARGV[3] == 's' then
   if run == '' or last ~= run then
     local kept = redis.pcall('INFO', 'persistence')
     if not (last and type(kept) == 'string' and string.find(kept, 'aof_enabled:1', 1, true)) then
-      redis.call('HDEL', node, 'counts')
-      redis.call('HSET', node, 'born', now)
+      begin()
     end
     redis.call('HSET', node, 'run', run)
   end
 end
-if ARGV[1] ~= '' and redis.call('HGET', node, 'born') == ARGV[1] then
+local meant = redis.call('HGET', node, 'born') == ARGV[1]
+if meant and ARGV[3] == 'a' then
+  begin()
+elseif meant then
   local floor = redis.call('HGET', node, 'counts')
   if not floor or floor < ARGV[2] then
     redis.call('HSET', node, 'counts', ARGV[2])

@@ -28,7 +28,8 @@ local function renew(key, at)
     if ARGV[at + 3] ~= '' then
       ends = math.max(ms + 1, math.min(ends, math.floor(tonumber(ARGV[at + 3]) / 1000)))
     end
-    redis.call('HSET', key, ARGV[at], held .. string.format('%013.0f', ends) .. string.sub(value, 17))
+    redis.call('HDEL', key, '<' .. ARGV[at]) -- a resume that is renewed was agreed to
+    redis.call('HSET', key, ARGV[at], held .. string.format('%013.0f', ends) .. string.sub(value, 17, 48) .. AGREED .. string.sub(value, 65))
     if redis.call('HLEN', key) == 1 then
       redis.call('PEXPIREAT', key, string.format('%.0f', ends))
     else

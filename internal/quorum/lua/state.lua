@@ -5,20 +5,24 @@
 -- hold leaves has an id that nobody draws and that comes last: REST, and "x" or "s".
 
 local NONE, REST = '0000000000000000', string.rep('~', 21)
+local AGREED = '4503599627370495' -- the round of a hold that was confirmed since: what gives a round back is late, and leaves it alone
 local time = redis.call('TIME')
 local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
 local ms = math.floor(tonumber(now) / 1000)
 
--- live reads the holds whose time is not over, by id, and takes the others out; or says what is there instead.
+-- live reads the holds whose time is not over, by id, and takes the others out; or says what is there instead. The third is
+-- what resumes replaced: "<" id -> the id and value of the hold that comes back if it is undone.
 local function live(key, mode)
   local all = redis.pcall('HGETALL', key)
   if all.err then
     return nil, 'of another type'
   end
-  local holds = {}
+  local holds, replaced = {}, {}
   for i = 1, #all, 2 do
     local id, value = all[i], all[i + 1]
-    if string.sub(id, 1, 1) ~= '<' then
+    if string.sub(id, 1, 1) == '<' then
+      replaced[id] = value
+    else
       local ends = tonumber(string.sub(value, 4, 16))
       if not ends then
         return nil, 'not of this format'
@@ -32,7 +36,16 @@ local function live(key, mode)
       end
     end
   end
-  return holds
+  return holds, nil, replaced
+end
+
+-- ended is for a hold that is given back: a resume that has it for now, and may be undone, must not bring it back.
+local function ended(key, replaced, id)
+  for resume, old in pairs(replaced) do
+    if string.sub(old, 1, 22) == id then
+      redis.call('HDEL', key, resume)
+    end
+  end
 end
 
 -- owner_of is whom a hold, or a waiter, belongs to: its text from a place on is length ":" owner and more.

@@ -1,0 +1,72 @@
+package quorum
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+)
+
+// leap is by how much a node's clock must be later than it can be before it is taken for one that was set forward: less may
+// be our own, which stands still while a virtual machine is moved to another host.
+const leap = 100 * time.Millisecond
+
+// A clock bounds what a node's clock shows from both sides: native.Clock has the earliest, and this the latest, so that one
+// set forward is noticed. It is safe for concurrent use.
+type clock struct {
+	native.Clock
+
+	mu     sync.Mutex
+	server int64     // microseconds of an answer; 0: none yet
+	born   int64     // the memory it was of
+	sent   time.Time // when its request was
+	since  time.Time // what was asked for before bounds nothing
+}
+
+// forward tells whether an answer is of a clock that was set forward by more than a leap, and takes it down if it is not. A
+// memory that began since the last one is of a clock that others saw set, or of another machine: it is no older than the
+// time since then.
+func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Observe(now, received)
+	if sent.Before(c.since) {
+		return false
+	}
+	if c.server != 0 {
+		from := c.server
+		if born != c.born {
+			from = max(from, born)
+		}
+		late := latest(from, c.sent, received)
+		if now > late+leap.Microseconds() {
+			return true
+		}
+		if latest(now, sent, received) >= late {
+			return false
+		}
+	}
+	c.server, c.born, c.sent = now, born, sent
+	return false
+}
+
+// latest is the latest that a clock can show at a local time. While a machine sleeps its monotonic clock may stand still, so
+// the wall clock counts where it is later. Rates may differ by one in a hundred.
+func latest(server int64, sent, local time.Time) int64 {
+	since := max(local.Sub(sent), local.Round(0).Sub(sent.Round(0)))
+	return server + (since + since/100).Microseconds()
+}
+
+// set takes an answer down whatever was known before.
+func (c *clock) set(now, born int64, sent time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server, c.born, c.sent = now, born, sent
+}
+
+// forget is for when the clock that was wrong is ours. Answers that are on their way may be from before that.
+func (c *clock) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server, c.since = 0, time.Now()
+}

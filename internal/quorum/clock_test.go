@@ -1,0 +1,213 @@
+package quorum
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// What an answer may show at most: what an earlier one showed, and the time since that was sent.
+func TestClock(t *testing.T) {
+	const old, known = 1_000_000, 100_000_000 // microseconds of the node
+	for _, test := range []struct {
+		name           string
+		sent, received time.Duration // since the answer that is known was asked for
+		now            time.Duration // since what that said
+		born           int64
+		want           bool
+	}{
+		{"in time", 10 * time.Second, 10 * time.Second, 10 * time.Second, old, false},
+		{"slow", 10 * time.Second, 10 * time.Second, 9 * time.Second, old, false},
+		{"set back", 10 * time.Second, 10 * time.Second, -time.Hour, old, false},
+		{"fast by one in a hundred", 30 * time.Second, 30 * time.Second, 30*time.Second + 300*time.Millisecond, old, false},
+		{"a little ahead", 0, 0, leap, old, false},
+		{"ahead", 0, 0, leap + time.Microsecond, old, true},
+		{"ahead, and fast", 10 * time.Second, 10 * time.Second, 10*time.Second + 100*time.Millisecond + leap + time.Microsecond, old, true},
+		{"decided late", 0, 10 * time.Second, 10 * time.Second, old, false},
+		{"ahead, as others know", 10 * time.Second, 10 * time.Second, time.Hour, known + time.Hour.Microseconds() - 1, false},
+		{"ahead, and younger", 10 * time.Second, 10 * time.Second, time.Hour, known + 1, true},
+		{"ahead, as others know for long", 10 * time.Minute, 10 * time.Minute, 11 * time.Minute, known + 2*time.Minute.Microseconds(), false},
+		{"younger, and older than it can be", 10 * time.Minute, 10 * time.Minute, time.Hour, known + 2*time.Minute.Microseconds(), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c clock
+			start := time.Now()
+			if c.forward(known, old, start, start.Add(time.Millisecond), leap) {
+				t.Fatal("the first answer says nothing")
+			}
+			now := known + test.now.Microseconds()
+			for range 2 { // what is ahead stays so, until it is set
+				if got := c.forward(now, test.born, start.Add(test.sent), start.Add(test.received), leap); got != test.want {
+					t.Errorf("got %v", got)
+				}
+			}
+			c.set(now, test.born, start.Add(test.sent))
+			if c.forward(now, test.born, start.Add(test.sent), start.Add(test.received), leap) {
+				t.Error("it is ahead of itself")
+			}
+		})
+	}
+}
+
+// A slow answer does not loosen what a quick one said.
+func TestTheClosestBoundCounts(t *testing.T) {
+	var c clock
+	start := time.Now()
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	c.forward(time.Minute.Microseconds(), 1, at(0), at(0), leap)
+	c.forward((time.Minute + 3*time.Second).Microseconds(), 1, at(0), at(3*time.Second), leap)
+	if !c.forward((time.Minute + 4*time.Second).Microseconds(), 1, at(3*time.Second), at(3*time.Second), leap) {
+		t.Error("the node is a second ahead")
+	}
+}
+
+// A clock that is set back and forward again ends what was kept in between, also of a memory that began only just before.
+func TestSetBackAndForward(t *testing.T) {
+	var c clock
+	const born = 95_000_000
+	start := time.Now()
+	for i, show := range []struct {
+		now  int64
+		want bool
+	}{{100_000_000, false}, {50_000_000, false}, {80_000_000, true}} {
+		at := start.Add(time.Duration(i) * time.Second)
+		if got := c.forward(show.now, born, at, at, leap); got != show.want {
+			t.Errorf("%d: got %v", show.now, got)
+		}
+	}
+}
+
+// ahead makes a protocol, behind gates, that knows the clocks of three nodes that count.
+func ahead(t *testing.T) (servers []native.Server, all []*gate, p *Protocol, told *words) {
+	t.Helper()
+	servers = start(t)
+	founder := young(t, servers, true, memory)
+	if !during(t, founder, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Fatal("they never count")
+	}
+	all, behind := gates(servers)
+	told = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p = New(behind, Config{Prefix: "q", Process: id(78), MaxTTL: time.Minute, Logger: slog.New(told)})
+	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
+	warm := p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex})
+	long := ask(9)
+	long.TTL = time.Minute
+	if answer, err := warm.Ask(t.Context(), long); err != nil || answer.Status != protocol.Held {
+		t.Fatal(answer, err)
+	}
+	for _, s := range servers {
+		eventually(t, "it is met, and knows the script", func() bool { return do(t, s, "EXISTS", "q:{%quorum}:warm") == int64(1) })
+	}
+	free(t, warm, 9)
+	return servers, all, p, told
+}
+
+// A node whose clock was set forward may have ended a hold early: it does not count until what it may have ended is over.
+func TestANodeSetForward(t *testing.T) {
+	for _, by := range []time.Duration{time.Second, time.Hour} { // a request to a node an hour ahead comes too late at first
+		t.Run(by.String(), func(t *testing.T) {
+			servers, all, p, told := ahead(t)
+			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
+			all[1].forward(by)
+			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+			want(t, "the others are a majority", try(t, r, 1), protocol.Held)
+			eventually(t, "it does not count", func() bool { return counts(t, servers) == 2 })
+			if do(t, servers[1], "HGET", "q:{%quorum}", "born") == before {
+				t.Error("its memory did not begin anew")
+			}
+			nodes, err := p.Status(t.Context())
+			if err != nil || nodes[1].Counts || !nodes[0].Counts || !nodes[2].Counts {
+				t.Errorf("got %v, %v", nodes, err)
+			}
+			all[0].shut()
+			if _, err := r.Ask(t.Context(), ask(2)); err == nil {
+				t.Error("locked by a node that may have ended a hold")
+			}
+			if n := told.count("a node does not count; node=node 2; reason=its clock seems to have been set forward"); n != 1 {
+				t.Errorf("got %q", told.said)
+			}
+		})
+	}
+}
+
+// A node that was not told yet does not count either.
+func TestANodeSetForwardIsTold(t *testing.T) {
+	servers, all, p, _ := ahead(t)
+	all[1].forward(time.Second)
+	all[1].set(func(op string) error {
+		if op == "node" {
+			return errShut
+		}
+		return nil
+	})
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+	want(t, "hold", try(t, r, 1), protocol.Held)
+	eventually(t, "it was heard", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	all[0].shut()
+	if _, err := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex}).Ask(t.Context(), ask(2)); err == nil {
+		t.Error("locked by a node that may have ended a hold")
+	}
+	if counts(t, servers) != 3 {
+		t.Error("it was told, through a shut gate")
+	}
+	all[1].set(nil)
+	if _, err := r.Look(t.Context(), nil); err == nil {
+		t.Error("two nodes are told as a majority")
+	}
+	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+}
+
+// When all nodes seem to be ahead, it was this machine that stood still, and they go on to count.
+func TestThisMachineStoodStill(t *testing.T) {
+	servers, all, p, _ := ahead(t)
+	for _, g := range all {
+		g.forward(time.Second)
+	}
+	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
+	nodes, err := p.Status(t.Context())
+	if err != nil || !nodes[0].Counts || !nodes[1].Counts || !nodes[2].Counts || counts(t, servers) != 3 {
+		t.Errorf("got %v, %v", nodes, err)
+	}
+}
+
+// An answer that comes after that was found out accuses nobody.
+func TestThisMachineStoodStillAndAnAnswerIsLate(t *testing.T) {
+	servers, all, p, told := ahead(t)
+	for _, g := range all {
+		g.forward(time.Second)
+	}
+	late := make(chan struct{})
+	all[2].answers(func(op string) error {
+		if op == "look" {
+			<-late
+		}
+		return nil
+	})
+	if _, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Look(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	close(late)
+	p.Close(time.Now().Add(10 * time.Second))
+	if counts(t, servers) != 3 || told.count("does not count") != 0 {
+		t.Errorf("got %q", told.said)
+	}
+}
+
+// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is not kept out for as long as it was ahead.
+func TestANodeSetBack(t *testing.T) {
+	servers := start(t)
+	founder := young(t, servers, true, memory)
+	if !during(t, founder, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Fatal("they never count")
+	}
+	p := young(t, servers, false, memory)
+	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
+	do(t, servers[1], "HSET", "q:{%quorum}", "born", native.Digits16(time.Now().Add(time.Hour).UnixMicro()))
+	if !during(t, p, 10*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Error("it never counts")
+	}
+}

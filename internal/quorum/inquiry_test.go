@@ -1,0 +1,172 @@
+package quorum
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// An answer from before this machine stood still comes after that was found out: it says nothing of what the clock shows since.
+func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
+	servers, all, p, told := ahead(t)
+	late, answered := make(chan struct{}), make(chan struct{})
+	all[2].answers(func(op string) error {
+		if op == "look" {
+			close(answered)
+			<-late
+		}
+		return nil
+	})
+	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
+	if _, err := r.Look(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	<-answered
+	all[2].answers(nil)
+	for _, g := range all {
+		g.forward(time.Second)
+	}
+	want(t, "hold", try(t, r, 1), protocol.Held)
+	close(late)
+	eventually(t, "it was heard", func() bool { return idle(p) })
+	if _, err := p.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Close(time.Now().Add(10 * time.Second))
+	if counts(t, servers) != 3 || told.count("does not count") != 0 {
+		t.Errorf("got %q", told.said)
+	}
+}
+
+// idle tells whether nothing goes on.
+func idle(p *Protocol) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running == 0
+}
+
+// Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does not count by that answer,
+// and the next is looked at again.
+func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
+	servers, all, p, _ := ahead(t)
+	all[1].forward(time.Second)
+	all[1].set(func(op string) error { // the others have answered by then
+		if op == "ask" {
+			eventually(t, "the others hold", func() bool {
+				return do(t, servers[0], "EXISTS", "q:{%quorum}:x") == int64(1) && do(t, servers[2], "EXISTS", "q:{%quorum}:x") == int64(1)
+			})
+			all[0].shut()
+			all[2].shut()
+		}
+		return nil
+	})
+	all[2].answers(func(op string) error {
+		if op == "ask" {
+			return errShut
+		}
+		return nil
+	})
+	if answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(1)); err == nil {
+		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
+	}
+	all[1].set(nil)
+	all[0].set(nil)
+	if answer, err := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex}).Ask(t.Context(), ask(2)); err == nil {
+		t.Errorf("locked by a node that may have ended a hold: %+v", answer)
+	}
+	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+}
+
+// Who finds a node's clock in time, because another answer was taken down, finds also that the node does not count.
+func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
+	servers, all, p, _ := ahead(t)
+	all[1].forward(time.Hour)
+	n := p.nodes[1]
+	f, sent, err := n.introduce(time.Now().Add(time.Second), "", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.mu.Lock()
+	p.run(func() { _, _ = n.meet(time.Now().Add(time.Second), "", "") })
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); <-time.After(time.Millisecond) {
+		if !n.clock.forward(f.now, f.born, sent, time.Now(), leap) {
+			t.Error("in time, and nobody has said that the node does not count")
+			break
+		}
+	}
+	n.mu.Unlock()
+	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+}
+
+// What all seem to be ahead by was forgotten between an answer that showed it and the inquiry: there is nothing to inquire into.
+func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
+	_, all, p, _ := ahead(t)
+	for _, g := range all {
+		g.forward(time.Second)
+	}
+	n := p.nodes[2]
+	f, sent, err := n.introduce(time.Now().Add(time.Second), "", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := time.Now()
+	if !n.clock.forward(f.now, f.born, sent, received, leap) {
+		t.Fatal("in time")
+	}
+	if _, err := p.nodes[0].meet(time.Now().Add(time.Second), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if q := p.inquire(n, func() bool { return n.clock.forward(f.now, f.born, sent, received, leap) }); q != nil {
+		t.Error("accused")
+	}
+}
+
+// A try takes no longer than its deadline, also while the others are asked whose clock is wrong.
+func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
+	servers, all, p, _ := ahead(t)
+	all[1].forward(time.Second)
+	silent := make(chan struct{})
+	all[2].set(func(op string) error { // it does not answer
+		if op == "node" {
+			<-silent
+		}
+		return errShut
+	})
+	hurried := ask(1)
+	hurried.Deadline = time.Now().Add(300 * time.Millisecond)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), hurried)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err == nil {
+			t.Error("locked by a node that may have ended a hold")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the inquiry")
+	}
+	close(silent)
+	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
+}
+
+// A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node after the other ahead, and the
+// next nearly so.
+func TestThisMachineIsSlow(t *testing.T) {
+	servers, all, p, told := ahead(t)
+	for range 10 { // the quickest answer says what is known of a clock, also on a slow machine
+		if _, err := p.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all[0].forward(leap - 5*time.Millisecond)
+	all[1].forward(leap + 15*time.Millisecond)
+	all[2].forward(leap - 5*time.Millisecond)
+	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
+	p.Close(time.Now().Add(10 * time.Second))
+	if counts(t, servers) != 3 || told.count("does not count") != 0 {
+		t.Errorf("got %q", told.said)
+	}
+}
