@@ -17,6 +17,7 @@ type attempt struct {
 	ticket  protocol.Ticket
 	start   time.Time
 	release *protocol.Ticket // a hold to give back with the first request
+	resumes bool             // what it replaced comes back when it is abandoned
 
 	inLine    bool      // by the last answer
 	sent      time.Time // of the last request that was answered
@@ -136,7 +137,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	if !a.inLine && a.unsettled.IsZero() {
 		a.ticket.Deaf = e.ears.denied()
 	}
-	waiting := false
+	waiting, said := false, false
 	defer func() {
 		if waiting {
 			e.ears.leave()
@@ -153,7 +154,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		e.mu.Lock()
 		if err == nil {
 			a.answer, a.answered, a.failure = answer, true, nil
-		} else if ctx.Err() == nil { // else it failed because the caller gave up
+		} else if !isOver(ctx) { // else it failed because the caller gave up
 			a.failure = err
 		}
 		e.mu.Unlock()
@@ -163,7 +164,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			return nil, a.ended(ctx)
 		case err != nil:
 			var failure *protocol.Failure
-			if !errors.As(err, &failure) || !failure.Reason.Passing() && !a.inLine {
+			if !errors.As(err, &failure) || !failure.Reason.Passing() && (!a.inLine || failure.Reason == protocol.Denied) {
 				return nil, err
 			}
 			failures++
@@ -183,7 +184,6 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			if !waiting {
 				waiting = true
 				e.ears.enter()
-				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
 			}
 			if !a.ticket.Deaf {
 				since, listenErr := e.ears.hear(ctx, l.resource)
@@ -194,13 +194,26 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 				}
 				hears = !since.IsZero()
 			}
+			if !said { // not before it hears: until then it is passed over
+				said = true
+				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
+			}
 			next = sent.Add(a.patience(answer, hears))
+			if last, ok := a.last(ctx); ok && sent.Before(last) {
+				next = earlier(next, last)
+			}
 		}
 		h, err := a.wait(ctx, next)
 		if h != nil || err != nil {
 			return h, err
 		}
 	}
+}
+
+// isOver tells whether a wait is. A request's deadline, which comes from that of its context, may be seen before the context's own.
+func isOver(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 // backoff grows from 20 ms to a second.
@@ -224,6 +237,13 @@ func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
 		end += jitter(10 * time.Millisecond)
 	}
 	return min(d, end)
+}
+
+// last is when to ask once more before a wait is over, with time for the answer: a caller who waited in vain is to be told who
+// holds now, or that the server does not answer any more.
+func (a *attempt) last(ctx context.Context) (at time.Time, ok bool) {
+	end, ok := ctx.Deadline()
+	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
 }
 
 // relearn changes to a deaf ticket when listening is not allowed: a hand-over must not wait for one who cannot hear.
@@ -322,6 +342,6 @@ func (a *attempt) abandon() {
 		e.tidy(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}
 	if a.inLine || !a.unsettled.IsZero() {
-		e.tidy(a.lock, protocol.Free{Ticket: a.ticket}, until, a.unsettled)
+		e.tidy(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.resumes}, until, a.unsettled)
 	}
 }

@@ -148,8 +148,8 @@
 // Every third of the TTL, measured from the sending of the last confirmed renewal; first a tenth of the claim after a
 // hand-over, so that whoever holds for longer than a moment is soon trusted for more than the claim. What
 // is due within TTL/24 goes along in one round; each TTL is a round of its own, and nodes are asked in parallel. A renewal
-// without an answer is tried again after TTL/30, until trust ends. An answer that says "not yours" ends the lease
-// at once. No renewal makes a hold; and a release waits for the renewal that is under way.
+// without an answer is tried again after TTL/30, 250 ms at most (+-20 %), until trust ends. An answer that says "not
+// yours" ends the lease at once. No renewal makes a hold; and a release waits for the renewal that is under way.
 //
 // # What each failure does
 //
@@ -161,6 +161,8 @@
 //	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim later
 //	server gone                 who waits goes on asking; who holds is told when trust ends
 //	server lost its data        holds: told by the next renewal; places: joined anew, in the order of asking
+//	fail-over                   as lost data, for what the new master lacks; but an old master that lives on confirms
+//	                            renewals until it steps down or its connections end: told by the new one
 //	server clock forward        holds end early: told by the next renewal; a message across the step is not believed
 //	server clock back           holds end late
 //	this process stood still    trust has ended by the clocks, before any code of the caller runs on a Lease's Err
@@ -170,6 +172,8 @@
 //
 // Code that does not look at its lease is not stopped: between the end of trust and the next look, or the next step at a
 // storage that checks tokens, it is the caller's. Order is that of joining at the server, per process for pooled
-// callers. A server that forgets (restart without persistence, fail-over without confirmed replicas, an operator's DEL)
-// lets another in while a holder still trusts its lease: at the longest until its next renewal.
+// callers. A server that forgets (restart without persistence, an operator's DEL), or whose clock is set forward, lets
+// another in while a holder still trusts its lease: until the answer to its next renewal, or else the end of trust. So does a
+// fail-over without confirmed replicas, but longer: the old master confirms renewals, and each prolongs trust, as long as it
+// believes that it is master and the holder's client asks it; at the longest until a renewal reaches the new one.
 package engine

@@ -48,11 +48,15 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 	if g.options.Interval > 0 {
 		return poll(ctx, g.engine, g.locks[0].spec.Name, g.options, g.once)
 	}
+	start := time.Now()
 	for {
 		p := g.parts(ctx)
 		err := p.all(ctx)
 		if err != nil {
 			p.giveBack(ctx)
+			if ended := (*WaitEnded)(nil); errors.As(err, &ended) {
+				ended.Waited = time.Since(start) // for all names, not for the last alone
+			}
 			return nil, err
 		}
 		if lease := p.lease(); lease.Err() == nil {

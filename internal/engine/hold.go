@@ -218,8 +218,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone})
 		}
 		var failure *protocol.Failure
-		if !errors.As(err, &failure) {
-			return err
+		if !errors.As(err, &failure) { // the key is another's now
+			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Foreign, Err: err})
 		}
 		unsure = unsure || failure.Unknown
 		err = failure.Or(unsure)

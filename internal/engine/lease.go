@@ -68,6 +68,8 @@ func (l *Lease) Owner() string {
 func (l *Lease) Until() time.Time {
 	e := l.engine()
 	e.mu.Lock()
+	tell := l.look()
+	defer tell()
 	defer e.mu.Unlock()
 	end := l.turn.hold.end()
 	if now := time.Now(); l.released || l.turn.lost != nil && end.After(now) {

@@ -69,7 +69,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	switch {
 	case l.options.Interval > 0:
-		return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) { return l.once(ctx, l.resource.Ask) })
+		return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) { return l.once(ctx, l.attempt(1), l.resource.Ask) })
 	case l.pooled:
 		return l.pool(ctx)
 	}
@@ -116,12 +116,11 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
-	return l.once(ctx, l.resource.Ask)
+	return l.once(ctx, l.attempt(1), l.resource.Ask)
 }
 
 // once makes one attempt of one request.
-func (l *Lock) once(ctx context.Context, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
-	a := l.attempt(1)
+func (l *Lock) once(ctx context.Context, a *attempt, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
 	h, err := a.try(ctx, send)
 	if err != nil {
 		a.abandon()
@@ -136,7 +135,9 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	return l.once(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	a := l.attempt(1)
+	a.resumes = true
+	return l.once(ctx, a, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 		return l.resource.Resume(ctx, ask, owner, token)
 	})
 }
@@ -156,7 +157,7 @@ func poll[L any](ctx context.Context, e *Engine, name string, o Options, once fu
 		case held:
 			ended.Answer, ended.Answered, ended.Failure = busy.Answer, true, nil
 		case errors.As(err, &failure) && failure.Reason.Passing():
-			if ctx.Err() == nil { // else it failed because the caller gave up
+			if !isOver(ctx) { // else it failed because the caller gave up
 				ended.Failure = err
 			}
 		case !errors.As(err, &over) || n == 1:

@@ -136,6 +136,8 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	ended := &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
+	} else { // nobody asks because one of the pool holds
+		ended.Answer.Holder.Label = p.key.label
 	}
 	if p.remove(w) {
 		e.mu.Unlock()

@@ -44,6 +44,9 @@ func (e *Engine) look(ctx context.Context, s subject, ticket *protocol.Ticket) (
 // watchFor looks until it has seen enough. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a
 // *protocol.Failure that waiting does not cure. See the package document.
 func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.Standing) bool) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
 	start, ended := time.Now(), &WaitEnded{}
 	w := &watcher{ticket: protocol.Ticket{ID: ID(), Block: 1}, told: make(chan struct{}, 1)}
 	listening, hears := false, false // it has a place among the ears; messages come
@@ -82,13 +85,13 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 			if !hears {
 				next = sent.Add(jitter(lookDeaf))
 			}
-		case ctx.Err() == nil && errors.As(err, &failure) && failure.Reason.Passing():
+		case !isOver(ctx) && errors.As(err, &failure) && failure.Reason.Passing():
 			failures++
 			ended.Failure = err
 			next = sent.Add(backoff(failures))
 			e.config.Logger.Warn("holdfast: looking again", "name", s.name, "error", err)
 			e.observe(Event{Kind: Retried, Name: s.name, Err: err})
-		case ctx.Err() == nil:
+		case !isOver(ctx):
 			return err
 		}
 		if ctx.Err() == nil {

@@ -1,9 +1,13 @@
 package leak
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
+
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestSince(t *testing.T) {
 	before := stacks()

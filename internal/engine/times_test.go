@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// asleep is a moment as a machine sees it that slept for so long: by the monotonic clock it is as far away as before, by
+// the wall clock so much nearer. Package time makes no such value, as nothing but sleep or setting the clock does.
+func asleep(t *testing.T, at time.Time, slept time.Duration) time.Time {
+	t.Helper()
+	now, moved := time.Now(), at
+	wall := (*uint64)(unsafe.Pointer(&moved)) // the first word: a bit, 33 bits of seconds, 30 of nanoseconds
+	*wall -= uint64(slept/time.Second) << 30
+	if moved.Sub(now) != at.Sub(now) || at.Round(0).Sub(moved.Round(0)) != slept {
+		t.Fatal("package time keeps its moments in another way now")
+	}
+	return moved
+}
+
+func TestPast(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		end  time.Time
+		past bool
+	}{
+		"ahead":                 {now.Add(time.Second), false},
+		"now":                   {now, true},
+		"over":                  {now.Add(-time.Second), true},
+		"over by the wall":      {asleep(t, now.Add(10*time.Second), time.Minute), true},
+		"over by the monotonic": {asleep(t, now.Add(-10*time.Second), -time.Minute), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := past(test.end, now); got != test.past {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// Trap 39: timers stand still while a machine sleeps. Whoever asks the lease afterwards is told the truth, whatever he asks,
+// before anything else has noticed.
+func TestLeaseAfterSleep(t *testing.T) {
+	over := errors.New("lost")
+	for name, ask := range map[string]func(t *testing.T, l *Lease){
+		"Err": func(t *testing.T, l *Lease) {
+			if err := l.Err(); !errors.Is(err, over) {
+				t.Error(err)
+			}
+		},
+		"Until": func(t *testing.T, l *Lease) {
+			if until := l.Until(); until.After(time.Now()) {
+				t.Errorf("trusted for another %v", time.Until(until))
+			}
+		},
+		"Check": func(t *testing.T, l *Lease) {
+			if err := l.Check(t.Context()); !errors.Is(err, over) {
+				t.Error(err)
+			}
+		},
+		"Release": func(t *testing.T, l *Lease) {
+			if err := l.Release(); !errors.Is(err, over) {
+				t.Error(err)
+			}
+		},
+		"entering": func(t *testing.T, l *Lease) {
+			if inner, _ := l.turn.hold.lock.enter(l.Carry(t.Context())); inner != nil {
+				t.Error("entered")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := memory.New(protocol.Features{Queue: true, Tokens: true})
+			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
+				Cause: func(Lost) error { return over }, Closed: errors.New("closed")})
+			t.Cleanup(func() { _ = e.Close() })
+			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options{TTL: time.Minute}).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.mu.Lock()
+			l.turn.hold.trust = asleep(t, l.turn.hold.trust, time.Hour)
+			e.mu.Unlock()
+			ask(t, l)
+		})
+	}
+}
