@@ -22,9 +22,8 @@ type Client struct {
 // caller's, to be closed after the client. The error is an *ArgumentError with every bad field.
 func New(store Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
-	if isNil(store) {
-		var bad problems
-		bad.check(false, "store", nil, "not nil")
+	var bad problems
+	if bad.checkStore("store", store); len(bad) > 0 {
 		return nil, joinArguments(bad.err("New"), err)
 	}
 	if err != nil {

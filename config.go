@@ -32,7 +32,8 @@ type Config struct {
 	ReleaseTimeout time.Duration
 
 	// Replicas is how many replicas must have a grant, a hand-over or a renewal before it is trusted. Defaults to none: then a
-	// fail-over may lose a lock that is held, and let another in beside its holder until that one's next renewal.
+	// fail-over may lose a lock that is held, and let another in beside its holder until a renewal of that one reaches the new
+	// master. An old one that lives on may confirm several before.
 	Replicas Replicas
 
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.

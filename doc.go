@@ -19,8 +19,8 @@
 // # What holds
 //
 //   - Two leases of different owners that exclude each other are never trusted at one moment, as long as the server does not
-//     forget, and the clocks of server and client run at rates that differ by less than one in a hundred. Nobody's time
-//     of day matters.
+//     forget, and the clocks of server and client run at rates that differ by less than one in a hundred. What time
+//     they show does not matter, but the server's must not be set forward meanwhile.
 //   - A lease is trusted until the moment its last confirmed request was sent, plus the TTL, less a margin (TTL/100 + 5 ms).
 //     It is renewed every third of the TTL. When trust ends its context ends, with a *LostError as the cause, and nothing
 //     brings it back.
@@ -39,11 +39,14 @@
 //
 //   - A lock cannot stop code. Between the end of trust and the moment at which the code looks at its context, what it
 //     does is its own. Where that matters, let the storage refuse tokens that are smaller than the largest it has seen.
-//   - A server whose clock is set forward ends holds early; their holders learn of it by their next renewal. One whose
-//     clock is set back ends them late.
-//   - A server that forgets lets a second holder in until the first has asked again, a third of the TTL later at the most: a
-//     restart without persistence, a fail-over to a replica that had not yet received the lock, FLUSHALL, an operator's DEL.
-//     Config.Replicas trusts only what replicas have confirmed; NewQuorum needs no replication.
+//   - A server that forgets (a restart without persistence, FLUSHALL, an operator's DEL) lets a second holder in, and both
+//     hold until the first hears of it: by the answer to its next renewal, which is due a third of the TTL after the
+//     last; without an answer, when its trust ends.
+//   - A server whose clock is set forward ends holds early, with the same effect. One whose clock is set back ends them late.
+//   - A fail-over to a replica that had not yet received the lock lets a second holder in, too. Both may hold until the first
+//     one's client hears of the new master, as its connections to the old one end or the old one steps down: at the
+//     longest until a renewal reaches the new one. An old master that was cut off and lives confirms renewals meanwhile, so
+//     that may be several. Config.Replicas trusts only what replicas have confirmed; NewQuorum needs no replication.
 //   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back.
 //   - Goroutines that share a lease's context do not exclude each other: under it, locking the same name enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each other.

@@ -23,10 +23,13 @@ type Election struct {
 
 // A Leader is who leads.
 type Leader struct {
-	Owner string    // the lease's own id, as Lease.Owner tells it
-	Label string    // of WithLabel, or Config.Label
-	Token int64     // the fencing token of its lease
-	Since time.Time // when it became leader, by the server's clock
+	Owner string // the lease's own id, as Lease.Owner tells it
+	Label string // of WithLabel, or Config.Label
+	Token int64  // the fencing token of its lease
+
+	// Since is when it became leader, by the server's clock, and stays the same while it leads. It is read from the token, so
+	// after that clock was set back it lies ahead, as tokens do, until the clock has caught up.
+	Since time.Time
 }
 
 // Election makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or
@@ -148,7 +151,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		for {
 			standing, err := e.lock.Await(ctx, func(s protocol.Standing) bool {
 				next, ok := leaderOf(s)
-				return ok && next != leader
+				return ok && (next.Owner != leader.Owner || next.Token != leader.Token)
 			})
 			if err != nil {
 				yield(Leader{}, public("observe", e.name, err))
@@ -164,15 +167,16 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 // Check is for a health endpoint, and asks no server. Nil: no lease of this election, of this client, is in trouble: there
 // is none, or those that there are were confirmed by their last renewal. An error: the last renewal of a lease failed, or
 // a lease was lost and the fn of Run has not returned. The first may pass by itself, since a renewal is tried again until
-// trust ends; the second may not.
+// trust ends; the second may not. That Run has ended, and nobody campaigns any more, is no trouble of a lease: look at its error.
 func (e *Election) Check() error {
 	if err := e.check(context.Background()); err != nil {
 		return err
 	}
-	if err := e.lock.Trouble(); err != nil {
-		return fmt.Errorf("holdfast: leading %q, but not renewing: %w", shortened(e.name), public("renew", e.name, err))
+	err := public("renew", e.name, e.lock.Trouble())
+	if err != nil && !errors.Is(err, ErrLost) {
+		return fmt.Errorf("holdfast: leading %q, but not renewing: %w", shortened(e.name), err)
 	}
-	return nil
+	return err
 }
 
 // check refuses handles and contexts that are none.

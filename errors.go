@@ -42,7 +42,7 @@ var (
 type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
-	Holder    string        // the label of one who holds
+	Holder    string        // the label of one who holds; empty when only a min hold is left, whose holder has released it
 	Holders   int           // how many hold; of a latch, how many have yet to count down
 	Waiters   int           // how many wait in line
 	Remaining time.Duration // until the first hold is over, unless it is renewed
@@ -52,8 +52,17 @@ func (e *HeldError) Error() string {
 	if e.Kind == protocol.Latch.String() {
 		return fmt.Sprintf("holdfast: %s %q is set: %d have yet to count down", e.Kind, shortened(e.Name), e.Holders)
 	}
-	return fmt.Sprintf("holdfast: %s %q is held by %q for another %v, %d waiting", e.Kind, shortened(e.Name), shortened(e.Holder),
-		e.Remaining.Round(time.Millisecond), e.Waiters)
+	how := "kept from others"
+	switch {
+	case e.Holder != "":
+		how = fmt.Sprintf("held by %q", shortened(e.Holder))
+	case e.Holders == 0:
+		return fmt.Sprintf("holdfast: %s %q is held by nobody, %d waiting", e.Kind, shortened(e.Name), e.Waiters)
+	}
+	if e.Remaining > 0 { // else it is being handed on
+		how += fmt.Sprintf(" for another %v", e.Remaining.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("holdfast: %s %q is %s, %d waiting", e.Kind, shortened(e.Name), how, e.Waiters)
 }
 
 // Is matches ErrHeld.
@@ -267,7 +276,7 @@ func published(op, name string, err error) error {
 		return fmt.Errorf("%w: %w", ErrUncertain, public(op, name, uncertain.Err))
 	case errors.As(err, &foreign):
 		return &StoreError{Op: foreign.Op, Name: foreign.Name, Kind: StoreForeign, Applied: NotApplied,
-			Err: fmt.Errorf("key %q is %s, not %s", foreign.Key, foreign.Is, foreign.Want)}
+			Err: errors.New(foreign.Text())}
 	case errors.As(err, &failure):
 		if e := quorumError(failure); e != nil {
 			return e
@@ -304,7 +313,7 @@ func kindOf(r protocol.Reason) StoreKind {
 		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.Denied: StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
 		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
-		protocol.Unsupported: StoreUnsupported,
+		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign,
 	}
 	if kind, ok := kinds[r]; ok {
 		return kind

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -55,8 +56,11 @@ func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Le
 	default:
 		return nil, public("lock", spec.Name, err)
 	}
-	return nil, bad.err(kind)
+	return nil, bad.err(named(kind, spec.Name))
 }
+
+// named is a handle in an error.
+func named(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, shortened(name)) }
 
 // do runs fn under a lease that is released at the end.
 func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (err error) {
@@ -74,8 +78,11 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 	defer func() {
 		stop()
 		lost := l.Err()
-		_ = l.inner.Release() // the observer is told
+		released := l.inner.Release()
 		cancel(context.Canceled)
+		if lost == nil && errors.Is(released, ErrLost) { // the server says so now; of all else the observer is told
+			lost = released
+		}
 		if lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)
 		}

@@ -37,7 +37,7 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 	bad := s.refused("Latch")
 	bad.check(name != "" && len(name) <= maxText, "name", shortened(name), "from 1 to 1024 bytes")
 	bad.check(ttl >= minTTL && ttl <= maxMaxTTL, "WithTTL", ttl, "from 100ms to 24h")
-	if err := bad.err(fmt.Sprintf("Latch(%q)", shortened(name))); err != nil {
+	if err := bad.err(named("Latch", name)); err != nil {
 		return &Latch{name: name, err: err}
 	}
 	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl)}

@@ -82,7 +82,9 @@ func (l *Lease) Owner() string {
 // Token is the fencing token: larger than that of every earlier holder of the name, and below 2^53. Entries into one
 // hold share it, and so do readers of one process that share a hold; a writer's is larger than those of all readers and
 // writers before it. Of a group it is that of Name; Tokens has the others. A store that remembers the largest token it has
-// seen, and refuses smaller ones, is safe from holders that are late.
+// seen, and refuses smaller ones, is safe from holders that are late. Holders of one Semaphore, who are not alone, each have
+// their own: such a store would refuse all of them but the one that came last, so what they write is better
+// guarded by a Mutex, and its token.
 func (l *Lease) Token() int64 {
 	if l.empty() {
 		return 0
@@ -131,8 +133,9 @@ func (l *Lease) Check(ctx context.Context) error {
 //
 // ErrNotHeld: it was released before; nothing is sent. ErrClosed: Client.Close gave it back. A *LostError: it was lost
 // before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time;
-// the hold is then removed in the background, or expires within its TTL. A group gives back all of its names, and joins
-// the errors of those that failed.
+// the hold is then removed in the background, or expires within its TTL. A *StoreError: the server refused, as when a permission
+// was taken away; the lease is over all the same, and the hold stays until its TTL is. A group gives back all of its names,
+// and joins the errors of those that failed.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = ctx
 	if l.empty() {

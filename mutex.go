@@ -44,8 +44,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, when another holds the mutex or
-// somebody waits for it; a *StoreError when the server cannot be asked or refuses; else as Lock's. After an error
-// nothing is held; if the answer was lost, what may have been won is taken back in the background.
+// somebody waits for it; a *StoreError when the server cannot be asked, does not answer for a sixth of the TTL or a second,
+// or refuses; else as Lock's. After an error nothing is held; if the answer was lost, what may have been won is taken
+// back in the background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 
 // Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
 // Lease.Token said there. The new lease has a larger token and the full TTL; the old one is lost, and its release
-// is refused. The error is ErrHeld when there is no such hold (it is over, or has been resumed by somebody else), else as
+// is refused. The options are this handle's from then on: a min hold of the old lease ends with it, and one of this handle
+// begins anew. The error is ErrHeld when there is no such hold (it is over, or has been resumed by somebody else), else as
 // TryLock's. After an error the hold is as it was; after one that says that it may have been applied, for which more than one answer
 // must be lost, it may be that nobody has it any more.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {

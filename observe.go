@@ -17,12 +17,12 @@ type EventKind int
 
 // What happens to locks.
 const (
-	EventWaiting  EventKind = iota + 1 // a caller has to wait
+	EventWaiting  EventKind = iota + 1 // a caller has to wait; one in line listens by now, if it may
 	EventGranted                       // a lease began on an answer or a message of the server; Waited
 	EventRenewed                       // a renewal was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
-	EventLost                          // a lease was lost; Err is its *LostError
+	EventLost                          // a lease was lost; Held, and Err is its *LostError
 	EventReleased                      // a hold was given back; Held, and Err when that is not certain
 )
 

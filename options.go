@@ -95,7 +95,7 @@ func WithLabel(label string) Option {
 func (c *Client) settled(kind, name string, options []Option) (settings, error) {
 	s := c.apply(options)
 	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
-		return s, bad.err(fmt.Sprintf("%s(%q)", kind, shortened(name)))
+		return s, bad.err(named(kind, name))
 	}
 	return s.agreed(), nil
 }
@@ -135,7 +135,7 @@ func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems
 	if s.has(optMinHold) && (s.MinHold <= 0 || s.MinHold > longest) {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("above 0, at most Config.MaxTTL, %v", longest))
 	}
-	if s.has(optMinHold) && s.has(optMaxHold) && s.MinHold > s.MaxHold {
+	if s.has(optMinHold) && s.has(optMaxHold) && s.MaxHold >= minTTL && s.MinHold > s.MaxHold {
 		bad.add("WithMinHold", s.MinHold, fmt.Sprintf("at most the max hold, %v", s.MaxHold))
 	}
 	if s.has(optPolling) && s.Interval < time.Millisecond {
@@ -165,7 +165,7 @@ func (s *settings) refused(kind string) (bad problems) {
 	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
 		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}} {
 		if no&(1<<i) != 0 {
-			bad.add(option.name, option.value, "none on a "+kind)
+			bad.add(option.name, option.value, "not with "+kind)
 		}
 	}
 	return bad

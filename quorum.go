@@ -24,7 +24,8 @@ import (
 // While fewer than a majority answer, Lock goes on asking, and TryLock returns a *QuorumError. What a quorum promises,
 // and when not to use one, is in docs/quorum.md.
 //
-// It sends nothing. The error is an *ArgumentError with every bad field.
+// It sends nothing. The error is an *ArgumentError with every bad field. Equal stores are refused; two stores of one server
+// are not noticed.
 func NewQuorum(stores []Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -34,7 +35,13 @@ func NewQuorum(stores []Store, config *Config) (*Client, error) {
 		bad.check(config.Replicas.Count == 0, "Config.Replicas.Count", config.Replicas.Count, "0: a quorum's masters replicate to nobody")
 	}
 	for i, store := range stores {
-		bad.check(!isNil(store), fmt.Sprintf("stores[%d]", i), nil, "not nil")
+		bad.checkStore(fmt.Sprintf("stores[%d]", i), store)
+		for j := range stores[:i] {
+			if same(stores[j], store) {
+				bad.add(fmt.Sprintf("stores[%d]", i), fmt.Sprintf("the same as stores[%d]", j), "a master of its own")
+				break
+			}
+		}
 		servers[i] = transport{store}
 	}
 	if wrong := bad.err("NewQuorum"); wrong != nil {

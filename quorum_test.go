@@ -20,14 +20,21 @@ func (a away) Do(context.Context, []holdfast.Request) []holdfast.Reply {
 	return nil
 }
 
+// plural is a store of a type that == refuses to compare.
+type plural struct {
+	away
+	_ []int
+}
+
 func TestNewQuorumArguments(t *testing.T) {
 	stores := func(n int) []holdfast.Store {
 		all := make([]holdfast.Store, n)
 		for i := range all {
-			all[i] = away{t: t}
+			all[i] = &away{t: t}
 		}
 		return all
 	}
+	one, many := stores(3), plural{away: away{t: t}}
 	for _, c := range []struct {
 		name   string
 		stores []holdfast.Store
@@ -43,6 +50,12 @@ func TestNewQuorumArguments(t *testing.T) {
 		{"four", stores(4), nil, "3, 5, 7 or 9"},
 		{"eleven", stores(11), nil, "3, 5, 7 or 9"},
 		{"one is nil", append(stores(2), nil), nil, "stores[2]"},
+		{"one twice", append(stores(2), one[0], stores(1)[0], one[0]), nil, `stores[4] is "the same as stores[2]"`},
+		{"one three times", []holdfast.Store{one[1], one[1], one[1]}, nil, `stores[2] is "the same as stores[0]"`},
+		{"equal values", []holdfast.Store{away{t: t}, one[0], away{t: t}}, nil, `stores[2] is "the same as stores[0]"`},
+		{"two are nil", []holdfast.Store{nil, one[0], nil}, nil, "stores[2]"},
+		{"values that nobody can compare", []holdfast.Store{many, many, one[0]}, nil, ""},
+		{"some that nobody can compare", []holdfast.Store{away{Store: many, t: t}, away{Store: many, t: t}, one[0]}, nil, ""},
 		{"replicas", stores(3), &holdfast.Config{Replicas: holdfast.Replicas{Count: 1}}, "replicate to nobody"},
 		{"any other bad field", stores(3), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},
 		{"two bad fields", stores(4), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},

@@ -34,7 +34,7 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 		return &Semaphore{err: zeroHandle("Semaphore", "a client that New made")}
 	}
 	s, err := c.settled("Semaphore", name, options)
-	err = joinArguments(wrongPermits(fmt.Sprintf("Semaphore(%q)", shortened(name)), permits), err)
+	err = joinArguments(wrongPermits(named("Semaphore", name), permits), err)
 	if err != nil {
 		return &Semaphore{err: err}
 	}
@@ -81,7 +81,7 @@ func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	if err := s.check(ctx, 1); err != nil {
 		return err
 	}
-	if err := wrongPermits("Semaphore.Resize", permits); err != nil {
+	if err := wrongPermits(named("Semaphore", s.lock.Spec().Name)+".Resize", permits); err != nil {
 		return err
 	}
 	return public("resize", s.lock.Spec().Name, s.lock.Resize(ctx, permits))
@@ -97,7 +97,7 @@ func (s *Semaphore) check(ctx context.Context, n int64) error {
 	}
 	var bad problems
 	bad.check(n >= 1 && n <= s.permits, "n", n, fmt.Sprintf("from 1 to the permits, %d", s.permits))
-	return bad.err("Semaphore")
+	return bad.err(named("Semaphore", s.lock.Spec().Name))
 }
 
 func wrongPermits(call string, permits int64) error {

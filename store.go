@@ -8,6 +8,9 @@ import (
 // A Store carries requests to a server of the Redis family. It is what an adapter implements: no lock logic, no
 // retries, no batching of its own. All methods are safe for concurrent use. For adapters; may change before v1.
 //
+// A store that can never work, as one that was made of a nil client, says why by a method Unusable() error as well: New and
+// NewQuorum refuse it with an *ArgumentError then. Without, its callers would wait as for a server that is away.
+//
 // The conformance suite in storetest tells whether an implementation is one.
 type Store interface {
 	// Do sends every request once, never again, in one flush a node, and returns a reply for each, in order.

@@ -167,6 +167,43 @@ func TestNoSleepInTests(t *testing.T) {
 	}
 }
 
+// Trap 33: a goroutine that a test leaves behind fails the tests of its package.
+func TestEveryTestedPackageLooksForLeaks(t *testing.T) {
+	_, files := sources(t)
+	looks := map[string]bool{}
+	for _, file := range files {
+		if !file.test {
+			continue
+		}
+		looks[file.dir] = looks[file.dir] || slices.ContainsFunc(file.Decls, func(decl ast.Decl) bool {
+			f, ok := decl.(*ast.FuncDecl)
+			return ok && f.Name.Name == "TestMain" && asksLeak(file, f)
+		})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(looks)) {
+		if !looks[dir] {
+			t.Errorf("the tests in %s need a TestMain that calls leak.Main", dir)
+		}
+	}
+}
+
+// asksLeak tells whether f calls a function of a package leak, or is in that package and calls its own.
+func asksLeak(file sourceFile, f *ast.FuncDecl) (asks bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			switch of := call.Fun.(type) {
+			case *ast.SelectorExpr:
+				x, ok := of.X.(*ast.Ident)
+				asks = asks || ok && x.Name == "leak"
+			case *ast.Ident:
+				asks = asks || file.Name.Name == "leak" && (of.Name == "Main" || of.Name == "Check")
+			}
+		}
+		return !asks
+	})
+	return asks
+}
+
 func TestFileLength(t *testing.T) {
 	walk(t, func(name string) {
 		if ext := path.Ext(name); ext != ".go" && ext != ".lua" {

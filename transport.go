@@ -56,6 +56,22 @@ func (t transport) Describe(ctx context.Context) (native.Topology, error) {
 	return out, err
 }
 
+// same tells equal stores. Those of a type that == panics on are never the same.
+func same(a, b Store) bool {
+	return !isNil(a) && !isNil(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// checkStore refuses what is no store, or one that can never work.
+func (p *problems) checkStore(argument string, store Store) {
+	if isNil(store) {
+		p.add(argument, nil, "not nil")
+		return
+	}
+	if s, ok := store.(interface{ Unusable() error }); ok && s.Unusable() != nil {
+		p.add(argument, s.Unusable().Error(), "one that can work")
+	}
+}
+
 // isNil tells nil and a nil pointer in an interface.
 func isNil(store Store) bool {
 	if store == nil {

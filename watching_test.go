@@ -351,7 +351,7 @@ func TestElectionCheck(t *testing.T) {
 		synctest.Wait()
 		f.set(func() { f.away = true })
 		<-time.After(time.Minute)
-		if err := election.Check(); !errors.Is(err, holdfast.ErrLost) {
+		if err := election.Check(); !errors.Is(err, holdfast.ErrLost) || strings.Contains(err.Error(), "leading") {
 			t.Errorf("Check of one that hangs: %v", err)
 		}
 		f.set(func() { f.away = false })
@@ -469,5 +469,23 @@ func TestGroupLostInTime(t *testing.T) {
 			t.Errorf("another holds b, and the lease is %v", lease.Err())
 		}
 		must(t, next.Release(t.Context()))
+	})
+}
+
+// A group that gave up says how long it has waited for all of its names, not for the last one alone.
+func TestGroupWaited(t *testing.T) {
+	pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
+		first, err := one.Mutex("a").Lock(t.Context())
+		must(t, err)
+		_, err = one.Mutex("b").Lock(t.Context())
+		must(t, err)
+		time.AfterFunc(3*time.Second, func() { _ = first.Release(t.Context()) })
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var ended *holdfast.WaitError
+		_, err = other.All([]string{"a", "b"}).Lock(ctx)
+		if !errors.As(err, &ended) || ended.Name != "b" || ended.Waited != 5*time.Second {
+			t.Errorf("got %v, want to have waited 5s for b", err)
+		}
 	})
 }

@@ -18,7 +18,9 @@ type wrap struct {
 	ready     func() error // before the first request
 	ask       func()       // before the answer to an ask is heard
 	renew     func()       // before a renewal or a look is sent
+	free      func(free protocol.Free)
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
+	resume    func(send func() (protocol.Answer, error)) (protocol.Answer, error)
 }
 
 type wrapped struct {
@@ -67,6 +69,9 @@ func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, er
 
 func (r wrapped) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	r.wrap.frees.Add(1)
+	if r.wrap.free != nil {
+		r.wrap.free(free)
+	}
 	return r.Resource.Free(ctx, free)
 }
 
@@ -77,6 +82,14 @@ func (r wrapped) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answ
 		return send()
 	}
 	return r.wrap.downgrade(n, send)
+}
+
+func (r wrapped) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
+	send := func() (protocol.Answer, error) { return r.Resource.Resume(ctx, ask, owner, token) }
+	if r.wrap.resume == nil {
+		return send()
+	}
+	return r.wrap.resume(send)
 }
 
 // A world is a server in memory, for tests on the fake clock.
