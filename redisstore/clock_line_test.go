@@ -1,6 +1,8 @@
 package redisstore_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -84,4 +86,76 @@ func TestClockSubscriptionGap(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Waiting does not cure a permission that was taken away: who waits is told at its next request. Being out of memory may pass.
+func TestClockRefusedInLine(t *testing.T) {
+	for name, test := range map[string]struct {
+		line string
+		ends bool
+	}{
+		"no permission": {"NOPERM this user has no permissions to run the 'evalsha' command", true},
+		"out of memory": {"OOM command not allowed when used memory > 'maxmemory'.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b := s.actor("a"), s.actor("b")
+				lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
+				waiter := s.wait(b, "n")
+				pass(time.Second)
+				s.refuse(b, test.line)
+				pass(8 * time.Second)
+				select {
+				case g := <-waiter:
+					var failure *holdfast.StoreError
+					if !test.ends || !errors.As(g.err, &failure) || failure.Kind != holdfast.StoreDenied {
+						t.Errorf("waiting ended: %v", g.err)
+					}
+					s.refuse(b, "")
+					s.release(lease)
+					return
+				default:
+					if test.ends {
+						t.Error("it still waits")
+					}
+				}
+				s.refuse(b, "")
+				s.release(lease)
+				if g := s.take(waiter); g.err != nil {
+					t.Error(g.err)
+				}
+			})
+		})
+	}
+}
+
+// A caller whose wait is over in vain is not told who held when he last asked, if nobody answers any more: one more request
+// goes out in time.
+func TestClockServerGoneBeforeTheEndOfAWait(t *testing.T) {
+	for name, silent := range map[string]bool{"silent": true, "it answers": false} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b := s.actor("a"), s.actor("b")
+				lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+				defer cancel()
+				done := make(chan error, 1)
+				go func() { _, err := b.Mutex("n").Lock(ctx); done <- err }()
+				pass(500 * time.Millisecond)
+				if silent {
+					b.silence()
+				}
+				var ended *holdfast.WaitError
+				err := <-done
+				if !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) != silent || time.Since(began) != 4*time.Second {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				if n := len(s.seen(b, began.Add(500*time.Millisecond), "ask")); !silent && n != 1 {
+					t.Errorf("it asked %d times more", n)
+				}
+				s.release(lease)
+			})
+		})
+	}
 }

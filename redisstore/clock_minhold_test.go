@@ -124,6 +124,61 @@ func TestClockMinHoldFirstLeaves(t *testing.T) {
 	}
 }
 
+// Who becomes the first in line while a min hold still keeps a permit is told when that is over, whoever else holds.
+func TestClockMinHoldNewFirst(t *testing.T) {
+	const hold = 4 * time.Second
+	for name, test := range map[string]struct {
+		permits int64
+		others  int // of the permits, held for long
+		weight  int64
+		next    func(s *scene, other *holdfast.Lease, waits context.CancelFunc)
+	}{
+		"the first got in by a release": {2, 0, 1, func(s *scene, other *holdfast.Lease, _ context.CancelFunc) { s.release(other) }},
+		"and others hold for shorter":   {3, 1, 1, func(s *scene, other *holdfast.Lease, _ context.CancelFunc) { s.release(other) }},
+		"the first gave up":             {3, 1, 2, func(_ *scene, _ *holdfast.Lease, leave context.CancelFunc) { leave() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, c, d := s.actor("a"), s.actor("b"), s.actor("c"), s.actor("d")
+				take := func(a *actor, options ...holdfast.Option) *holdfast.Lease {
+					t.Helper()
+					lease, err := a.Semaphore("n", test.permits, options...).Acquire(t.Context(), 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.held = append(s.held, lease)
+					return lease
+				}
+				kept := take(a, holdfast.WithMinHold(hold))
+				began := time.Now()
+				other := take(a, holdfast.WithTTL(time.Minute))
+				for range test.others {
+					take(d, holdfast.WithTTL(3*time.Second))
+				}
+				wait := func(ctx context.Context, a *actor, weight int64) <-chan got {
+					done := make(chan got, 1)
+					go func() {
+						lease, err := a.Semaphore("n", test.permits).Acquire(ctx, weight)
+						done <- got{lease, err, time.Now()}
+					}()
+					pass(10 * time.Millisecond)
+					return done
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				wait(ctx, b, test.weight)
+				second := wait(t.Context(), c, 1)
+				s.release(kept)
+				pass(500 * time.Millisecond)
+				test.next(s, other, leave)
+				if g := <-second; g.err != nil || g.at.Sub(began) < hold-time.Millisecond || g.at.Sub(began) > hold+10*time.Millisecond {
+					t.Errorf("the next got in after %v, %v", g.at.Sub(began), g.err)
+				}
+			})
+		})
+	}
+}
+
 func released(s *scene, _ *actor, lease *holdfast.Lease) { s.t.Helper(); s.release(lease) }
 
 func silenced(_ *scene, a *actor, _ *holdfast.Lease) { a.silence() }

@@ -132,7 +132,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 	began := time.Now()
 	incr := []holdfast.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
 	got := store.Do(within(t, 200*time.Millisecond), incr)
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if got[0].Err == nil || got[0].Unsent || got[1].Value != int64(1) {
@@ -153,16 +153,16 @@ func TestClusterSubscription(t *testing.T) {
 		do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes
 	}
 	eventually(t, "both messages", func() bool { return s.Heard("a:0") && s.Heard("a:1") })
-	there := 0
-	for _, srv := range servers {
-		there += strings.Count(do(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
+	there, at := 0, servers[0]
+	for _, srv := range servers { // counted first: who is cut off may come to the next
+		if n := strings.Count(do(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n"); n > 0 {
+			there, at = there+n, srv
+		}
 	}
 	if there != 1 {
 		t.Errorf("%d connections with messages", there)
 	}
-	for _, srv := range servers {
-		do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
-	}
+	do(t, at, "CLIENT", "KILL", "TYPE", "pubsub")
 	eventually(t, "a gap", func() bool { return s.Heard("gap") })
 	do(t, servers[0], "PUBLISH", "b", "2")
 	eventually(t, "the message", func() bool { return s.Heard("b:2") })

@@ -48,7 +48,7 @@ func (m masters) left(tb testing.TB, prefix string) (keys []string) {
 			tb.Fatal(err)
 		}
 		for _, key := range answer.([]any) {
-			if key := key.(string); !strings.HasSuffix(key, ":{quorum}") {
+			if key := key.(string); !strings.HasSuffix(key, ":{%quorum}") {
 				keys = append(keys, key)
 			}
 		}

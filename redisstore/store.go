@@ -44,6 +44,9 @@ func made(read func()) (ok bool) {
 // A useless store says why it is.
 type useless struct{ why error }
 
+// Unusable makes holdfast.New refuse it.
+func (u useless) Unusable() error { return u.why }
+
 func (u useless) Do(_ context.Context, reqs []holdfast.Request) []holdfast.Reply {
 	return unsent(make([]holdfast.Reply, len(reqs)), u.why)
 }

@@ -2,11 +2,13 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
@@ -40,6 +42,13 @@ func TestNewRefuses(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v", err)
 				}
+			}
+			var bad *holdfast.ArgumentError
+			if _, err := holdfast.New(store, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("New: %v", err)
+			}
+			if _, err := holdfast.NewQuorum([]holdfast.Store{store, store, store}, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("NewQuorum: %v", err)
 			}
 		})
 	}

@@ -1,7 +1,9 @@
 package redisstore_test
 
 import (
+	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +57,7 @@ func TestForeignKeys(t *testing.T) {
 			for call, do := range calls {
 				var failure *holdfast.StoreError
 				if err := do(); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != holdfast.NotApplied ||
-					!strings.Contains(err.Error(), keyOf(name)) || errors.Is(err, holdfast.ErrUnavailable) {
+					!strings.Contains(err.Error(), strconv.Quote(key)) || errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("%s: got %v", call, err)
 				}
 				if must(t, srv, "DUMP", key) != before {
@@ -69,7 +71,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A held key that becomes another type is refused to the release too, and left as it is.
+// A held key that becomes another type is lost, as the release learns at the latest, and left as it is.
 func TestForeignWhileHeld(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -85,12 +87,38 @@ func TestForeignWhileHeld(t *testing.T) {
 			must(t, srv, put...)
 			before := must(t, srv, "DUMP", put[1])
 			err := lease.Release(t.Context())
+			var lost *holdfast.LostError
 			var failure *holdfast.StoreError
-			if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {
+			if !errors.As(err, &lost) || lost.Reason != holdfast.LossForeign || !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {
 				t.Errorf("got %v", err)
 			}
 			if must(t, srv, "DUMP", put[1]) != before {
 				t.Error("touched")
+			}
+		})
+	}
+}
+
+// Trap 6: Do tells of a loss that only the release learns of.
+func TestDoLearnsOfLossFromRelease(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c, other := locker(t, srv.Addr(), brief(time.Minute)), locker(t, srv.Addr(), brief(time.Minute))
+	for name, reason := range map[string]holdfast.LossReason{"gone": holdfast.LossGone, "overwritten": holdfast.LossForeign} {
+		t.Run(name, func(t *testing.T) {
+			fault := errors.New("half done")
+			err := c.Mutex(name).Do(t.Context(), func(context.Context) error {
+				must(t, srv, "DEL", keyOf(name))
+				if reason == holdfast.LossForeign {
+					must(t, srv, "RPUSH", keyOf(name), "a")
+				} else {
+					release(t, lock(t, other.Mutex(name)))
+				}
+				return fault
+			})
+			var lost *holdfast.LostError
+			if !errors.Is(err, fault) || !errors.As(err, &lost) || lost.Reason != reason {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

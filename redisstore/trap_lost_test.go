@@ -67,7 +67,7 @@ func TestEntryWithoutAnswer(t *testing.T) {
 func TestReleaseWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
-	c := locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: 300 * time.Millisecond})
+	c := locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: 2 * time.Second})
 	lease := lock(t, c.Mutex("n"))
 	next := claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n"))
 	waiting(t, srv, "n", 1)
@@ -114,8 +114,10 @@ func TestResumeWithoutAnswer(t *testing.T) {
 func TestHandOverWithoutMessage(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
+	c := locker(t, p.Addr(), nil)
+	hears(t, srv, c)
 	holder := lock(t, locker(t, srv.Addr(), brief(1500*time.Millisecond)).Mutex("n"))
-	next := claim(within(t, patience), locker(t, p.Addr(), nil).Mutex("n"))
+	next := claim(within(t, patience), c.Mutex("n"))
 	waiting(t, srv, "n", 1)
 	lost := p.SwallowAnswer("holdfast:@")
 	release(t, holder)

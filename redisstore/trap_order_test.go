@@ -53,6 +53,7 @@ func TestOrderOfManyHandOvers(t *testing.T) {
 			})
 		}
 		waiting(t, srv, "n", int64(clients*each))
+		eventually(t, "all listen", func() bool { return listening(t, srv) == clients }) // who does not is passed over
 		line := standing(t, srv, "n")
 		release(t, lease)
 		for range each / 4 {

@@ -86,6 +86,29 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Trap 22: a wait that ended says why it was in vain, and not that the last answer, for which there was no time left, did
+// not come: a connection's deadline is at times ahead of that of the context which it comes from.
+func TestRefusedUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	srv, p := proxied(t)
+	must(t, srv, "REPLICAOF", "127.0.0.1", "1")
+	seen := new(events)
+	m := locker(t, p.Addr(), &holdfast.Config{Observer: seen}).Mutex("n")
+	for range 12 {
+		before := seen.count(holdfast.EventRetried)
+		waiter := claim(within(t, 500*time.Millisecond), m)
+		eventually(t, "it is refused", func() bool { return seen.count(holdfast.EventRetried) > before })
+		held := p.HoldAnswer("READONLY")
+		signalled(t, "Lock returns", waiter.done)
+		held.Pass()
+		p.Disarm()
+		var failure *holdfast.StoreError
+		if !errors.As(waiter.err, &failure) || failure.Kind != holdfast.StoreReadOnly || !errors.Is(waiter.err, context.DeadlineExceeded) {
+			t.Fatalf("got %v", waiter.err)
+		}
+	}
+}
+
 // user makes the user few.
 func user(rules ...string) func(*testing.T, *redisserver.Server) {
 	return func(t *testing.T, srv *redisserver.Server) {

@@ -129,6 +129,17 @@ func waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
 	eventually(t, "all stand in line", func() bool { return inLine(srv, name) == n })
 }
 
+// hears has a client listen, so that its next waiter asks once: who waits before it listens asks again as soon as it
+// does, and may be let in by the answer instead of the message that a test is about.
+func hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
+	t.Helper()
+	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("before"))
+	waiter := claim(within(t, patience), c.Mutex("before"))
+	waiting(t, srv, "before", 1)
+	release(t, holder)
+	release(t, waiter.got(t))
+}
+
 // gone waits until nothing is left of a name, and fails when that takes as long as only an expiry does.
 func gone(t *testing.T, srv *redisserver.Server, name string, limit time.Duration) {
 	t.Helper()

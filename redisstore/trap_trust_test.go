@@ -163,8 +163,10 @@ func TestRenewalDoesNotOutliveRelease(t *testing.T) {
 func TestLateHandOver(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
+	c := locker(t, p.Addr(), nil)
+	hears(t, srv, c)
 	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
-	slow := claim(within(t, patience), locker(t, p.Addr(), brief(600*time.Millisecond)).Mutex("n")) // a claim of 200 ms
+	slow := claim(within(t, patience), c.Mutex("n", holdfast.WithTTL(3*time.Second))) // a claim of a second
 	waiting(t, srv, "n", 1)
 	message := p.HoldAnswer("holdfast:@")
 	release(t, holder)

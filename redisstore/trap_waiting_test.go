@@ -109,6 +109,7 @@ func TestOrderOfJoining(t *testing.T) {
 		})
 		waiting(t, srv, "n", int64(i+1))
 	}
+	eventually(t, "all listen", func() bool { return listening(t, srv) == n }) // who does not is passed over
 	release(t, holder)
 	all.Wait()
 	for i := range n {

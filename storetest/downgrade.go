@@ -187,9 +187,9 @@ func downgradeMinHoldCrash(e *env) {
 
 func downgradeMinHold(e *env) {
 	a, b := e.client(), e.client()
-	const least = 400 * time.Millisecond
+	const least = 1500 * time.Millisecond
 	before := time.Now()
-	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(200*time.Millisecond)).Lock)
+	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(time.Second)).Lock)
 	e.downgrade(lease)
 	e.release(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -126,6 +127,9 @@ func electionMinHold(e *env) {
 	e.release(e.campaign(c.Election(name, holdfast.WithMinHold(10*ttl))))
 	_, err := c.Election(name).TryCampaign(e.ctx())
 	e.is(err, holdfast.ErrHeld)
+	if strings.Contains(err.Error(), `""`) {
+		e.Errorf("%v: there is nobody to be named", err)
+	}
 	_, err = c.Election(name).Leader(e.ctx())
 	e.is(err, holdfast.ErrNoLeader)
 }

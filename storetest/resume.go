@@ -19,6 +19,7 @@ func resume() []test {
 		{"of what was passed on in the process", resumePassed, token},
 		{"of what was let go for another process, and then released", resumeReleased, token},
 		{"with what a lease said after it was passed on", resumeLate, token},
+		{"of a min hold", resumeMinHold, token},
 	}
 }
 
@@ -189,6 +190,17 @@ func resumeLate(e *env) {
 		e.Errorf("%q names a hold that is another's now", owner)
 	}
 	e.release(next)
+}
+
+// The options are those of the handle that resumes: nothing is kept from others after its release.
+func resumeMinHold(e *env) {
+	a, b := e.client(), e.client()
+	// Of a quorum, a master where the resume comes behind the release that is refused keeps it, alone and to its end.
+	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(3*time.Second)))
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.release(taken)
+	e.free(a.Mutex(name))
 }
 
 // passedOn is a lease that was granted while others waited in its process, so that it may be passed on there, and who waits.

@@ -28,6 +28,7 @@ func rwmutex() []test {
 		{"entries add nothing up", rwReenterOften, 0},
 		{"owners", rwOwners, 0},
 		{"an owner that reads may not write", ownerUpgrades, 0},
+		{"an owner that reads beside its min hold may not write", ownerUpgradesBesideMinHold, leaves},
 		{"Do and RDo", rwDo, 0},
 		{"bad arguments", badRWMutex, 0},
 	}
@@ -204,7 +205,7 @@ func readersRenewed(e *env) {
 
 func readerMaxHold(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(600*time.Millisecond), holdfast.WithTTL(400*time.Millisecond)).TryRLock)
+	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(1200*time.Millisecond), holdfast.WithTTL(time.Second)).TryRLock)
 	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
 	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
 	e.release(w.in())
@@ -382,6 +383,18 @@ func ownerUpgrades(e *env) {
 	e.release(e.take(b.RWMutex(name, owner).TryRLock))
 	e.release(reader)
 	e.release(e.take(b.RWMutex(name, owner).TryLock))
+}
+
+// Trap 24 too: it would wait for the end of its own hold, behind the min hold of another.
+func ownerUpgradesBesideMinHold(e *env) {
+	a, b := e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	writer := e.take(a.RWMutex(name, owner, holdfast.WithMinHold(time.Minute)).TryLock)
+	reader := e.take(b.RWMutex(name, owner).TryRLock)
+	e.release(writer)
+	e.refused(second(a.RWMutex(name, owner).TryLock(e.ctx())), "owner")
+	e.refused(second(a.RWMutex(name, owner).Lock(e.ctx())), "owner")
+	e.release(reader)
 }
 
 func rwDo(e *env) {

@@ -134,7 +134,7 @@ func sharedGiveUp(e *env) {
 
 func sharedLost(e *env) {
 	a, b := e.client(), e.client()
-	m := a.RWMutex(name, holdfast.WithTTL(200*time.Millisecond), holdfast.WithMaxHold(300*time.Millisecond))
+	m := a.RWMutex(name, holdfast.WithTTL(time.Second), holdfast.WithMaxHold(1200*time.Millisecond))
 	plain := a.RWMutex(name)
 	one := e.take(m.RLock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(one.Context()) })

@@ -62,7 +62,7 @@ func minHoldOver(e *env) {
 // A renewal for a short TTL must not bring the end of a longer min hold forward.
 func minHoldRenewed(e *env) {
 	a, b := e.client(), e.client()
-	e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(600*time.Millisecond)))
+	e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(2*time.Second)))
 	a.await(holdfast.EventRenewed, 1)
 	if held := e.held(b.Mutex(name)); held.Remaining < 30*time.Second {
 		e.Errorf("%v remain of a minute", held.Remaining)

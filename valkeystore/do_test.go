@@ -142,17 +142,16 @@ func TestReplicas(t *testing.T) {
 			}
 			replica.Stop() // the answer comes later than the client's own time-out, and says that none confirmed
 			defer replica.Continue()
-			done := make(chan holdfast.Reply)
+			done := make(chan holdfast.Reply, 1)
 			go func() {
-				done <- store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 500}})[0]
+				done <- store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2000}})[0]
 			}()
 			eventually(t, "a WAIT is under way", func() bool { return strings.Contains(do(t, srv, "CLIENT", "LIST").(string), "cmd=wait") })
-			began := time.Now()
 			if err := rdb.Do(ctx, rdb.B().Get().Key("b").Build()).Error(); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(began); took > 300*time.Millisecond {
-				t.Errorf("a command of the user waited %v behind the replicas", took)
+			if len(done) > 0 {
+				t.Error("a command of the user waited behind the replicas")
 			}
 			if got := <-done; got.Value != "OK" || got.Replicas != 0 {
 				t.Fatalf("got %+v", got)

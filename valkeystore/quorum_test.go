@@ -49,7 +49,7 @@ func quorumConformance(t *testing.T, masters []*redisserver.Server) {
 					tb.Fatal(err)
 				}
 				for _, key := range answer.([]any) {
-					if key := key.(string); !strings.HasSuffix(key, ":{quorum}") { // what a node knows of itself stays
+					if key := key.(string); !strings.HasSuffix(key, ":{%quorum}") { // what a node knows of itself stays
 						keys = append(keys, key)
 					}
 				}

@@ -125,12 +125,12 @@ func (r Realm) refused(t *testing.T, commands []string, without string) (refused
 	r.Grant(t, prefix, prefix, commands...)
 	w := &watcher{t: t, realm: r, prefix: prefix}
 	v := &visitor{t: t, realm: r, prefix: prefix}
-	var err error
-	if v.operator, err = w.open("", false); err != nil {
-		t.Fatal(err)
-	}
-	v.user, err = w.open(prefix, true)
 	for name, o := range v.operations() {
+		var err error // both are new: who already listens for messages asks otherwise
+		if v.operator, err = w.open("", false); err != nil {
+			t.Fatal(err)
+		}
+		v.user, err = w.open(prefix, true)
 		for _, do := range r.Servers {
 			_, _ = do("SCRIPT", "FLUSH") // whoever comes first loads a script
 		}

@@ -30,6 +30,7 @@ func (v *visitor) operations() map[string]operation {
 	rwmutex := func(n string) error { return v.freed(v.operator.RWMutex(n).TryRLock(v.ctx())) }
 	semaphore := func(n string) error { return v.freed(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
 	election := func(n string) error { _, err := v.operator.Election(n).Leader(v.ctx()); return err }
+	short := holdfast.WithTTL(2 * time.Second) // where the other may have to wait for its end
 	latch := func(n string) error { _, err := v.operator.Latch(n).Count(v.ctx()); return err }
 	return map[string]operation{
 		"lock": {func(n string) error { return v.held(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
@@ -40,8 +41,8 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return nil
 		}, mutex},
-		"wait":    {func(n string) error { return v.wait(n, v.operator.Mutex(n), v.user.Mutex(n)) }, mutex},
-		"hand on": {func(n string) error { return v.wait(n, v.user.Mutex(n), v.operator.Mutex(n)) }, mutex},
+		"wait":    {func(n string) error { return v.wait(n, v.operator.Mutex(n, short), v.user.Mutex(n, short)) }, mutex},
+		"hand on": {func(n string) error { return v.wait(n, v.user.Mutex(n, short), v.operator.Mutex(n, short)) }, mutex},
 		"owner": {func(n string) error {
 			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"), holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
 			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
@@ -90,10 +91,16 @@ func (v *visitor) awaitLatch(name string) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- v.user.Latch(name).Wait(v.ctx()) }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(20 * time.Millisecond):
+	watchers := v.prefix + ":{" + name + "}:watchers"
+	for late := time.After(time.Second); v.realm.number("HLEN", watchers) == 0; { // nobody watches who may not subscribe
+		select {
+		case err := <-done:
+			return err
+		case <-late:
+		case <-time.After(5 * time.Millisecond):
+			continue
+		}
+		break
 	}
 	if err := v.operator.Latch(name).CountDown(v.ctx()); err != nil {
 		v.t.Fatal(err)
@@ -122,9 +129,8 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 			over = true
 			return true
 		default:
-			// The operator asks once more when it listens; before that, the release takes a shorter way, with ZCOUNT.
-			return v.realm.number("ZCOUNT", line, "1000000000000000", "+inf") == 1 &&
-				(name != "hand on" || v.realm.number("ZCOUNT", line, "-inf", "(0") == 1)
+			// Who waits asks once more, in another way; and before that, the release takes a shorter way, with ZCOUNT.
+			return v.realm.number("ZCOUNT", line, "1000000000000000", "+inf") == 1 && v.realm.number("ZCOUNT", line, "-inf", "(0") == 1
 		}
 	}) {
 		return fmt.Errorf("%s is not waited for", name)

@@ -31,7 +31,8 @@ func (w *watcher) open(user string, watched bool) (*holdfast.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := &holdfast.Config{Prefix: w.prefix, TTL: 2 * time.Second, ReleaseTimeout: 300 * time.Millisecond}
+	// The time for one request is a sixth of the TTL, and for a release no more than its time-out; the watcher's looks are part of it.
+	config := &holdfast.Config{Prefix: w.prefix, TTL: 6 * time.Second, ReleaseTimeout: 2 * time.Second}
 	c, err := holdfast.New(&watchedStore{store, w, watched}, config)
 	if err != nil {
 		w.t.Fatal(err)

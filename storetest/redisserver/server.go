@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,12 +23,13 @@ const startTime = 20 * time.Second
 // A Server is one server process. It is safe for concurrent use, except that Kill, Restart and Close exclude each
 // other: it is for the caller to call one at a time.
 type Server struct {
-	tb   testing.TB // nil: not in a test
-	dir  string
-	port int
-	opts []string
-	conf string // of a sentinel, which takes no other options
-	cli  client
+	tb    testing.TB // nil: not in a test
+	dir   string
+	port  int
+	opts  []string
+	conf  string // of a sentinel, which takes no other options
+	cli   client
+	claim io.Closer // of the port; nil: none
 
 	mu     sync.Mutex
 	proc   *process // nil: not running
@@ -61,11 +65,15 @@ func launch(ctx context.Context, conf string, opts []string) (*Server, error) {
 	}
 	s := &Server{dir: dir, opts: opts, conf: conf}
 	for range 3 { // another process may take the free port before the server does
-		if s.port, err = freePort(); err != nil {
+		if s.port, s.claim, err = freePort(); err != nil {
 			break
 		}
 		s.cli.addr = s.Addr()
-		if err = s.start(ctx); !errors.Is(err, errExited) {
+		if err = s.start(ctx); err == nil {
+			break
+		}
+		s.release()
+		if !errors.Is(err, errExited) {
 			break
 		}
 	}
@@ -126,7 +134,16 @@ func (s *Server) Restart() error {
 // Close kills the server and removes its directory. Further calls do nothing. A Server of Start needs no Close.
 func (s *Server) Close() error {
 	s.Kill()
+	s.release()
 	return os.RemoveAll(s.dir)
+}
+
+// release gives the port up.
+func (s *Server) release() {
+	if s.claim != nil {
+		_ = s.claim.Close()
+		s.claim = nil
+	}
 }
 
 func (s *Server) running() *process {
@@ -196,9 +213,26 @@ func (s *Server) start(ctx context.Context) error {
 		case <-poll.C:
 		}
 	}
+	if err := s.identify(p); err != nil {
+		p.kill()
+		s.cli.close()
+		return err
+	}
 	s.mu.Lock()
 	s.proc = p
 	s.mu.Unlock()
+	return nil
+}
+
+// identify checks that it is this process that answers: another may have taken the port before it listened.
+func (s *Server) identify(p *process) error {
+	answer, err := s.Do("INFO", "server")
+	if err != nil {
+		return err
+	}
+	if text, _ := answer.(string); !strings.Contains(text, fmt.Sprintf("\r\nprocess_id:%d\r\n", p.pid())) {
+		return fmt.Errorf("%w: another answers on %s", errExited, s.Addr())
+	}
 	return nil
 }
 
@@ -226,17 +260,29 @@ func program() (string, error) {
 	return path, nil
 }
 
-// freePort finds a port that is free, as is most likely the one 10000 above it, where a cluster's nodes talk.
-func freePort() (int, error) {
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, err
+// Ports are drawn from firstPort on: below those that systems give to outgoing connections, which would keep a server that was
+// killed from its port; and the ports 10000 above, where a cluster's nodes talk, are none of them.
+const firstPort, ports = 10_240, 10_000
+
+// freePort finds a port that is free now, and reserves it until claim is closed: while a server is down, none of another test may
+// come to its port, as sentinels, replicas and cluster nodes would take that for the one they know. What is claimed is the port
+// of another loopback address; where the system has none (macOS), claim is nil, and nothing is reserved.
+func freePort() (port int, claim io.Closer, err error) {
+	for range 100 {
+		port = firstPort + rand.IntN(ports)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
+			continue
 		}
-		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
-		if port+10000 <= 65535 {
-			return port, nil
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(port))); err == nil {
+			return port, l, nil
 		}
+		other, none := net.Listen("tcp", "127.0.0.2:0")
+		if none != nil {
+			return port, nil, nil
+		}
+		other.Close()
 	}
+	return 0, nil, err
 }

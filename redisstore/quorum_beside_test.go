@@ -1,0 +1,69 @@
+package redisstore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Locks of a quorum and those that New keeps on one of its masters know nothing of each other, whatever their names (trap 27):
+// also those that a quorum's own keys may be taken for.
+func TestQuorumBesideSingleLocks(t *testing.T) {
+	t.Parallel()
+	all := startMasters(t, 3)
+	majority := all.open(t, &holdfast.Config{TrustNewNodes: true})
+	t.Cleanup(func() { _ = majority.Close() })
+	one, other := locker(t, all[0].Addr(), nil), locker(t, all[0].Addr(), nil)
+	names := []string{"quorum", "%quorum", "line", "watchers", "x"}
+	everywhere := func() {
+		t.Helper()
+		for _, name := range names {
+			lease, err := majority.Mutex(name).TryLock(within(t, patience))
+			if err != nil {
+				t.Fatalf("%q of the quorum: %v", name, err)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatalf("%q of the quorum: %v", name, err)
+			}
+		}
+		nodes, err := majority.Quorum(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range nodes {
+			if node.Err != nil || !node.Counts {
+				t.Errorf("%+v", node)
+			}
+		}
+	}
+	everywhere()
+	for _, name := range names {
+		lease, err := one.Mutex(name).Lock(within(t, patience))
+		if err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+			continue
+		}
+		got := make(chan error, 1)
+		go func() {
+			next, err := other.Mutex(name).Lock(within(t, patience))
+			if err == nil {
+				err = next.Release(t.Context())
+			}
+			got <- err
+		}()
+		eventually(t, "the other waits in line", func() bool {
+			var held *holdfast.HeldError
+			_, err := one.Mutex(name).TryLock(within(t, patience))
+			return errors.As(err, &held) && held.Waiters == 1
+		})
+		everywhere()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+		}
+		if err := <-got; err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+		}
+		everywhere()
+	}
+}

@@ -1,0 +1,48 @@
+package redisserver
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"testing"
+)
+
+// A server whose port another took before it listened must not be taken for that one: both tests would write to it.
+func TestPortOfAnother(t *testing.T) {
+	other := Start(t)
+	s := &Server{dir: t.TempDir(), port: other.port, cli: client{addr: other.Addr()}}
+	t.Cleanup(s.Kill)
+	if err := s.start(t.Context()); !errors.Is(err, errExited) {
+		t.Errorf("started on the port of another: %v", err)
+	}
+	if s.Pid() != 0 {
+		t.Errorf("pid %d is taken for it", s.Pid())
+	}
+}
+
+// The port of a server that is down stays its own until it is closed: sentinels and replicas look for it there.
+func TestPortIsKept(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("a single loopback address: %v", err)
+	}
+	l.Close()
+	s := Start(t)
+	s.Kill()
+	claimed := func() bool {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(s.Port())))
+		if err == nil {
+			l.Close()
+		}
+		return err != nil
+	}
+	if !claimed() {
+		t.Error("another may take the port of a server that was killed")
+	}
+	if err := s.Restart(); err != nil || !claimed() {
+		t.Errorf("after the restart: %v", err)
+	}
+	if err := s.Close(); err != nil || claimed() {
+		t.Errorf("after the end: %v, still claimed: %v", err, claimed())
+	}
+}
