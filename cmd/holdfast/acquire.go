@@ -22,12 +22,12 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	if owner == "" {
 		owner = rand.Text() // so that a nested run can be told it
 	}
-	options := []holdfast.Option{holdfast.WithTTL(r.TTL), holdfast.WithOwner(owner)}
+	// With a min hold a hand-over is confirmed for the whole TTL before it is ours. Without, it is trusted for half a second
+	// at first, and a command that makes the machine busy as it starts would soon be killed.
+	atLeast := holdfast.WithMinHold(max(r.MinHold, time.Millisecond))
+	options := []holdfast.Option{holdfast.WithTTL(r.TTL), holdfast.WithOwner(owner), atLeast}
 	if r.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
-	}
-	if r.MinHold > 0 {
-		options = append(options, holdfast.WithMinHold(r.MinHold))
 	}
 	began := time.Now()
 	mutex := client.Mutex(r.Name, options...)
@@ -37,7 +37,7 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	}
 	var held *holdfast.HeldError
 	if errors.As(err, &held) && !r.Nonblock {
-		r.verbose(voice, "waiting for %q, held by %s, %d before", r.Name, held.Holder, held.Waiters)
+		r.verbose(voice, "waiting for %q, %s, %d before", r.Name, by(held.Holder), held.Waiters)
 		lease, err = r.wait(ctx, began, client, mutex, held)
 	}
 	if s := heard(); s != nil {
@@ -85,7 +85,7 @@ func (r *Run) refused(err error) error {
 	case errors.As(err, &signal):
 		return &exitError{signal.code(), fmt.Errorf("%w before %q was held; nothing was run", err, r.Name)}
 	case errors.As(err, &held):
-		return &exitError{r.Conflict, fmt.Errorf("%q is held by %s for another %v, %d waiting", r.Name, held.Holder, round(held.Remaining), held.Waiters)}
+		return &exitError{r.Conflict, fmt.Errorf("%q is %s for another %v, %d waiting", r.Name, by(held.Holder), round(held.Remaining), held.Waiters)}
 	case errors.As(err, &none):
 		return &exitError{exitNoServer, err}
 	case errors.As(err, &failed) && failed.Kind == holdfast.StoreDenied:
@@ -102,4 +102,12 @@ func (r *Run) refused(err error) error {
 		return &exitError{r.Conflict, fmt.Errorf("waited %v for %q%s", round(waited.Waited), r.Name, by)}
 	}
 	return err
+}
+
+// by says who keeps others out. After a release that is a min hold's time alone, and nobody.
+func by(holder string) string {
+	if holder == "" {
+		return "kept from others"
+	}
+	return "held by " + holder
 }

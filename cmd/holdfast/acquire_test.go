@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -27,6 +28,27 @@ func TestUnanswered(t *testing.T) {
 	} {
 		if got := unanswered(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
+
+// What a min hold keeps is nobody's: the words do not leave a gap where a name would be.
+func TestWordsNameWhoHolds(t *testing.T) {
+	r := Run{Name: "n", Redis: "redis://localhost", Conflict: exitBusy}
+	for _, c := range []struct {
+		held          holdfast.HeldError
+		refused, line string
+	}{
+		{holdfast.HeldError{Holder: "me", Remaining: time.Second, Waiters: 2}, `"n" is held by me for another 1s, 2 waiting`,
+			`holdfast: waiting for "n": held by me, for 1s unless renewed; 2 before us`},
+		{holdfast.HeldError{Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
+			`holdfast: waiting for "n": kept from others, for 1s unless renewed; 0 before us`},
+	} {
+		if got := r.refused(&c.held).Error(); got != c.refused {
+			t.Errorf("got  %s\nwant %s", got, c.refused)
+		}
+		if got := status(r.Name, &c.held, c.held.Waiters, 0); got != c.line {
+			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
 	}
 }

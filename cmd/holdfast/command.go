@@ -28,7 +28,21 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w%s (see %s --help)", err, meant(cmd, err), cmd.CommandPath())}
 	})
 	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
 	return root
+}
+
+// knownTopic refuses help about what is no command.
+func knownTopic(help *cobra.Command, args []string) error {
+	if about, rest, _ := help.Root().Find(args); len(rest) > 0 {
+		return unknownCommand(about, rest)
+	}
+	return nil
 }
 
 // unknownCommand is reached when the first argument names no command.

@@ -19,9 +19,12 @@ type Dev struct {
 
 // Validate refuses addresses that others could reach: the server asks nobody for a password.
 func (d *Dev) Validate() error {
-	host, _, err := net.SplitHostPort(d.Addr)
+	host, port, err := net.SplitHostPort(d.Addr)
 	if err != nil {
 		return &usageError{fmt.Errorf("--addr %q: it must be HOST:PORT", d.Addr)}
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return &usageError{fmt.Errorf("--addr %q: port %q is none: 0 to 65535", d.Addr, port)}
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return &usageError{fmt.Errorf("--addr %s: only loopback addresses, such as 127.0.0.1:6379: this server is for trying out, on one host", d.Addr)}
@@ -36,7 +39,7 @@ func (d *Dev) Run(ctx context.Context) error {
 	}
 	s, err := server.EmbedAt(d.Addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("--addr %s: %w", d.Addr, err)
 	}
 	fmt.Fprintf(d.Out, `%s, at %s
 It forgets everything when it ends (Ctrl-C). In another terminal:

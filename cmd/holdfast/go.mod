@@ -8,7 +8,7 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/holdfast-go/holdfast v0.0.0
 	github.com/holdfast-go/holdfast/redisstore v0.0.0
-	github.com/redis/go-redis/v9 v9.19.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9

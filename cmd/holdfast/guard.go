@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -25,11 +24,11 @@ type guard struct {
 	ttl     time.Duration
 	maxEnd  time.Time // of the max hold; zero: none
 
-	asked  error         // why the command was asked to end
-	ended  error         // why the lock was lost
-	due    time.Time     // when step was to be called
-	spared bool          // the command was not asked to end when it should have been, as we came late
-	first  time.Duration // trust after a hand-over, which is short, until it is renewed; 0: has been renewed
+	asked  error     // why the command is to end
+	told   bool      // and it was told so
+	ended  error     // why the lock was lost, or is as good as lost
+	due    time.Time // when step was to be called
+	spared bool      // the command was not asked to end when it should have been, as we came late
 }
 
 // held is what a guard must know of a lease.
@@ -43,7 +42,6 @@ type held interface {
 // command had to be asked to end for fear of that.
 func (g *guard) watch() error {
 	over := g.lease.Done()
-	g.first = left(g.lease.Until(), time.Now())
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -88,12 +86,7 @@ func (g *guard) do(now time.Time) time.Duration {
 	}
 	until := g.lease.Until()
 	left, early := left(until, now), g.early
-	if left > g.ttl/2 {
-		g.first = 0
-	}
-	if g.first > 0 {
-		early = min(early, g.first/3)
-	}
+	early = max(early, g.reserve())
 	if g.asked == nil && left > early {
 		g.spared = false
 		return min(left-early, look)
@@ -110,22 +103,31 @@ func (g *guard) do(now time.Time) time.Duration {
 		}
 		g.warn(left)
 	}
-	return max(min(left, look), time.Millisecond)
+	if left <= g.reserve() {
+		g.ended = g.asked
+		g.lost(g.asked)
+		return time.Hour
+	}
+	return max(min(left-g.reserve(), look), time.Millisecond)
+}
+
+// reserve is the trust that is left when a command is killed that did not end: a process takes time to die, and longer on a
+// busy machine.
+func (g *guard) reserve() time.Duration {
+	if g.onLost != onLostKill {
+		return 0
+	}
+	return min(g.ttl/50, 100*time.Millisecond)
 }
 
 // warn asks the command to end while the lock is still ours.
 func (g *guard) warn(left time.Duration) {
-	switch {
-	case g.onLost == onLostIgnore, g.early <= 0, !child.Groups:
-		g.asked = errNotTold
-	default:
+	if g.onLost != onLostIgnore && g.early > 0 && child.Groups {
+		g.told = true
 		g.child.Term()
 		g.voice.say("%v, %v are left: TERM to the command", g.asked, round(left))
 	}
 }
-
-// errNotTold is why a command was asked to end that was not.
-var errNotTold = errors.New("not asked to end")
 
 // lost does what the end of the lock asks for.
 func (g *guard) lost(err error) {
@@ -134,7 +136,7 @@ func (g *guard) lost(err error) {
 		g.child.Kill()
 		g.voice.say("%v: KILL to the command", err)
 	case onLostTerm:
-		if g.asked == nil || errors.Is(g.asked, errNotTold) {
+		if !g.told {
 			g.child.Term()
 		}
 		g.voice.say("%v: the command may go on without it", err)
@@ -150,9 +152,8 @@ func (g *guard) after() error {
 			g.ended = err
 		}
 	}
-	told := g.asked != nil && !errors.Is(g.asked, errNotTold)
-	if g.onLost == onLostKill && (told || g.ended != nil) {
-		for end := g.lease.Until(); g.child.Left() && g.lease.Err() == nil && time.Now().Before(end); {
+	if g.onLost == onLostKill && (g.told || g.ended != nil) {
+		for end := g.lease.Until().Add(-g.reserve()); g.child.Left() && g.lease.Err() == nil && time.Now().Before(end); {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if g.child.Left() {
@@ -162,7 +163,7 @@ func (g *guard) after() error {
 	switch {
 	case g.ended != nil:
 		return g.ended
-	case told:
+	case g.told:
 		return g.asked
 	}
 	return nil

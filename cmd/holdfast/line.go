@@ -68,7 +68,7 @@ func ask(ctx context.Context, mutex *holdfast.Mutex) *holdfast.HeldError {
 
 func status(name string, held *holdfast.HeldError, before int, since time.Duration) string {
 	remaining := max(held.Remaining-since, 0)
-	return fmt.Sprintf("holdfast: waiting for %q: held by %s, for %v unless renewed; %d before us", name, held.Holder, remaining.Round(time.Second), before)
+	return fmt.Sprintf("holdfast: waiting for %q: %s, for %v unless renewed; %d before us", name, by(held.Holder), remaining.Round(time.Second), before)
 }
 
 // write replaces the line, cut to the width of the terminal.

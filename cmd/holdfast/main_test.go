@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,8 +23,11 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process that a test starts ends a second later under -race
 	signals := make(chan os.Signal, 1)
+	background := signal.Ignored(os.Interrupt)
 	signal.Notify(signals, os.Interrupt) // starts a goroutine of the standard library that never ends
-	signal.Stop(signals)
+	if !background {                     // else it goes on, or what the tests start would ignore ctrl-c too, as a shell's jobs do
+		signal.Stop(signals)
+	}
 	os.Exit(leak.Main(m))
 }
 
@@ -32,10 +37,13 @@ func TestRun(t *testing.T) {
 		code      int
 		out, errs string // what must be in it
 	}{
-		"help":              {nil, 0, "demo ", ""},
+		"help":              {[]string{}, 0, "demo ", ""},
 		"version":           {[]string{"version"}, 0, "holdfast ", ""},
 		"version with more": {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
 		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo?`},
+		"help about it":     {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
+		"help about none":   {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
+		"no such port":      {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" is none`},
 		"unknown flag":      {[]string{"demo", "--wrokers", "3"}, 64, "", "--wrokers"},
 		"not a number":      {[]string{"demo", "--rounds", "many"}, 64, "", `"many"`},
 		"not a duration":    {[]string{"demo", "--ttl", "2"}, 64, "", `"2"`},
@@ -64,5 +72,22 @@ func TestHelpHidesTheInside(t *testing.T) {
 		if strings.Contains(out.String(), name) {
 			t.Errorf("help shows %s:\n%s", name, out.String())
 		}
+	}
+}
+
+// Where the address is taken, the flag that names another is named.
+func TestDevAddressInUse(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	var errs bytes.Buffer
+	addr := taken.Addr().String()
+	if code := run(context.Background(), []string{"dev", "--addr", addr}, strings.NewReader(""), io.Discard, &errs); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	if !strings.Contains(errs.String(), "--addr "+addr) {
+		t.Errorf("stderr %q lacks the flag", errs.String())
 	}
 }

@@ -25,7 +25,7 @@ func (r *Run) Validate() error {
 	check(r.TTL >= leastTTL && r.TTL <= mostTTL, "--ttl %v: it must be %v to %v", r.TTL, leastTTL, mostTTL)
 	check(r.MaxHold == 0 || r.MaxHold >= leastTTL, "--max-hold %v: it must be at least %v", r.MaxHold, leastTTL)
 	check(r.MinHold >= 0 && r.MinHold <= mostTTL, "--min-hold %v: it must be 0 to %v", r.MinHold, mostTTL)
-	check(r.MaxHold == 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
+	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
 	check(r.Grace >= 0, "--grace %v: it must not be negative", r.Grace)
 	check(r.Wait >= 0, "--wait %v: it must not be negative", r.Wait)
 	check(!r.Nonblock || r.Wait == 0, "--nonblock and --wait: it can only be one of them")

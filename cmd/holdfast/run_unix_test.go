@@ -81,6 +81,19 @@ func (w *witness) gone(t *testing.T) time.Time {
 	return time.Now()
 }
 
+// queued returns when somebody stands in line.
+func queued(t *testing.T, s *redisserver.Server) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
+		if kind, err := s.Do("TYPE", "holdfast:{job}:line"); err == nil && kind == "zset" {
+			return
+		}
+	}
+	t.Fatal("nobody waits")
+}
+
 // expiry is a moment before that at which the lock can be another's, just after a renewal.
 func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	t.Helper()
@@ -102,14 +115,15 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 
 // Trap 34: a child must not live on when the lock is gone.
 func TestRunServerStops(t *testing.T) {
-	const ttl = time.Second
+	const ttl = 10 * time.Second // then a machine may stand still for some 200 ms
 	times := 3
 	if thorough {
 		times = 10
 	}
-	s := redisserver.Start(t)
 	for n := range times {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			s := redisserver.Start(t)
 			w := newWitness(t)
 			// It ignores TERM, and so does what it starts.
 			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
@@ -134,6 +148,69 @@ func TestRunServerStops(t *testing.T) {
 				t.Errorf("said %q", said)
 			}
 		})
+	}
+}
+
+// Trap 34: TERM ends the command, but not what it started: that is gone before the lock can be another's, too. Where nothing
+// is left, nobody waits for the end of the lock.
+func TestRunLeavesNothing(t *testing.T) {
+	const ttl = 10 * time.Second
+	for name, test := range map[string]struct {
+		script string
+		least  time.Duration // from the end of the command to that of holdfast run
+	}{
+		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0},
+		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, ttl / 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redisserver.Start(t)
+			w := newWitness(t)
+			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.read(t)
+			end := expiry(t, s, ttl)
+			s.Stop()
+			defer s.Continue()
+			if left := end.Sub(w.gone(t)); left <= test.least {
+				t.Errorf("gone %v before the lock could be another's, want more than %v", left, test.least)
+			}
+			s.Continue()
+			_ = cmd.Wait()
+			if left := time.Until(end); left < test.least {
+				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(said.String(), "TERM to the command") {
+				t.Errorf("exit code %d, want %d; said %q", code, exitLost, said)
+			}
+		})
+	}
+}
+
+// A hand-over by message is trusted for its claim, half a second, until the first renewal. No command begins with
+// so little: its start is what makes a machine busy. This one stops the server before the first renewal, for longer.
+func TestRunHandedOver(t *testing.T) {
+	s := redisserver.Start(t)
+	w := newWitness(t)
+	holder, _ := program(t, s, "run", "job", "--", "sh", "-c", `exec 3>"$0"; echo in >&3; exec sleep 60`, w.path)
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.read(t)
+	next, said := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
+	if err := next.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Continue()
+	queued(t, s)
+	if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait()
+	if err := next.Wait(); err != nil || said.Len() > 0 {
+		t.Errorf("the command that was handed the lock: %v; said %q", err, said)
 	}
 }
 

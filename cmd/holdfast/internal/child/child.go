@@ -49,11 +49,11 @@ func (c *Child) Code() int {
 	return c.code
 }
 
-// end notes that the command is no more. From here on its number may be that of somebody else.
+// end notes that the command is no more. From here on its number may be that of somebody else, unless others of its group
+// are there. The process is not released: that would make its number -1, and the group the first process of the machine.
 func (c *Child) end(code int) {
 	c.mu.Lock()
 	c.reaped, c.code = true, code
 	c.mu.Unlock()
-	_ = c.process.Release() // it was waited for by its number
 	close(c.done)
 }

@@ -89,9 +89,6 @@ func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Cli
 		client, err = holdfast.New(redisstore.New(rdb), &config)
 		return client, hangUp, err
 	}
-	if n := len(members); n < 3 || n > 9 || n%2 == 0 {
-		return nil, nil, fmt.Errorf("a quorum is of 3, 5, 7 or 9 servers, not of %d", n)
-	}
 	var stores []holdfast.Store
 	seen := map[string]bool{}
 	for _, member := range members {
@@ -108,6 +105,9 @@ func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Cli
 			return nil, nil, errors.New("the masters of a quorum are single servers: " + Redact(member) + " is not")
 		}
 		stores = append(stores, redisstore.New(rdb))
+	}
+	if n := len(members); n < 3 || n > 9 || n%2 == 0 {
+		return nil, nil, fmt.Errorf("a quorum is of 3, 5, 7 or 9 servers, not of %d", n)
 	}
 	config.MaxTTL = min(max(config.MaxTTL, config.TTL), QuorumTTL)
 	if config.MaxTTL == 0 {

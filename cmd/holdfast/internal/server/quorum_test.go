@@ -34,8 +34,11 @@ func TestQuorumIsChecked(t *testing.T) {
 		"three": {"quorum:redis://a,redis://b,redis://c", ""},
 		"two":   {"quorum:redis://a,redis://b", "not of 2"},
 		"four":  {"quorum:redis://a,redis://b,redis://c,redis://d", "not of 4"},
-		"none":  {"quorum:", "not of 1"},
+		"one":   {"quorum:redis://a", "not of 1"},
+		"none":  {"quorum:", "is not a URL"},
 		"wrong": {"quorum:redis://a,http://b,redis://c", "scheme http"},
+		"bare":  {"quorum:redis://a,b,redis://c", `"redis://a,b" names more than one host`}, // and not "not of 2"
+		"words": {"quorum:a,b,c", `"a,b,c" is not a URL`},
 		"twice": {"quorum:redis://a,redis://b,redis://a", "named twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -31,8 +32,16 @@ func ParseURL(raw string) (*redis.Options, error) {
 	default:
 		return nil, fmt.Errorf("%q has the scheme %s: use redis, rediss, unix, or, to run a command, redis+sentinel, redis+cluster", public, u.Scheme)
 	}
-	if _, err := redis.ParseURL(bare); err != nil {
+	if strings.Contains(u.Host, ",") {
+		return nil, fmt.Errorf("%q names more than one host: several are redis+sentinel, redis+cluster, or, each with a URL, a quorum", public)
+	}
+	if n, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || n < 1 || n > 65535) {
+		return nil, fmt.Errorf("%q: port %q is none: 1 to 65535", public, u.Port())
+	}
+	if options, err := redis.ParseURL(bare); err != nil {
 		return nil, fmt.Errorf("%q: %s", public, strings.TrimPrefix(err.Error(), "redis: "))
+	} else if options.DB < 0 {
+		return nil, fmt.Errorf("%q: invalid database number: \"%d\"", public, options.DB)
 	}
 	options, err := redis.ParseURL(raw)
 	if err != nil && secret {

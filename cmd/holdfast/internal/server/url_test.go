@@ -37,6 +37,12 @@ func TestParseURLFails(t *testing.T) {
 		"redis://me:secret%zz@host":         "not percent-encoded",
 		"redis://me:secret/secret@host":     "not percent-encoded",
 		"redis://me:secret@secret@host:x":   `invalid port ":x"`,
+		"redis://me:secret@host:65536":      `port "65536" is none: 1 to 65535`,
+		"redis://me:secret@host:0":          `port "0" is none: 1 to 65535`,
+		"redis://me:secret@host/-1":         `database number: "-1"`,
+		"redis://me:secret@host?db=-1":      `database number: "-1"`,
+		"unix:///socket?db=-1":              `database number: "-1"`,
+		"redis://me:secret@a,b":             "more than one host",
 		"unix://":                           "empty unix socket path",
 	} {
 		_, err := ParseURL(raw)

@@ -1,0 +1,54 @@
+//go:build unix
+
+package child
+
+import (
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+// start runs a script of a shell, and returns when the shell has ended and been waited for. What it writes, and the end of
+// all who could write, can be read.
+func start(t *testing.T, script string) (*Child, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	c, err := Start(Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(), Files: []*os.File{nil, w, nil}})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(time.Minute):
+		c.Kill()
+		t.Fatal("the shell does not end")
+	}
+	return c, r
+}
+
+// Trap 34: what a command leaves behind is found and killed after the command itself has ended, and nobody else is.
+func TestLeft(t *testing.T) {
+	if c, _ := start(t, "exit 0"); c.Left() {
+		t.Fatal("something is left of a command that started nothing") // no Kill: it would not reach ours
+	}
+	c, out := start(t, `trap "" TERM; sleep 60 & exit 3`)
+	if c.Code() != 3 {
+		t.Errorf("code %d, want 3", c.Code())
+	}
+	if !c.Left() {
+		t.Fatal("nothing is left of a command that started something")
+	}
+	c.Kill()
+	if err := out.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(out); err != nil {
+		t.Errorf("it is there although it was killed: %v", err)
+	}
+}
