@@ -6,7 +6,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
-	github.com/redis/go-redis/v9 v9.19.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/yuin/gopher-lua v1.1.1
 	golang.org/x/sys v0.43.0
 	pgregory.net/rapid v1.3.0

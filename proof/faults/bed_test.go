@@ -179,7 +179,7 @@ func (b *bed) left(t *testing.T) (keys []string) {
 	t.Helper()
 	for _, srv := range b.masters() {
 		for _, key := range do(t, srv, "KEYS", b.prefix+":*").([]any) {
-			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{quorum}") {
+			if key := key.(string); !strings.HasSuffix(key, ":clock") && !strings.HasSuffix(key, ":{%quorum}") {
 				keys = append(keys, key)
 			}
 		}
@@ -202,7 +202,7 @@ func (b *bed) clean(t *testing.T) {
 // key is that of the state of a name.
 func (b *bed) key(name string) string {
 	if b.Topology == quorum {
-		return b.prefix + ":{quorum}:" + name
+		return b.prefix + ":{%quorum}:" + name
 	}
 	return fmt.Sprintf("%s:{%s}", b.prefix, name)
 }

@@ -141,6 +141,15 @@ func (l *load) write(name string, token, base int64) {
 	n.value, n.token = base+1, token
 }
 
+// undisturbed fails when more than one of ten was lost, or given back without an answer: a hand-over is trusted for half a
+// second at first, and a busy machine may stand still for as long.
+func (l *load) undisturbed(why string) {
+	l.t.Helper()
+	if l.lost+l.unsure > l.holds/10 {
+		l.t.Errorf("%d lost, %d uncertain: %s", l.lost, l.unsure, why)
+	}
+}
+
 // judge prints what came of it, and fails when anything was done wrong that no fault excuses.
 func (l *load) judge(what string) {
 	l.t.Helper()

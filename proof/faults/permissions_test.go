@@ -94,7 +94,7 @@ func lockTwice(t *testing.T, b *bed) error {
 			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: "small", Password: "secret", DisableIdentity: true})
 			all, stores = append(all, rdb), append(stores, redisstore.New(rdb))
 		}
-		c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.prefix, TTL: time.Second, MaxTTL: 5 * time.Minute, ReleaseTimeout: 300 * time.Millisecond})
+		c, err := holdfast.NewQuorum(stores, &holdfast.Config{Prefix: b.prefix, TTL: 6 * time.Second, MaxTTL: 5 * time.Minute, ReleaseTimeout: 2 * time.Second})
 		return c, func() {
 			if c != nil {
 				_ = c.Close()

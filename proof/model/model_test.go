@@ -134,6 +134,8 @@ func (p *pair) some(t *rapid.T) *try {
 
 var runs atomic.Int64
 
+func id(n int64) protocol.ID { return protocol.ID(fmt.Sprintf("%022d", n)) }
+
 func TestScriptsAreAsTheModel(t *testing.T) {
 	srv := redisserver.Start(t)
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
@@ -149,7 +151,7 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := &pair{sides: sides, kind: kind, name: fmt.Sprintf("%s %d", kind, runs.Add(1))}
 				for _, s := range sides {
-					s.ears.forget()
+					s.ears.forget(id(runs.Load()))
 				}
 				t.Repeat(p.actions())
 			})
@@ -163,7 +165,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"ask": func(t *rapid.T) {
 			p.n++
 			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
-			a.ticket = protocol.Ticket{ID: protocol.ID(fmt.Sprintf("%022d", runs.Add(1))), Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
+			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "block")}
 			if p.kind == protocol.Semaphore {
 				a.ticket.Weight = rapid.Int64Range(1, a.spec.Permits).Draw(t, "weight")
 			}
@@ -175,6 +177,13 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			a := p.some(t)
 			p.both(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
 				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket})
+				return fmt.Sprint(was), err
+			})
+		},
+		"free, kept by its min hold": func(t *rapid.T) {
+			a := p.some(t)
+			p.both(t, "free and keep "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
+				was, err := c.Bind(a.spec).Free(context.Background(), protocol.Free{Ticket: a.ticket, Keep: time.Now().Add(forever).UnixMicro()})
 				return fmt.Sprint(was), err
 			})
 		},

@@ -52,19 +52,23 @@ type ears struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	granted map[protocol.ID]int
+	nudged  map[protocol.ID]bool // the first in line, that a min hold keeps out; not how often
+	past    protocol.ID
 	tokens  map[protocol.ID]int64 // also of those that were answered
 }
 
-// forget begins anew: for the next name.
-func (e *ears) forget() {
+// forget begins anew: for the next name, whose tickets are past the last. Messages about earlier ones may still be under way.
+func (e *ears) forget(last protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.past = last
 	clear(e.granted)
+	clear(e.nudged)
 	clear(e.tokens)
 }
 
 func newEars() *ears {
-	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, tokens: map[protocol.ID]int64{}}
+	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, tokens: map[protocol.ID]int64{}}
 }
 
 func (e *ears) Granted(g protocol.Grant) {
@@ -72,14 +76,26 @@ func (e *ears) Granted(g protocol.Grant) {
 	e.granted[g.ID]++
 	e.tokens[g.ID] = g.Token
 	e.mu.Unlock()
+	e.change()
+}
+
+func (e *ears) Nudge(id protocol.ID, _ time.Duration) {
+	e.mu.Lock()
+	if id > e.past {
+		e.nudged[id] = true
+	}
+	e.mu.Unlock()
+	e.change()
+}
+
+func (e *ears) Gap() {}
+
+func (e *ears) change() {
 	select {
 	case e.changed <- struct{}{}:
 	default:
 	}
 }
-
-func (e *ears) Nudge(protocol.ID, time.Duration) {}
-func (e *ears) Gap()                             {}
 
 // token notes that of a grant that was answered, or tells the one that is known.
 func (e *ears) token(id protocol.ID, answered int64) int64 {
@@ -97,6 +113,9 @@ func (e *ears) told() string {
 	var all []string
 	for id, n := range e.granted {
 		all = append(all, fmt.Sprintf("%s x%d", id, n))
+	}
+	for id := range e.nudged {
+		all = append(all, fmt.Sprintf("%s nudged", id))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")

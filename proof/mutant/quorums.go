@@ -19,8 +19,26 @@ func quorumMutants() []Mutant {
 			Caught: quorum("TestForgotten"),
 			Patches: []Patch{{
 				File: "internal/quorum/node.go",
-				Old:  "\tcounts := f.counts || n.p.config.Trust\n",
-				New:  "\tcounts := true\n",
+				Old:  "bool { return (f.counts || p.config.Trust) && !f.ahead }",
+				New:  "bool { return !f.ahead }",
+			}},
+		},
+		{
+			Name:   "quorum: a clock set forward is not seen",
+			Caught: quorum("TestClockSetForward"),
+			Patches: []Patch{{
+				File: "internal/quorum/clock.go",
+				Old:  "\t\tif now > late+leap.Microseconds() {\n\t\t\treturn true\n\t\t}\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: all nodes are blamed for our own clock",
+			Caught: inside("TestThisMachineStoodStill"),
+			Patches: []Patch{{
+				File: "internal/quorum/inquiry.go",
+				Old:  "\t\treturn ours\n",
+				New:  "\t\treturn theirs\n",
 			}},
 		},
 		{
@@ -115,6 +133,33 @@ func quorumMutants() []Mutant {
 				File: "internal/quorum/wait.go",
 				Old:  "\tif m := p.mendings[id]; m == nil || m.freed {\n",
 				New:  "\tif m := p.mendings[id]; m == nil {\n",
+			}},
+		},
+		{
+			Name:   "quorum: a late give-back takes what was renewed since",
+			Caught: inside("TestAGiveBackComesTooLate/renewed"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/renew.lua",
+				Old:  "string.sub(value, 17, 48) .. AGREED .. string.sub(value, 65))\n",
+				New:  "string.sub(value, 17))\n",
+			}},
+		},
+		{
+			Name:   "quorum: a resume that is not agreed on ends what it replaced",
+			Caught: inside("TestResumeShortensNothing/by_its_own_end"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/ask.lua",
+				Old:  "  ends = math.max(ends, under and tonumber(string.sub(under, 26, 38)) or 0)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: a resume without an answer is not undone, but given back",
+			Caught: Check{Module: ".", Package: ".", Test: "TestResumeUnanswered"},
+			Patches: []Patch{{
+				File: "internal/engine/lock.go",
+				Old:  "\ta.resumes = true\n",
+				New:  "",
 			}},
 		},
 		{

@@ -19,7 +19,8 @@ func suite(name string) Check { return clock("TestConformance/miniredis/" + name
 // root is a test of the engine on the protocol in memory.
 func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }
 
-func native(name string) Check { return Check{Module: ".", Package: "./internal/native", Test: name} }
+func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
+func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
 
 // model compares the scripts with the protocol in memory, by random requests.
 func model(kind string) Check {

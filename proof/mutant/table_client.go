@@ -8,6 +8,10 @@ func clientMutants() []Mutant {
 	return []Mutant{
 		{"trust from an unknown answer", torture(history.RuleOverlap), []Patch{{engine + "watch.go",
 			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n"}}},
+		{"wall clock not looked at", inEngine("TestPast"), []Patch{{engine + "times.go",
+			" || !now.Round(0).Before(end.Round(0))", ""}}},
+		{"Until does not look at the clocks", inEngine("TestLeaseAfterSleep/Until"), []Patch{{engine + "lease.go",
+			"\ttell := l.look()\n\tdefer tell()\n\tdefer e.mu.Unlock()\n\tend :=", "\tdefer e.mu.Unlock()\n\tend :="}}},
 		{"no margin", clock("TestClockTrustEnds"), []Patch{{engine + "times.go",
 			"return ttl/100 + 5*time.Millisecond", "return 0 * ttl"}}},
 		{"trust from the answer on", clock("TestClockRenewalAnswerTooLate"), []Patch{{engine + "watch.go",

@@ -67,7 +67,7 @@ func TestACL(t *testing.T) {
 			}()
 			r.until("the other waits at all masters", func() bool {
 				for _, master := range r.masters {
-					if n, _ := master.Do("ZCARD", "proof:{quorum}+x"); n != int64(1) {
+					if n, _ := master.Do("ZCARD", "proof:{%quorum}+x"); n != int64(1) {
 						return false
 					}
 				}

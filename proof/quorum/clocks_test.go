@@ -47,6 +47,22 @@ func (r *rig) faked(offset time.Duration) (set func(time.Duration)) {
 	return set
 }
 
+// reaches skips the test where setting the clock of a master does nothing.
+func (r *rig) reaches(i int, set func(time.Duration)) {
+	r.Helper()
+	set(time.Hour)
+	defer set(0)
+	answer, err := r.masters[i].Do("TIME")
+	if err != nil {
+		r.Fatal(err)
+	}
+	var seconds int64
+	_, _ = fmt.Sscan(answer.([]any)[0].(string), &seconds)
+	if off := time.Until(time.Unix(seconds, 0)).Round(time.Minute); off != time.Hour {
+		r.Skipf("libfaketime does not reach the server: its clock is off by %v", off)
+	}
+}
+
 func libraries() (string, error) {
 	find := func(patterns ...string) string {
 		for _, pattern := range patterns {
@@ -68,23 +84,15 @@ func libraries() (string, error) {
 func TestClocks(t *testing.T) {
 	long(t)
 	r := &rig{T: t, dir: t.TempDir()}
-	ahead, behind := r.faked(time.Hour), r.faked(-time.Hour)
+	ahead, behind := r.faked(0), r.faked(0)
 	t.Setenv("REDIS_SERVER", "")
 	for range 3 {
 		r.masters = append(r.masters, redisserver.Start(t))
 	}
-	hour := func(i int) time.Duration {
-		answer, err := r.masters[i].Do("TIME")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var seconds int64
-		_, _ = fmt.Sscan(answer.([]any)[0].(string), &seconds)
-		return time.Until(time.Unix(seconds, 0)).Round(time.Minute)
-	}
-	if hour(0) != time.Hour || hour(1) != -time.Hour {
-		t.Skipf("libfaketime does not reach the server: the clocks are off by %v and %v", hour(0), hour(1))
-	}
+	r.reaches(0, ahead)
+	r.reaches(1, behind)
+	ahead(time.Hour)
+	behind(-time.Hour)
 	r.found()
 	holds := r.under([]*lag{nil, nil, nil, nil}, func() {
 		r.pass(3 * time.Second)

@@ -296,3 +296,6 @@ func long(t *testing.T) {
 		t.Skip("it takes long: HOLDFAST_CHECK=1 runs it")
 	}
 }
+
+// measured tells whether times are looked at: in make proof, where nothing else runs.
+func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }

@@ -27,7 +27,11 @@ func (w *world) act(c *client, op *Op) {
 	stop := context.AfterFunc(lease.Context(), func() { w.told(h) })
 	defer stop()
 	w.hold(h, op.Hold/2)
-	if op.Inner != Nothing && lease.Err() == nil {
+	if op.Inner == Resume && lease.Err() == nil {
+		if w.resume(h) {
+			return
+		}
+	} else if op.Inner != Nothing && lease.Err() == nil {
 		w.inner(h)
 	}
 	w.hold(h, op.Hold/2)
@@ -58,6 +62,9 @@ func (op *Op) options() []holdfast.Option {
 	}
 	if op.Strict {
 		options = append(options, holdfast.WithStrictOrder())
+	}
+	if op.Owner != "" {
+		options = append(options, holdfast.WithOwner(op.Owner))
 	}
 	if op.Poll {
 		options = append(options, holdfast.WithPolling(200*time.Millisecond, 50))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -14,30 +15,42 @@ import (
 // A client is one life of a process on a host of its own.
 type client struct {
 	*holdfast.Client
-	wire *wire
-	rdb  *redis.Client
-	name string
-	ctx  context.Context // ends with its life
-	end  context.CancelFunc
-	dead bool // guarded by the ledger's mutex
+	wires []*wire // to each server
+	rdbs  []*redis.Client
+	name  string
+	ctx   context.Context // ends with its life
+	end   context.CancelFunc
+	dead  bool // guarded by the ledger's mutex
 }
 
 // connect makes a client on a wire.
 func connect(w *wire, name string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", Dialer: w.dial, ClientName: name, DisableIdentity: true,
+		// Else the first connections ask for these under a mutex that others wait for, and the bubble's clock stands still.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+
 		PoolSize:       1000,    // waiting for a turn uses timers that all bubbles would share
 		ReadBufferSize: 4 << 10, // connections come and go; what is written goes in one piece, which faults count as one request
 	})
 }
 
-func newClient(w *wire, name string) (*client, error) {
-	rdb := connect(w, name)
-	locks, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: name})
+func newClient(wires []*wire, name string) (*client, error) {
+	c := &client{wires: wires, name: name}
+	var stores []holdfast.Store
+	for _, wire := range wires {
+		rdb := connect(wire, name)
+		c.rdbs, stores = append(c.rdbs, rdb), append(stores, redisstore.New(rdb))
+	}
+	var err error
+	if len(stores) == 1 {
+		c.Client, err = holdfast.New(stores[0], &holdfast.Config{Label: name})
+	} else {
+		c.Client, err = holdfast.NewQuorum(stores, &holdfast.Config{Label: name, MaxTTL: longest})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
-	c := &client{Client: locks, wire: w, rdb: rdb, name: name}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -46,8 +59,17 @@ func newClient(w *wire, name string) (*client, error) {
 func (c *client) close() error {
 	c.end()
 	err := c.Close()
-	_ = c.rdb.Close()
+	for _, rdb := range c.rdbs {
+		_ = rdb.Close()
+	}
 	return err
+}
+
+// change changes the network between the client and all servers.
+func (c *client) change(f func(*wire)) {
+	for _, wire := range c.wires {
+		wire.change(func() { f(wire) })
+	}
 }
 
 // pass lets time go by.

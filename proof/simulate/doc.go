@@ -22,6 +22,11 @@
 // another in beside a holder, by design, until its next renewal: for 11 s after each, overlaps are not counted and losses
 // are excused; then all is checked again. In all but Calm the server's clock runs up to 0.9 % fast or slow.
 //
+// Quorum, which is drawn by DrawQuorum, has three or five masters, each with a clock, a latency and troubles of its own on the path from each client, and
+// what a quorum supports, with owners and resumes. Up to a third of all paths are troubled at one time; one master after the other loses its memory, amid a hold.
+// Nothing is excused: besides the rules above, it is looked every 20 ms whether fewer masters than a majority would let another in before the trust
+// in a hold ends (covered.go), and every second whether any key would stay for ever. Order is not checked, and who waits may wait for 12 s.
+//
 // A process that stands still cannot be simulated: all timers of a bubble are one clock's.
 //
 // # What a seed repeats
@@ -34,6 +39,6 @@
 //
 // # What a run costs
 //
-// Some 0.7 s of one core, and two thirds of that are miniredis running some 4,300 scripts: it makes a Lua machine for each,
+// Some 0.7 s of one core, 5 s over a quorum, and two thirds of that are miniredis running some 4,300 scripts, or ten times as many: it makes a Lua machine for each,
 // which costs nearly as much as the script. Runs are independent, and a process makes one after the other, so that what counts is cores.
 package simulate

@@ -10,6 +10,7 @@ type Fault struct {
 	At, For time.Duration
 	Kind    Trouble
 	Client  int // whose network or process it is
+	Server  int
 	Way     way
 	Both    bool          // ways
 	Times   int           // how many requests it strikes
@@ -111,9 +112,9 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	return f
 }
 
-// forgets tells whether a fault lets another in beside a holder, by design.
-func (f *Fault) forgets() bool {
-	return f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step
+// forgets tells whether a fault lets another in beside a holder, by design; one of several servers does not.
+func (l *ledger) forgets(f *Fault) bool {
+	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step)
 }
 
 // settling is how long after its end a fault excuses a waiter.

@@ -89,21 +89,24 @@ func (r *room) empty(h *holding) {
 
 // A wait is an operation that wants to hold.
 type wait struct {
-	op     *Op
-	client *client
-	called time.Time
+	op      *Op
+	client  *client
+	called  time.Time
+	resumes bool // takes a hold over
 }
 
 // A holding is a lease that was given.
 type holding struct {
 	*wait
-	lease    *holdfast.Lease
-	tokens   map[string]int64
-	from     time.Time
-	shared   bool
-	released bool
-	left     time.Duration // of its trust, when it was released
-	excused  bool          // it may have been lost in a blind time
+	lease     *holdfast.Lease
+	tokens    map[string]int64
+	from      time.Time
+	shared    bool
+	released  bool
+	left      time.Duration // of its trust, when it was released
+	resumed   bool          // or somebody tried to
+	uncovered bool          // it was told that a majority would let another in
+	excused   bool          // it may have been lost in a blind time
 }
 
 type event struct {
@@ -146,6 +149,11 @@ func (w *wait) String() string {
 // good tells whether a hold counts: its lease says so, its process lives.
 func (h *holding) good() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
 
+// excludes tells whether two holds of one name must not be trusted at one time.
+func (h *holding) excludes(other *holding) bool {
+	return h != other && !(h.shared && other.shared) && (h.op.Owner == "" || h.op.Owner != other.op.Owner)
+}
+
 // queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
 func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 
@@ -153,7 +161,7 @@ func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 func (l *ledger) call(c *client, op *Op) *wait {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := &wait{op, c, time.Now()}
+	w := &wait{op: op, client: c, called: time.Now()}
 	if !op.Try && !op.Poll {
 		l.rooms[class(op.Names[0])].waiting[w] = true
 	}
@@ -190,8 +198,11 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
 	l.alone(name)
-	if early := time.Until(l.kept[name]); early > 0 {
+	if early := time.Until(l.kept[name]); early > 0 && h.op.Owner == "" && !h.resumes {
 		l.violation(RuleMinHold, "%s %v: %v before its end", name, h, early)
+	}
+	if h.resumes {
+		delete(l.kept, name)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
 		l.kept[name] = h.called.Add(h.op.MinHold * 99 / 100)
@@ -210,12 +221,15 @@ func (l *ledger) enter(name string, h *holding) {
 		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
 			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
 		}
+		if l.plan.Mode == Quorum && h.excludes(other) && other.tokens[name] >= token {
+			l.violation(RuleToken, "%s %v: %d after %d of %v", name, h, token, other.tokens[name], other)
+		}
 		if l.plan.Mode == Calm && l.plan.Strict && h.queues() && other.queues() && other.called.After(h.called.Add(abreast)) &&
 			other.from.Before(h.from.Add(-10*time.Millisecond)) {
 			l.violation(RuleOrder, "%s %v came before %v and got in after it", name, h, other)
 		}
 	}
-	if !h.shared && h.op.Kind != Permit && token <= l.top[name] && time.Now().After(l.blind) {
+	if l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && token <= l.top[name] && time.Now().After(l.blind) {
 		l.violation(RuleToken, "%s %v: %d after %d", name, h, token, l.top[name])
 	}
 	l.top[name] = max(l.top[name], token)
@@ -240,13 +254,26 @@ func (l *ledger) alone(name string) {
 			alone = append(alone, h)
 		}
 	}
-	if len(alone) > 0 && len(all) > 1 || taken > permits {
+	together := len(alone) > 0 && len(all) > 1
+	if together { // owners exclude only others
+		together = slices.ContainsFunc(alone, func(h *holding) bool { return slices.ContainsFunc(all, h.excludes) })
+	}
+	if together || taken > permits {
 		var text []string
 		for _, h := range all {
 			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))
 		}
 		l.violation(RuleOverlap, "%s: %s", name, strings.Join(text, "; "))
 	}
+}
+
+// tight is how long a name may be free at peace; over a quorum, which promises no order and takes some time for its messages, until
+// who waits has asked twice.
+func (l *ledger) tight() time.Duration {
+	if l.plan.Mode == Quorum {
+		return 12 * time.Second
+	}
+	return tight
 }
 
 // stuck checks that the first who waits in a room does not wait for nobody.
@@ -269,7 +296,7 @@ func (l *ledger) stuck(r *room) {
 	if r.idle.After(since) {
 		since = r.idle
 	}
-	if now := time.Now(); now.After(since.Add(tight)) && now.After(l.peace) {
+	if now := time.Now(); now.After(since.Add(l.tight())) && now.After(l.peace) {
 		l.violation(RuleStuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
 			first, first.called.Sub(l.zero), since.Sub(l.zero), l.peace.Add(-settled).Sub(l.zero))
 	}
@@ -279,6 +306,7 @@ func (l *ledger) stuck(r *room) {
 func (l *ledger) reason(w *wait, err error) string {
 	var held *holdfast.HeldError
 	var wait *holdfast.WaitError
+	var argument *holdfast.ArgumentError
 	switch {
 	case w.client.dead:
 		return "dead"
@@ -286,6 +314,10 @@ func (l *ledger) reason(w *wait, err error) string {
 		return "gave up"
 	case errors.As(err, &held) && (w.op.Try || w.op.Poll):
 		return "held"
+	case w.resumes && errors.Is(err, holdfast.ErrHeld):
+		return "held"
+	case w.op.Owner != "" && errors.As(err, &argument):
+		return "upgrade"
 	case l.plan.Mode != Calm && errors.Is(err, holdfast.ErrUnavailable): // a connection may have broken long ago
 		return "unavailable"
 	}
@@ -311,14 +343,25 @@ func (l *ledger) told(h *holding) {
 	}
 	l.rooms[class(h.op.Names[0])].empty(h)
 	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
+	l.unkept(h)
 	late := time.Since(h.lease.Until())
 	switch {
 	case late > time.Millisecond:
 		l.violation(RuleLost, "%v was told %v late", h, late)
 	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
-	case time.Now().Before(l.blind) || h.excused:
+	case l.plan.Mode == Quorum && l.troubled(): // a master forgot while another had not heard of it
+	case time.Now().Before(l.blind) || h.excused || h.resumed:
 	default:
 		l.violation(RuleLost, "%v was lost: %v", h, err)
+	}
+}
+
+// unkept is for a hold that was lost: over a quorum its min hold is not kept everywhere then.
+func (l *ledger) unkept(h *holding) {
+	if l.plan.Mode == Quorum && h.op.MinHold > 0 {
+		for _, name := range h.op.Names {
+			delete(l.kept, name)
+		}
 	}
 }
 
@@ -346,9 +389,12 @@ func (l *ledger) left(h *holding, was, err error) {
 		result = "dead"
 	case errors.Is(err, holdfast.ErrLost):
 		result = "lost"
-		if was == nil && !l.troubled() && !h.op.Fixed && h.op.MaxHold == 0 {
+		l.unkept(h)
+		if was == nil && !l.troubled() && !h.resumed && !h.op.Fixed && h.op.MaxHold == 0 {
 			l.violation(RuleRelease, "%v: %v", h, err)
 		}
+	case l.plan.Mode == Quorum && l.troubled() && errors.Is(err, holdfast.ErrUnavailable):
+		result = "unavailable"
 	case errors.Is(err, holdfast.ErrUncertain) && (l.troubled() || h.left < trips):
 		result = "uncertain"
 	case err != nil:
@@ -395,7 +441,7 @@ func (l *ledger) upset(f *Fault) {
 	if peace := time.Now().Add(f.settling()); peace.After(l.peace) {
 		l.peace = peace
 	}
-	if !f.forgets() {
+	if !l.forgets(f) {
 		return
 	}
 	l.blind = time.Now().Add(blind)

@@ -11,10 +11,16 @@ type Plan struct {
 	Seed    uint64
 	Mode    Mode
 	Latency []time.Duration // one way, of each client; there are as many
-	Drift   float64         // of the server's clock: how much faster it runs
+	Servers []Server        // one; in mode Quorum three or five
 	Strict  bool            // every goroutine stands in the server's line itself
 	Ops     []Op            // in the order of time
 	Faults  []Fault         // in the order of time
+}
+
+// A Server is one, with what makes it differ from others.
+type Server struct {
+	Drift   float64       // how much faster its clock runs
+	Latency time.Duration // one way, besides that of the client
 }
 
 // A Mode says which faults a run has, and so which checks it can stand.
@@ -27,6 +33,7 @@ const (
 	Network Mode = "network"
 	Forget  Mode = "forget" // the server loses its data, an operator deletes keys
 	Clock   Mode = "clock"  // the server's clock is set
+	Quorum  Mode = "quorum" // independent masters, each with faults of its own; at most one at a time forgets
 )
 
 // A Kind is what an operation is about.
@@ -51,6 +58,7 @@ type Op struct {
 	Kind   Kind
 	Names  []string
 	Weight int64 // permits; of a latch the count
+	Owner  string
 
 	TTL           time.Duration
 	MinHold       time.Duration
@@ -75,6 +83,7 @@ const (
 	Reenter   Inner = "reenter"
 	Look      Inner = "look" // Lease.Check
 	Downgrade Inner = "downgrade"
+	Resume    Inner = "resume" // others take it over
 )
 
 const (
@@ -104,7 +113,7 @@ func class(name string) string {
 // Draw makes the plan of a seed.
 func Draw(seed uint64) Plan {
 	d := dice{rand.New(rand.NewPCG(seed, 0x686f6c6466617374))}
-	p := Plan{Seed: seed, Mode: Calm}
+	p := Plan{Seed: seed, Mode: Calm, Servers: make([]Server, 1)}
 	switch roll := d.IntN(100); {
 	case roll < 15:
 	case roll < 60:
@@ -119,7 +128,7 @@ func Draw(seed uint64) Plan {
 		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
 	}
 	if p.Mode != Calm {
-		p.Drift = 0.018*d.Float64() - 0.009
+		p.Servers[0].Drift = d.drift()
 	}
 	p.drawOps(d)
 	if p.Mode != Calm {
@@ -165,6 +174,11 @@ func (p *Plan) drawOps(d dice) {
 			p.Ops = append(p.Ops, op)
 		}
 	}
+	p.number()
+}
+
+// number puts the operations in the order of their times, and gives every eighth of some kinds a min hold.
+func (p *Plan) number() {
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -218,6 +232,9 @@ func (p *Plan) drawLatch(d dice, at, wide time.Duration) {
 
 // A dice draws decisions.
 type dice struct{ *rand.Rand }
+
+// drift is by how much faster than ours a clock may run.
+func (d dice) drift() float64 { return 0.018*d.Float64() - 0.009 }
 
 // percent is true in n of 100 draws.
 func (d dice) percent(n int) bool { return d.IntN(100) < n }

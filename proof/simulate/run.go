@@ -12,11 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // A Result is what came out of a run.
@@ -34,13 +29,12 @@ type Result struct {
 type world struct {
 	*ledger
 	plan    Plan
-	host    *host
+	hosts   []*host
 	wires   []*wire   // all there were, to be cut at the end
 	clients []*client // those of now, by number; guarded by mu
 	lives   []int
 	works   sync.WaitGroup
-	rdb     *redis.Client // the operator's
-	own     *wire
+	own     *client // the operator's
 }
 
 // Run makes a run of a plan, in a bubble of its own.
@@ -51,9 +45,12 @@ func Run(t *testing.T, p Plan) (result Result) {
 		pass(2 * 365 * 24 * time.Hour)
 		w := &world{plan: p, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
 		w.ledger = newLedger(&w.plan)
-		var err error
-		if w.host, err = newHost(p.Drift, w.renewed); err != nil {
-			t.Fatal(err)
+		for _, server := range p.Servers {
+			host, err := newHost(server.Drift, w.renewed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.hosts = append(w.hosts, host)
 		}
 		if err := w.play(); err != nil {
 			w.violation(RuleFailed, "%v", err)
@@ -65,23 +62,36 @@ func Run(t *testing.T, p Plan) (result Result) {
 
 // play goes through the plan, lets everything end, and looks at what is left.
 func (w *world) play() error {
-	w.own = newWire(10*time.Microsecond, w.host.serve)
-	w.rdb = connect(w.own, operator)
-	if err := w.rdb.Ping(context.Background()).Err(); err != nil {
-		return fmt.Errorf("simulate: %w", err)
+	var err error
+	if w.own, err = newClient(w.connected(10*time.Microsecond), operator); err != nil {
+		return err
+	}
+	for _, rdb := range w.own.rdbs {
+		if err := rdb.Ping(context.Background()).Err(); err != nil {
+			return fmt.Errorf("simulate: %w", err)
+		}
+	}
+	if w.plan.Mode == Quorum {
+		if err := w.founded(); err != nil {
+			return err
+		}
 	}
 	for i := range w.clients {
 		if err := w.start(i); err != nil {
 			return err
 		}
 	}
+	stop := w.watch()
 	w.schedule()
 	w.works.Wait()
-	err := w.end()
-	for _, wire := range append(w.wires, w.own) {
+	err = w.end()
+	stop()
+	for _, wire := range w.wires {
 		wire.change(func() { wire.quiet, wire.dead = [2]int{}, true; wire.cut() })
 	}
-	w.host.Close()
+	for _, host := range w.hosts {
+		host.Close()
+	}
 	pass(time.Minute) // go-redis dials in the background for a while
 	synctest.Wait()
 	if left := others(); len(left) > 0 {
@@ -93,16 +103,27 @@ func (w *world) play() error {
 // start begins a client's next life.
 func (w *world) start(i int) error {
 	w.lives[i]++
-	wire := newWire(w.plan.Latency[i], w.host.serve)
-	c, err := newClient(wire, fmt.Sprintf("c%d.%d", i, w.lives[i]))
+	c, err := newClient(w.connected(w.plan.Latency[i]), fmt.Sprintf("c%d.%d", i, w.lives[i]))
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wires = append(w.wires, wire)
 	w.clients[i] = c
 	return nil
+}
+
+// connected makes wires to all servers.
+func (w *world) connected(latency time.Duration) (wires []*wire) {
+	for i, host := range w.hosts {
+		wire := newWire(latency+w.plan.Servers[i].Latency, host.serve)
+		wire.heals = w.plan.Mode == Quorum
+		wires = append(wires, wire)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wires = append(w.wires, wires...)
+	return wires
 }
 
 // schedule starts operations and faults at their times.
@@ -141,15 +162,16 @@ func (w *world) end() error {
 		}
 	}
 	pass(settled)
-	client, err := holdfast.New(redisstore.New(w.rdb), &holdfast.Config{Label: operator})
-	if err != nil {
-		return fmt.Errorf("simulate: %w", err)
+	if w.plan.Mode == Quorum { // one that forgot, and was not asked since, does not know it
+		if err := w.counting(); err != nil {
+			return err
+		}
 	}
 	for _, name := range locks {
 		if name == "rw" || name == "permits" || name == "lead" {
 			continue
 		}
-		lease, err := client.Mutex(name).TryLock(context.Background())
+		lease, err := w.own.Mutex(name).TryLock(context.Background())
 		if err != nil {
 			w.violation(RuleLeft, "%s: %v", name, err)
 			continue
@@ -158,21 +180,22 @@ func (w *world) end() error {
 			w.violation(RuleLeft, "%s: %v", name, err)
 		}
 	}
-	if err := client.Close(); err != nil {
+	if err := w.own.close(); err != nil {
 		w.violation(RuleRelease, "close of %s: %v", operator, err)
 	}
-	err = w.rdb.Close()
-	w.host.change(func() {})
-	for _, key := range w.host.Keys() {
-		if !clocks.MatchString(key) {
-			w.violation(RuleLeft, "key %s for %v", key, w.host.TTL(key))
+	for i, host := range w.hosts {
+		host.change(func() {})
+		for _, key := range host.Keys() {
+			if !stays.MatchString(key) {
+				w.violation(RuleLeft, "key %s at server %d for %v", key, i, host.TTL(key))
+			}
 		}
 	}
-	return err
+	return nil
 }
 
-// clocks are the keys of tokens, which stay, by design.
-var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$`)
+// stays matches the keys of tokens, which stay, by design.
+var stays = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|^holdfast:\{%quorum\}$`)
 
 // others are the goroutines of this bubble but the caller's.
 func others() (left []string) {

@@ -83,10 +83,12 @@ func (h *host) listen(args []string) {
 	}
 }
 
-// tick sets the server's clock; mu is held, or nobody else is there.
-func (h *host) tick() {
+// tick sets the server's clock, and returns what it shows; mu is held, or nobody else is there.
+func (h *host) tick() time.Time {
 	passed := time.Since(h.began)
-	h.SetTime(h.began.Add(passed + time.Duration(h.drift*float64(passed)) + h.step))
+	now := h.began.Add(passed + time.Duration(h.drift*float64(passed)) + h.step)
+	h.SetTime(now)
+	return now
 }
 
 func (h *host) change(f func()) {

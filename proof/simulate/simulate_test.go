@@ -16,6 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/holdfast-go/holdfast/proof/leak"
 )
 
 // TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time; two cores are used by
@@ -26,7 +28,12 @@ func TestMain(m *testing.M) {
 	// outgrew them would fail with an error, which is a violation.
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := leak.Check(2 * time.Second); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 type silent struct{}
@@ -57,6 +64,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestQuorum makes a run over a quorum. make check makes more.
+func TestQuorum(t *testing.T) {
+	if os.Getenv("HOLDFAST_CHECK") == "1" {
+		t.Skip("make simulate QUORUM=1 makes more, without the race detector")
+	}
+	judge(t, Run(t, DrawQuorum(1)))
+}
+
 // TestRepeats: a calm run comes to the same twice.
 func TestRepeats(t *testing.T) {
 	if one, two := Run(t, Draw(151)), Run(t, Draw(151)); one.Mode != Calm || one.Hash != two.Hash {
@@ -76,7 +91,7 @@ func TestUndisturbed(t *testing.T) {
 }
 
 // TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a run, in as many processes
-// as there are cores. With HOLDFAST_CHECK=1 alone it makes a few, which the race detector sees.
+// as there are cores. With HOLDFAST_QUORUM they are over a quorum. With HOLDFAST_CHECK=1 alone it makes a few, which the race detector sees.
 func TestSimulate(t *testing.T) {
 	few := uint64(0)
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
@@ -88,8 +103,12 @@ func TestSimulate(t *testing.T) {
 	}
 	from := number(t, "HOLDFAST_SEED", rand.Uint64N(1e9))
 	if os.Getenv("HOLDFAST_SIMULATE") == "1" { // a child
+		draw := Draw
+		if os.Getenv("HOLDFAST_QUORUM") != "" {
+			draw = DrawQuorum
+		}
 		for seed := range uint64(runs) {
-			r := Run(t, Draw(from+seed))
+			r := Run(t, draw(from+seed))
 			fmt.Printf("ran %v\n", r)
 			judge(t, r)
 			if os.Getenv("HOLDFAST_HISTORY") == "1" {

@@ -18,7 +18,7 @@ func (w *world) strike(f *Fault) {
 		undo()
 	}
 	w.calm(f)
-	if f.forgets() {
+	if w.forgets(f) {
 		pass(blind + time.Millisecond)
 		w.look()
 	}
@@ -26,44 +26,44 @@ func (w *world) strike(f *Fault) {
 
 // begin begins a fault; nil: it needs no end.
 func (w *world) begin(f *Fault, c *client) (undo func()) {
-	h, wire := w.host, c.wire
-	both := func(on, off func()) func() { wire.change(on); return func() { wire.change(off) } }
+	h, path := w.hosts[f.Server], c.wires[f.Server]
+	both := func(on, off func()) func() { path.change(on); return func() { path.change(off) } }
 	switch f.Kind {
 	case Silence:
 		change := func(by int) func() {
 			return func() {
-				wire.quiet[f.Way] += by
+				path.quiet[f.Way] += by
 				if f.Both {
-					wire.quiet[1-f.Way] += by
+					path.quiet[1-f.Way] += by
 				}
 			}
 		}
 		return both(change(1), change(-1))
 	case Slow:
-		return both(func() { wire.slow += f.Delay }, func() { wire.slow -= f.Delay })
+		return both(func() { path.slow += f.Delay }, func() { path.slow -= f.Delay })
 	case Lose, Duplicate:
 		r := &rule{way: f.Way, times: f.Times, late: f.Delay, twice: f.Kind == Duplicate}
-		return both(func() { wire.rules = append(wire.rules, r) }, func() { r.times = 0 })
+		return both(func() { path.rules = append(path.rules, r) }, func() { r.times = 0 })
 	case Deafen:
-		return both(func() { wire.deaf++ }, func() { wire.deaf-- })
+		return both(func() { path.deaf++ }, func() { path.deaf-- })
 	case Cut:
-		wire.change(wire.cut)
+		path.change(path.cut)
 	case CutAll:
-		w.cutAll()
+		w.cutAll(f.Server)
 	case Kill:
-		w.crash(f.Client, func() { wire.dead = true; wire.cut() })
+		w.crash(f.Client, func(path *wire) { path.dead = true; path.cut() })
 		return func() { w.revive(f.Client) }
 	case Vanish:
-		w.crash(f.Client, wire.vanish)
+		w.crash(f.Client, (*wire).vanish)
 		return func() { w.revive(f.Client) }
 	case Restart:
-		return w.restart()
+		return w.restart(f.Server)
 	case ForgetDown:
-		undo := w.restart()
+		undo := w.restart(f.Server)
 		h.change(h.FlushAll)
 		return undo
 	case Flush:
-		w.flushScripts()
+		w.flushScripts(f.Server)
 	case Refuse:
 		h.change(func() { h.refuses = append(h.refuses, f.Text) })
 		return func() { h.change(func() { h.refuses = h.refuses[1:] }) }
@@ -78,7 +78,7 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 }
 
 // crash ends a client's process: its leases count no more, and what its goroutines do goes nowhere.
-func (w *world) crash(i int, how func()) {
+func (w *world) crash(i int, how func(*wire)) {
 	w.mu.Lock()
 	c := w.clients[i]
 	c.dead = true
@@ -91,7 +91,7 @@ func (w *world) crash(i int, how func()) {
 		}
 	}
 	w.mu.Unlock()
-	c.wire.change(how)
+	c.change(how)
 	w.works.Go(func() { _ = c.close() }) // it cannot
 }
 
@@ -110,25 +110,26 @@ func (w *world) revive(i int) {
 	}
 }
 
-func (w *world) cutAll() {
+func (w *world) cutAll(server int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.clients {
-		c.wire.change(c.wire.cut)
+		c.wires[server].change(c.wires[server].cut)
 	}
 }
 
-// restart takes the server down; it comes back with its data, and without its scripts.
-func (w *world) restart() (up func()) {
-	w.flushScripts()
-	w.host.change(func() { w.host.down++ })
-	w.cutAll()
-	return func() { w.host.change(func() { w.host.down-- }) }
+// restart takes a server down; it comes back with its data, and without its scripts.
+func (w *world) restart(server int) (up func()) {
+	h := w.hosts[server]
+	w.flushScripts(server)
+	h.change(func() { h.down++ })
+	w.cutAll(server)
+	return func() { h.change(func() { h.down-- }) }
 }
 
-// flushScripts makes the server forget all scripts.
-func (w *world) flushScripts() {
-	if err := w.rdb.ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
+// flushScripts makes a server forget all scripts.
+func (w *world) flushScripts(server int) {
+	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.violation(RuleFailed, "script flush: %v", err)

@@ -23,6 +23,7 @@ type wire struct {
 	slow  time.Duration // more latency
 	deaf  int           // how many want messages to be lost
 	dead  bool          // nobody is there
+	heals bool          // a connection that has lost something breaks in the end
 	rules []*rule
 	links map[*link]bool
 	awake chan struct{} // closed and renewed when silence may be over
@@ -162,6 +163,9 @@ func (l *link) passes(way way, data []byte) bool {
 			continue
 		}
 		l.flows[r.way].lost = true
+		if w.heals {
+			time.AfterFunc(15*time.Second, func() { w.change(l.cut) })
+		}
 		return r.way != there
 	}
 	return true
@@ -234,13 +238,17 @@ func (w *wire) change(f func()) {
 // cut breaks all connections; what is under way is lost. mu is held.
 func (w *wire) cut() {
 	for l := range w.links {
-		for way := range l.flows {
-			l.flows[way].queue, l.flows[way].lost = nil, true
-			l.ends[way].over, l.ends[way].buf = true, nil
-			l.ends[way].nudge()
-		}
-		delete(w.links, l)
+		l.cut()
 	}
+}
+
+func (l *link) cut() {
+	for way := range l.flows {
+		l.flows[way].queue, l.flows[way].lost = nil, true
+		l.ends[way].over, l.ends[way].buf = true, nil
+		l.ends[way].nudge()
+	}
+	delete(l.w.links, l)
 }
 
 // An end is a net.Conn. Its fields are guarded by the wire's mutex.

@@ -1,0 +1,119 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// watch looks at the masters of a quorum every now and then, until stop is called.
+func (w *world) watch() (stop func()) {
+	if w.plan.Mode != Quorum {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			w.mu.Lock()
+			w.covered()
+			if n%50 == 0 {
+				w.forever()
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// forever looks for keys that would stay for ever. mu is held.
+func (w *world) forever() {
+	for i, host := range w.hosts {
+		for _, key := range host.Keys() {
+			if !stays.MatchString(key) && host.TTL(key) == 0 {
+				w.violation(RuleLeft, "key %s at server %d has no TTL", key, i)
+			}
+		}
+	}
+}
+
+// covered checks what exclusion follows from: before the trust in a hold ends, fewer masters than a majority would let another
+// in. So what is wrong shows also where nobody comes in time to make use of it. mu is held.
+func (w *world) covered() {
+	for name, holds := range w.live {
+		for _, h := range holds {
+			if h.uncovered || !h.good() {
+				continue
+			}
+			var lets []string
+			for i, host := range w.hosts {
+				if why := host.lets(name, h); why != "" {
+					lets = append(lets, fmt.Sprintf("server %d: %s", i, why))
+				}
+			}
+			if len(lets) > len(w.hosts)/2 {
+				h.uncovered = true
+				w.violation(RuleOverlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
+					name, h, h.from.Sub(w.zero), time.Until(h.lease.Until()), strings.Join(lets, "; "))
+			}
+		}
+	}
+}
+
+// lets tells why a master would let another in while a hold is trusted; empty: it would not.
+func (h *host) lets(name string, held *holding) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	const facts = "holdfast:{%quorum}"
+	if h.HGet(facts, "counts") == "" {
+		return "" // it has no vote
+	}
+	key, now := facts+":"+name, h.tick().UnixMilli()
+	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
+	var known []string
+	for _, id := range h.ids(key) {
+		value := h.HGet(key, id)
+		known = append(known, id+"="+value)
+		resumed := strings.HasPrefix(id, "<") // what it replaced: the resume keeps others out in its place
+		if resumed && held.is(name, value[:22], value[22:]) {
+			value = h.HGet(key, id[1:])
+		} else if resumed || !held.is(name, id, value) {
+			continue
+		}
+		if len(value) >= 16 && decimal(value[3:16]) >= until {
+			return ""
+		}
+	}
+	return fmt.Sprintf("at %d, not until %d: %s", now, until, strings.Join(known, " "))
+}
+
+// ids are the fields of a key; none if there is no such key.
+func (h *host) ids(key string) []string {
+	ids, _ := h.HKeys(key)
+	return ids
+}
+
+// is tells whether a master's value is that of a hold, as far as can be told: of names behind a group's first the id is not known, and a
+// master that refused its token has another.
+func (h *holding) is(name, id, value string) bool {
+	token, owner := h.tokens[name], h.op.Owner
+	if owner == "" && len(h.op.Names) > 1 {
+		owner = h.client.name
+	}
+	return id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) ||
+		owner != "" && strings.Contains(value[64:], ":"+owner)
+}
+
+// decimal reads what scripts write with leading zeros.
+func decimal(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}

@@ -1,0 +1,134 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// DrawQuorum makes the plan of a seed, on three or five independent masters.
+func DrawQuorum(seed uint64) Plan {
+	d := dice{rand.New(rand.NewPCG(seed, 0x71756f72756d))}
+	p := Plan{Seed: seed, Mode: Quorum}
+	for range 3 + d.IntN(2) {
+		p.Latency = append(p.Latency, d.between(50*time.Microsecond, time.Millisecond))
+	}
+	for range 3 + 2*max(0, d.IntN(4)-2) {
+		p.Servers = append(p.Servers, Server{Drift: d.drift(), Latency: d.short(0, 5*time.Millisecond)})
+	}
+	p.drawQuorumOps(d)
+	p.drawQuorumFaults(d)
+	return p
+}
+
+// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes, and a TTL for each.
+func (p *Plan) drawQuorumOps(d dice) {
+	for len(p.Ops) < least {
+		at := d.between(5*time.Second, workEnd)
+		kind := []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}[d.IntN(7)]
+		name := locks[d.IntN(2)]
+		wide := d.short(10*time.Millisecond, 10*time.Second)
+		owned := d.percent(30)
+		for range 4 + d.IntN(6) {
+			op := Op{At: at + d.short(0, wide), Client: d.IntN(len(p.Latency)), Kind: kind, TTL: ttls[d.IntN(len(ttls))]}
+			switch kind {
+			case Mutex:
+				op.Names = []string{name}
+			case Write:
+				op.Names = []string{"rw"}
+				if d.percent(50) {
+					op.Kind = Read
+				}
+			case All:
+				for _, i := range d.Perm(len(groups))[:2+d.IntN(len(groups)-1)] {
+					op.Names = append(op.Names, groups[i])
+				}
+			}
+			p.drawUse(d, &op)
+			if kind != All && owned && d.percent(70) {
+				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
+			}
+			if kind == Mutex && d.percent(50) {
+				op.Inner, op.Hold = Resume, d.between(50*time.Millisecond, 2*op.TTL)
+			}
+			p.Ops = append(p.Ops, op)
+		}
+	}
+	p.number()
+}
+
+// ofPaths are the troubles between one client and one master.
+var ofPaths = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, Deafen}
+
+// drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled at a time.
+func (p *Plan) drawQuorumFaults(d dice) {
+	var last time.Duration // when a master forgot
+	for at := d.between(time.Second, 10*time.Second); ; at += settled + d.between(10*time.Second, 30*time.Second) {
+		end := min(at+d.between(time.Minute, 8*time.Minute), workEnd-settled)
+		if end < at+30*time.Second {
+			break
+		}
+		paths := float64(len(p.Latency) * len(p.Servers))
+		last = p.drawForgetting(d, at, end-15*time.Second, last)
+		p.drawApart(d, at, end)
+		gap := time.Duration(float64(8*time.Second) / paths / (0.05 + 0.3*d.Float64())) // of faults of 2 s on average
+		for ; at < end; at += d.short(0, gap) {
+			f := Fault{At: at, For: min(end-at, d.short(20*time.Millisecond, 8*time.Second)), Client: d.IntN(len(p.Latency)), Server: d.IntN(len(p.Servers))}
+			f.Kind = ofPaths[d.IntN(len(ofPaths))]
+			switch roll := d.IntN(100); {
+			case roll < 1:
+				f.Kind = []Trouble{Kill, Vanish}[d.IntN(2)]
+			case roll < 3:
+				f.Kind = Refuse
+			case roll < 25: // what is sent in a moment comes long after what is sent then
+				f.Kind, f.For, f.Delay = Slow, min(f.For, d.short(time.Millisecond, 400*time.Millisecond)), d.between(50*time.Millisecond, 4*time.Second)
+			}
+			switch f.Kind {
+			case Silence:
+				f.Way, f.Both = way(d.IntN(2)), d.percent(40)
+			case Slow:
+				if f.Delay == 0 {
+					f.Delay = d.short(time.Millisecond, 2*time.Second)
+				}
+			case Lose:
+				f.Way, f.Times = way(d.IntN(2)), 1+d.IntN(3)
+			case Duplicate:
+				f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
+			case Refuse:
+				f.For, f.Text = min(f.For, 2*time.Second), refusals[d.IntN(len(refusals))]
+			}
+			p.Faults = append(p.Faults, f)
+		}
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+}
+
+// drawApart keeps some clients from one master each for longer, so that what they hold is at no more than a majority.
+func (p *Plan) drawApart(d dice, at, end time.Duration) {
+	for at < end {
+		long := min(end-at, d.between(5*time.Second, 40*time.Second))
+		for client := range p.Latency {
+			if d.percent(40) {
+				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)), Kind: Silence,
+					Way: way(d.IntN(2)), Both: d.percent(50)})
+			}
+		}
+		at += long
+	}
+}
+
+// drawForgetting lets one master after the other lose its memory amid a hold, each after the last counts again, and returns when the last did.
+func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duration {
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		at := op.At + d.short(0, op.Hold)
+		if op.Hold < 300*time.Millisecond || at < last+25*time.Second || at < from || at > to || d.percent(50) {
+			continue
+		}
+		last = at
+		p.Faults = append(p.Faults, Fault{At: at, For: d.short(time.Millisecond, 3*time.Second), Server: d.IntN(len(p.Servers)),
+			Kind: []Trouble{Restart, Flush, ForgetDown, ForgetDown, ForgetDown}[d.IntN(5)]})
+	}
+	return last
+}
