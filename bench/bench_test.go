@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/leak"
 )
 
 // TestMain lets the test binary be a worker process, which is the program itself again.
@@ -16,7 +18,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(leak.Main(m))
 }
 
 func TestTable(t *testing.T) {

@@ -47,6 +47,7 @@ func entries() []entry {
 		{name: "baton", rows: []int{4, 5}, sends: []string{"blpop", "rpush"}, open: openBaton},
 		{name: "message", rows: []int{4, 5}, open: openMessage},
 		{name: "message, checked", rows: []int{4, 5}, open: openCheckedMessage},
+		{name: "message, self-read", rows: []int{4, 5}, open: openSelfRead},
 		{name: "sync.Mutex", rows: []int{3}, open: openLocal},
 		{name: "redislock", rows: []int{1, 2, 3, 4, 5}, open: openRedislock},
 		{name: "redsync", rows: []int{1, 2, 3, 4, 5}, sends: []string{"set"}, open: openRedsync},

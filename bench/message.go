@@ -15,7 +15,7 @@ type message struct {
 	pubsub      *redis.PubSub
 	join, leave *redis.Script
 	me          string
-	told        chan struct{}
+	told        chan struct{} // nil: who waits reads the subscription
 }
 
 // The keys are the holder, the line, and the largest token; the arguments who asks, and a TTL in milliseconds.
@@ -67,15 +67,28 @@ redis.call('SET', KEYS[1], next, 'PX', ARGV[2])
 return redis.call('PUBLISH', next, token)`)
 )
 
-func openMessage(t target) (Contender, error) { return listen(t, plainJoin, plainLeave) }
+func openMessage(t target) (Contender, error) {
+	return listen(t, &message{join: plainJoin, leave: plainLeave, told: make(chan struct{}, 1)})
+}
 
-func openCheckedMessage(t target) (Contender, error) { return listen(t, checkedJoin, checkedLeave) }
+func openCheckedMessage(t target) (Contender, error) {
+	return listen(t, &message{join: checkedJoin, leave: checkedLeave, told: make(chan struct{}, 1)})
+}
 
-func listen(t target, join, leave *redis.Script) (Contender, error) {
-	m := &message{rdb: newRedis(t), join: join, leave: leave, me: "bench:" + rand.Text(), told: make(chan struct{}, 1)}
+// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another. Nobody who waits can give
+// up then, as no context interrupts a read.
+func openSelfRead(t target) (Contender, error) {
+	return listen(t, &message{join: checkedJoin, leave: checkedLeave})
+}
+
+func listen(t target, m *message) (Contender, error) {
+	m.rdb, m.me = newRedis(t), "bench:"+rand.Text()
 	m.pubsub = m.rdb.Subscribe(context.Background(), m.me)
 	if _, err := m.pubsub.Receive(context.Background()); err != nil {
 		return nil, err
+	}
+	if m.told == nil {
+		return m, nil
 	}
 	go func() {
 		for {
@@ -96,13 +109,24 @@ func (m *message) Lock(ctx context.Context, name string) (func() error, error) {
 		return nil, err
 	}
 	if holds == 0 {
-		select {
-		case <-m.told:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := m.wait(ctx); err != nil {
+			return nil, err
 		}
 	}
 	return func() error { return m.leave.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Err() }, nil
+}
+
+func (m *message) wait(ctx context.Context) error {
+	if m.told == nil {
+		_, err := m.pubsub.ReceiveMessage(ctx)
+		return err
+	}
+	select {
+	case <-m.told:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (m *message) Close() error {
