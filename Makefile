@@ -22,19 +22,21 @@ test: ## all tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 	CGO_ENABLED=0 go test -timeout 5m work
 
 .PHONY: check
-check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone
+check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone, lowest versions
 	@scripts/need redis-server gcc
 	go vet work
 	HOLDFAST_CHECK=1 go test -race -count=1 -p 3 -timeout 12m work # much of it waits
 	@$(MAKE) --no-print-directory simulate RUNS=50 SEED=1
+	@$(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
 	scripts/oldest
 	scripts/systems
 	scripts/alone
+	scripts/lowest
 	scripts/consumer
 	scripts/vulnerabilities
 
 .PHONY: mutants
-mutants: ## breaks the library on purpose, some seventy times, and prints which check noticed
+mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed
 	@scripts/need redis-server
 	go -C proof run ./mutant/table
 
@@ -47,16 +49,17 @@ bench: ## side by side with other libraries, a table with every ratio
 	go run ./bench
 
 .PHONY: simulate
-simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on; a failed one is told with its seed
-	HOLDFAST_RUNS=$(or $(RUNS),100) HOLDFAST_SEED=$(SEED) go -C proof test -count=1 -v -timeout 0 -run '^TestSimulate$$' ./simulate
+simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on, QUORUM=1 over a quorum; a failed one is told with its seed
+	HOLDFAST_RUNS=$(or $(RUNS),100) HOLDFAST_SEED=$(SEED) HOLDFAST_QUORUM=$(QUORUM) go -C proof test -count=1 -v -timeout 0 -run '^TestSimulate$$' ./simulate
 
 .PHONY: proof
 proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum
 	@scripts/need redis-server
-	HOLDFAST_CHECK=1 go -C proof test -count=1 -v -timeout 20m ./...
+	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C proof test -count=1 -v -timeout 20m ./...
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C redisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance|TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C rueidisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance' .
 	@$(MAKE) --no-print-directory simulate RUNS=200
+	@$(MAKE) --no-print-directory simulate RUNS=50 QUORUM=1
 
 .PHONY: torture
 torture: ## MINUTES=n (10) of processes that are killed, stopped and cut off, from SEED=
