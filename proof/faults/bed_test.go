@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -59,9 +60,15 @@ func lay(t *testing.T, topology string) *bed {
 		rig := redisserver.StartSentinel(t, opts...)
 		b.Addrs, b.Master = rig.Addrs(), rig.Name()
 		all = []*redisserver.Server{rig.Master()}
+		for _, addr := range b.Addrs {
+			settle(t, addr, b.Master)
+		}
 	case cluster:
 		rig := redisserver.StartCluster(t, opts...)
 		b.Addrs, all = rig.Addrs(), rig.Masters()
+		for _, srv := range rig.Servers() {
+			do(t, srv, "CONFIG", "SET", "cluster-node-timeout", calm.Milliseconds())
+		}
 		b.of = func(key string) []*redisserver.Server { return []*redisserver.Server{rig.Master(rig.Slot(key))} }
 	}
 	if b.Addrs == nil {
@@ -74,6 +81,20 @@ func lay(t *testing.T, topology string) *bed {
 	}
 	b.masters = func() []*redisserver.Server { return all }
 	return b
+}
+
+// calm is how long a server must be silent until another takes its place: who is to serve is no fault of this package, also where
+// servers are stopped on a machine that stands still now and then.
+const calm = patience
+
+// settle tells a sentinel so.
+func settle(t *testing.T, addr, master string) {
+	t.Helper()
+	rdb := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer func() { _ = rdb.Close() }()
+	if err := rdb.Set(t.Context(), master, "down-after-milliseconds", strconv.FormatInt(calm.Milliseconds(), 10)).Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // under is the same servers with another prefix, under which all masters of a quorum count.
@@ -110,6 +131,7 @@ func (b *bed) crowd(t *testing.T, config holdfast.Config, on func(holdfast.Store
 func (b *bed) wired(t *testing.T, config holdfast.Config) (*holdfast.Client, *wires) {
 	t.Helper()
 	w := &wires{t: t, proxies: map[string]*fault.Proxy{}}
+	t.Cleanup(w.close) // after the client is closed
 	return b.open(t, config, nil, w), w
 }
 
@@ -219,11 +241,15 @@ type wires struct {
 	t *testing.T
 
 	mu      sync.Mutex
-	proxies map[string]*fault.Proxy
+	proxies map[string]*fault.Proxy // nil: closed
 }
 
 func (w *wires) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.mu.Lock()
+	if w.proxies == nil { // what is dialed behind a client that is closed
+		w.mu.Unlock()
+		return nil, net.ErrClosed
+	}
 	p := w.proxies[addr]
 	if p == nil {
 		p = fault.Start(w.t, addr)
@@ -231,6 +257,21 @@ func (w *wires) dial(ctx context.Context, network, addr string) (net.Conn, error
 	}
 	w.mu.Unlock()
 	return new(net.Dialer).DialContext(ctx, network, p.Addr())
+}
+
+// close makes no more of them: those there are end with the test.
+func (w *wires) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.proxies = nil
+}
+
+// still does something while nothing goes through: a renewal between two steps of it would undo the first, where a majority has
+// the rest.
+func (w *wires) still(f func()) {
+	w.each(func(_ string, p *fault.Proxy) { p.Silence() })
+	defer w.each(func(_ string, p *fault.Proxy) { p.Speak() })
+	f()
 }
 
 // each does something to all of them.

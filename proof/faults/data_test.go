@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,45 +13,45 @@ import (
 )
 
 // Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next renewal, at most a third of the TTL
-// later, with the cause, and nothing is made again. One master of three may forget without anybody being told.
+// later, with the cause, and nothing is made again. One master of three may forget without anybody being told: a renewal sets its
+// hold again there. If the others forget after that, it is given back when the holder is told.
 func dataLost(t *testing.T, b *bed) {
-	everywhere := func(lose func(*testing.T, *redisserver.Server, *bed, string)) func(*testing.T, *bed, []string) {
-		return func(t *testing.T, b *bed, names []string) {
-			for _, name := range names {
-				for _, srv := range b.of(b.key(name)) {
-					lose(t, srv, b, name)
-				}
-			}
-		}
-	}
 	for _, c := range []struct {
 		name string
-		lose func(*testing.T, *bed, []string)
-		kept bool
+		lose func(*testing.T, *bed, *wires, []string)
+		kept bool // at a majority; such, and told, are of a quorum alone
+		told bool // again
 	}{
-		{"FLUSHALL", func(t *testing.T, b *bed, _ []string) {
-			b.each(func(srv *redisserver.Server) { do(t, srv, "FLUSHALL") })
-		}, false},
-		{"FLUSHALL at one of three", func(t *testing.T, b *bed, _ []string) { do(t, b.masters()[0], "FLUSHALL") }, true},
-		{"an operator's DEL", everywhere(func(t *testing.T, srv *redisserver.Server, b *bed, name string) { do(t, srv, "DEL", b.key(name)) }), false},
-		{"eviction", func(t *testing.T, b *bed, _ []string) {
-			b.each(func(srv *redisserver.Server) { evict(t, srv, b.prefix) })
-		}, false},
+		{"FLUSHALL", func(t *testing.T, b *bed, w *wires, _ []string) {
+			w.still(func() { b.each(func(srv *redisserver.Server) { do(t, srv, "FLUSHALL") }) })
+		}, false, false},
+		{"FLUSHALL at one of three", func(t *testing.T, b *bed, _ *wires, _ []string) { do(t, b.masters()[0], "FLUSHALL") }, true, false},
+		{"an operator's DEL", func(t *testing.T, b *bed, w *wires, names []string) {
+			w.still(func() { remove(t, b, names, b.masters()...) })
+		}, false, false},
+		{"an operator's DEL at one of three, and later at the others", func(t *testing.T, b *bed, w *wires, names []string) {
+			remove(t, b, names, b.masters()[0])
+			eventually(t, "it was told again", func() bool { return len(b.left(t)) == len(names)*len(b.masters()) })
+			w.still(func() { remove(t, b, names, b.masters()[1:]...) })
+		}, false, true},
+		{"eviction", func(t *testing.T, b *bed, w *wires, _ []string) {
+			w.still(func() { b.each(func(srv *redisserver.Server) { evict(t, srv, b.prefix) }) })
+		}, false, false},
 	} {
-		if c.kept && b.Topology != quorum {
+		if (c.kept || c.told) && b.Topology != quorum {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			takeAway(t, b.under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "").Replace(c.name)), c.lose, c.kept)
+			takeAway(t, b.under(t, "gone-"+strings.NewReplacer(" ", "-", "'", "", ",", "").Replace(c.name)), c.lose, c.kept)
 		})
 	}
 }
 
 // takeAway lets many hold, takes their data, and looks at what they are told.
-func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, []string), kept bool) {
-	const ttl = 3 * time.Second
+func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string), kept bool) {
+	const ttl = 6 * time.Second
 	holders := 100 * times(t)
-	locker := b.client(t, holdfast.Config{TTL: ttl}, nil)
+	locker, w := b.wired(t, holdfast.Config{TTL: ttl})
 	var leases []*holdfast.Lease
 	var names []string
 	for i := range holders {
@@ -63,7 +64,7 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, []string), kept 
 	}
 	eventually(t, "all masters have all", func() bool { return len(b.left(t)) == holders*len(b.of(b.key(names[0]))) })
 	began := time.Now()
-	lose(t, b, names)
+	lose(t, b, w, names)
 	lost := time.Now()
 	if kept {
 		pause(ttl + ttl/3)
@@ -96,9 +97,38 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, []string), kept 
 		worst = max(worst, time.Since(began))
 	}
 	left := b.left(t)
+	if b.Topology == quorum && told == holders {
+		left = b.stays(t)
+	}
 	t.Logf("%d of %d holders told, the last after %v (TTL %v), %d keys made again", told, holders, worst.Round(time.Millisecond), ttl, len(left))
-	if len(left) > 0 || worst > ttl+time.Second {
+	if len(left) > 0 || measured() && worst > ttl {
 		t.Errorf("not what was promised: %q", left)
+	}
+}
+
+// stays is what nobody gives back. A hold that a renewal set again at a minority, before the others lost it, is given back behind
+// its holder, who was told. Its expiry is taken away meanwhile: it would end by itself what was made again for good.
+func (b *bed) stays(t *testing.T) (left []string) {
+	t.Helper()
+	for late := time.Now().Add(patience); ; pause(5 * time.Millisecond) {
+		if left = b.left(t); len(left) == 0 || time.Now().After(late) {
+			return left
+		}
+		for _, key := range left {
+			b.each(func(srv *redisserver.Server) { do(t, srv, "PERSIST", key) })
+		}
+	}
+}
+
+// remove deletes what those of some servers have of names that serve them.
+func remove(t *testing.T, b *bed, names []string, from ...*redisserver.Server) {
+	t.Helper()
+	for _, name := range names {
+		for _, srv := range b.of(b.key(name)) {
+			if slices.Contains(from, srv) {
+				do(t, srv, "DEL", b.key(name))
+			}
+		}
 	}
 }
 

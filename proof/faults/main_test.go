@@ -63,6 +63,9 @@ func long(t *testing.T) {
 	}
 }
 
+// measured tells whether times themselves are judged: on a machine that has nothing else to do.
+func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
+
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()
 	v, err := srv.Do(args...)
