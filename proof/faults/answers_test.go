@@ -143,12 +143,43 @@ func (v *victimOf) free(ctx context.Context, name string) error {
 	}
 }
 
-// held tells whether others are kept out.
-func held(_ *holdfast.Lease, err error) error {
+// A try takes something at once, or is told why not.
+type try = func(context.Context) (*holdfast.Lease, error)
+
+// unanswered tells whether a request got no answer in its time, as a machine may stand still for as long.
+func unanswered(err error) bool {
+	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrLost)
+}
+
+// held tells whether others are kept out, as one of them is answered.
+func held(ctx context.Context, try try) error {
+	_, err := try(ctx)
+	for unanswered(err) && ctx.Err() == nil {
+		_, err = try(ctx)
+	}
 	if !errors.Is(err, holdfast.ErrHeld) {
 		return fmt.Errorf("another was answered %w, not that it is held", orNil(err))
 	}
 	return nil
+}
+
+// granted is what one gets that nothing keeps out. A try without an answer may have got it, until that is taken back.
+func granted(ctx context.Context, try try) (*holdfast.Lease, error) {
+	for unsure := false; ; pause(time.Millisecond) {
+		lease, err := try(ctx)
+		if unsure = unsure || unanswered(err); err == nil || !unsure || ctx.Err() != nil || !unanswered(err) && !errors.Is(err, holdfast.ErrHeld) {
+			return lease, err
+		}
+	}
+}
+
+// answered repeats a question until it is answered.
+func answered(ctx context.Context, ask func(context.Context) error) error {
+	err := ask(ctx)
+	for unanswered(err) && ctx.Err() == nil {
+		err = ask(ctx)
+	}
+	return err
 }
 
 func orNil(err error) error {
@@ -160,7 +191,23 @@ func orNil(err error) error {
 
 // back checks and releases a lease.
 func back(ctx context.Context, lease *holdfast.Lease) error {
-	return errors.Join(lease.Err(), lease.Check(ctx), lease.Release(ctx))
+	return errors.Join(lease.Err(), answered(ctx, lease.Check), lease.Release(ctx))
+}
+
+// handed does the same with one that was handed over after the moment since. It is trusted for half of a claim at least, and not for
+// much longer: who stands still for as long may lose it, or give it back without an answer.
+func handed(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
+	const claim = 500 * time.Millisecond
+	err := back(ctx, lease)
+	if outlasted(err) && time.Since(since) > claim/2 {
+		return nil
+	}
+	return err
+}
+
+// outlasted tells whether that is what becomes of a lease whose process stands still for longer than it is trusted.
+func outlasted(err error) bool {
+	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUncertain)
 }
 
 // unknown is what a try is told.

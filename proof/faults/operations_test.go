@@ -77,6 +77,9 @@ func (v *victimOf) lock(ctx context.Context, lock func(context.Context) (*holdfa
 	name := lease.Name()
 	// Of another kind it is held as well.
 	_, err = v.other.Mutex(name).TryLock(ctx)
+	for unanswered(err) && !isQuorumError(err) && ctx.Err() == nil {
+		_, err = v.other.Mutex(name).TryLock(ctx)
+	}
 	var foreign *holdfast.StoreError
 	if !errors.Is(err, holdfast.ErrHeld) && (!errors.As(err, &foreign) || foreign.Kind != holdfast.StoreForeign) && !isQuorumError(err) {
 		return fmt.Errorf("another was answered %w", orNil(err))
@@ -90,7 +93,7 @@ func isQuorumError(err error) bool {
 }
 
 // try is told that nobody knows, and what it won is taken back.
-func (v *victimOf) try(ctx context.Context, try func(context.Context) (*holdfast.Lease, error), names ...string) error {
+func (v *victimOf) try(ctx context.Context, try try, names ...string) error {
 	var lease *holdfast.Lease
 	var err error
 	_ = v.without(func() error { lease, err = try(ctx); return nil })
@@ -129,6 +132,7 @@ func handOn(ctx context.Context, v *victimOf) error {
 	if err := v.waitersAre(ctx, 1); err != nil {
 		return err
 	}
+	began := time.Now()
 	if err := v.without(func() error { return lease.Release(ctx) }); err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func handOn(ctx context.Context, v *victimOf) error {
 	if second.Token() <= lease.Token() {
 		return fmt.Errorf("token %d after %d", second.Token(), lease.Token())
 	}
-	return back(ctx, second)
+	return handed(ctx, second, began)
 }
 
 // yield gives back a hold in the request that asks for the next, as another goroutine of the process waits.
@@ -165,7 +169,7 @@ func yield(ctx context.Context, v *victimOf) error {
 	if second.Token() <= lease.Token() {
 		return fmt.Errorf("token %d after %d", second.Token(), lease.Token())
 	}
-	return errors.Join(held(v.other.Mutex(v.name).TryLock(ctx)), back(ctx, second), v.free(ctx, v.name))
+	return errors.Join(held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, second), v.free(ctx, v.name))
 }
 
 func entry(ctx context.Context, v *victimOf) error {
@@ -178,7 +182,7 @@ func entry(ctx context.Context, v *victimOf) error {
 	if err := v.without(func() (err error) { second, err = m.Lock(ctx); return err }); err != nil {
 		return err
 	}
-	return errors.Join(back(ctx, second), first.Check(ctx), held(v.other.Mutex(v.name).TryLock(ctx)), back(ctx, first), v.free(ctx, v.name))
+	return errors.Join(back(ctx, second), answered(ctx, first.Check), held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, first), v.free(ctx, v.name))
 }
 
 func read(ctx context.Context, v *victimOf) error {
@@ -186,11 +190,11 @@ func read(ctx context.Context, v *victimOf) error {
 	if err := v.without(func() (err error) { mine, err = v.victim.RWMutex(v.name).RLock(ctx); return err }); err != nil {
 		return err
 	}
-	beside, err := v.other.RWMutex(v.name).TryRLock(ctx)
+	beside, err := granted(ctx, v.other.RWMutex(v.name).TryRLock)
 	if err != nil {
 		return fmt.Errorf("another reader: %w", err)
 	}
-	return errors.Join(held(v.other.RWMutex(v.name).TryLock(ctx)), back(ctx, beside), held(v.other.RWMutex(v.name).TryLock(ctx)),
+	return errors.Join(held(ctx, v.other.RWMutex(v.name).TryLock), back(ctx, beside), held(ctx, v.other.RWMutex(v.name).TryLock),
 		back(ctx, mine), v.free(ctx, v.name))
 }
 
@@ -202,11 +206,11 @@ func downgrade(ctx context.Context, v *victimOf) error {
 	if err := v.without(func() error { return lease.Downgrade(ctx) }); err != nil {
 		return err
 	}
-	beside, err := v.other.RWMutex(v.name).TryRLock(ctx)
+	beside, err := granted(ctx, v.other.RWMutex(v.name).TryRLock)
 	if err != nil {
 		return fmt.Errorf("a reader: %w", err)
 	}
-	return errors.Join(back(ctx, beside), held(v.other.RWMutex(v.name).TryLock(ctx)), back(ctx, lease), v.free(ctx, v.name))
+	return errors.Join(back(ctx, beside), held(ctx, v.other.RWMutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
 func group(ctx context.Context, v *victimOf) error {
@@ -215,7 +219,7 @@ func group(ctx context.Context, v *victimOf) error {
 	if err := v.without(func() (err error) { lease, err = v.victim.All([]string{one, two}).Lock(ctx); return err }); err != nil {
 		return err
 	}
-	return errors.Join(held(v.other.Mutex(one).TryLock(ctx)), held(v.other.Mutex(two).TryLock(ctx)), back(ctx, lease), v.free(ctx, one), v.free(ctx, two))
+	return errors.Join(held(ctx, v.other.Mutex(one).TryLock), held(ctx, v.other.Mutex(two).TryLock), back(ctx, lease), v.free(ctx, one), v.free(ctx, two))
 }
 
 func resume(ctx context.Context, v *victimOf) error {
@@ -237,10 +241,10 @@ func resume(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	if err := let.Check(ctx); !errors.Is(err, holdfast.ErrLost) {
+	if err := answered(ctx, let.Check); !errors.Is(err, holdfast.ErrLost) {
 		return fmt.Errorf("who held it before: %w", orNil(err))
 	}
-	return errors.Join(held(v.other.Mutex(v.name).TryLock(ctx)), back(ctx, lease), v.free(ctx, v.name))
+	return errors.Join(held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
 func check(ctx context.Context, v *victimOf) error {
@@ -256,7 +260,7 @@ func check(ctx context.Context, v *victimOf) error {
 }
 
 func renewal(ctx context.Context, v *victimOf) error {
-	lease, err := v.victim.Mutex(v.name, holdfast.WithTTL(1500*time.Millisecond)).Lock(ctx)
+	lease, err := v.victim.Mutex(v.name, holdfast.WithTTL(6*time.Second)).Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -267,7 +271,7 @@ func renewal(ctx context.Context, v *victimOf) error {
 	for err == nil && lease.Err() == nil && !lease.Until().After(before) {
 		pause(time.Millisecond)
 	}
-	return errors.Join(err, held(v.other.Mutex(v.name).TryLock(ctx)), back(ctx, lease), v.free(ctx, v.name))
+	return errors.Join(err, held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
 // join stands in line without having heard so: once, and is in when its turn comes.
@@ -280,6 +284,7 @@ func join(ctx context.Context, v *victimOf) error {
 	next := later(func() (*holdfast.Lease, error) { return v.victim.Mutex(v.name).Lock(ctx) })
 	err = errors.Join(v.waitLost(ctx), v.waitersAre(ctx, 1))
 	v.disarm()
+	began := time.Now()
 	if err := errors.Join(err, back(ctx, lease)); err != nil {
 		return err
 	}
@@ -287,7 +292,7 @@ func join(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(back(ctx, mine), v.free(ctx, v.name))
+	return errors.Join(handed(ctx, mine, began), v.free(ctx, v.name))
 }
 
 // leave gives its place up, and the next is in at once.
@@ -349,12 +354,11 @@ func acquire(ctx context.Context, v *victimOf) error {
 	if err := v.without(func() (err error) { lease, err = v.victim.Semaphore(v.name, 3).Acquire(ctx, 2); return err }); err != nil {
 		return err
 	}
-	s := v.other.Semaphore(v.name, 3)
-	third, err := s.TryAcquire(ctx, 1)
+	third, err := granted(ctx, v.permits(3, 1))
 	if err != nil {
 		return fmt.Errorf("the third permit: %w", err)
 	}
-	return errors.Join(held(s.TryAcquire(ctx, 1)), back(ctx, third), held(s.TryAcquire(ctx, 2)), back(ctx, lease), v.whole(ctx, 3))
+	return errors.Join(held(ctx, v.permits(3, 1)), back(ctx, third), held(ctx, v.permits(3, 2)), back(ctx, lease), v.whole(ctx, 3))
 }
 
 func permits(ctx context.Context, v *victimOf) error {
@@ -368,13 +372,19 @@ func permits(ctx context.Context, v *victimOf) error {
 	return v.whole(ctx, 3)
 }
 
+// permits tries to take some of all there are.
+func (v *victimOf) permits(all, some int64) try {
+	s := v.other.Semaphore(v.name, all)
+	return func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, some) }
+}
+
 // whole tells whether so many permits can be had at once, and no more.
 func (v *victimOf) whole(ctx context.Context, n int64) error {
-	lease, err := v.other.Semaphore(v.name, n).TryAcquire(ctx, n)
+	lease, err := granted(ctx, v.permits(n, n))
 	if err != nil {
 		return fmt.Errorf("all %d permits: %w", n, err)
 	}
-	return errors.Join(held(v.other.Semaphore(v.name, n).TryAcquire(ctx, 1)), back(ctx, lease))
+	return errors.Join(held(ctx, v.permits(n, 1)), back(ctx, lease))
 }
 
 func resize(ctx context.Context, v *victimOf) error {
@@ -385,22 +395,23 @@ func resize(ctx context.Context, v *victimOf) error {
 	err = v.without(func() error { return v.victim.Semaphore(v.name, 5).Resize(ctx, 5) })
 	if err != nil { // doing it again does no harm
 		if err = unknown(nil, err); err == nil {
-			err = v.victim.Semaphore(v.name, 5).Resize(ctx, 5)
+			err = answered(ctx, func(ctx context.Context) error { return v.victim.Semaphore(v.name, 5).Resize(ctx, 5) })
 		}
 	}
 	if err != nil {
 		return err
 	}
-	three, err := v.other.Semaphore(v.name, 5).TryAcquire(ctx, 3)
+	three, err := granted(ctx, v.permits(5, 3))
 	if err != nil {
 		return fmt.Errorf("the permits that came: %w", err)
 	}
-	return errors.Join(held(v.other.Semaphore(v.name, 5).TryAcquire(ctx, 1)), back(ctx, three), back(ctx, lease))
+	return errors.Join(held(ctx, v.permits(5, 1)), back(ctx, three), back(ctx, lease))
 }
 
 // counted is what others see of a latch.
 func (v *victimOf) counted(ctx context.Context, want int) error {
-	n, err := v.other.Latch(v.name).Count(ctx)
+	n := 0
+	err := answered(ctx, func(ctx context.Context) (err error) { n, err = v.other.Latch(v.name).Count(ctx); return err })
 	if err == nil && n != want {
 		err = fmt.Errorf("the count is %d, not %d", n, want)
 	}
