@@ -58,14 +58,22 @@ func scriptsFlushed(t *testing.T, b *bed) {
 // Traps 10, 11, 12 and 17: all connections, those of messages too, are killed every 10 ms.
 func connectionsKilled(t *testing.T, b *bed) {
 	l := &load{t: t, names: 4}
+	n, holds, since := 0, 0, time.Now()
 	kills := every(10*time.Millisecond, func() {
+		if now := l.count(); now > holds {
+			holds, since = now, time.Now()
+		} else if time.Since(since) > time.Second { // on a machine so slow that nobody gets in between two, they wait for one who does
+			return
+		}
+		n++
 		b.each(func(srv *redisserver.Server) {
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "normal")
 			_, _ = srv.Do("CLIENT", "KILL", "TYPE", "pubsub")
 		})
 	})
 	l.run(b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, nil), 4, 0, time.Duration(times(t))*3*time.Second)
-	l.judge(fmt.Sprintf("all connections killed %d times, every 10 ms", kills()))
+	kills()
+	l.judge(fmt.Sprintf("all connections killed %d times, every 10 ms", n))
 	b.clean(t)
 }
 
@@ -96,10 +104,11 @@ func (s deafSink) Message(channel, payload string) {
 func messagesDropped(t *testing.T, b *bed) {
 	var heard, lost atomic.Int64
 	clients := b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, func(s holdfast.Store) holdfast.Store { return deaf{s, &heard, &lost} })
-	l := &load{t: t, names: 16}
+	const least = 50
+	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
 	l.run(clients, 16, 12*times(t), 0)
 	l.judge(fmt.Sprintf("%d of %d messages lost", lost.Load(), heard.Load()))
-	if lost.Load() < 50 {
+	if lost.Load() < least {
 		t.Errorf("%d lost messages show nothing", lost.Load())
 	}
 	b.clean(t)
@@ -175,7 +184,9 @@ func halfOpen(t *testing.T, b *bed) {
 		c, w := b.wired(t, holdfast.Config{TTL: ttl, ReleaseTimeout: ttl})
 		clients, all = append(clients, c), append(all, w)
 	}
+	const least = 3
 	n, told := 0, 0
+	var done atomic.Int64
 	silent := every(100*time.Millisecond, func() {
 		i := n % len(all)
 		n++
@@ -202,15 +213,16 @@ func halfOpen(t *testing.T, b *bed) {
 			t.Errorf("its release: %v", err)
 		}
 		pause(ttl / 4)
+		done.Add(1)
 	})
-	l := &load{t: t, names: 4}
+	l := &load{t: t, names: 4, enough: func() bool { return done.Load() >= least }}
 	l.run(clients, 4, 0, time.Duration(times(t))*5*time.Second)
 	times := silent()
 	l.judge(fmt.Sprintf("a client's connections half-open %d times for longer than its TTL, %d times it knew before another was in", times, told))
-	if told < times || times < 3 {
+	if told < times || times < least {
 		t.Error("it did not know in time")
 	}
-	if limit := 10 * time.Second; l.longest > limit {
+	if limit := 10 * time.Second; measured() && l.longest > limit {
 		t.Errorf("somebody waited %v", l.longest)
 	}
 	b.clean(t)

@@ -72,7 +72,7 @@ func TestTenThousandWaiters(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, began := scripts(srv), time.Now()
-		var in, first atomic.Int64
+		var in, first, lost atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 		defer cancel()
 		all := queue(ctx, t, srv, clients, name, n, func(lease *holdfast.Lease, err error) {
@@ -83,7 +83,9 @@ func TestTenThousandWaiters(t *testing.T) {
 			if in.Add(1) == 10 {
 				first.Store(int64(scripts(srv)))
 			}
-			if err := lease.Release(context.Background()); err != nil {
+			if err := lease.Release(context.Background()); outlasted(err) {
+				lost.Add(1)
+			} else if err != nil {
 				t.Error(err)
 			}
 		})
@@ -95,14 +97,17 @@ func TestTenThousandWaiters(t *testing.T) {
 		}
 		all.Wait()
 		took := time.Since(handing)
-		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over", n, joined.Round(time.Millisecond),
-			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(scripts(srv)-start)/float64(n))
+		t.Logf("%d waiters: joined in %v, %.2f commands each; all in after %v, %.0f us and %.2f commands a hand-over, %d lost", n, joined.Round(time.Millisecond),
+			float64(commands)/float64(n), took.Round(time.Millisecond), float64(took.Microseconds())/float64(n), float64(scripts(srv)-start)/float64(n), lost.Load())
 		// Ten hand-overs, and as much again for those who show life meanwhile.
-		if ten := int(first.Load()) - start; ten > 10*4+int(time.Since(handing)/time.Second+1)*n/4 {
+		if ten := int(first.Load()) - start; ten > 10*6+int(time.Since(handing)/time.Second+1)*n/4 {
 			t.Errorf("the first ten hand-overs took %d commands", ten)
 		}
 		if int(in.Load()) != n {
 			t.Errorf("%d of %d got in", in.Load(), n)
+		}
+		if int(lost.Load()) > 5+n/10 { // one at a time is trusted for half a second at first, and the machine may stand still for as long
+			t.Errorf("%d of %d leases lost", lost.Load(), n)
 		}
 	}
 }
@@ -134,7 +139,7 @@ func TestCancelStorm(t *testing.T) {
 			if err == nil {
 				err = lease.Release(context.Background())
 			}
-			if err != nil {
+			if err != nil && !outlasted(err) {
 				t.Error(err)
 			}
 			stays <- time.Now()
@@ -150,8 +155,12 @@ func TestCancelStorm(t *testing.T) {
 		eventually(t, "nobody is in line", func() bool { return inLine(srv, name) == 0 })
 	}
 	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm, cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
-	if worst > 5*time.Second {
-		t.Error("it took too long")
+	limit := patience // each of those who left would cost a claim
+	if measured() {
+		limit = 5 * time.Second
+	}
+	if worst > limit {
+		t.Errorf("more than %v", limit)
 	}
 }
 
@@ -164,7 +173,7 @@ func TestDeadHead(t *testing.T) {
 		die  func(*fault.Proxy)
 	}{{"crashed", func(p *fault.Proxy) { p.Silence(); p.Cut() }}, {"half-open", (*fault.Proxy).Silence}} {
 		const dead = 5
-		holder, err := client(t, srv.Addr(), &holdfast.Config{TTL: 3 * time.Second}).Mutex(c.name).Lock(t.Context())
+		holder, err := client(t, srv.Addr(), nil).Mutex(c.name).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,9 +208,12 @@ func TestDeadHead(t *testing.T) {
 		next.Wait()
 		took := (<-in).Sub(released)
 		t.Logf("%d waiters before it %s: in after %v", dead, c.name, took.Round(time.Millisecond))
-		limit := 3 * time.Second // nobody waits for who is known to be gone
-		if c.name == "half-open" {
-			limit += dead * time.Second
+		limit := 12 * time.Second // long before they count as dead, 18 s after they joined
+		if measured() {
+			limit = 3 * time.Second // nobody waits for who is known to be gone
+			if c.name == "half-open" {
+				limit += dead * time.Second
+			}
 		}
 		if took > limit {
 			t.Errorf("more than %v", limit)

@@ -16,8 +16,9 @@ import (
 // storage that refuses tokens smaller than the largest it has seen. Whoever has a lease reads the number, and writes one more
 // later, without a look at the lease: nothing but tokens protects it.
 type load struct {
-	t     *testing.T
-	names int
+	t      *testing.T
+	names  int
+	enough func() bool // it goes on until this is so, and there are holds that show something, if it comes true at all; nil: always so
 
 	mu       sync.Mutex
 	holders  map[string]*holdfast.Lease
@@ -39,21 +40,40 @@ type load struct {
 
 type number struct{ value, token int64 }
 
-// run lets them lock until a time is over, or until each goroutine did its rounds when they are given.
+// fewest holds show something.
+const fewest = 10
+
+// run lets them lock until a time is over, or until each goroutine did its rounds when they are given; and until it is enough.
 func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
 	l.holders, l.tokens, l.numbers = map[string]*holdfast.Lease{}, map[string]int64{}, map[string]*number{}
 	end := time.Now().Add(long)
+	late := end.Add(patience)
+	more := func(round int) bool {
+		return round < rounds || rounds == 0 && time.Now().Before(end) || !l.shows() && time.Now().Before(late)
+	}
 	var all sync.WaitGroup
 	for i, c := range clients {
 		for j := range goroutines {
 			all.Go(func() {
-				for n := 0; rounds > 0 && n < rounds || rounds == 0 && time.Now().Before(end); n++ {
+				for n := 0; more(n); n++ {
 					l.once(c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
 				}
 			})
 		}
 	}
 	all.Wait()
+}
+
+func (l *load) shows() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holds >= fewest && (l.enough == nil || l.enough())
+}
+
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holds
 }
 
 func (l *load) once(c *holdfast.Client, name string) {
@@ -165,7 +185,7 @@ func (l *load) judge(what string) {
 		}
 		l.t.Errorf("%d other errors: %v", len(l.other), err)
 	}
-	if l.holds < 10 {
+	if l.holds < fewest {
 		l.t.Errorf("%d holds show nothing", l.holds)
 	}
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // topologies beside each other: most of the time is waiting
 	code := m.Run()
-	if err := leak.Check(5 * time.Second); err != nil {
+	if err := leak.Check(10 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

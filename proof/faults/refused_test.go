@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func refusals(t *testing.T, b *bed) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			b := b.under(t, "no-"+strings.ReplaceAll(c.name, " ", "-"))
-			const ttl = 6 * time.Second
+			const ttl = 9 * time.Second
 			n := 20 * times(t)
 			one, two := b.client(t, holdfast.Config{TTL: ttl}, nil), b.client(t, holdfast.Config{TTL: ttl}, nil)
 			var leases []*holdfast.Lease
@@ -57,7 +58,9 @@ func refusals(t *testing.T, b *bed) {
 				go func() {
 					next, err := two.Mutex(name).Lock(t.Context())
 					if err == nil {
-						err = errors.Join(next.Err(), next.Release(t.Context()))
+						if err = errors.Join(next.Err(), next.Release(t.Context())); outlasted(err) { // it is in all the same
+							err = nil
+						}
 					}
 					waits <- err
 				}()
@@ -70,7 +73,7 @@ func refusals(t *testing.T, b *bed) {
 			if b.Topology == quorum { // one of three
 				c.refuse(t, b.masters()[0])
 				for i := range n {
-					lease, err := one.Mutex(fmt.Sprint("two of three", i)).TryLock(t.Context())
+					lease, err := granted(t.Context(), one.Mutex(fmt.Sprint("two of three", i)).TryLock)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -80,11 +83,24 @@ func refusals(t *testing.T, b *bed) {
 				}
 				c.serve(t, b.masters()[0])
 			}
+			first := leases[0].Until() // that trust ends, if no renewal works any more
+			for _, lease := range leases {
+				if err := lease.Err(); err != nil {
+					t.Fatal(err)
+				}
+				if until := lease.Until(); until.Before(first) {
+					first = until
+				}
+			}
 			b.each(func(srv *redisserver.Server) { c.refuse(t, srv) })
 			began := time.Now()
 			refused := 0
 			for i := range n {
-				lease, err := one.Mutex(fmt.Sprint("new", i)).TryLock(t.Context())
+				m := one.Mutex(fmt.Sprint("new", i))
+				lease, err := m.TryLock(t.Context())
+				for late := time.Now().Add(patience); unanswered(err) && !refusedAs(err, c.kind) && time.Now().Before(late); {
+					lease, err = m.TryLock(t.Context())
+				}
 				if refusedAs(err, c.kind) {
 					refused++
 				} else if refused == i {
@@ -103,6 +119,7 @@ func refusals(t *testing.T, b *bed) {
 			pause(time.Until(began.Add(ttl / 3))) // a renewal of all fails
 			b.each(func(srv *redisserver.Server) { c.serve(t, srv) })
 			lasted := time.Since(began)
+			rest := time.Until(first)
 			lost := 0
 			for _, lease := range leases[half:] {
 				if lease.Err() != nil || lease.Release(t.Context()) != nil {
@@ -120,7 +137,7 @@ func refusals(t *testing.T, b *bed) {
 			}
 			t.Logf("%s: %d of %d new locks refused as such; %d of %d leases lost in %v; of %d who waited %d are in, and the others were told", c.name, refused, n,
 				lost, n, lasted.Round(time.Millisecond), n, in-failed)
-			if refused < n || failed > 0 || lost > 0 && lasted < ttl/2 {
+			if refused < n || failed > 0 || lost > 0 && rest > ttl/4 {
 				t.Error("not what was promised")
 			}
 			b.clean(t)
@@ -208,6 +225,9 @@ func keysOfOthers(t *testing.T, b *bed) {
 				before = append(before, do(t, srv, "DUMP", key))
 			}
 			err := try(name)
+			for late := time.Now().Add(patience); unanswered(err) && time.Now().Before(late); {
+				err = try(name)
+			}
 			n++
 			if !refusedAs(err, holdfast.StoreForeign) {
 				untold++
@@ -223,7 +243,7 @@ func keysOfOthers(t *testing.T, b *bed) {
 				continue
 			}
 			do(t, servers[0], put...) // at one of three: it does not count
-			lease, err := c.Mutex(name).TryLock(t.Context())
+			lease, err := granted(t.Context(), c.Mutex(name).TryLock)
 			if err != nil {
 				t.Errorf("%s, at one of three: %v", name, err)
 			} else if err := lease.Release(t.Context()); err != nil {
@@ -242,7 +262,8 @@ func keysOfOthers(t *testing.T, b *bed) {
 // Trap 28: a server that reads its data is loading. Who waits is in when it has, and nobody is refused for another reason.
 func TestLoading(t *testing.T) {
 	long(t)
-	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes"}
+	// What is written before an answer is not lost to kill -9, unless the server holds it back for a slow disk.
+	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes", "--appendfsync", "no"}
 	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
 		t.Skip("this server cannot be made to load slowly: ", err)
 	} else {
@@ -261,11 +282,11 @@ func TestLoading(t *testing.T) {
 		}
 	}
 	rewrite()
-	watch, l := client(t, srv.Addr(), nil), &load{t: t, names: 4}
-	loading := 0
+	var loading atomic.Int64
+	watch, l := client(t, srv.Addr(), nil), &load{t: t, names: 4, enough: func() bool { return loading.Load() > 0 }}
 	trying := every(5*time.Millisecond, func() {
 		if _, err := watch.Mutex("tried").TryLock(t.Context()); refusedAs(err, holdfast.StoreLoading) {
-			loading++
+			loading.Add(1)
 		}
 	})
 	kills := every(1500*time.Millisecond, func() {
@@ -280,8 +301,8 @@ func TestLoading(t *testing.T) {
 	l.run(crowd(t, srv.Addr(), &holdfast.Config{TTL: 2 * time.Second}), 4, 0, time.Duration(times(t))*5*time.Second)
 	n := kills()
 	trying()
-	l.judge(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading))
-	if loading == 0 {
+	l.judge(fmt.Sprintf("killed %d times, and %d tries while it was loading", n, loading.Load()))
+	if loading.Load() == 0 {
 		t.Error("nobody saw it loading")
 	}
 }
