@@ -7,7 +7,9 @@
 // (Lease.Until); then, while a lease is held, every moment at which the library said that it may be trusted, and the
 // notice of its loss. A record is one line of JSON and one write to the kernel, made before the worker goes on, so that kill -9
 // of a process takes nothing along that had returned. The parent of the processes adds when it killed, stopped and
-// continued them, and what it did to the server and the network.
+// continued them, and what it did to the server and the network. Each process writes down when it stood still by itself, as on a machine that has much
+// else to do; the parent, through which all requests go, also when the server did: what comes late because of that is held against
+// nobody.
 //
 // # Against which clock
 //

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
-	if err := leak.Check(5 * time.Second); err != nil {
+	if err := leak.Check(10 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -218,6 +218,22 @@ func TestCheck(t *testing.T) {
 			s.process(Cont, "a", 6*second)
 			s.op("a", Lock, "a1", 0, 7*second, TimedOut)
 		}, nil},
+		{"stood still by itself while it waited", func(s *story) {
+			s.add(Record{At: second, Proc: "a", Event: Stall, Limit: second})
+			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
+		}, nil},
+		{"the server stood still by itself meanwhile", func(s *story) {
+			s.add(Record{At: second, Proc: Server, Event: Stall, Limit: second})
+			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
+		}, nil},
+		{"stood still by itself long before", func(s *story) {
+			s.add(Record{At: 0, Proc: "a", Event: Stall, Limit: second})
+			s.op("a", Lock, "a1", 3*second, 5*second, TimedOut)
+		}, []string{RuleIdle}},
+		{"a process that has no part in it stood still by itself", func(s *story) {
+			s.add(Record{At: second, Proc: "b", Event: Stall, Limit: second})
+			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
+		}, []string{RuleIdle}},
 		{"readers share", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
 			s.hold("b", "b1", 20, 55, 200, 6).Shares = true
@@ -341,6 +357,16 @@ func TestCheck(t *testing.T) {
 				r.Shares = true
 			}
 		}, []string{RuleOrder}},
+		{"passed again and again while it stood still by itself", func(s *story) {
+			s.op("w", Lock, "w1", 0, second, TimedOut)
+			s.records[len(s.records)-2].Line = true
+			s.add(Record{At: second / 4, Proc: "w", Event: Stall, Limit: second / 2})
+			for i := range int64(5) {
+				from := second/2 + i*1000
+				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
+				r.Shares = true
+			}
+		}, nil},
 		{"a reader saw a change while it was trusted", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
 			s.op("a", Read, "a1", 20, 30, Changed)
@@ -375,6 +401,37 @@ func TestCheck(t *testing.T) {
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("rules broken %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDisturbed(t *testing.T) {
+	second := int64(time.Second)
+	for _, c := range []struct {
+		name string
+		proc string
+		at   int64
+		want bool
+	}{
+		{"nothing", "c", 10 * second, false},
+		{"it stood still shortly before", "a", 10*second - second/2, true},
+		{"it stood still meanwhile", "a", 10*second + second/10, true},
+		{"the server did", Server, 10*second + second/10, true},
+		{"another did", "b", 10*second + second/10, false},
+		{"long before", "a", 5 * second, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &story{}
+			s.add(Record{At: c.at, Proc: c.proc, Event: Stall, Limit: second / 10})
+			s.process(Close, "a", 10*second)
+			slices.SortStableFunc(s.records, func(a, b Record) int { return int(a.At - b.At) })
+			h, err := Assemble(s.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := h.Disturbed("a"); got != c.want {
+				t.Errorf("disturbed: %v", got)
 			}
 		})
 	}

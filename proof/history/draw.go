@@ -73,7 +73,7 @@ func Draw(w io.Writer, h *History, violations []Violation) error {
 			add(name, "waits", op.Call.Format(origin)+"\n"+op.Return.Format(origin), op.Call.At, op.Return.At)
 		}
 	}
-	for _, faults := range []map[string][]span{h.stops, h.mutes} {
+	for _, faults := range []map[string][]span{h.stops, h.stalls, h.mutes} {
 		for _, proc := range slices.Sorted(maps.Keys(faults)) {
 			for _, s := range faults[proc] {
 				add(" faults", "fault", proc+" stood still, or its network did", s.from, s.to)

@@ -12,6 +12,7 @@ type History struct {
 	Ops     []*Op   // in the order of their calls
 	Holds   []*Hold // in the order in which they began
 	stops   map[string][]span
+	stalls  map[string][]span
 	mutes   map[string][]span // by the name of the slot: a process without its life
 	cuts    []int64           // when all connections of the server were cut
 	kills   map[string]int64
@@ -29,7 +30,8 @@ type span struct{ from, to int64 }
 
 // Assemble joins records, which must be in the order of time, as Load leaves them.
 func Assemble(records []Record) (*History, error) {
-	h := &History{Records: records, stops: map[string][]span{}, mutes: map[string][]span{}, kills: map[string]int64{}, closes: map[string]int64{}}
+	h := &History{Records: records, stops: map[string][]span{}, stalls: map[string][]span{}, mutes: map[string][]span{},
+		kills: map[string]int64{}, closes: map[string]int64{}}
 	ops := map[string]*Op{}
 	holds := map[string][]*Hold{} // by ID; those of a group have one
 	for i := range records {
@@ -92,6 +94,8 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		if s := h.stops[r.Proc]; len(s) > 0 {
 			s[len(s)-1].to = r.At
 		}
+	case Stall:
+		h.stalls[r.Proc] = append(h.stalls[r.Proc], span{r.At, r.At + r.Limit})
 	case Mute:
 		h.mutes[r.Proc] = append(h.mutes[r.Proc], span{r.At, r.At + r.Limit})
 	default:

@@ -107,14 +107,16 @@ func (h *History) busy() map[string][]span {
 		}
 	}
 	for name := range users {
-		for _, s := range h.stops[Server] {
-			add(name, s.from, s.to+longestTTL)
+		for _, stood := range [][]span{h.stops[Server], h.stalls[Server]} {
+			for _, s := range stood {
+				add(name, s.from, s.to+longestTTL)
+			}
 		}
 		for _, at := range h.cuts {
 			add(name, at, at+longestTTL)
 		}
 		for proc, used := range users[name] {
-			for _, faults := range [][]span{h.stops[proc], h.mutes[slotOf(proc)]} {
+			for _, faults := range [][]span{h.stops[proc], h.stalls[proc], h.mutes[slotOf(proc)]} {
 				for _, f := range faults {
 					if slices.ContainsFunc(used, func(u span) bool { return u.from < f.to && f.from < u.to+longestTTL }) {
 						add(name, f.from, f.to+longestTTL)

@@ -79,7 +79,7 @@ func slotOf(proc string) string {
 // or so shortly before that it may still be felt.
 func (h *History) troubled(proc string, from, to int64) bool {
 	from -= int64(time.Second)
-	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotOf(proc)]} {
+	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.stalls[proc], h.stalls[Server], h.mutes[slotOf(proc)]} {
 		for _, s := range spans {
 			if s.from < to && from < s.to {
 				return true
@@ -92,4 +92,12 @@ func (h *History) troubled(proc string, from, to int64) bool {
 		}
 	}
 	return false
+}
+
+// Disturbed tells whether a process, its network or the server stood still while its client was closed: that tries once more what it has
+// not given back, for a moment.
+func (h *History) Disturbed(proc string) bool {
+	const longest = int64(5 * time.Second)
+	at, closed := h.closes[proc]
+	return closed && h.troubled(proc, at, at+longest)
 }

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := Check(2 * time.Second); err != nil {
+	if err := Check(10 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

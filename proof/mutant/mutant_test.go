@@ -16,7 +16,7 @@ const top = "../.."
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := leak.Check(2 * time.Second); err != nil {
+	if err := leak.Check(10 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -25,10 +25,24 @@ var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
 // A Rest is what was left at the server.
 type Rest struct {
 	Dead    []string      // when all TTLs were over, of killed workers: places in line that wait for their end
-	Leaked  []string      // then, of workers that ended well: should be none
+	Leaked  []string      // then, of workers that ended well, and were not disturbed in that: should be none
 	Forever []string      // keys without an expiry, at any moment of the run, or beyond all patience: should be none
 	Looks   int           // during the run, for keys without an expiry
 	Cleared time.Duration // how long after the end the last key went; 0: not waited for
+	owners  []string      // of what leaked
+}
+
+// excuse takes what leaked of some workers for what the dead left: what they gave back may have got no answer.
+func (rest *Rest) excuse(disturbed func(proc string) bool) {
+	leaked := rest.Leaked
+	rest.Leaked = nil
+	for i, text := range leaked {
+		if disturbed(rest.owners[i]) {
+			rest.Dead = append(rest.Dead, text)
+		} else {
+			rest.Leaked = append(rest.Leaked, text)
+		}
+	}
 }
 
 // label is what a worker calls itself in its keys.
@@ -73,7 +87,7 @@ func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Re
 
 // sweep tries every lock once: a hold whose time is over stays in the state of a name until somebody asks.
 func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: ttls[0]})
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: 6 * longestTTL}) // a request has a second
 	if err != nil {
 		return err
 	}
@@ -129,7 +143,7 @@ func (rest *Rest) sort(key, content string, expires time.Duration, ended []strin
 	}
 	for _, proc := range ended {
 		if strings.Contains(content, label(proc)) {
-			rest.Leaked = append(rest.Leaked, text)
+			rest.Leaked, rest.owners = append(rest.Leaked, text), append(rest.owners, proc)
 			return
 		}
 	}

@@ -95,6 +95,11 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 		defer r.mu.Unlock()
 		r.forever, r.looks = forever, looks
 	})
+	watcher.Go(func() {
+		if err := r.pulse(watching); err != nil {
+			r.fail(err)
+		}
+	})
 	wg.Wait()
 	stop()
 	watcher.Wait()
@@ -141,6 +146,7 @@ func (r *Run) report(ctx context.Context, failure error) (Report, error) {
 	if err != nil {
 		return report, errors.Join(failure, err)
 	}
+	report.Rest.excuse(h.Disturbed)
 	report.Summary = history.Summarize(h)
 	report.Violations, report.History = history.Check(h, r.Limits), h
 	return report, failure

@@ -13,8 +13,8 @@ import (
 )
 
 // drain is how long a worker may take to end: its longest step is a wait, a hold beyond the TTL, and two entries into
-// it with the same.
-const drain = 3*(longestWait+5*longestTTL) + 5*time.Second
+// it with the same; and a machine that has much else to do.
+const drain = 3*(longestWait+5*longestTTL) + 30*time.Second
 
 // quiet is the time at the end of a run without faults, in which the living clean up after the dead.
 const quiet = longestTTL

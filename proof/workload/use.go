@@ -167,7 +167,7 @@ func (a *actor) look(h *hold) bool {
 	record.Event, record.Text = history.Lost, err.Error()
 	a.rec.Put(record)
 	// The context ends with the same cause. Another goroutine may be about to end it.
-	pause(time.Second, h.Done())
+	pause(drain, h.Done())
 	if cause := context.Cause(h.Context()); !errors.Is(err, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrLost) {
 		record.At, record.Result, record.Text = history.Now(), history.Failed, fmt.Sprintf("Err %v, Cause %v", err, cause)
 		a.rec.Put(record)

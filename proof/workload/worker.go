@@ -31,13 +31,18 @@ func Worker(plan Plan) (err error) {
 	if err := work(plan, rec); err != nil {
 		return fmt.Errorf("worker %s: %w", plan.Proc, err)
 	}
-	if err := leak.Check(2 * time.Second); err != nil {
+	if err := leak.Check(10 * time.Second); err != nil {
 		return fmt.Errorf("worker %s: after Close: %w", plan.Proc, err)
 	}
 	return nil
 }
 
 func work(plan Plan, rec *history.Recorder) (err error) {
+	beating, rest := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	beats.Go(func() { pulse(beating, rec, "", nil) })
+	defer beats.Wait()
+	defer rest()
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{
