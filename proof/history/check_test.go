@@ -226,6 +226,12 @@ func TestCheck(t *testing.T) {
 			s.add(Record{At: second, Proc: Server, Event: Stall, Limit: second})
 			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
 		}, nil},
+		{"had hiccups while it waited", func(s *story) {
+			for i := range int64(20) {
+				s.add(Record{At: i * second / 10, Proc: "a", Event: Stall, Limit: second / 50})
+			}
+			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
+		}, []string{RuleIdle}},
 		{"stood still by itself long before", func(s *story) {
 			s.add(Record{At: 0, Proc: "a", Event: Stall, Limit: second})
 			s.op("a", Lock, "a1", 3*second, 5*second, TimedOut)

@@ -98,7 +98,7 @@ func (h *History) busy() map[string][]span {
 				if op.Return.Result != OK && op.Return.Result != Held {
 					// It may have been granted at that moment, and is given back at once, if nothing is in the way.
 					back := givingBack
-					if h.troubled(op.Call.Proc, op.Return.At, op.Return.At+longestClaim) {
+					if h.troubled(op.Call.Proc, op.Return.At, op.Return.At+longestClaim, 0) {
 						back = longestClaim
 					}
 					add(name, op.Return.At, op.Return.At+back)
@@ -107,7 +107,7 @@ func (h *History) busy() map[string][]span {
 		}
 	}
 	for name := range users {
-		for _, stood := range [][]span{h.stops[Server], h.stalls[Server]} {
+		for _, stood := range [][]span{h.stops[Server], h.stood(Server, felt)} {
 			for _, s := range stood {
 				add(name, s.from, s.to+longestTTL)
 			}
@@ -116,7 +116,7 @@ func (h *History) busy() map[string][]span {
 			add(name, at, at+longestTTL)
 		}
 		for proc, used := range users[name] {
-			for _, faults := range [][]span{h.stops[proc], h.stalls[proc], h.mutes[slotOf(proc)]} {
+			for _, faults := range [][]span{h.stops[proc], h.stood(proc, felt), h.mutes[slotOf(proc)]} {
 				for _, f := range faults {
 					if slices.ContainsFunc(used, func(u span) bool { return u.from < f.to && f.from < u.to+longestTTL }) {
 						add(name, f.from, f.to+longestTTL)

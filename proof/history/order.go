@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,6 +19,10 @@ const (
 	// passes are how often a waiter may be passed by one that came later: not at all, but a busy machine moves calls and
 	// returns away from what the server saw, and a waiter whose connection broke is passed over until it is back.
 	passes = 3
+
+	// felt is how long one must have stood still by itself to come late in line, or to keep others waiting; a request that is answered
+	// in time or not may be late by less.
+	felt = int64(50 * time.Millisecond)
 )
 
 // checkOrder finds who stood in line and was passed again and again by those that came later: a writer by readers, a large
@@ -28,7 +34,7 @@ func checkOrder(h *History) []Violation {
 	for _, op := range h.Ops {
 		call := op.Call
 		if call.Kind != Lock || !call.Line || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
-			h.troubled(call.Proc, call.At, op.Return.At) {
+			h.troubled(call.Proc, call.At, op.Return.At, felt) {
 			continue
 		}
 		var passed []*Hold
@@ -76,10 +82,13 @@ func slotOf(proc string) string {
 }
 
 // troubled tells whether a process, its network or the server stood still between from and to, or connections were cut,
-// or so shortly before that it may still be felt.
-func (h *History) troubled(proc string, from, to int64) bool {
+// or so shortly before that it may still be felt. What stood still by itself did so for least.
+func (h *History) troubled(proc string, from, to, least int64) bool {
 	from -= int64(time.Second)
-	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.stalls[proc], h.stalls[Server], h.mutes[slotOf(proc)]} {
+	if h.stalled(proc, from, to, least) || h.stalled(Server, from, to, least) {
+		return true
+	}
+	for _, spans := range [][]span{h.stops[proc], h.stops[Server], h.mutes[slotOf(proc)]} {
 		for _, s := range spans {
 			if s.from < to && from < s.to {
 				return true
@@ -94,10 +103,32 @@ func (h *History) troubled(proc string, from, to int64) bool {
 	return false
 }
 
+// stalled tells whether one stood still by itself between from and to, for so long at least.
+func (h *History) stalled(proc string, from, to, least int64) bool {
+	all := h.stalls[proc] // one after the other
+	after, _ := slices.BinarySearchFunc(all, to, func(s span, to int64) int { return cmp.Compare(s.from, to) })
+	for i := after - 1; i >= 0 && all[i].to > from; i-- {
+		if all[i].to-all[i].from >= least {
+			return true
+		}
+	}
+	return false
+}
+
+// stood are the times in which one stood still by itself, for so long at least.
+func (h *History) stood(proc string, least int64) (spans []span) {
+	for _, s := range h.stalls[proc] {
+		if s.to-s.from >= least {
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
 // Disturbed tells whether a process, its network or the server stood still while its client was closed: that tries once more what it has
 // not given back, for a moment.
 func (h *History) Disturbed(proc string) bool {
 	const longest = int64(5 * time.Second)
 	at, closed := h.closes[proc]
-	return closed && h.troubled(proc, at, at+longest)
+	return closed && h.troubled(proc, at, at+longest, 0)
 }

@@ -41,7 +41,7 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 				report(hold, "it had been given back before")
 			case hold.Notice != nil && hold.Notice.At < op.Call.At:
 				report(hold, "its loss had been told")
-			case hold.offer != nil && h.troubled(hold.Proc, op.Call.At, op.Return.At):
+			case hold.offer != nil && h.troubled(hold.Proc, op.Call.At, op.Return.At, 0):
 			default:
 				if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
 					report(hold, "the lock was already "+heir.ID+"'s", heir.Lock)

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// A pulse beats so often, and what is missed of it is written down when it is longer than a hiccup.
+// A pulse beats so often, and what is missed of it is written down when it is longer than a hiccup: some of those, in a worker, here and
+// at the server, and the shortest requests get no answer in their time.
 const (
 	beat   = 5 * time.Millisecond
-	hiccup = 45 * time.Millisecond
+	hiccup = 10 * time.Millisecond
 )
 
 // pulse writes down when this process stood still by itself, until ctx is over: what it was granted meanwhile, and what was answered
