@@ -153,10 +153,10 @@ func limits(e *env) {
 		{holdfast.WithMaxHold(1000 * time.Hour)},
 		{holdfast.WithMaxHold(time.Minute), holdfast.WithMinHold(1)},
 		{holdfast.WithMinHold(time.Microsecond)},
-		{holdfast.WithTTL(time.Second + 1)},
+		{holdfast.WithTTL(20*time.Second + 1)},
 		{holdfast.WithOwner(long), holdfast.WithLabel(long)},
 		{holdfast.WithPolling(time.Millisecond, 0)},
-		{holdfast.WithTTL(-1), holdfast.WithTTL(time.Second)}, // the later wins
+		{holdfast.WithTTL(-1), holdfast.WithTTL(20 * time.Second)}, // the later wins
 	} {
 		lease := e.lock(a.Mutex(long, options...))
 		e.held(b.Mutex(long))

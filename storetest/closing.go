@@ -49,7 +49,7 @@ func closeEnds(e *env) {
 	for _, l := range []*holdfast.Lease{lease, unasked} {
 		e.is(l.Err(), holdfast.ErrClosed)
 		e.is(context.Cause(l.Context()), holdfast.ErrClosed)
-		e.is(l.Check(e.ctx()), holdfast.ErrClosed)
+		e.is(e.check(l), holdfast.ErrClosed)
 		e.is(l.Release(e.ctx()), holdfast.ErrClosed)
 	}
 	if lost := c.of(holdfast.EventLost); len(lost) > 0 {

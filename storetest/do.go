@@ -114,7 +114,8 @@ func doHeld(e *env) {
 	defer cancel()
 	never := func(context.Context) error { e.Error("it ran"); return nil }
 	e.is(b.Mutex(name).Do(ctx, never), context.DeadlineExceeded)
-	e.is(b.Mutex(name, holdfast.WithPolling(time.Millisecond, 2)).Do(e.ctx(), never), holdfast.ErrHeld)
+	polls := b.Mutex(name, holdfast.WithPolling(time.Millisecond, 2))
+	e.is(e.answer(func() error { return polls.Do(e.ctx(), never) }), holdfast.ErrHeld)
 	e.refused(b.Mutex(name).Do(e.ctx(), nil), "fn")
 	e.release(lease)
 }

@@ -37,17 +37,17 @@ func downgradeKeeps(e *env) {
 	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}, {holdfast.WithStrictOrder()}, {holdfast.WithTTL(time.Minute)}} {
 		lease := e.take(a.RWMutex(name, options...).Lock)
 		token, owner := lease.Token(), lease.Owner()
-		e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		e.downgrade(lease)
 		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || lease.Context().Err() != nil {
 			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), lease.Context().Err())
 		}
-		if err := lease.Check(e.ctx()); err != nil {
+		if err := e.check(lease); err != nil {
 			e.Errorf("Check: %v", err)
 		}
 		e.refused(second(a.RWMutex(name).TryLock(lease.Context())), "ctx")
 		other := e.take(b.RWMutex(name).TryRLock)
-		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
 		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
 		e.release(other)
@@ -57,13 +57,13 @@ func downgradeKeeps(e *env) {
 
 func downgradeRenewed(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithTTL(600*time.Millisecond)).Lock)
+	lease := e.take(a.RWMutex(name, holdfast.WithTTL(2500*time.Millisecond)).Lock)
 	e.downgrade(lease)
-	a.await(holdfast.EventRenewed, 6)
-	if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+	a.await(holdfast.EventRenewed, 3)
+	if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
 		e.Error(err)
 	}
-	e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(lease)
 }
 
@@ -113,7 +113,7 @@ func downgradeLocalWriter(e *env) {
 	lease := e.take(m.Lock)
 	writer := e.waitIn(e.ctx(), c, m.Lock)
 	e.downgrade(lease)
-	if err := lease.Check(e.ctx()); err != nil || writer.over() {
+	if err := e.check(lease); err != nil || writer.over() {
 		e.Errorf("a writer is in: %v, %v", writer.over(), err)
 	}
 	e.release(lease)
@@ -127,14 +127,14 @@ func downgradeEntries(e *env) {
 	outer := e.take(m.Lock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(outer.Context()) })
 	e.downgrade(inner)
-	e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(inner.Context()) }) // the outer writes
 	e.release(outer)
-	e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
 	e.release(e.take(b.RWMutex(name).TryRLock))
 	e.release(inner)
-	e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(again)
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
@@ -143,7 +143,7 @@ func downgradeEntries(e *env) {
 func (e *env) heldFor(c *client) time.Duration {
 	e.Helper()
 	var held *holdfast.HeldError
-	if _, err := c.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) {
+	if err := e.tried(c.RWMutex(name).TryLock); !errors.As(err, &held) {
 		e.Fatalf("got %v", err)
 	}
 	return held.Remaining
@@ -178,7 +178,7 @@ func downgradeMaxHold(e *env) {
 // Also if its holder crashes at that moment.
 func downgradeMinHoldCrash(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(time.Second)).Lock)
+	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(5*time.Second)).Lock)
 	e.downgrade(lease)
 	if left := e.heldFor(b); left < 30*time.Second {
 		e.Errorf("held for %v of a minute", left)
@@ -189,7 +189,7 @@ func downgradeMinHold(e *env) {
 	a, b := e.client(), e.client()
 	const least = 1500 * time.Millisecond
 	before := time.Now()
-	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(time.Second)).Lock)
+	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(least), holdfast.WithTTL(1400*time.Millisecond)).Lock)
 	e.downgrade(lease)
 	e.release(lease)
 	e.release(e.take(b.RWMutex(name).TryRLock))
@@ -221,7 +221,7 @@ func downgradeRefused(e *env) {
 	for _, lock := range others {
 		lease := e.take(lock)
 		e.refused(lease.Downgrade(e.ctx()), "lease")
-		if err := lease.Check(e.ctx()); err != nil {
+		if err := e.check(lease); err != nil {
 			e.Errorf("Check: %v", err)
 		}
 		e.release(lease)

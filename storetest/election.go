@@ -44,6 +44,26 @@ func (e *env) campaign(c *holdfast.Election) *holdfast.Lease {
 	return lease
 }
 
+// leader looks who leads.
+func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
+	err = e.answer(func() error { leader, err = c.Leader(e.ctx()); return err })
+	return leader, err
+}
+
+// leaderless is the error of a look at what has no leader.
+func (e *env) leaderless(c *holdfast.Election) error {
+	_, err := e.leader(c)
+	return err
+}
+
+// soonLeaderless waits until nobody leads: who gave up waiting may be let in yet, and gives that back in the background.
+func (e *env) soonLeaderless(c *holdfast.Election) {
+	e.Helper()
+	if !soon(func() bool { return errors.Is(e.leaderless(c), holdfast.ErrNoLeader) }) {
+		e.Error("somebody leads")
+	}
+}
+
 func electionOrder(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.campaign(a.Election(name))
@@ -63,18 +83,14 @@ func electionOrder(e *env) {
 func electionTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.campaign(a.Election(name))
-	_, err := b.Election(name).TryCampaign(e.ctx())
+	err := e.tried(b.Election(name).TryCampaign)
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
 		e.Errorf("got %+v", err)
 	}
-	inner, err := a.Election(name).TryCampaign(lease.Context()) // reentry
-	e.ok(err)
-	e.release(inner)
+	e.release(e.take(with(lease.Context(), a.Election(name).TryCampaign))) // reentry
 	e.release(lease)
-	lease, err = b.Election(name).TryCampaign(e.ctx())
-	e.ok(err)
-	e.release(lease)
+	e.release(e.take(b.Election(name).TryCampaign))
 }
 
 // Leadership does not pass inside a process: whoever looks at the server sees the leader of now.
@@ -90,7 +106,7 @@ func electionGoroutines(e *env) {
 		e.release(lease)
 		e.ok(w.result())
 		lease = next
-		leader, err := c.Election(name).Leader(e.ctx())
+		leader, err := e.leader(c.Election(name))
 		e.ok(err)
 		if leader.Token != lease.Token() || leader.Owner != lease.Owner() {
 			e.Errorf("%+v leads, but the lease is %q, %d", leader, lease.Owner(), lease.Token())
@@ -101,22 +117,20 @@ func electionGoroutines(e *env) {
 
 func electionLeader(e *env) {
 	a, b := e.client(label("A")), e.client()
-	_, err := b.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
 	lease := e.campaign(a.Election(name))
-	leader, err := b.Election(name).Leader(e.ctx())
+	leader, err := e.leader(b.Election(name))
 	e.ok(err)
 	if leader.Label != "A" || leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Since.IsZero() {
 		e.Errorf("got %+v", leader)
 	}
-	if again, err := a.Election(name).Leader(e.ctx()); err != nil || again != leader {
+	if again, err := e.leader(a.Election(name)); err != nil || again != leader {
 		e.Errorf("%+v, then %+v, %v", leader, again, err)
 	}
 	e.release(lease)
-	_, err = b.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.is(e.leaderless(b.Election(name)), holdfast.ErrNoLeader)
 	lease = e.campaign(a.Election(name, holdfast.WithLabel("mine")))
-	if next, err := b.Election(name).Leader(e.ctx()); err != nil || next.Owner != lease.Owner() || next.Label != "mine" || next.Since.Before(leader.Since) {
+	if next, err := e.leader(b.Election(name)); err != nil || next.Owner != lease.Owner() || next.Label != "mine" || next.Since.Before(leader.Since) {
 		e.Errorf("%+v after %+v, %v", next, leader, err)
 	}
 	e.release(lease)
@@ -124,14 +138,13 @@ func electionLeader(e *env) {
 
 func electionMinHold(e *env) {
 	c := e.client()
-	e.release(e.campaign(c.Election(name, holdfast.WithMinHold(10*ttl))))
-	_, err := c.Election(name).TryCampaign(e.ctx())
+	e.release(e.campaign(c.Election(name, holdfast.WithMinHold(time.Minute))))
+	err := e.tried(c.Election(name).TryCampaign)
 	e.is(err, holdfast.ErrHeld)
 	if strings.Contains(err.Error(), `""`) {
 		e.Errorf("%v: there is nobody to be named", err)
 	}
-	_, err = c.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
 }
 
 func electionRun(e *env) {
@@ -174,8 +187,7 @@ func electionRun(e *env) {
 	for _, run := range runs {
 		e.is(run.result(), context.Canceled)
 	}
-	_, err := a.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.soonLeaderless(a.Election(name))
 }
 
 func electionRunEnds(e *env) {
@@ -200,9 +212,7 @@ func electionRunEnds(e *env) {
 		e.Errorf("got %v", err)
 	}
 	e.is(a.Election(name).Run(ctx, func(context.Context) error { return nil }), reason, context.Canceled)
-	if !soon(func() bool { _, err := a.Election(name).Leader(e.ctx()); return errors.Is(err, holdfast.ErrNoLeader) }) {
-		e.Error("somebody leads")
-	}
+	e.soonLeaderless(a.Election(name))
 }
 
 func electionRunJoins(e *env) {
@@ -219,13 +229,10 @@ func electionRunJoins(e *env) {
 	})
 	<-leads
 	cancel()
-	_, err := b.Election(name).TryCampaign(e.ctx())
-	e.is(err, holdfast.ErrHeld) // fn has not returned
+	e.is(e.tried(b.Election(name).TryCampaign), holdfast.ErrHeld) // fn has not returned
 	close(finish)
 	e.is(run.result(), context.Canceled)
-	lease, err := b.Election(name).TryCampaign(e.ctx())
-	e.ok(err)
-	e.release(lease)
+	e.release(e.take(b.Election(name).TryCampaign))
 }
 
 func electionRunFails(e *env) {
@@ -236,8 +243,7 @@ func electionRunFails(e *env) {
 	if e.is(err, broken); calls != 1 || errors.Is(err, holdfast.ErrLost) {
 		e.Errorf("%d calls, %v", calls, err)
 	}
-	_, err = c.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
 }
 
 func electionRunPanics(e *env) {
@@ -250,8 +256,7 @@ func electionRunPanics(e *env) {
 		}()
 		_ = c.Election(name).Run(e.ctx(), func(context.Context) error { panic("broken") })
 	}()
-	_, err := c.Election(name).Leader(e.ctx())
-	e.is(err, holdfast.ErrNoLeader)
+	e.is(e.leaderless(c.Election(name)), holdfast.ErrNoLeader)
 	e.ok(c.Election(name).Check())
 }
 
@@ -417,17 +422,14 @@ func electionCheck(e *env) {
 func electionKinds(e *env) {
 	c := e.client()
 	lease := e.lock(c.Mutex(name))
-	_, err := c.Election(name).TryCampaign(e.ctx())
-	e.foreign(err)
-	_, err = c.Election(name).Campaign(e.ctx())
-	e.foreign(err)
-	_, err = c.Election(name).Leader(e.ctx())
-	e.foreign(err)
+	e.foreign(e.tried(c.Election(name).TryCampaign))
+	e.foreign(e.tried(c.Election(name).Campaign))
+	e.foreign(e.leaderless(c.Election(name)))
 	for _, err := range c.Election(name).Observe(e.ctx()) {
 		e.foreign(err)
 	}
 	e.foreign(c.Election(name).Run(e.ctx(), func(context.Context) error { return nil }))
-	e.ok(lease.Check(e.ctx()))
+	e.ok(e.check(lease))
 	e.release(lease)
 }
 

@@ -147,10 +147,14 @@ func noAnswer(e *env) {
 // Trap 22: nobody is known to hold it, and that is said.
 func waitUnanswered(e *env) {
 	c := e.faked(holdfast.Reply{Err: errors.New("connection refused"), Unsent: true})
+	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
+	defer cancel()
+	var waiters []*waiter
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithPolling(time.Millisecond, 0)} {
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		defer cancel()
-		ended := e.enter(ctx, c.Mutex(name, option)).gaveUp(context.DeadlineExceeded)
+		waiters = append(waiters, e.enter(ctx, c.Mutex(name, option)))
+	}
+	for _, w := range waiters {
+		ended := w.gaveUp(context.DeadlineExceeded)
 		if e.is(ended, holdfast.ErrUnavailable); ended.Holder != "" || ended.Name != name || ended.Waited <= 0 {
 			e.Errorf("got %+v", ended)
 		}

@@ -27,7 +27,7 @@ func (e *env) uses() []use {
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, one := range e.uses() {
-		lease, err := one.try(a)(e.ctx())
+		lease, err := e.had(one.try(a))
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
@@ -35,8 +35,7 @@ func otherKinds(e *env) {
 			if other.kind == one.kind {
 				continue
 			}
-			_, err := other.try(b)(e.ctx())
-			e.foreign(err)
+			e.foreign(e.tried(other.try(b)))
 		}
 		if one.kind != "mutex" {
 			_, err = b.Mutex(name).Lock(e.ctx())
@@ -45,17 +44,16 @@ func otherKinds(e *env) {
 		if one.kind != "semaphore" && !e.backend.NoSemaphores {
 			_, err = b.Semaphore(name, 7).Acquire(e.ctx(), 7)
 			e.foreign(err)
-			e.foreign(b.Semaphore(name, 7).Resize(e.ctx(), 3))
+			e.foreign(e.resize(b.Semaphore(name, 7), 3))
 		}
 		if one.kind != "rwmutex" {
 			_, err = b.RWMutex(name).RLock(e.ctx())
 			e.foreign(err)
 		}
 		if one.kind != "election" {
-			_, err = b.Election(name).Leader(e.ctx())
-			e.foreign(err)
+			e.foreign(e.leaderless(b.Election(name)))
 		}
-		if err := lease.Check(e.ctx()); err != nil {
+		if err := e.check(lease); err != nil {
 			e.Errorf("Check of the %s: %v", one.kind, err)
 		}
 		e.release(lease)
@@ -69,7 +67,7 @@ func kindsInTurn(e *env) {
 	for range 2 {
 		for _, one := range e.uses() {
 			for _, c := range []*client{a, b} {
-				lease, err := one.try(c)(e.ctx())
+				lease, err := e.had(one.try(c))
 				if err != nil {
 					e.Fatalf("%s: %v", one.kind, err)
 				}

@@ -137,6 +137,9 @@ func latchMatrix(e *env) {
 			"CountDown": {state.down, func(l *holdfast.Latch) error { return l.CountDown(e.ctx()) }},
 			"Count":     {state.count, func(l *holdfast.Latch) error { _, err := l.Count(e.ctx()); return err }},
 			"Wait": {state.in, func(l *holdfast.Latch) error {
+				if state.in == nil {
+					return l.Wait(e.ctx())
+				}
 				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 				defer cancel()
 				return l.Wait(ctx)
@@ -281,7 +284,7 @@ func latchClosed(e *env) {
 
 func latchGone(e *env) {
 	c := e.client()
-	l := c.Latch(name, holdfast.WithTTL(ttl))
+	l := c.Latch(name, holdfast.WithTTL(roomy))
 	e.ok(l.Set(e.ctx(), 1))
 	e.ok(l.CountDown(e.ctx()))
 	if !soon(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
@@ -298,6 +301,7 @@ func latchAbandoned(e *env) {
 	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
 		e.Error("it stays set")
 	}
+	l = c.Latch(name, holdfast.WithTTL(roomy))
 	e.ok(l.Set(e.ctx(), 2))
 	e.count(l, 2)
 	if !soon(func() bool { _, err := l.Count(e.ctx()); return errors.Is(err, holdfast.ErrNotHeld) }) {
@@ -308,11 +312,11 @@ func latchAbandoned(e *env) {
 // Counting down counts its TTL anew.
 func latchKept(e *env) {
 	c := e.client()
-	l := c.Latch(name, holdfast.WithTTL(8*ttl))
+	l := c.Latch(name, holdfast.WithTTL(3500*time.Millisecond))
 	began := time.Now()
-	e.ok(l.Set(e.ctx(), 4))
-	for n := range 3 {
-		<-time.After(5 * ttl)
+	e.ok(l.Set(e.ctx(), 3))
+	for n := range 2 {
+		<-time.After(roomy)
 		if err := l.CountDown(e.ctx()); err != nil {
 			e.Fatalf("gone %v after it was set, after %d: %v", time.Since(began), n, err)
 		}
@@ -328,12 +332,10 @@ func latchKinds(e *env) {
 		e.foreign(err)
 	}
 	e.ok(c.Latch("latch").Set(e.ctx(), 1))
-	_, err := c.Mutex("latch").TryLock(e.ctx())
-	e.foreign(err)
-	_, err = c.Election("latch").TryCampaign(e.ctx())
-	e.foreign(err)
+	e.foreign(e.tried(c.Mutex("latch").TryLock))
+	e.foreign(e.tried(c.Election("latch").TryCampaign))
 	e.count(c.Latch("latch"), 1)
-	e.ok(lease.Check(e.ctx()))
+	e.ok(e.check(lease))
 	e.release(lease)
 }
 

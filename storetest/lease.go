@@ -67,7 +67,7 @@ func leaseSays(e *env) {
 func leaseCheck(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	for range 2 {
-		if err := lease.Check(e.ctx()); err != nil {
+		if err := e.check(lease); err != nil {
 			e.Errorf("Check: %v", err)
 		}
 	}
@@ -85,19 +85,16 @@ func leaseCheck(e *env) {
 // Trap 5.
 func leaseCheckLost(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(time.Minute))) // long before its first renewal
 	ctx := lease.Context()
-	taken, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
-	if err != nil {
-		e.Fatalf("Resume: %v", err)
-	}
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
 	if lease.Err() != nil {
 		e.Errorf("it cannot know yet: %v", lease.Err())
 	}
-	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
+	e.lost(e.check(lease), holdfast.LossGone)
 	e.lost(lease.Err(), holdfast.LossGone)
 	e.lost(e.ended(ctx), holdfast.LossGone)
-	e.lost(lease.Check(e.ctx()), holdfast.LossGone)
+	e.lost(e.check(lease), holdfast.LossGone)
 	e.release(taken)
 }
 
@@ -131,7 +128,7 @@ func leaseZero(e *env) {
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
 		e.is(lease.Err(), holdfast.ErrNotHeld)
 		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
-		e.is(lease.Check(e.ctx()), holdfast.ErrNotHeld)
+		e.is(e.check(lease), holdfast.ErrNotHeld)
 		e.is(e.ended(lease.Context()), holdfast.ErrNotHeld)
 		<-lease.Done()
 		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil || !lease.Until().IsZero() {

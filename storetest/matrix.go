@@ -25,8 +25,9 @@ type scene struct {
 	needs needs
 }
 
-// fixed is the TTL of who does nothing more in a scene: long enough for the steps before it is over.
-const fixed = 700 * time.Millisecond
+// fixed is the TTL of who does nothing more in a scene: long enough for the steps before it is over, also where the machine stands
+// still for a second.
+const fixed = 1600 * time.Millisecond
 
 // A stage is where a scene is played.
 type stage struct {
@@ -67,15 +68,20 @@ func play(permits int64, scenes []scene) (tests []test) {
 	return tests
 }
 
-// warm lets everybody make his connections.
+// warm lets everybody make his connections, also those that messages come on.
 func (s *stage) warm(steps string) {
+	stove := s.client()
 	for step := range strings.SplitSeq(steps, ", ") {
 		who, _, _ := strings.Cut(step[1:], " ")
 		if _, err := strconv.ParseInt(who, 10, 64); err == nil || s.actors[who] != nil {
 			continue
 		}
-		s.actors[who] = &actor{client: s.client(label(who))}
-		s.release(s.lock(s.actors[who].Mutex("warm")))
+		a := &actor{client: s.client(label(who))}
+		s.actors[who] = a
+		lease := s.lock(stove.Mutex("warm"))
+		w := s.wait(s.ctx(), a.client, a.Mutex("warm"))
+		s.release(lease)
+		s.release(w.in())
 	}
 }
 
@@ -83,8 +89,7 @@ func (s *stage) step(step string) {
 	s.Helper()
 	op, rest := step[:1], step[1:]
 	if n, err := strconv.ParseInt(rest, 10, 64); op == "=" && err == nil {
-		c := s.client()
-		if err := c.Semaphore(name, n).Resize(s.ctx(), n); err != nil {
+		if err := s.resize(s.client().Semaphore(name, n), n); err != nil {
 			s.Fatalf("%s: %v", step, err)
 		}
 		s.permits = n
@@ -103,10 +108,10 @@ func (s *stage) step(step string) {
 	wait, try := s.method(a, mode, options)
 	switch op {
 	case "+", "~":
-		lease, err := s.reach(try)
+		lease, err := s.had(try)
 		for end := time.Now().Add(fixed); s.heldByGone(err) && time.Now().Before(end); {
-			<-time.After(fixed / 14) // his request was on its way for that long: trust is counted from its sending
-			lease, err = s.reach(try)
+			<-time.After(fixed / 32) // his request was on its way for that long: trust is counted from its sending
+			lease, err = s.had(try)
 		}
 		if err != nil {
 			s.Fatalf("%s: %v", step, err)
@@ -145,7 +150,7 @@ func (s *stage) step(step string) {
 		}
 	case "*":
 		s.lost(s.ended(a.gone.Context()), holdfast.LossExpired)
-		<-time.After(fixed / 14) // trust ends a margin before the hold does
+		<-time.After(fixed / 32) // trust ends a margin before the hold does
 	default:
 		s.Fatalf("no step %q", step)
 	}

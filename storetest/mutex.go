@@ -145,12 +145,12 @@ func sharedHandle(e *env) {
 
 func differentOptions(e *env) {
 	c := e.client()
-	for i, first := range []holdfast.Option{nil, holdfast.WithTTL(time.Second), holdfast.WithoutRenewal(), holdfast.WithLabel("x"),
+	for i, first := range []holdfast.Option{nil, holdfast.WithTTL(20 * time.Second), holdfast.WithoutRenewal(), holdfast.WithLabel("x"),
 		holdfast.WithOwner("o"), holdfast.WithStrictOrder(), holdfast.WithMaxHold(time.Minute)} {
 		lease := e.lock(c.Mutex(name, first))
-		for j, second := range []holdfast.Option{nil, holdfast.WithTTL(2 * time.Second), holdfast.WithMaxHold(time.Minute),
+		for j, second := range []holdfast.Option{nil, holdfast.WithTTL(30 * time.Second), holdfast.WithMaxHold(time.Minute),
 			holdfast.WithPolling(time.Millisecond, 1), holdfast.WithOwner("p"), holdfast.WithStrictOrder(), holdfast.WithLabel("y")} {
-			if lease, err := c.Mutex(name, second).TryLock(e.ctx()); err == nil {
+			if lease, err := e.reach(c.Mutex(name, second).TryLock); err == nil {
 				e.Errorf("%d and %d are in together", i, j)
 				e.release(lease)
 			}
@@ -166,7 +166,7 @@ func ownOptions(e *env) {
 	w := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithLabel("second"), holdfast.WithTTL(10*time.Second)))
 	e.release(first)
 	second := w.in()
-	if err := second.Check(e.ctx()); err != nil {
+	if err := e.check(second); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	if held := e.held(other.Mutex(name)); held.Holder != "second" || held.Remaining > 10*time.Second || time.Until(second.Until()) > 10*time.Second {

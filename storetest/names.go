@@ -33,7 +33,7 @@ func anyName(e *env) {
 		if held := e.held(b.Mutex(name)); held.Name != name {
 			e.Errorf("%q is held as %q", name, held.Name)
 		}
-		if err := lease.Check(e.ctx()); err != nil {
+		if err := e.check(lease); err != nil {
 			e.Errorf("Check of %q: %v", name, err)
 		}
 		e.release(lease)

@@ -140,7 +140,7 @@ func orderAfterExpiry(e *env) {
 	for _, c := range clients { // to connect may take longer than the lease lasts
 		e.release(e.lock(c.Mutex(name)))
 	}
-	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(3*ttl)))
+	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
 	var s served
 	for i, c := range clients {
 		s.next(e, c, fmt.Sprint(i), c.Mutex(name))

@@ -30,7 +30,7 @@ func ownerShares(e *env) {
 	}
 	w := e.wait(e.ctx(), other, other.Mutex(name))
 	e.release(one)
-	if err := two.Check(e.ctx()); err != nil || w.over() {
+	if err := e.check(two); err != nil || w.over() {
 		e.Errorf("when one of two is released: %v, another is in: %v", err, w.over())
 	}
 	e.held(a.Mutex(name))

@@ -28,7 +28,7 @@ func reentry() []test {
 // under locks with a context that must enter.
 func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := m.TryLock(ctx)
+	lease, err := e.had(with(ctx, m.TryLock))
 	if err != nil {
 		e.Fatalf("entering: %v", err)
 	}
@@ -94,8 +94,7 @@ func reenterThroughOthers(e *env) {
 func reenterOtherName(e *env) {
 	a, b := e.client(), e.client()
 	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
-	_, err := a.Mutex("other").TryLock(lease.Context())
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(lease.Context(), a.Mutex("other").TryLock)), holdfast.ErrHeld)
 	e.release(other)
 	e.release(lease)
 }
@@ -107,8 +106,7 @@ func reenterReleased(e *env) {
 	ctx := context.WithoutCancel(lease.Context())
 	e.release(lease)
 	next := e.lock(b.Mutex(name))
-	_, err := a.Mutex(name).TryLock(ctx)
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(next)
 	again := e.under(ctx, a.Mutex(name))
 	if again.Token() <= lease.Token() && !e.backend.NoTokens {
@@ -124,8 +122,7 @@ func reenterReleasedEntry(e *env) {
 	ctx := context.WithoutCancel(outer.Context())
 	inner := e.under(ctx, c.Mutex(name))
 	e.release(outer)
-	_, err := c.Mutex(name).TryLock(ctx)
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(inner)
 }
 
@@ -137,8 +134,7 @@ func reenterPassed(e *env) {
 	w := e.wait(e.ctx(), c, c.Mutex(name))
 	e.release(first)
 	second := w.in()
-	_, err := c.Mutex(name).TryLock(ctx)
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(second)
 }
 
@@ -164,23 +160,21 @@ func reenterPastLine(e *env) {
 
 func reenterLost(e *env) {
 	a, b := e.client(), e.client()
-	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(600*time.Millisecond)))
+	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
 	ctx := context.WithoutCancel(outer.Context())
 	inner := e.under(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
 	e.lost(e.ended(inner.Context()), holdfast.LossExpired)
 	e.lost(outer.Err(), holdfast.LossExpired)
 	e.lost(inner.Release(e.ctx()), holdfast.LossExpired)
 	next := e.lock(b.Mutex(name))
-	_, err := a.Mutex(name).TryLock(ctx) // what is lost cannot be entered
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // what is lost cannot be entered
 	e.release(next)
 }
 
 func reenterElsewhere(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	_, err := b.Mutex(name).TryLock(lease.Context())
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(with(lease.Context(), b.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(lease)
 }
 

@@ -102,10 +102,7 @@ func releaseLost(e *env) {
 func releaseResumed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	taken, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
-	if err != nil {
-		e.Fatalf("Resume: %v", err)
-	}
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
 	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
 	e.held(a.Mutex(name))
 	e.release(taken)
@@ -122,7 +119,7 @@ func releaseEnds(e *env) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}
 		e.is(l.Err(), holdfast.ErrNotHeld)
-		e.is(l.Check(e.ctx()), holdfast.ErrNotHeld)
+		e.is(e.check(l), holdfast.ErrNotHeld)
 		if l.Until().After(time.Now()) {
 			e.Errorf("%s is trusted for %v", l.Name(), time.Until(l.Until()))
 		}
@@ -143,7 +140,7 @@ func releaseHandsOn(e *env) {
 	e.release(lease)
 	next := w.in()
 	e.held(a.Mutex(name))
-	if err := next.Check(e.ctx()); err != nil { // it is a hold, and not only a message
+	if err := e.check(next); err != nil { // it is a hold, and not only a message
 		e.Errorf("Check: %v", err)
 	}
 	e.release(next)

@@ -23,10 +23,15 @@ func resume() []test {
 	}
 }
 
+// resuming is taking a hold over as a method.
+func resuming(m *holdfast.Mutex, owner string, token int64) locks {
+	return func(ctx context.Context) (*holdfast.Lease, error) { return m.Resume(ctx, owner, token) }
+}
+
 // resume takes a hold over that must be there.
 func (e *env) resume(m *holdfast.Mutex, owner string, token int64) *holdfast.Lease {
 	e.Helper()
-	lease, err := m.Resume(e.ctx(), owner, token)
+	lease, err := e.had(resuming(m, owner, token))
 	if err != nil {
 		e.Fatalf("Resume: %v", err)
 	}
@@ -35,7 +40,7 @@ func (e *env) resume(m *holdfast.Mutex, owner string, token int64) *holdfast.Lea
 
 func resumed(e *env) {
 	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second)))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second)))
 	ctx := lease.Context()
 	taken := e.resume(b.Mutex(name, holdfast.WithTTL(20*time.Second)), lease.Owner(), lease.Token())
 	if taken.Token() <= lease.Token() || taken.Err() != nil || taken.Name() != name {
@@ -47,7 +52,7 @@ func resumed(e *env) {
 	e.lost(e.ended(ctx), holdfast.LossGone) // told by its next renewal
 	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
 	e.held(other.Mutex(name))
-	if err := taken.Check(e.ctx()); err != nil {
+	if err := e.check(taken); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(taken)
@@ -75,7 +80,7 @@ func resumeWrongOwner(e *env) {
 		token       int64
 	}{{name, "x", lease.Token()}, {name, lease.Owner() + "x", lease.Token()}, {name, lease.Owner()[1:], lease.Token()},
 		{"owned", "worker-1", owned.Token()}, {"owned", lease.Owner(), owned.Token()}, {name, "worker-10", lease.Token()}} {
-		taken, err := b.Mutex(test.name).Resume(e.ctx(), test.owner, test.token)
+		taken, err := e.reach(resuming(b.Mutex(test.name), test.owner, test.token))
 		if e.is(err, holdfast.ErrHeld); taken != nil {
 			e.Errorf("%q took over %q", test.owner, test.name)
 		}
@@ -88,8 +93,7 @@ func resumeWrongToken(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	for _, token := range []int64{1, lease.Token() - 1, lease.Token() + 1, 1<<53 - 1} {
-		_, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), token)
-		e.is(err, holdfast.ErrHeld)
+		e.is(e.tried(resuming(b.Mutex(name), lease.Owner(), token)), holdfast.ErrHeld)
 	}
 	e.refused(second(b.Mutex(name).Resume(e.ctx(), lease.Owner(), 0)), "token")
 	e.refused(second(b.Mutex(name).Resume(e.ctx(), lease.Owner(), -1)), "token")
@@ -109,8 +113,7 @@ func resumeTwice(e *env) {
 		}
 		lease := e.lock(a.Mutex(name, options...))
 		taken := e.resume(b.Mutex(name, options...), lease.Owner(), lease.Token())
-		_, err := c.Mutex(name, options...).Resume(e.ctx(), lease.Owner(), lease.Token())
-		e.is(err, holdfast.ErrHeld)
+		e.is(e.tried(resuming(c.Mutex(name, options...), lease.Owner(), lease.Token())), holdfast.ErrHeld)
 		again := e.resume(c.Mutex(name, options...), taken.Owner(), taken.Token())
 		e.lost(taken.Release(e.ctx()), holdfast.LossGone)
 		e.lost(lease.Release(e.ctx()), holdfast.LossGone)
@@ -123,8 +126,7 @@ func resumeFree(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	e.release(lease)
-	_, err := b.Mutex(name).Resume(e.ctx(), lease.Owner(), lease.Token())
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(resuming(b.Mutex(name), lease.Owner(), lease.Token())), holdfast.ErrHeld)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	e.is(second(b.Mutex(name).Resume(over, lease.Owner(), lease.Token())), context.Canceled)
@@ -140,7 +142,7 @@ func resumeWhileWaiting(e *env) {
 	if w.over() {
 		e.Error("another is in")
 	}
-	if err := taken.Check(e.ctx()); err != nil {
+	if err := e.check(taken); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(taken)
@@ -171,11 +173,11 @@ func resumeReleased(e *env) {
 	owner, token := first.Owner(), first.Token()
 	e.release(first)
 	next := w.in()
-	taken, err := b.Mutex(name).Resume(e.ctx(), owner, token)
+	taken, err := e.reach(resuming(b.Mutex(name), owner, token))
 	if e.is(err, holdfast.ErrHeld); taken != nil {
 		e.Errorf("token %d was taken over from token %d", next.Token(), token)
 	}
-	if err := next.Check(e.ctx()); err != nil {
+	if err := e.check(next); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(next)

@@ -137,13 +137,13 @@ func rwHeld(e *env) {
 	var held *holdfast.HeldError
 	writer := e.take(a.RWMutex(name).TryLock)
 	for _, try := range []locks{b.RWMutex(name).TryLock, b.RWMutex(name).TryRLock, a.RWMutex(name).TryRLock} {
-		if _, err := try(e.ctx()); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" || held.Holders != 1 || held.Name != name {
+		if err := e.tried(try); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holder != "A" || held.Holders != 1 || held.Name != name {
 			e.Errorf("got %v", err)
 		}
 	}
 	e.release(writer)
 	one, two := e.take(a.RWMutex(name).TryRLock), e.take(b.RWMutex(name).TryRLock)
-	if _, err := c.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holders != 2 || held.Remaining <= 0 {
+	if err := e.tried(c.RWMutex(name).TryLock); !errors.As(err, &held) || held.Kind != "rwmutex" || held.Holders != 2 || held.Remaining <= 0 {
 		e.Errorf("got %v", err)
 	}
 	e.release(one)
@@ -153,14 +153,14 @@ func rwHeld(e *env) {
 // Each hold has its own times, for reading and for writing.
 func rwOptions(e *env) {
 	a, b := e.client(), e.client()
-	all := [][]holdfast.Option{nil, {holdfast.WithTTL(2 * time.Second)}, {holdfast.WithoutRenewal()}, {holdfast.WithMaxHold(time.Minute)},
+	all := [][]holdfast.Option{nil, {holdfast.WithTTL(20 * time.Second)}, {holdfast.WithoutRenewal()}, {holdfast.WithMaxHold(time.Minute)},
 		{holdfast.WithStrictOrder()}, {holdfast.WithOwner("o")}, {holdfast.WithLabel("x"), holdfast.WithTTL(time.Minute)}}
 	for i, one := range all {
 		for j, other := range all {
 			reader := e.take(a.RWMutex(name, one...).TryRLock)
 			for _, c := range []*client{a, b} {
 				second := e.take(c.RWMutex(name, other...).TryRLock)
-				if lease, err := c.RWMutex(name, other...).TryLock(e.ctx()); err == nil {
+				if lease, err := e.reach(c.RWMutex(name, other...).TryLock); err == nil {
 					e.Errorf("%d writes while %d reads", j, i)
 					e.release(lease)
 				}
@@ -169,8 +169,8 @@ func rwOptions(e *env) {
 			e.release(reader)
 		}
 	}
-	long, short := e.take(a.RWMutex(name, holdfast.WithTTL(time.Minute)).TryRLock), e.take(a.RWMutex(name, holdfast.WithTTL(time.Second)).TryRLock)
-	if long, short := time.Until(long.Until()), time.Until(short.Until()); long < 30*time.Second || short > time.Second {
+	long, short := e.take(a.RWMutex(name, holdfast.WithTTL(time.Minute)).TryRLock), e.take(a.RWMutex(name, holdfast.WithTTL(10*time.Second)).TryRLock)
+	if long, short := time.Until(long.Until()), time.Until(short.Until()); long < 30*time.Second || short > 10*time.Second {
 		e.Errorf("trusted for %v and %v", long, short)
 	}
 	e.release(long)
@@ -183,7 +183,7 @@ func readerLost(e *env) {
 	other := e.take(b.RWMutex(name).TryRLock)
 	e.lost(e.ended(fixed.Context()), holdfast.LossExpired)
 	e.lost(fixed.Release(e.ctx()), holdfast.LossExpired)
-	if err := errors.Join(other.Err(), other.Check(e.ctx())); err != nil {
+	if err := errors.Join(other.Err(), e.check(other)); err != nil {
 		e.Errorf("the other reader: %v", err)
 	}
 	e.release(other)
@@ -191,12 +191,12 @@ func readerLost(e *env) {
 
 func readersRenewed(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	one, two := e.take(a.RWMutex(name, holdfast.WithTTL(900*time.Millisecond)).TryRLock), e.take(b.RWMutex(name, holdfast.WithTTL(1200*time.Millisecond)).TryRLock)
-	a.await(holdfast.EventRenewed, 4)
-	b.await(holdfast.EventRenewed, 4)
-	e.is(second(c.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	one, two := e.take(a.RWMutex(name, holdfast.WithTTL(2500*time.Millisecond)).TryRLock), e.take(b.RWMutex(name, holdfast.WithTTL(3*time.Second)).TryRLock)
+	a.await(holdfast.EventRenewed, 3)
+	b.await(holdfast.EventRenewed, 3)
+	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	for _, lease := range []*holdfast.Lease{one, two} {
-		if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+		if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
 			e.Error(err)
 		}
 		e.release(lease)
@@ -205,8 +205,8 @@ func readersRenewed(e *env) {
 
 func readerMaxHold(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(1200*time.Millisecond), holdfast.WithTTL(time.Second)).TryRLock)
-	w := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(2200*time.Millisecond), holdfast.WithTTL(roomy)).TryRLock)
+	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
 	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
 	e.release(w.in())
 }
@@ -273,8 +273,8 @@ func rwReentry(e *env) {
 		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(inner.Context()) })
 		e.release(third)
 		e.release(inner)
-		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
-		if lease, err := b.RWMutex(name).TryRLock(e.ctx()); (err == nil) != test.readers {
+		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
+		if lease, err := e.reach(b.RWMutex(name).TryRLock); (err == nil) != test.readers {
 			e.Errorf("%s: another reads: %v", test.name, err)
 		} else if err == nil {
 			e.release(lease)
@@ -320,12 +320,12 @@ func readsOn(e *env) {
 	if reader.Token() != writer.Token() || reader.Err() != nil {
 		e.Errorf("token %d, then %d, %v", writer.Token(), reader.Token(), reader.Err())
 	}
-	if err := reader.Check(e.ctx()); err != nil {
+	if err := e.check(reader); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.refused(second(m.TryLock(reader.Context())), "ctx")
 	e.release(other)
-	e.is(second(c.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(reader)
 	e.release(e.take(c.RWMutex(name).TryLock))
 }
@@ -345,7 +345,7 @@ func rwReenterOften(e *env) {
 		}
 		for _, lease := range leases {
 			var held *holdfast.HeldError
-			if _, err := b.RWMutex(name).TryLock(e.ctx()); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
+			if err := e.tried(b.RWMutex(name).TryLock); !errors.As(err, &held) || held.Remaining > 20*time.Second || held.Holders != 1 {
 				e.Errorf("got %v", err)
 			}
 			e.release(lease)
@@ -359,13 +359,13 @@ func rwOwners(e *env) {
 	owner := holdfast.WithOwner("worker-1")
 	writer := e.take(a.RWMutex(name, owner).TryLock)
 	leases := []*holdfast.Lease{e.take(b.RWMutex(name, owner).TryLock), e.take(b.RWMutex(name, owner).TryRLock)}
-	e.is(second(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock(e.ctx())), holdfast.ErrHeld) // trap 26
+	e.is(e.tried(other.RWMutex(name, holdfast.WithOwner("worker-10")).TryRLock), holdfast.ErrHeld) // trap 26
 	e.release(writer)
-	e.is(second(other.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	w := e.waitIn(e.ctx(), other, other.RWMutex(name).RLock)
 	e.release(leases[0]) // the last that writes
 	reader := w.in()
-	e.is(second(other.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(other.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(leases[1])
 	e.release(reader)
 	e.release(e.take(other.RWMutex(name).TryLock))
@@ -376,7 +376,7 @@ func ownerUpgrades(e *env) {
 	owner := holdfast.WithOwner("o")
 	reader := e.take(a.RWMutex(name, owner).TryRLock)
 	for range 2 {
-		e.refused(second(b.RWMutex(name, owner).TryLock(e.ctx())), "owner")
+		e.refused(e.tried(b.RWMutex(name, owner).TryLock), "owner")
 		e.refused(second(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	}
 	e.release(e.take(other.RWMutex(name).TryRLock)) // nobody was put in line
@@ -392,7 +392,7 @@ func ownerUpgradesBesideMinHold(e *env) {
 	writer := e.take(a.RWMutex(name, owner, holdfast.WithMinHold(time.Minute)).TryLock)
 	reader := e.take(b.RWMutex(name, owner).TryRLock)
 	e.release(writer)
-	e.refused(second(a.RWMutex(name, owner).TryLock(e.ctx())), "owner")
+	e.refused(e.tried(a.RWMutex(name, owner).TryLock), "owner")
 	e.refused(second(a.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	e.release(reader)
 }
@@ -402,7 +402,7 @@ func rwDo(e *env) {
 	m := a.RWMutex(name)
 	ran := 0
 	err := m.Do(e.ctx(), func(ctx context.Context) error {
-		e.is(second(b.RWMutex(name).TryRLock(e.ctx())), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		return m.RDo(ctx, func(ctx context.Context) error {
 			ran++
 			return m.Do(ctx, func(ctx context.Context) error { ran++; return ctx.Err() }) // the writer is still in

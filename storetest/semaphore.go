@@ -45,24 +45,19 @@ func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 	}
 }
 
+// resize sets the number of permits; doing it again does no harm.
+func (e *env) resize(s *holdfast.Semaphore, n int64) error {
+	return e.answer(func() error { return s.Resize(e.ctx(), n) })
+}
+
 // take takes permits that are free, or will be.
 func (e *env) take(lock locks) *holdfast.Lease {
 	e.Helper()
-	lease, err := e.reach(lock)
+	lease, err := e.had(lock)
 	if err != nil {
 		e.Fatalf("taking: %v", err)
 	}
 	return lease
-}
-
-// reach asks again while the server could not be asked: on a busy machine a first connection may take longer than a try has,
-// and what comes of that is not the matter here.
-func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
-	soon(func() bool {
-		lease, err = lock(e.ctx())
-		return !errors.Is(err, holdfast.ErrUnavailable)
-	})
-	return lease, err
 }
 
 // Rule 1, by weight: clients and goroutines, some trying.
@@ -77,7 +72,7 @@ func neverMore(e *env) {
 				for k := range rounds {
 					n := int64(i+j+k)%permits + 1
 					lease, err := acquire(c.Semaphore(name, permits), n, j == 0)(e.ctx())
-					if j == 0 && errors.Is(err, holdfast.ErrHeld) {
+					if j == 0 && (errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable)) {
 						continue
 					}
 					if err != nil {
@@ -100,7 +95,7 @@ func semaphoreHeld(e *env) {
 	a, b := e.client(label("A")), e.client()
 	one, two := e.take(acquire(a.Semaphore(name, 3), 1, false)), e.take(acquire(a.Semaphore(name, 3), 1, false))
 	var held *holdfast.HeldError
-	if _, err := b.Semaphore(name, 3).TryAcquire(e.ctx(), 2); !errors.As(err, &held) || held.Kind != "semaphore" || held.Holder != "A" ||
+	if err := e.tried(acquire(b.Semaphore(name, 3), 2, true)); !errors.As(err, &held) || held.Kind != "semaphore" || held.Holder != "A" ||
 		held.Holders != 2 || held.Name != name || held.Remaining <= 0 {
 		e.Errorf("got %v", err)
 	}
@@ -121,7 +116,7 @@ func mismatch(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(a.Semaphore(name, 3), 1, true))
 	for _, n := range []int64{2, 4, 1 << 31} {
-		e.mismatched(second(b.Semaphore(name, n).TryAcquire(e.ctx(), 1)), n, 3)
+		e.mismatched(e.tried(acquire(b.Semaphore(name, n), 1, true)), n, 3)
 		e.mismatched(second(b.Semaphore(name, n).Acquire(e.ctx(), 1)), n, 3)
 		e.mismatched(b.Semaphore(name, n).Do(e.ctx(), 1, func(context.Context) error { e.Error("it ran"); return nil }), n, 3)
 	}
@@ -141,7 +136,7 @@ func mismatchInLine(e *env) {
 
 func resizeUnused(e *env) {
 	c := e.client()
-	if err := c.Semaphore(name, 3).Resize(e.ctx(), 5); err != nil {
+	if err := e.resize(c.Semaphore(name, 3), 5); err != nil {
 		e.Errorf("Resize: %v", err)
 	}
 	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true))) // who comes first decides
@@ -153,13 +148,13 @@ func resizeBySame(e *env) {
 	s := a.Semaphore(name, 2)
 	lease := e.take(acquire(s, 2, true))
 	for range 2 {
-		if err := s.Resize(e.ctx(), 4); err != nil {
+		if err := e.resize(s, 4); err != nil {
 			e.Errorf("Resize: %v", err)
 		}
 	}
-	e.mismatched(second(s.TryAcquire(e.ctx(), 1)), 2, 4)
+	e.mismatched(e.tried(acquire(s, 1, true)), 2, 4)
 	e.release(e.take(acquire(b.Semaphore(name, 4), 2, true)))
-	if err := lease.Check(e.ctx()); err != nil {
+	if err := e.check(lease); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(lease)
@@ -168,13 +163,12 @@ func resizeBySame(e *env) {
 // A Resize is not forgotten when the last hold ends by itself, as long as somebody waits.
 func semaphoreResizeOutlivesHolder(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
-	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(2*ttl), holdfast.WithoutRenewal()), 4, true))
+	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
 	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
-	e.ok(a.Semaphore(name, 4).Resize(e.ctx(), 2))
+	e.ok(e.resize(a.Semaphore(name, 4), 2))
 	e.lost(e.ended(one.Context()), holdfast.LossExpired)
 	lease := w.in() // more than there are now, and alone
-	_, err := c.Semaphore(name, 2).TryAcquire(e.ctx(), 1)
-	e.is(err, holdfast.ErrHeld)
+	e.is(e.tried(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 	e.release(lease)
 	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
 }
@@ -237,7 +231,7 @@ func differentWeights(e *env) {
 	}
 	e.release(first)
 	last := all.in()
-	e.is(second(b.Semaphore(name, 3).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+	e.is(e.tried(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
 	e.release(last)
 }
 
@@ -246,13 +240,13 @@ func notEntered(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)
 	one := e.take(acquire(s, 1, true))
-	two, err := s.TryAcquire(one.Context(), 1)
+	two, err := e.had(with(one.Context(), acquire(s, 1, true)))
 	if err != nil {
 		e.Fatalf("TryAcquire: %v", err)
 	}
-	e.is(second(s.TryAcquire(two.Context(), 1)), holdfast.ErrHeld)
+	e.is(e.tried(with(two.Context(), acquire(s, 1, true))), holdfast.ErrHeld)
 	e.release(one)
-	e.is(second(s.TryAcquire(two.Context(), 2)), holdfast.ErrHeld)
+	e.is(e.tried(with(two.Context(), acquire(s, 2, true))), holdfast.ErrHeld)
 	e.release(two)
 }
 
@@ -272,12 +266,12 @@ func semaphoreTokens(e *env) {
 
 func semaphoreRenewed(e *env) {
 	a, b := e.client(), e.client()
-	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(1200*time.Millisecond)), 2, true))
-	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(900*time.Millisecond)), 1, true))
-	a.await(holdfast.EventRenewed, 8)
-	e.is(second(b.Semaphore(name, 3).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(3*time.Second)), 2, true))
+	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(2500*time.Millisecond)), 1, true))
+	a.await(holdfast.EventRenewed, 6)
+	e.is(e.tried(acquire(b.Semaphore(name, 3), 1, true)), holdfast.ErrHeld)
 	for _, lease := range []*holdfast.Lease{one, two} {
-		if err := errors.Join(lease.Err(), lease.Check(e.ctx())); err != nil {
+		if err := errors.Join(lease.Err(), e.check(lease)); err != nil {
 			e.Error(err)
 		}
 		e.release(lease)
@@ -293,7 +287,7 @@ func semaphoreLost(e *env) {
 	e.lost(e.ended(two.Context()), holdfast.LossMaxHold)
 	e.lost(one.Release(e.ctx()), holdfast.LossExpired)
 	e.lost(two.Release(e.ctx()), holdfast.LossMaxHold)
-	if err := three.Check(e.ctx()); err != nil {
+	if err := e.check(three); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(three)
@@ -317,7 +311,7 @@ func semaphoreDo(e *env) {
 	a, b := e.client(), e.client()
 	failed := errors.New("failed")
 	err := a.Semaphore(name, 2).Do(e.ctx(), 2, func(ctx context.Context) error {
-		e.is(second(b.Semaphore(name, 2).TryAcquire(e.ctx(), 1)), holdfast.ErrHeld)
+		e.is(e.tried(acquire(b.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 		return errors.Join(failed, ctx.Err())
 	})
 	e.is(err, failed)

@@ -31,7 +31,7 @@ func readersShare(e *env) {
 	}
 	all.Wait()
 	for i, lease := range leases {
-		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
 		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
 		if i < len(leases)-1 && leases[i+1].Err() != nil {
@@ -59,7 +59,7 @@ func readersWaitTogether(e *env) {
 		if lease.Token() != leases[0].Token() || lease.Owner() != leases[0].Owner() {
 			e.Errorf("token %d beside %d", lease.Token(), leases[0].Token())
 		}
-		e.is(second(b.RWMutex(name).TryLock(e.ctx())), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
 	}
 	e.release(e.take(b.RWMutex(name).TryLock))
@@ -74,7 +74,7 @@ func writerAfterSlice(e *env) {
 	reader := e.take(m.RLock)
 	writer := e.waitIn(e.ctx(), c, m.Lock)
 	afterSlice()
-	e.is(second(m.TryRLock(e.ctx())), holdfast.ErrHeld)
+	e.is(e.tried(m.TryRLock), holdfast.ErrHeld)
 	late := e.waitIn(e.ctx(), c, m.RLock)
 	later := e.waitIn(e.ctx(), c, m.RLock)
 	e.release(reader)
@@ -96,7 +96,7 @@ func writerElsewhere(e *env) {
 	late := e.waitIn(e.ctx(), a, m.RLock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(reader.Context()) }) // it need not wait
 	e.release(reader)
-	if err := inner.Check(e.ctx()); err != nil || writer.over() {
+	if err := e.check(inner); err != nil || writer.over() {
 		e.Errorf("the writer is in: %v, %v", writer.over(), err)
 	}
 	e.release(inner)
@@ -134,7 +134,7 @@ func sharedGiveUp(e *env) {
 
 func sharedLost(e *env) {
 	a, b := e.client(), e.client()
-	m := a.RWMutex(name, holdfast.WithTTL(time.Second), holdfast.WithMaxHold(1200*time.Millisecond))
+	m := a.RWMutex(name, holdfast.WithMaxHold(roomy))
 	plain := a.RWMutex(name)
 	one := e.take(m.RLock)
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(one.Context()) })
@@ -143,7 +143,7 @@ func sharedLost(e *env) {
 		e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
 		e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
 	}
-	if err := other.Check(e.ctx()); err != nil {
+	if err := e.check(other); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(other)

@@ -23,7 +23,7 @@ func (e *env) lock(m *holdfast.Mutex) *holdfast.Lease {
 // try takes a mutex that must be free.
 func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
-	lease, err := m.TryLock(e.ctx())
+	lease, err := e.had(m.TryLock)
 	if err != nil {
 		e.Fatalf("TryLock: %v", err)
 	}
@@ -40,7 +40,7 @@ func (e *env) release(lease *holdfast.Lease) {
 // held tries a mutex that another must hold.
 func (e *env) held(m *holdfast.Mutex) *holdfast.HeldError {
 	e.Helper()
-	lease, err := m.TryLock(e.ctx())
+	lease, err := e.reach(m.TryLock)
 	var held *holdfast.HeldError
 	if lease != nil || !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
 		e.Fatalf("TryLock of what another holds: %v, %v", lease, err)
@@ -52,6 +52,48 @@ func (e *env) held(m *holdfast.Mutex) *holdfast.HeldError {
 func (e *env) free(m *holdfast.Mutex) {
 	e.Helper()
 	e.release(e.try(m))
+}
+
+// answer asks again while the server could not be asked: on a busy machine an answer may take longer than a request has,
+// and what comes of that is not the matter here.
+func (e *env) answer(ask func() error) (err error) {
+	soon(func() bool {
+		err = ask()
+		unavailable := errors.Is(err, holdfast.ErrUnavailable)
+		if unavailable {
+			e.vague.Store(true)
+		}
+		return !unavailable
+	})
+	return err
+}
+
+// reach makes an attempt, with an answer.
+func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
+	err = e.answer(func() error { lease, err = lock(e.ctx()); return err })
+	return lease, err
+}
+
+// had is reach for what must be free: an attempt before it that had no answer may hold it yet.
+func (e *env) had(lock locks) (lease *holdfast.Lease, err error) {
+	soon(func() bool {
+		lease, err = e.reach(lock)
+		return !errors.Is(err, holdfast.ErrHeld) || !e.vague.Load()
+	})
+	return lease, err
+}
+
+// tried is the error of an attempt.
+func (e *env) tried(lock locks) error { return second(e.reach(lock)) }
+
+// with is a method with a context of its own.
+func with(ctx context.Context, lock locks) locks {
+	return func(context.Context) (*holdfast.Lease, error) { return lock(ctx) }
+}
+
+// check asks the server whether a lease is held.
+func (e *env) check(lease *holdfast.Lease) error {
+	return e.answer(func() error { return lease.Check(e.ctx()) })
 }
 
 // is fails unless err matches all of the targets.

@@ -23,10 +23,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/leak"
 )
 
@@ -54,6 +56,9 @@ type Backend struct {
 
 // Run runs the suite.
 func Run(t *testing.T, backend Backend) {
+	if backend.Around == nil { // in real time
+		t.Cleanup(engine.LongClaims(claim))
+	}
 	permits, permitScenes, latches := semaphore(), permitMatrix(), latch()
 	if backend.NoSemaphores {
 		permits, permitScenes = noSemaphores(), nil
@@ -127,6 +132,7 @@ type env struct {
 	*testing.T
 	backend Backend
 	prefix  string
+	vague   atomic.Bool // a request had no answer: what it won is taken back in the background
 }
 
 // A client is a client of the backend and what its observer saw.
@@ -162,6 +168,18 @@ func (e *env) nothingLeft() {
 		slices.Sort(left)
 		e.Errorf("left at the server: %q", left)
 	}
+}
+
+// claim is how long a hand-over waits to be taken up, in real time. A machine that stands still for longer than the usual time loses
+// leases by right, and everything that a case then does.
+const claim = 5 * time.Second
+
+// claim is how long a hand-over waits to be taken up here.
+func (e *env) claim() time.Duration {
+	if e.backend.Around != nil {
+		return 500 * time.Millisecond
+	}
+	return claim
 }
 
 // patience is how long a case waits for what must happen. It is long, because machines are slow, and shorter than the life of
