@@ -31,6 +31,7 @@ func longer(t *testing.T) {
 func TestConformanceSentinel(t *testing.T) {
 	long(t)
 	rig := redisserver.StartSentinel(t)
+	rig.Patient()
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, failover(tb, rig), config)
@@ -42,6 +43,7 @@ func TestConformanceSentinel(t *testing.T) {
 func TestConformanceCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
+	rig.Patient()
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, clustered(tb, rig), config)

@@ -71,18 +71,27 @@ func TestHalfOpenConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv, p, sub, s, dials := hasty(t, 300*time.Millisecond, time.Minute, protocol)
 			hearing.Add(t, sub, "a", "b")
-			lost := p.SwallowAnswer("message")
-			hearing.Receivers(t, srv, "a", "unheard")
-			<-lost
+			lost, published := p.SwallowAnswer("message"), 0
+			eventually(t, "a message is lost", func() bool { // a slow machine may have cost the connection: then nobody listens
+				select {
+				case <-lost:
+					return true
+				default:
+				}
+				published += int(hearing.Receivers(t, srv, "a", "unheard"))
+				return false
+			})
 			before := dials.Load()
 			p.Silence()
 			eventually(t, "the old connection is given up", func() bool { return dials.Load() > before })
 			p.Speak()
 			eventually(t, "a gap", func() bool { return s.Heard("gap") })
-			hearing.Receivers(t, srv, "b", "again")
-			eventually(t, "the message", func() bool { return s.Heard("b:again") })
-			if s.Heard("a:unheard") {
-				t.Error("the test lost nothing")
+			eventually(t, "the message", func() bool {
+				hearing.Receivers(t, srv, "b", "again")
+				return s.Heard("b:again")
+			})
+			if heard := s.Count("a:unheard"); heard >= published {
+				t.Errorf("the test lost nothing: %d of %d were heard", heard, published)
 			}
 		})
 	}
@@ -91,10 +100,10 @@ func TestHalfOpenConnection(t *testing.T) {
 func TestQuietConnection(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
-			srv, _, sub, s, _ := hasty(t, 50*time.Millisecond, 50*time.Millisecond, protocol)
+			srv, _, sub, s, _ := hasty(t, 1200*time.Millisecond, 50*time.Millisecond, protocol)
 			hearing.Add(t, sub, "a")
 			subscribes := func() int { return srv.CommandStats()["subscribe"] }
-			eventually(t, "signs of life", func() bool { return subscribes() >= 10 })
+			eventually(t, "signs of life", func() bool { return subscribes() >= 3 })
 			hearing.Receivers(t, srv, "a", "x")
 			eventually(t, "the message", func() bool { return s.Heard("a:x") })
 			if s.Heard("gap") {

@@ -85,7 +85,7 @@ func leaseCheck(e *env) {
 // Trap 5.
 func leaseCheckLost(e *env) {
 	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(time.Minute))) // long before its first renewal
+	lease := e.lock(a.Mutex(name))
 	ctx := lease.Context()
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
 	if lease.Err() != nil {

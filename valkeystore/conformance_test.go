@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceSentinel(t *testing.T) {
 	long(t)
 	rig := redisserver.StartSentinel(t)
+	rig.Patient()
 	conform(t, func(tb testing.TB) valkey.Client {
 		return client(tb, rig.Addrs()[0], func(o *valkey.ClientOption) {
 			o.InitAddress, o.Sentinel.MasterSet = rig.Addrs(), rig.Name()
@@ -42,6 +43,7 @@ func TestConformanceSentinel(t *testing.T) {
 func TestConformanceCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
+	rig.Patient()
 	conform(t, func(tb testing.TB) valkey.Client {
 		// One address: of several, the client dials all and looks at the slots when the first has answered. A connection
 		// that comes during the look leaves a goroutine that sleeps for 5s, and the end of each case would wait for it.

@@ -130,7 +130,7 @@ func TestReplicas(t *testing.T) {
 	})
 	for name, ctx := range map[string]context.Context{"deadline": within(t, 20*time.Second), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			rdb := client(t, srv.Addr(), func(o *valkey.ClientOption) { o.ConnWriteTimeout = 200 * time.Millisecond })
+			rdb := client(t, srv.Addr(), unasked, func(o *valkey.ClientOption) { o.ConnWriteTimeout = 200 * time.Millisecond })
 			store := valkeystore.New(rdb)
 			got := store.Do(ctx, []holdfast.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
@@ -144,10 +144,10 @@ func TestReplicas(t *testing.T) {
 			defer replica.Continue()
 			done := make(chan holdfast.Reply, 1)
 			go func() {
-				done <- store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2000}})[0]
+				done <- store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 3500}})[0]
 			}()
 			eventually(t, "a WAIT is under way", func() bool { return strings.Contains(do(t, srv, "CLIENT", "LIST").(string), "cmd=wait") })
-			if err := rdb.Do(ctx, rdb.B().Get().Key("b").Build()).Error(); err != nil {
+			if err := rdb.Do(within(t, 5*time.Second), rdb.B().Get().Key("b").Build()).Error(); err != nil {
 				t.Error(err)
 			}
 			if len(done) > 0 {

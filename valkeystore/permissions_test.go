@@ -30,6 +30,7 @@ func TestPermissionsOneByOne(t *testing.T) {
 func TestPermissionsCluster(t *testing.T) {
 	long(t)
 	rig := redisserver.StartCluster(t)
+	rig.Patient()
 	realm := permissions.Realm{Servers: operators(rig.Masters()...), Replicas: operators(rig.Replicas()...),
 		Store: as(func(o *valkey.ClientOption) { o.InitAddress = rig.Addrs()[:1] })}
 	permissions.Run(t, "on a cluster", false, func(*testing.T) permissions.Realm { return realm }, "cluster|slots", "cluster|shards")
@@ -48,7 +49,10 @@ func TestPermissionsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		_, err = c.Mutex("{a}").TryLock(t.Context()) // at the third node
+		eventually(t, "an answer", func() bool {
+			_, err = c.Mutex("{a}").TryLock(t.Context()) // at the third node
+			return err == nil || strings.Contains(err.Error(), "+cluster|slots") || !errors.Is(err, holdfast.ErrUnavailable)
+		})
 		var failure *holdfast.StoreError
 		if !errors.As(err, &failure) || failure.Applied != holdfast.NotApplied || !strings.Contains(err.Error(), "+cluster|slots") {
 			t.Errorf("got %v", err)

@@ -33,19 +33,20 @@ func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func()))
 				t.Cleanup(func() { _ = c.Close() })
 				return c
 			}
-			ctx := context.Background()
-			lease, err := open(1).Mutex("confirmed").TryLock(ctx)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			lease, err := open(1).Mutex("confirmed").Lock(ctx) // which asks again when the replica takes too long
 			expect(t, err, without == "wait", "wait", holdfast.AppliedUnknown)
 			if err == nil {
 				expect(t, lease.Release(ctx), false, "", "")
 			}
 
-			lease, err = open(0).Mutex("moved").TryLock(ctx)
+			lease, err = open(0).Mutex("moved").Lock(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			arrive := onItsWay(prefix + ":{moved}")
-			err = lease.Check(ctx)
+			soon(func() bool { err = lease.Check(ctx); return !errors.Is(err, holdfast.ErrUnavailable) })
 			arrive()
 			expect(t, err, without == "asking", "asking", holdfast.NotApplied)
 			expect(t, lease.Release(ctx), false, "", "")

@@ -30,7 +30,7 @@ func (v *visitor) operations() map[string]operation {
 	rwmutex := func(n string) error { return v.freed(v.operator.RWMutex(n).TryRLock(v.ctx())) }
 	semaphore := func(n string) error { return v.freed(v.operator.Semaphore(n, 3).TryAcquire(v.ctx(), 1)) }
 	election := func(n string) error { _, err := v.operator.Election(n).Leader(v.ctx()); return err }
-	short := holdfast.WithTTL(2 * time.Second) // where the other may have to wait for its end
+	short := holdfast.WithTTL(3 * time.Second) // where the other may have to wait for its end
 	latch := func(n string) error { _, err := v.operator.Latch(n).Count(v.ctx()); return err }
 	return map[string]operation{
 		"lock": {func(n string) error { return v.held(v.user.Mutex(n).Lock(v.ctx())) }, mutex},
@@ -92,7 +92,7 @@ func (v *visitor) awaitLatch(name string) error {
 	done := make(chan error, 1)
 	go func() { done <- v.user.Latch(name).Wait(v.ctx()) }()
 	watchers := v.prefix + ":{" + name + "}:watchers"
-	for late := time.After(time.Second); v.realm.number("HLEN", watchers) == 0; { // nobody watches who may not subscribe
+	for late := time.After(5 * time.Second); v.realm.number("HLEN", watchers) == 0; { // nobody watches who may not subscribe
 		select {
 		case err := <-done:
 			return err

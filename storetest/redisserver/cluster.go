@@ -89,6 +89,15 @@ func (c *Cluster) Replicas() []*Server {
 	return slices.DeleteFunc(c.up(), func(s *Server) bool { return s.self().master })
 }
 
+// Patient makes the nodes keep a master that does not answer for half a minute: a machine may stand still for longer than the two
+// seconds that they wait otherwise.
+func (c *Cluster) Patient() {
+	c.tb.Helper()
+	for _, srv := range c.up() {
+		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
+	}
+}
+
 // KillMaster ends the node that serves a slot at once (SIGKILL) and returns it.
 func (c *Cluster) KillMaster(slot int) *Server {
 	c.tb.Helper()

@@ -82,6 +82,15 @@ func (s *Sentinel) Master() *Server {
 	return nil
 }
 
+// Patient makes the sentinels keep a master that does not answer for half a minute: a machine may stand still for longer than the
+// second that they wait otherwise.
+func (s *Sentinel) Patient() {
+	s.tb.Helper()
+	for _, sentinel := range s.sentinels {
+		sentinel.must("SENTINEL", "SET", masterName, "down-after-milliseconds", 30_000)
+	}
+}
+
 // KillMaster ends the master at once (SIGKILL) and returns it.
 func (s *Sentinel) KillMaster() *Server {
 	s.tb.Helper()
