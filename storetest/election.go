@@ -269,7 +269,7 @@ func electionRunLost(e *env) {
 	m := c.Election(name, holdfast.WithMaxHold(ttl))
 	err := m.Run(ctx, func(ctx context.Context) error {
 		if terms++; terms < 4 {
-			e.lost(e.ended(ctx), holdfast.LossMaxHold)
+			e.is(e.ended(ctx), holdfast.ErrLost) // for its max hold; or before, after a hand-over that is not confirmed in time
 			if err := m.Check(); !errors.Is(err, holdfast.ErrLost) {
 				e.Errorf("Check of a leader that goes on after its loss: %v", err)
 			}
