@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"storetest":                {".", "internal/leak"},
 	"storetest/fault":          {},
 	"storetest/hearing":        {".", "internal/leak", "storetest/redisserver"},
-	"storetest/permissions":    {".", "internal/engine"},
+	"storetest/permissions":    {"."},
 	"storetest/redisserver":    {},
 }
 

@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/leak"
 )
 
@@ -56,9 +55,6 @@ type Backend struct {
 
 // Run runs the suite.
 func Run(t *testing.T, backend Backend) {
-	if backend.Around == nil { // in real time
-		t.Cleanup(engine.LongClaims(claim))
-	}
 	permits, permitScenes, latches := semaphore(), permitMatrix(), latch()
 	if backend.NoSemaphores {
 		permits, permitScenes = noSemaphores(), nil
@@ -172,17 +168,8 @@ func (e *env) nothingLeft() {
 	}
 }
 
-// claim is how long a hand-over waits to be taken up, in real time. A machine that stands still for longer than the usual time loses
-// leases by right, and everything that a case then does.
-const claim = 5 * time.Second
-
-// claim is how long a hand-over waits to be taken up here.
-func (e *env) claim() time.Duration {
-	if e.backend.Around != nil {
-		return 500 * time.Millisecond
-	}
-	return claim
-}
+// claim is how long a hand-over waits to be taken up.
+const claim = 500 * time.Millisecond
 
 // patience is how long a case waits for what must happen. It is long, because machines are slow, and shorter than the life of
 // a place in line, so that nobody gets in only because another was forgotten.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // A Realm is servers whose users' permissions are tried: one, or the masters of a cluster.
@@ -31,7 +30,6 @@ type Realm struct {
 // not tried here.
 func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Realm, skipped ...string) {
 	t.Helper()
-	t.Cleanup(engine.LongClaims(5 * time.Second)) // a machine may stand still for longer than the usual time
 	table := documented(t, column)
 	all := slices.Sorted(maps.Keys(table))
 	part := func(name, without string, commands, want []string) {
