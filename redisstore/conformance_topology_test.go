@@ -27,11 +27,26 @@ func longer(t *testing.T) {
 	}
 }
 
+// calm is a cluster in which none is replaced, and no link between nodes given up, because it stood still for a moment.
+func calm(t *testing.T) *redisserver.Cluster {
+	t.Helper()
+	rig := redisserver.StartCluster(t)
+	rig.Patient()
+	return rig
+}
+
+// calmSentinel is a master that is not replaced because it stood still for a moment.
+func calmSentinel(t *testing.T) *redisserver.Sentinel {
+	t.Helper()
+	rig := redisserver.StartSentinel(t)
+	rig.Patient()
+	return rig
+}
+
 // The same suite as on a single server, with nothing but another client.
 func TestConformanceSentinel(t *testing.T) {
 	long(t)
-	rig := redisserver.StartSentinel(t)
-	rig.Patient()
+	rig := calmSentinel(t)
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, failover(tb, rig), config)
@@ -42,8 +57,7 @@ func TestConformanceSentinel(t *testing.T) {
 
 func TestConformanceCluster(t *testing.T) {
 	long(t)
-	rig := redisserver.StartCluster(t)
-	rig.Patient()
+	rig := calm(t)
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, clustered(tb, rig), config)

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func noLeak(t *testing.T) (check func()) {
 // eventually waits until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for !holds() {
 		select {
 		case <-deadline:
@@ -45,6 +46,23 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
+}
+
+// answered is what a request of one try says once the server answers: who stands still for a moment does not, and a node that has just
+// come may not be found yet.
+func answered(t *testing.T, ask func() error) (err error) {
+	t.Helper()
+	eventually(t, "an answer", func() bool {
+		err = ask()
+		return !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLost)
+	})
+	return err
+}
+
+// checked is what Check says once the server answers.
+func checked(t *testing.T, lease *holdfast.Lease) error {
+	t.Helper()
+	return answered(t, func() error { return lease.Check(t.Context()) })
 }
 
 func client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options)) *redis.Client {

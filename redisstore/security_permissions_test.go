@@ -20,7 +20,7 @@ func TestPermissionsOneByOne(t *testing.T) {
 // The same on a cluster.
 func TestPermissionsCluster(t *testing.T) {
 	long(t)
-	rig := redisserver.StartCluster(t)
+	rig := calm(t)
 	realm := func() permissions.Realm {
 		r := permissions.Realm{Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
 			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), DialerRetries: 1, Username: user, Password: password})
