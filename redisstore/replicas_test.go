@@ -18,7 +18,7 @@ func TestReplicasConfirm(t *testing.T) {
 	seen := new(events)
 	config := func() *holdfast.Config {
 		return &holdfast.Config{
-			TTL: 3 * time.Second, Replicas: holdfast.Replicas{Count: 2, Timeout: 100 * time.Millisecond}, Observer: seen,
+			TTL: 6 * time.Second, Replicas: holdfast.Replicas{Count: 2, Timeout: 400 * time.Millisecond}, Observer: seen,
 		}
 	}
 	c, other := locker(t, srv.Addr(), config()), locker(t, srv.Addr(), config())
@@ -27,24 +27,33 @@ func TestReplicasConfirm(t *testing.T) {
 		replicas[0].Continue()
 		eventually(t, "both confirm again", func() bool { return must(t, srv, "WAIT", 2, 50) == int64(2) })
 	}
-	unconfirmed := func(t *testing.T, err error) {
+	minute := holdfast.WithTTL(time.Minute) // it does not end by itself
+	undone := func(t *testing.T, names []string) {
+		t.Helper()
+		for _, name := range names {
+			gone(t, srv, name, 30*time.Second)
+		}
+	}
+	unconfirmed := func(t *testing.T, try func() error, names ...string) {
 		t.Helper()
 		var failure *holdfast.StoreError
+		err := try()
+		for errors.As(err, &failure) && (failure.Kind == holdfast.StoreNoAnswer || failure.Kind == holdfast.StoreUnreachable) {
+			undone(t, names) // the master stood still, and said nothing of replicas
+			err = try()
+		}
 		if !errors.As(err, &failure) || failure.Kind != holdfast.StoreNoReplicas || failure.Applied != holdfast.AppliedUnknown ||
-			errors.Is(err, holdfast.ErrHeld) || !strings.Contains(err.Error(), "1 of 2 replicas") {
+			errors.Is(err, holdfast.ErrHeld) || !strings.Contains(err.Error(), "1 of 2 replicas") && !strings.Contains(err.Error(), "0 of 2 replicas") {
 			t.Errorf("got %v", err)
 		}
+		undone(t, names)
 	}
 
 	t.Run("grant", func(t *testing.T) {
 		release(t, lock(t, c.Mutex("n")))
 		silent()
-		_, err := c.Mutex("n").TryLock(within(t, patience))
-		unconfirmed(t, err)
-		gone(t, srv, "n", 10*time.Second) // it is undone
-		_, err = c.All([]string{"a", "b"}).TryLock(within(t, patience))
-		unconfirmed(t, err)
-		gone(t, srv, "a", 10*time.Second)
+		unconfirmed(t, func() error { _, err := c.Mutex("n", minute).TryLock(within(t, patience)); return err }, "n")
+		unconfirmed(t, func() error { _, err := c.All([]string{"a", "b"}, minute).TryLock(within(t, patience)); return err }, "a", "b")
 		next := claim(within(t, patience), c.Mutex("n")) // one who waits goes on
 		waits(t, next)
 		speak()
@@ -53,6 +62,8 @@ func TestReplicasConfirm(t *testing.T) {
 	t.Run("renewal", func(t *testing.T) {
 		lease := lock(t, c.Mutex("n"))
 		silent()
+		failed := seen.count(holdfast.EventRetried)
+		eventually(t, "a renewal fails", func() bool { return seen.count(holdfast.EventRetried) > failed }) // so none from before is under way
 		before := seen.count(holdfast.EventRenewed)
 		signalled(t, "the lease is lost", lease.Done())
 		var lost *holdfast.LostError
@@ -96,7 +107,7 @@ func TestSplitBrain(t *testing.T) {
 			rig := redisserver.StartSentinel(t)
 			old := rig.Master()
 			config := func() *holdfast.Config {
-				return &holdfast.Config{TTL: 4 * time.Second, Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
+				return &holdfast.Config{TTL: 10 * time.Second, Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
 			}
 			stuck := locker(t, old.Addr(), config()) // never hears of the new master
 			held := lock(t, stuck.Mutex("n"))
@@ -104,7 +115,8 @@ func TestSplitBrain(t *testing.T) {
 			rig.NextMaster(old)
 			survivor := open(t, failover(t, rig), config())
 			defer survivor.Close()
-			next := claim(within(t, 30*time.Second), survivor.Mutex("n"))
+			next := claim(within(t, time.Minute), survivor.Mutex("n"))
+			rig.Settled() // the other replica follows the new master, and confirms nothing to the old one any more
 			old.Continue()
 			<-next.done
 			if next.err != nil {
