@@ -25,7 +25,7 @@ import (
 func Example_liveness() {
 	server, end := embedded.Open()
 	defer end()
-	client, err := holdfast.New(redisstore.New(server.Client()), &holdfast.Config{TTL: 600 * time.Millisecond, ReleaseTimeout: time.Millisecond})
+	client, err := holdfast.New(redisstore.New(server.Client()), &holdfast.Config{TTL: 6 * time.Second, ReleaseTimeout: time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func Example_liveness() {
 	}
 	fmt.Println("the leader:", probe())
 	server.Pause() // nothing arrives any more
-	for began := time.Now(); time.Since(began) < 15*time.Second; <-time.After(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 30*time.Second; <-time.After(time.Millisecond) {
 		if code := probe(); code != http.StatusOK {
 			fmt.Println("a leader that cannot renew:", code)
 			break

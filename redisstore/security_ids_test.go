@@ -41,7 +41,7 @@ func TestReadersChangeNothing(t *testing.T) {
 		},
 	} {
 		var failure *holdfast.StoreError
-		if err := do(); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
+		if err := answered(t, do); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
 			t.Errorf("%s: %v", op, err)
 		}
 	}
@@ -83,9 +83,9 @@ func TestIDsThatWereRead(t *testing.T) {
 			v := visit(t)
 			var opts []holdfast.Option
 			if op == "prolong" {
-				opts = append(opts, holdfast.WithoutRenewal()) // a renewal would set the end again
+				opts = append(opts, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)) // a renewal would set the end again
 			}
-			held := lock(t, locker(t, v.srv.Addr(), brief(3*time.Second)).Mutex("n", opts...))
+			held := lock(t, locker(t, v.srv.Addr(), brief(9*time.Second)).Mutex("n", opts...))
 			v.state = must(t, v.srv, "GET", keyOf("n")).(string)
 			attack(t, v)
 			if op == "prolong" {
@@ -129,7 +129,7 @@ func visit(t *testing.T) *visitor {
 	t.Cleanup(func() { _ = own.Close() })
 	v.own = own
 	lease := lock(t, own.Mutex("n"))
-	if err := lease.Check(t.Context()); err != nil {
+	if err := checked(t, lease); err != nil {
 		t.Fatal(err)
 	}
 	release(t, lease)

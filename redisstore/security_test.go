@@ -37,15 +37,23 @@ func TestTenants(t *testing.T) {
 		as[tenant] = grant(t, srv, tenant, tenant, commands...)
 	}
 	client := func(user, prefix string) *holdfast.Client {
-		return locker(t, srv.Addr(), &holdfast.Config{Prefix: prefix, ReleaseTimeout: time.Second}, as[user])
+		return locker(t, srv.Addr(), &holdfast.Config{Prefix: prefix}, as[user])
 	}
 	mine, theirs := client("a", "a"), client("ab", "ab")
 	held, alike := lock(t, theirs.Mutex("n")), lock(t, mine.Mutex("n")) // one name, two locks
-	if err := errors.Join(held.Check(t.Context()), alike.Check(t.Context())); err != nil {
+	if err := errors.Join(checked(t, held), checked(t, alike)); err != nil {
 		t.Fatal(err)
 	}
 	next := claim(within(t, patience), client("ab", "ab").Mutex("n"))
 	eventually(t, "one waits", func() bool { return must(t, srv, "EXISTS", "ab:{n}:line") == int64(1) })
+	channel := ""
+	eventually(t, "it listens", func() bool {
+		channels := must(t, srv, "PUBSUB", "CHANNELS", "ab:@*").([]any)
+		if len(channels) == 1 {
+			channel = channels[0].(string)
+		}
+		return channel != ""
+	})
 	before := must(t, srv, "DUMP", "ab:{n}")
 
 	for _, prefix := range []string{"ab", "holdfast", "b"} {
@@ -61,7 +69,8 @@ func TestTenants(t *testing.T) {
 			"election": func(c *holdfast.Client) error { return given(c.Election("n").TryCampaign(t.Context())) },
 		} {
 			var failure *holdfast.StoreError
-			if err := do(client("a", prefix)); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
+			c := client("a", prefix)
+			if err := answered(t, func() error { return do(c) }); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
 				t.Errorf("%s under the prefix %s: %v", op, prefix, err)
 			}
 		}
@@ -70,7 +79,6 @@ func TestTenants(t *testing.T) {
 	as["a"](opt)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	channel := must(t, srv, "PUBSUB", "CHANNELS", "ab:@*").([]any)[0].(string)
 	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"}, {"ZRANGE", "ab:{n}:line", 0, -1}, {"EXISTS", "ab:{n}"},
 		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"}, {"PSUBSCRIBE", "*"}, {"MONITOR"},
 		{"EVAL", "return redis.call('GET', KEYS[1])", 1, "ab:{n}"}, {"EVAL", "return redis.call('GET', 'ab:{n}')", 0},

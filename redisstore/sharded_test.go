@@ -37,13 +37,12 @@ func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 
 // Trap 46: what a script says by SPUBLISH is heard where the keys' slot is served, and only there.
 func TestSharded(t *testing.T) {
-	rig := redisserver.StartCluster(t)
+	rig := calm(t)
 	if !shards(t, rig.Servers()[0]) {
 		sub, s := subscription(t, clustered(t, rig))
 		hearing.Add(t, sub, "{m}1", "plain", "{m}2")
 		for _, name := range []string{"{m}1", "plain", "{m}2"} {
-			must(t, rig.Servers()[1], "PUBLISH", name, "x")
-			eventually(t, name+" without sharding", func() bool { return s.Heard(name + ":x") })
+			eventually(t, name+" without sharding", func() bool { must(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
 		}
 		return
 	}
@@ -60,15 +59,17 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		for _, srv := range rig.Masters() {
-			must(t, srv, "PUBLISH", "plain", srv.Addr())
-			must(t, srv, "PUBLISH", "{}empty", srv.Addr())
 			must(t, srv, "PUBLISH", "{1}c", "not sharded")
 		}
 		for _, name := range names {
 			eventually(t, name, func() bool { return s.Heard(name + ":x") })
 		}
 		for _, srv := range rig.Masters() {
-			eventually(t, "plain", func() bool { return s.Heard("plain:"+srv.Addr()) && s.Heard("{}empty:"+srv.Addr()) })
+			eventually(t, "plain", func() bool { // from any node, if its link to that of the subscription is there
+				must(t, srv, "PUBLISH", "plain", srv.Addr())
+				must(t, srv, "PUBLISH", "{}empty", srv.Addr())
+				return s.Heard("plain:"+srv.Addr()) && s.Heard("{}empty:"+srv.Addr())
+			})
 		}
 		if n := listeners(t, rig); n != 4 { // one a node, and one for all that is not sharded
 			t.Errorf("%d connections for 302 channels", n)
@@ -102,9 +103,8 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		hearing.Add(t, sub, "{m}1", "{m}3")
-		if spublish(rig, "{m}3", "x") != 1 || spublish(rig, "{other}", "x") != 1 {
-			t.Error("not heard")
-		}
+		// A replica may have told the client of the slots as they were: what it subscribed it then looks for once more.
+		eventually(t, "all are heard", func() bool { return spublish(rig, "{m}3", "x")+spublish(rig, "{other}", "x") == 2 })
 	})
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))

@@ -84,16 +84,21 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 	} {
 		for kind, reqs := range map[string][]holdfast.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
 				srv := redisserver.Start(t)
-				store := redisstore.New(client(t, srv, change))
-				if r := store.Do(within(t, 5*time.Second), request("PING"))[0]; r.Err != nil {
+				store := redisstore.New(client(t, srv, func(o *redis.Options) {
+					o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute
+					change(o)
+				}))
+				if r := store.Do(within(t, patience), request("PING"))[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
 				srv.Stop()
+				const limit = 3 * time.Second                // longer than the machine stands still between looking at it and writing
 				for _, unsent := range []bool{false, true} { // the connection at hand first, then a new one that is not greeted
 					began := time.Now()
-					replies := store.Do(within(t, 100*time.Millisecond), reqs)
-					if took := time.Since(began); took < 90*time.Millisecond || took > 2*time.Second {
+					replies := store.Do(within(t, limit), reqs)
+					if took := time.Since(began); took < limit-10*time.Millisecond || took > patience {
 						t.Errorf("took %v", took)
 					}
 					for _, r := range replies {
@@ -119,14 +124,14 @@ func TestUnsent(t *testing.T) {
 	}{
 		"cancelled": {ctx: over, want: context.Canceled},
 		"too late":  {ctx: within(t, -time.Second), want: context.DeadlineExceeded},
-		"closed":    {before: func(rdb *redis.Client) { rdb.Close() }, want: redis.ErrClosed},
+		"closed":    {ctx: within(t, time.Minute), before: func(rdb *redis.Client) { rdb.Close() }, want: redis.ErrClosed},
 		"no answer to the dialing": {change: func(o *redis.Options) {
 			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 			o.DialTimeout, o.DialerRetries = time.Second, 1 // go-redis goes on dialing when nobody waits any more
 		}, want: context.DeadlineExceeded},
 		"refused by the host": {change: func(o *redis.Options) { o.Addr, o.DialerRetries = "127.0.0.1:1", 1 }},
 		"pool, deadline":      {change: func(o *redis.Options) { o.PoolSize = 1 }, before: occupy(t), want: context.DeadlineExceeded},
-		"pool, timeout": {change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond }, before: occupy(t),
+		"pool, timeout": {ctx: within(t, time.Minute), change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond }, before: occupy(t),
 			want: redis.ErrPoolTimeout},
 	} {
 		for kind, reqs := range map[string][]holdfast.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
@@ -153,13 +158,13 @@ func TestUnsent(t *testing.T) {
 	t.Run("hooks that read the arguments", func(t *testing.T) {
 		rdb := client(t, srv, func(o *redis.Options) { o.Addr, o.DialerRetries, o.ContextTimeoutEnabled = "127.0.0.1:1", 1, true })
 		rdb.AddHook(new(reader))
-		if r := redisstore.New(rdb).Do(within(t, time.Second), request("PING"))[0]; r.Err == nil || !r.Unsent {
+		if r := redisstore.New(rdb).Do(within(t, patience), request("PING"))[0]; r.Err == nil || !r.Unsent {
 			t.Errorf("got %+v", r)
 		}
 	})
 	t.Run("wrong password", func(t *testing.T) {
 		rdb := client(t, srv, func(o *redis.Options) { o.Username, o.Password = "nobody", "pw" })
-		r := redisstore.New(rdb).Do(within(t, time.Second), request("PING"))[0]
+		r := redisstore.New(rdb).Do(within(t, patience), request("PING"))[0]
 		if !strings.HasPrefix(r.Refused, "WRONGPASS ") || r.Err != nil {
 			t.Errorf("got %+v", r)
 		}
