@@ -87,7 +87,7 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 				t.Parallel()
 				srv := redisserver.Start(t)
 				store := redisstore.New(client(t, srv, func(o *redis.Options) {
-					o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute
+					o.ReadTimeout, o.WriteTimeout = 30*time.Second, 30*time.Second
 					change(o)
 				}))
 				if r := store.Do(within(t, patience), request("PING"))[0]; r.Err != nil {
