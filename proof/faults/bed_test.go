@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -60,15 +59,11 @@ func lay(t *testing.T, topology string) *bed {
 		rig := redisserver.StartSentinel(t, opts...)
 		b.Addrs, b.Master = rig.Addrs(), rig.Name()
 		all = []*redisserver.Server{rig.Master()}
-		for _, addr := range b.Addrs {
-			settle(t, addr, b.Master)
-		}
+		rig.Patient() // who is to serve is no fault of this package, also where servers are stopped
 	case cluster:
 		rig := redisserver.StartCluster(t, opts...)
 		b.Addrs, all = rig.Addrs(), rig.Masters()
-		for _, srv := range rig.Servers() {
-			do(t, srv, "CONFIG", "SET", "cluster-node-timeout", calm.Milliseconds())
-		}
+		rig.Patient()
 		b.of = func(key string) []*redisserver.Server { return []*redisserver.Server{rig.Master(rig.Slot(key))} }
 	}
 	if b.Addrs == nil {
@@ -81,20 +76,6 @@ func lay(t *testing.T, topology string) *bed {
 	}
 	b.masters = func() []*redisserver.Server { return all }
 	return b
-}
-
-// calm is how long a server must be silent until another takes its place: who is to serve is no fault of this package, also where
-// servers are stopped on a machine that stands still now and then.
-const calm = patience
-
-// settle tells a sentinel so.
-func settle(t *testing.T, addr, master string) {
-	t.Helper()
-	rdb := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer func() { _ = rdb.Close() }()
-	if err := rdb.Set(t.Context(), master, "down-after-milliseconds", strconv.FormatInt(calm.Milliseconds(), 10)).Err(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // under is the same servers with another prefix, under which all masters of a quorum count.
