@@ -98,7 +98,7 @@ func (g *guard) do(now time.Time) time.Duration {
 	}
 	if g.asked == nil {
 		g.asked = fmt.Errorf("no renewal of %q was confirmed in time", g.name)
-		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/10+300*time.Millisecond {
+		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/3 {
 			g.asked = fmt.Errorf("the max hold of %q is over", g.name)
 		}
 		g.warn(left)

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/leak"
@@ -22,11 +23,15 @@ func TestMain(m *testing.M) {
 		return
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process that a test starts ends a second later under -race
-	signals := make(chan os.Signal, 1)
-	background := signal.Ignored(os.Interrupt)
-	signal.Notify(signals, os.Interrupt) // starts a goroutine of the standard library that never ends
-	if !background {                     // else it goes on, or what the tests start would ignore ctrl-c too, as a shell's jobs do
-		signal.Stop(signals)
+	// Notify starts a goroutine of the standard library that never ends. What we were started with ignored, ctrl-c as a shell's
+	// job or a hangup under nohup, is listened to until the end: else what the tests start would ignore it too.
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		signals := make(chan os.Signal, 1)
+		ignored := signal.Ignored(s)
+		signal.Notify(signals, s)
+		if !ignored {
+			signal.Stop(signals)
+		}
 	}
 	os.Exit(leak.Main(m))
 }

