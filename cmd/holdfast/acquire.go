@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -49,11 +51,19 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	return lease, err
 }
 
-// unanswered tells whether a server may only have been slow, to connect or to answer, for the little time that a short TTL leaves.
+// unanswered tells whether a server, or one of a quorum, may only have been slow, to connect or to answer, for the little time that
+// a short TTL leaves.
 func unanswered(err error) bool {
-	var failed *holdfast.StoreError
+	var (
+		none   *holdfast.QuorumError
+		failed *holdfast.StoreError
+		late   net.Error
+	)
+	if errors.As(err, &none) {
+		return slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool { return unanswered(n.Err) })
+	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		failed.Kind == holdfast.StoreUnreachable && errors.Is(failed.Err, context.DeadlineExceeded))
+		failed.Kind == holdfast.StoreUnreachable && errors.As(failed.Err, &late) && late.Timeout())
 }
 
 // wait stands in line, and says so on a terminal.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -15,13 +17,17 @@ import (
 // refuses the connection, or us, is not.
 func TestUnanswered(t *testing.T) {
 	late := fmt.Errorf("dial: %w", context.DeadlineExceeded)
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, c := range []struct {
 		err  error
 		want bool
 	}{
 		{&holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: late}, true},
-		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: syscall.ECONNREFUSED}, false},
+		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: fmt.Errorf("read: %w", os.ErrDeadlineExceeded)}, true},
+		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}, false},
+		{&holdfast.QuorumError{Nodes: []holdfast.QuorumNode{{Counts: true}, {Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},
+		{&holdfast.QuorumError{Nodes: []holdfast.QuorumNode{{}, {Err: &holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}}}}, false},
 		{&holdfast.StoreError{Kind: holdfast.StoreDenied, Err: errors.New("WRONGPASS")}, false},
 		{&holdfast.HeldError{}, false},
 		{nil, false},
