@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +20,17 @@ func TestRunAtManyServers(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) (url string, kill func()){
 		"sentinel": func(t *testing.T) (string, func()) {
 			rig := redisserver.StartSentinel(t)
-			return "redis+sentinel://" + strings.Join(rig.Addrs(), ",") + "/" + rig.Name(), func() { rig.NextMaster(rig.KillMaster()) }
+			return "redis+sentinel://" + strings.Join(rig.Addrs(), ",") + "/" + rig.Name(), func() {
+				master := rig.NextMaster(rig.KillMaster())
+				for _, sentinel := range rig.Sentinels() { // most say so; whoever asks may ask the one that does not yet
+					port := strconv.Itoa(master.Port())
+					until(t, "a sentinel names the new master", func() bool {
+						answer, _ := sentinel.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", rig.Name())
+						at, _ := answer.([]any)
+						return len(at) == 2 && at[1] == port
+					})
+				}
+			}
 		},
 		"cluster": func(t *testing.T) (string, func()) {
 			rig := redisserver.StartCluster(t)

@@ -99,14 +99,23 @@ func complaints(said *bytes.Buffer) string {
 // queued returns when somebody stands in line.
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
+	until(t, "somebody waits", func() bool {
+		kind, err := s.Do("TYPE", "holdfast:{job}:line")
+		return err == nil && kind == "zset"
+	})
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if kind, err := s.Do("TYPE", "holdfast:{job}:line"); err == nil && kind == "zset" {
+		if is() {
 			return
 		}
 	}
-	t.Fatal("nobody waits")
+	t.Fatalf("after %v it is not so that %s", patient, what)
 }
 
 // expiry is a moment before that at which the lock can be another's, just after a renewal.
