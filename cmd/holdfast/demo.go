@@ -33,10 +33,11 @@ type Demo struct {
 	Without  bool          // without the lock
 	Workers  int           // at least 2
 
-	Pace time.Duration // how long drawing takes; 0: so that one can watch
-	In   io.Reader
-	Out  io.Writer
-	Err  io.Writer // for what a process says that crashes
+	Pace  time.Duration // how long drawing takes; 0: so that one can watch
+	Slack time.Duration // what a take-over may need on top of the TTL; 0: what the library promises
+	In    io.Reader
+	Out   io.Writer
+	Err   io.Writer // for what a process says that crashes
 }
 
 // Validate names every flag that cannot be.
@@ -84,7 +85,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	d.introduce(s.Name, where)
 	ctx, stage := d.stage(ctx, s.Name)
 	hall := &lottery.Hall{
-		Command: []string{self, workerName}, Draw: d.pace(), Prefix: prefix, Rounds: d.Rounds, Stderr: stage.errs,
+		Command: []string{self, workerName}, Draw: d.pace(), Prefix: prefix, Rounds: d.Rounds, Slack: d.Slack, Stderr: stage.errs,
 		TTL: d.TTL, URL: s.URL, View: stage.view, Without: d.Without, Workers: d.Workers,
 	}
 	result, err := hall.Run(ctx)
@@ -121,9 +122,13 @@ func (d *Demo) pace() time.Duration {
 	return min(400*time.Millisecond, 8*time.Second/time.Duration(d.Rounds))
 }
 
-// forget works although ctx is over.
+// forget works although ctx is over, but then not for long.
 func forget(ctx context.Context, s *server.Server, prefix string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	limit := 5 * time.Second
+	if ctx.Err() != nil {
+		limit = time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := s.Forget(ctx, prefix); err != nil {
 		return fmt.Errorf("deleting the keys %s*: %w", prefix, err)

@@ -14,7 +14,8 @@ type Hall struct {
 	Draw    time.Duration // how long drawing takes: time in which others, without a lock, would draw too
 	Prefix  string        // of all keys at the server
 	Rounds  int
-	Stderr  io.Writer // for what workers say when they crash
+	Slack   time.Duration // what a take-over may need on top of the TTL; 0: the library's promise
+	Stderr  io.Writer     // for what workers say when they crash
 	TTL     time.Duration
 	URL     string // of the server
 	View    View

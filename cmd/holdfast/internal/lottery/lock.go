@@ -45,7 +45,7 @@ func open(s setup, renewed func()) (lock, error) {
 		Label:          fmt.Sprintf("worker %d", s.Worker),
 		Observer:       renewals(renewed),
 		Prefix:         s.Prefix,
-		ReleaseTimeout: time.Second, // a server that went away must not keep the demo from ending
+		ReleaseTimeout: 3 * time.Second, // a server that went away must not keep the demo from ending
 	})
 	if err != nil {
 		_ = rdb.Close()
@@ -53,7 +53,9 @@ func open(s setup, renewed func()) (lock, error) {
 	}
 	return lock{
 		lock: func(ctx context.Context, max time.Duration) (hold, error) {
-			options := []holdfast.Option{holdfast.WithTTL(s.TTL)}
+			// With a min hold, however short, a hand-over is confirmed for the whole TTL before it is ours. Without, it is trusted
+			// for half a second at first, and a machine that stands still for longer would end a hold that is on no trial.
+			options := []holdfast.Option{holdfast.WithTTL(s.TTL), holdfast.WithMinHold(time.Microsecond)}
 			if max > 0 {
 				options = append(options, holdfast.WithMaxHold(max))
 			}

@@ -47,8 +47,12 @@ func (h *Hall) maxHold() time.Duration { return h.TTL + h.TTL/4 }
 
 // allowed is the longest that a trial may keep the others out.
 func (h *Hall) allowed(t Trial) time.Duration {
+	longest := h.TTL
 	if t == Overstay {
-		return h.maxHold() + slack
+		longest = h.maxHold()
 	}
-	return h.TTL + slack
+	if h.Slack > 0 {
+		return longest + h.Slack
+	}
+	return longest + slack
 }
