@@ -22,7 +22,7 @@ test: ## all tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 	CGO_ENABLED=0 go test -timeout 5m work
 
 .PHONY: check
-check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone, lowest versions
+check: fetched lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone, lowest versions
 	@scripts/need redis-server gcc
 	go vet work
 	HOLDFAST_CHECK=1 go test -race -count=1 -p 3 -timeout 30m work # much of it waits
@@ -34,6 +34,10 @@ check: lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other s
 	scripts/lowest
 	scripts/consumer
 	scripts/vulnerabilities
+
+.PHONY: fetched
+fetched:
+	@scripts/fetch
 
 .PHONY: mutants
 mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed
@@ -58,6 +62,7 @@ proof: ## every fault, each with its own numbers: single server, Sentinel, Clust
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C proof test -count=1 -v -timeout 20m ./...
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C redisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance|TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C rueidisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance' .
+	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C cmd/holdfast test -count=1 -v -timeout 20m -run '^Test(Demo|RunKilled|RunLeavesNothing|RunServerStops)$$' .
 	@$(MAKE) --no-print-directory simulate RUNS=200
 	@$(MAKE) --no-print-directory simulate RUNS=50 QUORUM=1
 
