@@ -48,7 +48,8 @@ func TestNothingForEver(t *testing.T) {
 			p.Silence()
 			release(t, lease)
 			for _, key := range must(t, srv, "KEYS", keyOf("n")+"*").([]any) {
-				if left := must(t, srv, "PTTL", key).(int64); key != keyOf("n")+":clock" && (left <= 0 || left > 60_000) {
+				const over = -2 // meanwhile: a claim is short
+				if left := must(t, srv, "PTTL", key).(int64); key != keyOf("n")+":clock" && left != over && (left <= 0 || left > 60_000) {
 					t.Errorf("%v stays for %d ms", key, left)
 				}
 			}

@@ -18,6 +18,8 @@ func counts(srv *redisserver.Server) (scripts, messages int) {
 	return stats["eval"] + stats["evalsha"], stats["publish"]
 }
 
+func scripts(srv *redisserver.Server) int { n, _ := counts(srv); return n }
+
 // Trap 16: each release wakes each waiter, so that an acquisition costs more, the more wait. Here it costs one command to
 // join, one to give back and one message, whether 8 wait, 200 or 2,000.
 func TestNoHerd(t *testing.T) {
@@ -40,19 +42,20 @@ func TestNoHerd(t *testing.T) {
 			first := claim(within(t, patience), cs[i].Mutex(name))
 			waiting(t, srv, name, 1)
 			release(t, holder)
-			release(t, first.got(t))
+			handBack(t, first.got(t))
 		}
 		holder := lock(t, outside.Mutex(name))
 		scripts, messages := counts(srv)
 		began := time.Now()
 		var all sync.WaitGroup
-		inside, failed := 0, make(chan error, n)
+		inside, failed := new(room), make(chan error, n)
 		for i := range n {
 			all.Go(func() {
 				lease, err := cs[i%clients].Mutex(name, holdfast.WithStrictOrder()).Lock(within(t, time.Minute))
 				if err == nil {
-					inside++ // guarded by the lock that is tested
-					err = lease.Release(t.Context())
+					inside.enter(t, lease)
+					inside.leave(lease)
+					handBack(t, lease)
 				}
 				failed <- err
 			})
@@ -69,12 +72,12 @@ func TestNoHerd(t *testing.T) {
 		s, m := counts(srv)
 		scripts, messages = s-scripts, m-messages
 		t.Logf("%d waiters: %.2f commands and %.2f messages an acquisition, in %v", n, float64(scripts)/float64(n), float64(messages)/float64(n), took)
-		signs := int(took/(4*time.Second)) * n // of life, where the machine is slow
-		if most := 2*n + 1 + signs + n/20 + 4; scripts > most {
+		again := int(took/time.Second) * n // where the machine is slow: signs of life, and what was not answered in time
+		if most := 2*n + 1 + again + n/20 + 8; scripts > most {
 			t.Errorf("%d waiters: %d commands, at most %d are expected", n, scripts, most)
 		}
-		if inside != n || messages > n+n/20+1 {
-			t.Errorf("%d waiters: %d got in, by %d messages", n, inside, messages)
+		if inside.were != n || messages > n+n/20+4 {
+			t.Errorf("%d waiters: %d got in, by %d messages", n, inside.were, messages)
 		}
 	}
 }
@@ -104,16 +107,13 @@ func TestOneSubscription(t *testing.T) {
 	for i := range names {
 		waiting(t, srv, fmt.Sprint("n", i), 1)
 	}
-	eventually(t, "somebody listens", func() bool { return listeners() > 0 })
-	if n := listeners(); n != 1 {
-		t.Errorf("%d connections listen for one client", n)
-	}
-	if n := srv.CommandStats()["subscribe"]; n != 1 {
+	eventually(t, "one connection listens", func() bool { return listeners() == 1 })
+	if n := srv.CommandStats()["subscribe"]; n > 5 { // one, and one more for each that was not answered in time
 		t.Errorf("%d SUBSCRIBE for %d names", n, names)
 	}
 	for i := range names {
 		release(t, leases[i])
-		release(t, claims[i].got(t))
+		handBack(t, claims[i].got(t))
 	}
 	if thorough { // it lingers for ten seconds, which fake clocks test too
 		eventually(t, "it is let go", func() bool { return listeners() == 0 })

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -22,16 +24,16 @@ func TestOrderOfManyHandOvers(t *testing.T) {
 		rounds = 33 // with those that give up: more than 10,000 hand-overs
 	}
 	srv := redisserver.Start(t)
-	holder := locker(t, srv.Addr(), nil)
+	holder, heard := locker(t, srv.Addr(), nil), spyOn(t, srv)
 	contenders := make([]*holdfast.Client, clients)
 	for i := range contenders {
 		contenders[i] = locker(t, srv.Addr(), nil)
 	}
-	served := 0
+	served, late := 0, 0
 	for range rounds {
 		lease := lock(t, holder.Mutex("n"))
 		var mu sync.Mutex
-		var order []string
+		var turns []turn
 		var all sync.WaitGroup
 		giveUp := make(map[string]context.CancelFunc)
 		for i := range clients * each {
@@ -45,11 +47,9 @@ func TestOrderOfManyHandOvers(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				order = append(order, label)
+				turns = append(turns, turn{label, got.Owner(), got.Token()})
 				mu.Unlock()
-				if err := got.Release(context.Background()); err != nil {
-					t.Error(err)
-				}
+				handBack(t, got)
 			})
 		}
 		waiting(t, srv, "n", int64(clients*each))
@@ -60,13 +60,67 @@ func TestOrderOfManyHandOvers(t *testing.T) {
 			giveUp[line[rand.IntN(len(line))]]()
 		}
 		all.Wait()
-		served += len(order)
+		order := heard.inTime(t, srv, turns)
+		served, late = served+len(order), late+len(turns)-len(order)
 		stayed := slices.DeleteFunc(line, func(label string) bool { return !slices.Contains(order, label) })
 		if !slices.Equal(order, stayed) {
 			t.Fatalf("served %v, in line were %v", order, stayed)
 		}
 	}
-	t.Logf("%d hand-overs in order", served)
+	t.Logf("%d hand-overs in order, %d more were not taken up in time", served, late)
+}
+
+// A turn is that of a waiter: what its lease was.
+type turn struct {
+	label, id string
+	token     int64
+}
+
+// A spy hears what the server says to all.
+type spy struct{ *redis.PubSub }
+
+func spyOn(t *testing.T, srv *redisserver.Server) spy {
+	t.Helper()
+	s := spy{client(t, srv).PSubscribe(t.Context(), "holdfast:@*")}
+	t.Cleanup(func() { _ = s.Close() })
+	if _, err := s.Receive(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// inTime is the labels of those who took their first hand-over up. It waits for half a second, and whoever stood still for so long
+// has to stand in line anew.
+func (s spy) inTime(t *testing.T, srv *redisserver.Server, turns []turn) (labels []string) {
+	t.Helper()
+	must(t, srv, "PUBLISH", "holdfast:@end", "end")
+	first := make(map[string]string) // the token by the id
+	for ctx := within(t, patience); ; {
+		m, err := s.ReceiveMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Payload == "end" {
+			break
+		}
+		if id, rest, ok := handOver(m.Payload); ok && first[id] == "" {
+			first[id] = rest
+		}
+	}
+	for _, turn := range turns {
+		if token := first[turn.id]; token == "" || token == strconv.FormatInt(turn.token, 10) {
+			labels = append(labels, turn.label)
+		}
+	}
+	return labels
+}
+
+// handOver reads a message: to whom, with which token.
+func handOver(message string) (id, token string, ok bool) {
+	if len(message) < 40 || message[:2] != "1G" {
+		return "", "", false
+	}
+	return message[2:24], message[24:40], true
 }
 
 var labels = regexp.MustCompile(`w\d+\.$`)

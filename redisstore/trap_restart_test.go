@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,26 +22,26 @@ func TestScriptFlush(t *testing.T) {
 	lease := lock(t, m)
 	must(t, srv, "SCRIPT", "FLUSH")
 	release(t, lease)
-	gone(t, srv, "n", time.Second)
+	free(t, srv, "n")
 
-	stop, flushed := make(chan struct{}), make(chan int)
+	stop, flushed := make(chan struct{}), make(chan struct{})
+	var flushes atomic.Int64
 	go func() {
-		n := 0
+		defer close(flushed)
 		for {
 			select {
 			case <-stop:
-				flushed <- n
 				return
 			default:
 				_, _ = srv.Do("SCRIPT", "FLUSH")
-				n++
+				flushes.Add(1)
 			}
 		}
 	}()
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			for round := range 60 {
+			for round := 0; round < 60 || flushes.Load() < 10; round++ {
 				m := c.Mutex("n", holdfast.WithStrictOrder())
 				if i%2 == 0 {
 					m = c.Mutex(fmt.Sprint("own", i))
@@ -49,7 +50,7 @@ func TestScriptFlush(t *testing.T) {
 				if err == nil {
 					err = lease.Release(context.Background())
 				}
-				if err != nil {
+				if !letGo(err) {
 					t.Errorf("round %d: %v", round, err)
 				}
 			}
@@ -57,9 +58,7 @@ func TestScriptFlush(t *testing.T) {
 	}
 	all.Wait()
 	close(stop)
-	if n := <-flushed; n < 10 {
-		t.Errorf("only %d flushes", n)
-	}
+	<-flushed
 }
 
 // Traps 5 and 14: a server that is started again empty, while a lock is held and waited for, has forgotten both. The
@@ -67,7 +66,7 @@ func TestScriptFlush(t *testing.T) {
 func TestServerStartedAgainEmpty(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	holder := lock(t, locker(t, srv.Addr(), brief(3*time.Second)).Mutex("n"))
+	holder := lock(t, locker(t, srv.Addr(), brief(12*time.Second)).Mutex("n")) // time enough for the restart
 	var waiters []*claimant
 	for i := range 3 {
 		waiters = append(waiters, claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n")))
@@ -126,6 +125,6 @@ func TestServerAwayForAWhile(t *testing.T) {
 	if lease.Token() <= holder.Token() {
 		t.Errorf("token %d after %d", lease.Token(), holder.Token())
 	}
-	release(t, lease)
-	gone(t, srv, "n", time.Second)
+	handBack(t, lease)
+	gone(t, srv, "n", patience)
 }

@@ -27,7 +27,7 @@ func TestTrustEndsBeforeTheKey(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
 	seen := new(events)
-	c := locker(t, p.Addr(), &holdfast.Config{TTL: 3 * time.Second, Observer: seen})
+	c := locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, Observer: seen})
 	release(t, lock(t, c.Mutex("warm")))
 	p.Delay(100 * time.Millisecond)
 	lease := lock(t, c.Mutex("n"))
@@ -45,7 +45,7 @@ func TestTrustEndsBeforeTheKey(t *testing.T) {
 		}
 	}
 	check("after the grant")
-	eventually(t, "a renewal", func() bool { return seen.count(holdfast.EventRenewed) == 1 })
+	eventually(t, "a renewal", func() bool { return seen.count(holdfast.EventRenewed) >= 1 })
 	check("after a renewal")
 
 	// The network falls silent.
@@ -84,13 +84,13 @@ func TestTamperedKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, p := proxied(t)
-			lease := lock(t, locker(t, p.Addr(), brief(3*time.Second)).Mutex("n"))
+			seen := new(events)
+			lease := lock(t, locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, Observer: seen}).Mutex("n"))
 			must(t, srv, test.tamper...)
-			before := must(t, srv, "DUMP", keyOf("n"))
-			began := time.Now()
+			before, renewed := must(t, srv, "DUMP", keyOf("n")), seen.count(holdfast.EventRenewed)
 			signalled(t, "the holder is told", lease.Done())
-			if took := time.Since(began); took > 2500*time.Millisecond {
-				t.Errorf("told after %v, not by the next renewal", took)
+			if n := seen.count(holdfast.EventRenewed) - renewed; n > 1 { // one may have been under way
+				t.Errorf("told after %d renewals", n)
 			}
 			var lost *holdfast.LostError
 			if !errors.As(lease.Err(), &lost) || lost.Reason != test.reason {
@@ -100,7 +100,7 @@ func TestTamperedKey(t *testing.T) {
 			if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
 				t.Errorf("release: %v", err)
 			}
-			quiet := time.After(1500 * time.Millisecond) // more than one renewal's time
+			quiet := time.After(2500 * time.Millisecond) // more than one renewal's time
 			<-quiet
 			if sent := sentTo(p); len(sent) > 0 {
 				t.Errorf("sent after the loss: %v", sent)
@@ -108,7 +108,7 @@ func TestTamperedKey(t *testing.T) {
 			if after := must(t, srv, "DUMP", keyOf("n")); after != before {
 				t.Errorf("the key was touched: %q, then %q", before, after)
 			}
-			if left, _ := must(t, srv, "PTTL", keyOf("n")).(int64); before != nil && left < 590_000 {
+			if left, _ := must(t, srv, "PTTL", keyOf("n")).(int64); before != nil && left < 300_000 {
 				t.Errorf("its time was set to %d ms", left)
 			}
 		})
@@ -120,43 +120,41 @@ func TestRenewalSurvivesFailures(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
 	seen := new(events)
-	lease := lock(t, locker(t, p.Addr(), &holdfast.Config{TTL: 3 * time.Second, Observer: seen}).Mutex("n"))
+	lease := lock(t, locker(t, p.Addr(), &holdfast.Config{TTL: 6 * time.Second, Observer: seen}).Mutex("n"))
 	for round := 1; round <= 2; round++ {
 		lost := p.DropAnswer("EVALSHA")
 		signalled(t, "a renewal without an answer", lost)
+		before := seen.count(holdfast.EventRenewed)
 		p.Cut()
-		eventually(t, "a renewal after it", func() bool { return seen.count(holdfast.EventRenewed) > round && lease.Err() == nil })
-	}
-	if seen.count(holdfast.EventRetried) < 2 {
-		t.Error("the observer heard of no failure")
+		eventually(t, "the observer hears of it", func() bool { return seen.count(holdfast.EventRetried) >= round })
+		eventually(t, "a renewal after it", func() bool { return seen.count(holdfast.EventRenewed) > before && lease.Err() == nil })
 	}
 	release(t, lease)
-	gone(t, srv, "n", time.Second)
+	free(t, srv, "n")
 }
 
 // Trap 8: a renewal that is under way outlives the release and holds the lock, or prolongs what the next holds.
 func TestRenewalDoesNotOutliveRelease(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
-	lease := lock(t, locker(t, p.Addr(), brief(2*time.Second)).Mutex("n"))
+	lease := lock(t, locker(t, p.Addr(), brief(6*time.Second)).Mutex("n"))
 	held := p.HoldRequest("EVALSHA") // the first renewal
 	signalled(t, "a renewal", held.Arrived())
 	release(t, lease)
-	gone(t, srv, "n", time.Second)
+	free(t, srv, "n")
 	next := lock(t, locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithoutRenewal()))
 	value := must(t, srv, "GET", keyOf("n"))
-	end := expiry(t, srv, "n")
-	calls := srv.CommandStats()["eval"] + srv.CommandStats()["evalsha"]
+	calls := scripts(srv)
 	held.Pass()
-	eventually(t, "the renewal arrives", func() bool { return srv.CommandStats()["eval"]+srv.CommandStats()["evalsha"] > calls })
+	eventually(t, "the renewal arrives", func() bool { return scripts(srv) > calls })
 	if got := must(t, srv, "GET", keyOf("n")); got != value {
 		t.Errorf("%q became %q", value, got)
 	}
-	if later := expiry(t, srv, "n").Sub(end).Abs(); later > 100*time.Millisecond { // PEXPIRETIME is newer than Redis 6.2
-		t.Errorf("its end moved by %v", later)
+	if left := must(t, srv, "PTTL", keyOf("n")).(int64); left <= 6000 { // that of the renewal
+		t.Errorf("it has %d ms left", left)
 	}
 	release(t, next)
-	gone(t, srv, "n", time.Second)
+	free(t, srv, "n")
 }
 
 // Trap 4: a hand-over that arrives after its claim time is taken for a lease.
@@ -166,7 +164,7 @@ func TestLateHandOver(t *testing.T) {
 	c := locker(t, p.Addr(), nil)
 	hears(t, srv, c)
 	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
-	slow := claim(within(t, patience), c.Mutex("n", holdfast.WithTTL(3*time.Second))) // a claim of a second
+	slow := claim(within(t, patience), c.Mutex("n")) // a claim of half a second
 	waiting(t, srv, "n", 1)
 	message := p.HoldAnswer("holdfast:@")
 	release(t, holder)
@@ -188,5 +186,5 @@ func TestLateHandOver(t *testing.T) {
 		t.Errorf("the other's hold is touched: %v, %v", v, holder.Err())
 	}
 	release(t, holder)
-	release(t, slow.got(t))
+	handBack(t, slow.got(t))
 }

