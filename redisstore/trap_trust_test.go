@@ -138,6 +138,9 @@ func TestRenewalDoesNotOutliveRelease(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
 	lease := lock(t, locker(t, p.Addr(), brief(6*time.Second)).Mutex("n"))
+	if err := lease.Check(within(t, patience)); err != nil { // so that the server knows the script
+		t.Fatal(err)
+	}
 	held := p.HoldRequest("EVALSHA") // the first renewal
 	signalled(t, "a renewal", held.Arrived())
 	release(t, lease)
