@@ -161,8 +161,7 @@ func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config)
 // of a quorum keeps of a hold that was resumed, to its end.
 func (e *env) nothingLeft() {
 	var left []string
-	gone := func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }
-	if !soon(gone) && !soon(gone) {
+	if !within(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
 		slices.Sort(left)
 		e.Errorf("left at the server: %q", left)
 	}
@@ -183,8 +182,10 @@ func (e *env) ctx() context.Context {
 }
 
 // soon tells whether a condition comes to hold.
-func soon(holds func() bool) bool {
-	late := time.After(patience)
+func soon(holds func() bool) bool { return within(patience, holds) }
+
+func within(d time.Duration, holds func() bool) bool {
+	late := time.After(d)
 	for !holds() {
 		select {
 		case <-late:
