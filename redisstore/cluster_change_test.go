@@ -56,7 +56,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil {
 			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
 		}
-		release(t, waiters[i].got(t))
+		handBack(t, waiters[i].got(t))
 	}
 	if c.failures.Load() > 0 || c.lost.Load() > 0 {
 		t.Errorf("%d calls failed, %d leases were lost", c.failures.Load(), c.lost.Load())
@@ -165,7 +165,7 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 	}
 	for i := range contended {
 		release(t, leases[i])
-		release(t, claims[i].got(t))
+		handBack(t, claims[i].got(t))
 	}
 	eventually(t, "they are given back when idle", func() bool { return listeners(t, rig) == 0 })
 }

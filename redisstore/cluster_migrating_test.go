@@ -60,7 +60,7 @@ func TestSlotOnItsWay(t *testing.T) {
 			default:
 			}
 			release(t, lease)
-			release(t, waiter.got(t))
+			handBack(t, waiter.got(t))
 			do(t, servers[1], "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0]) // and back
 			do(t, servers[0], "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
 			for _, key := range do(t, servers[0], "CLUSTER", "GETKEYSINSLOT", slot, 100).([]any) {

@@ -57,7 +57,7 @@ func TestReplicasConfirm(t *testing.T) {
 		next := claim(within(t, patience), c.Mutex("n")) // one who waits goes on
 		waits(t, next)
 		speak()
-		release(t, next.got(t))
+		handBack(t, next.got(t))
 	})
 	t.Run("renewal", func(t *testing.T) {
 		lease := lock(t, c.Mutex("n"))
@@ -84,7 +84,7 @@ func TestReplicasConfirm(t *testing.T) {
 		release(t, lease)
 		waits(t, next)
 		speak()
-		release(t, next.got(t))
+		handBack(t, next.got(t))
 	})
 }
 

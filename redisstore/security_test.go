@@ -91,7 +91,7 @@ func TestTenants(t *testing.T) {
 		t.Error("it was touched")
 	}
 	release(t, held)
-	release(t, next.got(t))
+	handBack(t, next.got(t))
 	release(t, alike)
 }
 
@@ -154,7 +154,7 @@ func TestTLS(t *testing.T) {
 	waiting(t, srv, "n", 1)
 	eventually(t, "it listens", func() bool { return listening(t, srv) == 1 })
 	release(t, holder)
-	release(t, next.got(t))
+	handBack(t, next.got(t))
 	for name, config := range map[string]*tls.Config{
 		"unknown authority":   {Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		"without certificate": {RootCAs: roots, MinVersion: tls.VersionTLS12},
