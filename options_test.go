@@ -46,7 +46,7 @@ func given(lease *holdfast.Lease, err error) error {
 // TestOptions compares the table in doc.go with what the types refuse.
 func TestOptions(t *testing.T) {
 	options := map[string]holdfast.Option{
-		"WithTTL": holdfast.WithTTL(time.Second), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
+		"WithTTL": holdfast.WithTTL(time.Minute), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
 		"WithMinHold": holdfast.WithMinHold(1), "WithPolling": holdfast.WithPolling(time.Millisecond, 1), "WithOwner": holdfast.WithOwner("o"),
 		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"),
 	}

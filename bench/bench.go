@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	patience   = 15 * time.Second // how long workers may take to begin
-	homecoming = 3 * time.Second  // how long they may take to go home
+	patience   = time.Minute      // how long workers may take to begin, and to hand over at all
+	homecoming = 15 * time.Second // how long they may take to go home
 )
 
 // A bench is the place where the rows run: a server, and how long to measure.

@@ -99,6 +99,10 @@ func (b *bench) watch(e entry, on *board, n int) (sample, error) {
 	}
 	before := on.read(n)
 	time.Sleep(b.seconds)
+	// Where the workers stood still all the while, there is nothing to tell yet.
+	for deadline := time.Now().Add(patience); on.handovers.Load() < 2 && !on.over() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	sent1, err := b.sent(e)
 	d, took := on.read(n).since(before)
 	return contended(d, took, sent1-sent0), err

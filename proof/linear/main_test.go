@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := leak.Check(2 * time.Second); err != nil {
+	if err := leak.Check(30 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

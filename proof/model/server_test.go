@@ -123,7 +123,7 @@ func (e *ears) told() string {
 
 // will wait until the same was told here, and tells what was otherwise.
 func (e *ears) will(want string) (got string, same bool) {
-	late := time.After(5 * time.Second)
+	late := time.After(30 * time.Second)
 	for {
 		if got = e.told(); got == want {
 			return got, true

@@ -24,19 +24,26 @@ func TestClockSetForward(t *testing.T) {
 	first := r.barely(a, "x")
 	set(time.Hour)
 	stranger := r.client(nil, nil) // who never knew the clock
-	for told := false; first.look() == nil; told = true {
-		if second, err := b.try("x"); err == nil {
+	told := false
+	see := func() bool { told = told || r.count(stranger.Client) == 4; return told }
+	try := func() (in bool) {
+		second, err := b.try("x")
+		if err == nil {
 			_ = second.keep(10 * time.Millisecond)
 			_ = second.release()
-			break
 		}
-		if !told {
-			r.until("the master counts for nobody", func() bool { return r.count(stranger.Client) == 4 })
-		}
+		return err == nil
+	}
+	for first.look() == nil && !try() {
+		see()
 		r.pass(5 * time.Millisecond)
 	}
+	r.until("the master counts for nobody", func() bool { // an answer that did not come in time told b nothing
+		try()
+		return see()
+	})
 	_ = first.release()
-	second, err := b.lock("x", 5*time.Second)
+	second, err := b.lock("x", patience)
 	if err != nil {
 		t.Fatal(err)
 	}

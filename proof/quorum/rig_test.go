@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
 	code := m.Run()
-	if err := leak.Check(5 * time.Second); err != nil {
+	if err := leak.Check(30 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -33,8 +34,12 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// maxTTL is how long a master that forgot does not count, in all these tests.
-const maxTTL = 2 * time.Second
+// maxTTL is how long a master that forgot does not count, in all these tests, and how long a lease is taken for: a request may
+// take a sixth of it, and a machine or a server that stands still for a second loses no lease.
+const maxTTL = 6 * time.Second
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
 
 // A rig is masters, clients and what these were told.
 type rig struct {
@@ -91,7 +96,7 @@ func (r *rig) count(c *holdfast.Client) (count int) {
 // until waits for a condition.
 func (r *rig) until(what string, holds func() bool) {
 	r.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for !holds() {
 		select {
 		case <-late:
@@ -196,6 +201,32 @@ func (w *worker) try(name string, options ...holdfast.Option) (*hold, error) {
 	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name, options...).TryLock)
 }
 
+// first takes a lock that is free with one try, and waits for it only where some master did not answer in time.
+func (w *worker) first(name string, options ...holdfast.Option) (*hold, error) {
+	h, err := w.try(name, options...)
+	if unanswered(err) {
+		return w.lock(name, patience, options...)
+	}
+	return h, err
+}
+
+// answer tries a lock until a majority answers.
+func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err error) {
+	w.r.Helper()
+	w.r.until("a majority answers", func() bool {
+		h, err = w.try(name, options...)
+		return !unanswered(err)
+	})
+	return h, err
+}
+
+// unanswered tells whether an error may come of one that stood still for longer than a request may take.
+func unanswered(err error) bool {
+	var none *holdfast.QuorumError
+	return errors.Is(err, holdfast.ErrUnavailable) &&
+		(!errors.As(err, &none) || slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool { return n.Err != nil }))
+}
+
 func (w *worker) take(kind history.Kind, name string, limit time.Duration, take func(context.Context) (*holdfast.Lease, error)) (*hold, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -270,7 +301,7 @@ func (h *hold) release() error {
 // load locks, holds and releases until the context ends, and counts what it held.
 func (w *worker) load(ctx context.Context, names []string) (holds int) {
 	for ctx.Err() == nil {
-		options := []holdfast.Option{holdfast.WithTTL([]time.Duration{300 * time.Millisecond, 600 * time.Millisecond, maxTTL}[rand.IntN(3)])}
+		options := []holdfast.Option{holdfast.WithTTL([]time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 2 * time.Second}[rand.IntN(3)])}
 		if rand.IntN(4) == 0 {
 			options = append(options, holdfast.WithoutRenewal())
 		}

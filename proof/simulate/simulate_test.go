@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
 	code := m.Run()
-	if err := leak.Check(2 * time.Second); err != nil {
+	if err := leak.Check(30 * time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
