@@ -16,7 +16,9 @@ import (
 // renew renews once, and waits until all masters have answered.
 func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	t.Helper()
-	p.Renew(t.Context(), []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) {
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	p.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) {
 		if !r.Held || r.Err != nil {
 			t.Errorf("renewed: %+v", r)
 		}
@@ -43,7 +45,7 @@ func TestRepair(t *testing.T) {
 		name   string
 		missed func(t *testing.T, s native.Server, text string)
 		change func(p *Protocol, r *protocol.Renewal)
-		ends   time.Duration // from now, at most a second less
+		ends   time.Duration // from now, at most some seconds less
 	}{
 		{"the hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }, nil, time.Minute},
 		{"its tokens", func(t *testing.T, s native.Server, text string) {
@@ -58,7 +60,7 @@ func TestRepair(t *testing.T) {
 		{"the rest of a min hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
 		{"the end of a max hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
-			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(10 * time.Second)) }, 9 * time.Second},
+			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }, 30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			servers := start(t)
@@ -66,7 +68,7 @@ func TestRepair(t *testing.T) {
 			r := reader(p, "")
 			held := hold(t, r, servers, 1)
 			c.missed(t, servers[0], value(t, servers[1], 1))
-			renewal := protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}
+			renewal := protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}
 			if c.change != nil {
 				c.change(p, &renewal)
 			}
@@ -76,7 +78,7 @@ func TestRepair(t *testing.T) {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 			at, _ := native.Number(got[3:16])
-			if left := time.Until(time.UnixMilli(at)); left > c.ends || left < c.ends-2*time.Second {
+			if left := time.Until(time.UnixMilli(at)); left > c.ends || left < c.ends-20*time.Second {
 				t.Errorf("for another %v, want %v", left, c.ends)
 			}
 		})
@@ -91,15 +93,19 @@ func TestARepairShortensNothing(t *testing.T) {
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)
 	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat("0", 32)+text[48:])
-	end := time.Now().Add(10 * time.Second)
-	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute, Ceiling: p.micros(end)})
+	end := time.Now().Add(30*time.Second + enough)
+	confirmed, ok := p.nodes[0].clock.NotAfter(p.local(p.micros(end))) // as far as the client knows this master's clock
+	if !ok {
+		t.Fatal("of the clock nothing is known")
+	}
+	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute, Ceiling: p.micros(end)})
 	repaired := value(t, servers[0], 1)
 	if repaired[16:32] != native.Digits16(held.Token) {
 		t.Fatalf("not repaired: %q", repaired)
 	}
 	at, _ := native.Number(repaired[3:16])
-	if early := end.Sub(time.UnixMilli(at)); early > 200*time.Millisecond { // clocks of masters are known to some ms
-		t.Errorf("the repaired hold ends %v before what was confirmed", early)
+	if until, _ := native.Number(confirmed); at < until/1000 {
+		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-at)
 	}
 }
 
@@ -141,19 +147,14 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 	}
 	var asked atomic.Int64
 	all[0].set(func(string) error { asked.Add(1); return errShut })
+	began := time.Now()
 	for n := range holds {
 		p.nodes[0].owe(debt{r: r, id: id(n), round: endless, how: 'f', due: time.Now(), until: time.Now().Add(time.Minute)})
 	}
-	eventually(t, "each was tried", func() bool { return asked.Load() >= 3 })
-	before := asked.Load()
-	<-time.After(500 * time.Millisecond)
-	if n := asked.Load() - before; n > holds+10 {
-		t.Errorf("asked %d times more in half a second", n)
-	}
-	before = asked.Load()
-	<-time.After(500 * time.Millisecond)
-	if n := asked.Load() - before; n > 10 {
-		t.Errorf("asked %d times in half a second, while it does not answer", n)
+	eventually(t, "it is tried again", func() bool { return asked.Load() >= 3 })
+	<-time.After(time.Second) // or longer; were it asked for all each time, it would be some five times by then
+	if n, most := asked.Load(), holds+1+time.Since(began).Milliseconds()/50; n > most {
+		t.Errorf("asked %d times, want at most %d: once for each, and then once a pause", n, most)
 	}
 	all[0].set(nil)
 	eventually(t, "all is given back", func() bool { return do(t, servers[0], "EXISTS", "q:{%quorum}:x") == int64(0) })
@@ -193,7 +194,9 @@ func TestForeignKeysBeside(t *testing.T) {
 		for _, s := range servers {
 			do(t, s, "RPUSH", key, "text")
 		}
-		_, err = mutex.Free(t.Context(), protocol.Free{Ticket: ask(1).Ticket})
+		ctx, cancel := context.WithTimeout(t.Context(), enough)
+		_, err = mutex.Free(ctx, protocol.Free{Ticket: ask(1).Ticket})
+		cancel()
 		if err == nil || !strings.Contains(err.Error(), strconv.Quote(key)) {
 			t.Errorf("got %v", err)
 		}

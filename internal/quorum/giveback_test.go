@@ -37,7 +37,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		}
 		other(servers[1])
 		other(servers[2])
-		answer, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+		answer, err := mutexOf(p).Ask(t.Context(), ask(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
 		all[1].shut()
 		all[2].shut()
-		_, err := mutexOf(p).Ask(t.Context(), longAsk(1))
+		_, err := mutexOf(p).Ask(t.Context(), ask(1))
 		var none *NoMajority
 		if !errors.As(err, &none) {
 			t.Fatalf("got %v", err)
@@ -81,7 +81,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := r.Ask(ctx, longAsk(1))
+			_, err := r.Ask(ctx, ask(1))
 			failed <- err
 		}()
 		for i, o := range late {
@@ -112,8 +112,8 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		})
 		all[1].shut()
 		all[2].shut()
-		asks := longAsk(1)
-		asks.Deadline = time.Now().Add(time.Second)
+		asks := ask(1)
+		asks.Deadline = time.Now().Add(4 * time.Second) // what it won is given back then
 		if _, err := mutexOf(p).Ask(t.Context(), asks); err == nil {
 			t.Fatal("one master of three is no majority")
 		}
@@ -133,7 +133,7 @@ func TestARepairAsksWhoHolds(t *testing.T) {
 	do(t, servers[0], "DEL", "q:{%quorum}:x")
 	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
-	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute})
+	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
 	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
 		t.Error("another held there")
 	}
@@ -149,7 +149,7 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 	for _, g := range all {
 		g.shut()
 	}
-	p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}},
+	p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}},
 		func(_ int, r protocol.Renewed) {
 			var none *NoMajority
 			if !errors.As(r.Err, &none) || !strings.HasPrefix(r.Err.Error(), `renew "x": `) {
@@ -167,12 +167,17 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 func TestWhoIsMetFirst(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
-	p := client(t, behind, false, id(0))
 	all[1].shut()
 	all[2].shut()
-	_, err := mutexOf(p).Ask(t.Context(), longAsk(1))
 	var none *NoMajority
-	if !errors.As(err, &none) || none.Nodes[0].Counts || none.Nodes[0].Why == "" || !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
-		t.Fatalf("got %v", err)
+	eventually(t, "the one that lives says so", func() bool { // the error does not wait for it any longer than courtesy
+		_, err := mutexOf(client(t, behind, false, id(0))).Ask(t.Context(), ask(1))
+		if !errors.As(err, &none) || !errors.Is(none.Nodes[1].Err, errShut) || !errors.Is(none.Nodes[2].Err, errShut) {
+			t.Fatalf("got %v", err)
+		}
+		return none.Nodes[0].Err == nil
+	})
+	if none.Nodes[0].Counts || none.Nodes[0].Why == "" {
+		t.Fatalf("got %v", none)
 	}
 }

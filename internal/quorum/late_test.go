@@ -16,17 +16,10 @@ func mutexOf(p *Protocol) protocol.Resource {
 	return p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Life: time.Minute})
 }
 
-// longAsk is an ask that arrives in time, also on a slow machine, for a hold that does not end by itself while a test runs.
-func longAsk(n int) protocol.Ask {
-	a := ask(n)
-	a.TTL, a.Deadline = time.Minute, time.Now().Add(5*time.Second)
-	return a
-}
-
 // hold takes the lock x for long, at all masters.
 func hold(t *testing.T, r protocol.Resource, servers []native.Server, n int) protocol.Answer {
 	t.Helper()
-	answer, err := r.Ask(t.Context(), longAsk(n))
+	answer, err := r.Ask(t.Context(), ask(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +33,7 @@ func hold(t *testing.T, r protocol.Resource, servers []native.Server, n int) pro
 		return true
 	})
 	for _, node := range r.(*resource).p.nodes { // where the first round was refused its token, another may yet set it anew
-		if !node.await(id(n), time.Now().Add(10*time.Second)) {
+		if !node.await(id(n), time.Now().Add(30*time.Second)) {
 			t.Fatal("its asks never landed")
 		}
 	}
@@ -106,7 +99,7 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	all[2].shut()
 	got := make(chan protocol.Answer, 1)
 	go func() {
-		answer, err := r.Ask(t.Context(), longAsk(2))
+		answer, err := r.Ask(t.Context(), ask(2))
 		if err != nil {
 			t.Error(err)
 		}
@@ -141,7 +134,7 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 		}
 		return nil
 	})
-	answer, err := r.Ask(t.Context(), longAsk(1))
+	answer, err := r.Ask(t.Context(), ask(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +182,7 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 		})
 	}
 	waits := func(ctx context.Context) {
-		asks := longAsk(2)
+		asks := ask(2)
 		asks.Join = true
 		if answer, err := r.Ask(ctx, asks); err != nil || answer.Status != protocol.Busy {
 			t.Errorf("got %+v, %v", answer, err)
@@ -231,7 +224,7 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 func TestARepairComesTooLate(t *testing.T) {
 	for name, over := range map[string]func(*testing.T, protocol.Resource){
 		"yielded": func(t *testing.T, r protocol.Resource) {
-			yields := longAsk(2)
+			yields := ask(2)
 			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
 			answer, err := r.Ask(t.Context(), yields)
 			if err != nil {
@@ -256,7 +249,9 @@ func TestARepairComesTooLate(t *testing.T) {
 				}
 				return nil
 			})
-			p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute}},
+			ctx, cancel := context.WithTimeout(t.Context(), enough)
+			defer cancel()
+			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}},
 				func(_ int, r protocol.Renewed) {
 					if !r.Held || r.Err != nil {
 						t.Errorf("renewed: %+v", r)
@@ -299,7 +294,7 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 				}
 			}
 			all[2].shut()
-			yields := longAsk(2)
+			yields := ask(2)
 			yields.Release = &protocol.Ticket{ID: id(1), Block: 1}
 			answer, err := r.Ask(t.Context(), yields)
 			if err != nil {
@@ -323,7 +318,7 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 		},
 		"downgraded": func(t *testing.T, p *Protocol, s native.Server, _ protocol.Answer) protocol.Resource {
 			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Life: time.Minute})
-			answer, err := r.Downgrade(t.Context(), longAsk(1))
+			answer, err := r.Downgrade(t.Context(), ask(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,12 +336,13 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			held := hold(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute}), servers, 1)
 			r := confirm(t, p, servers[0], held)
 			late := &debt{r: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
-			if was, err := p.nodes[0].free(late, time.Now().Add(time.Second)); was || err != nil || !knows(t, servers[0], 1) {
+			if was, err := p.nodes[0].free(late, time.Now().Add(enough)); was || err != nil || !knows(t, servers[0], 1) {
 				t.Errorf("given back: %v, %v", was, err)
 			}
-			if !free(t, r, 1) || knows(t, servers[0], 1) {
-				t.Error("it was not released")
+			if !free(t, r, 1) {
+				t.Error("there was no hold")
 			}
+			nobody(t, servers, 1) // a majority has answered
 		})
 	}
 }
@@ -355,6 +351,6 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 func renewedHold(t *testing.T, p *Protocol, _ native.Server, held protocol.Answer) protocol.Resource {
 	t.Helper()
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute})
-	renew(t, p, protocol.Renewal{Resource: r, Ticket: longAsk(1).Ticket, Token: held.Token, TTL: time.Minute})
+	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
 	return r
 }

@@ -37,7 +37,7 @@ func TestEachPrefixSeesARestart(t *testing.T) {
 	}
 	for _, prefix := range prefixes {
 		p := open(prefix, false)
-		answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), longAsk(1))
+		answer, err := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}).Ask(t.Context(), ask(1))
 		if err != nil {
 			t.Fatal(err)
 		}

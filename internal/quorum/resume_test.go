@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,13 +38,18 @@ type half struct {
 	resume *taking
 }
 
-// halfResumed holds, and begins a resume that lasts for ttl.
-func halfResumed(t *testing.T, ttl time.Duration) *half {
+// halfResumed holds for so long, and begins a resume that lasts for ttl.
+func halfResumed(t *testing.T, holds, ttl time.Duration) *half {
 	t.Helper()
 	servers := start(t)
 	h := &half{p: client(t, servers, true, id(0))}
 	h.r = h.p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute}).(*resource)
-	held := try(t, h.r, 1)
+	first := ask(1)
+	first.TTL = holds
+	held, err := h.r.Ask(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want(t, "hold", held, protocol.Held)
 	h.token = held.Token
 	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
@@ -55,7 +61,7 @@ func halfResumed(t *testing.T, ttl time.Duration) *half {
 		}
 		return false
 	})
-	if !h.n.await(id(1), time.Now().Add(5*time.Second)) {
+	if !h.n.await(id(1), time.Now().Add(30*time.Second)) {
 		t.Fatal("its asks never landed")
 	}
 	h.resume = &taking{r: h.r, ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
@@ -98,10 +104,18 @@ func (h *half) again(t *testing.T, ttl time.Duration) {
 	}
 }
 
+// landed waits until what is given back has been: a majority may have answered without this master.
+func (h *half) landed(t *testing.T) {
+	t.Helper()
+	if !follow(h.n.behind("x"), time.Now().Add(30*time.Second)) {
+		t.Fatal("it was never given back there")
+	}
+}
+
 // undo takes the resume back.
 func (h *half) undo(t *testing.T) {
 	t.Helper()
-	if _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(time.Second)); err != nil {
+	if _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,24 +125,22 @@ func (h *half) undo(t *testing.T) {
 func TestReleaseWhileResumed(t *testing.T) {
 	for what, gives := range map[string]func(t *testing.T, h *half){
 		"alone":              func(t *testing.T, h *half) { free(t, h.r, 1) },
-		"late ask before it": func(t *testing.T, h *half) { h.again(t, time.Second); free(t, h.r, 1) },
+		"late ask before it": func(t *testing.T, h *half) { h.again(t, time.Minute); free(t, h.r, 1) },
 		"with the next ask": func(t *testing.T, h *half) {
 			next := &taking{r: h.r, ask: ask(3), fate: newFate()}
 			next.ask.Release = &protocol.Ticket{ID: id(1), Block: 1}
 			if a := next.ask1(h.n, 2, h.token+2); a.err != nil {
 				t.Fatal(a.err)
 			}
-			if _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(time.Second)); err != nil {
+			if _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			h := halfResumed(t, time.Second)
+			h := halfResumed(t, time.Minute, time.Minute)
 			gives(t, h)
-			if !follow(h.n.behind("x"), time.Now().Add(5*time.Second)) {
-				t.Fatal("it was never given back there")
-			}
+			h.landed(t)
 			h.undo(t)
 			if left, ok := do(t, h.server, "HGETALL", "q:{%quorum}:x").([]any); !ok || len(left) > 0 {
 				t.Errorf("held after both were given back: %v", left)
@@ -139,7 +151,7 @@ func TestReleaseWhileResumed(t *testing.T) {
 
 // A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL would stay for ever.
 func TestResumeIsUndoneLate(t *testing.T) {
-	h := halfResumed(t, time.Minute)
+	h := halfResumed(t, 3*time.Second, time.Minute)
 	end := h.replaced(t)
 	eventually(t, "its time is over", func() bool {
 		seconds, _ := strconv.ParseInt(do(t, h.server, "TIME").([]any)[0].(string), 10, 64)
@@ -153,7 +165,7 @@ func TestResumeIsUndoneLate(t *testing.T) {
 
 // A resume under another owner keeps that owner's others out until it is agreed to: what it replaced excludes them, and is trusted until then.
 func TestResumeKeepsOutForAnother(t *testing.T) {
-	h := halfResumed(t, time.Minute)
+	h := halfResumed(t, time.Minute, time.Minute)
 	h.undo(t)
 	r := h.p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "p", Life: time.Minute}).(*resource)
 	asked := func(n int, owner string) *reply {
@@ -169,8 +181,8 @@ func TestResumeKeepsOutForAnother(t *testing.T) {
 	if a := asked(4, ""); a.won() || a.err != nil {
 		t.Errorf("another of the owner, beside what was resumed: %+v", a)
 	}
-	renewing := &renewing{p: h.p, deadline: time.Now().Add(time.Second),
-		renewals: []protocol.Renewal{{Resource: r, Ticket: ask(3).Ticket, Token: h.token + 3, TTL: time.Second}}}
+	renewing := &renewing{p: h.p, deadline: time.Now().Add(enough),
+		renewals: []protocol.Renewal{{Resource: r, Ticket: ask(3).Ticket, Token: h.token + 3, TTL: time.Minute}}}
 	if a := renewing.ask(h.n); a.err != nil || a.text == "0" {
 		t.Fatalf("renewal: %+v", a)
 	}
@@ -182,10 +194,13 @@ func TestResumeKeepsOutForAnother(t *testing.T) {
 // A resume that nobody heard the answers of is undone by who asked for it, too: that is sooner than the undoing of its
 // own, and must leave no less.
 func TestResumeIsGivenUp(t *testing.T) {
-	h := halfResumed(t, time.Second)
-	if _, err := h.r.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: id(2), Block: 1}, Undo: true}); err != nil {
+	h := halfResumed(t, time.Minute, time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	if _, err := h.r.Free(ctx, protocol.Free{Ticket: protocol.Ticket{ID: id(2), Block: 1}, Undo: true}); err != nil {
 		t.Fatal(err)
 	}
+	h.landed(t)
 	if value(t, h.server, 2) != "" || value(t, h.server, 1) == "" {
 		t.Errorf("the resume has %q, the hold %q", value(t, h.server, 2), value(t, h.server, 1))
 	}
@@ -195,7 +210,7 @@ func TestResumeIsGivenUp(t *testing.T) {
 // also where the resume ends sooner, and where the hold was set again meanwhile and the resume is undone.
 func TestResumeShortensNothing(t *testing.T) {
 	t.Run("by its own end", func(t *testing.T) {
-		h := halfResumed(t, 100*time.Millisecond)
+		h := halfResumed(t, time.Minute, 100*time.Millisecond)
 		end := h.replaced(t)
 		if h.end(t, 2) < end {
 			t.Errorf("it ends %d ms before what it replaced", end-h.end(t, 2))
@@ -208,8 +223,8 @@ func TestResumeShortensNothing(t *testing.T) {
 		}
 	})
 	t.Run("by being undone", func(t *testing.T) {
-		h := halfResumed(t, time.Second)
-		h.again(t, 2*time.Second)
+		h := halfResumed(t, time.Minute, time.Minute)
+		h.again(t, 2*time.Minute)
 		end := h.end(t, 1)
 		h.undo(t)
 		if now := h.end(t, 1); now < end {

@@ -118,9 +118,13 @@ func try(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 	return answer
 }
 
+// ask is one that arrives in time, also on a slow machine, for a hold that does not end by itself while a test runs.
 func ask(n int) protocol.Ask {
-	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Second, Deadline: time.Now().Add(2 * time.Second)}
+	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Minute, Deadline: time.Now().Add(enough)}
 }
+
+// enough is how long a request may take, on a machine that stands still now and then.
+const enough = 10 * time.Second
 
 // want fails unless an ask has this outcome.
 func want(t *testing.T, what string, got protocol.Answer, status protocol.Status) {
@@ -133,7 +137,9 @@ func want(t *testing.T, what string, got protocol.Answer, status protocol.Status
 // free gives back.
 func free(t *testing.T, r protocol.Resource, n int) bool {
 	t.Helper()
-	was, err := r.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: id(n), Block: 1}})
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	was, err := r.Free(ctx, protocol.Free{Ticket: protocol.Ticket{ID: id(n), Block: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +149,21 @@ func free(t *testing.T, r protocol.Resource, n int) bool {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(30 * time.Second)
 	for !holds() {
 		select {
 		case <-late:
 			t.Fatalf("never: %s", what)
 		case <-time.After(2 * time.Millisecond):
 		}
+	}
+}
+
+// heardAt waits until a protocol listens at all masters: when Listen returns, at a majority.
+func heardAt(t *testing.T, servers []native.Server, p *Protocol) {
+	t.Helper()
+	for _, s := range servers {
+		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })
 	}
 }
 
