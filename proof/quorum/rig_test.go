@@ -39,7 +39,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 const maxTTL = 6 * time.Second
 
 // patience is how long a test waits for what must come.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // A rig is masters, clients and what these were told.
 type rig struct {
