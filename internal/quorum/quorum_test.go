@@ -364,7 +364,7 @@ func TestALostHoldLeavesNoPlace(t *testing.T) {
 	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), "1mx"+native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:]+
 		native.Digits16(7)+native.Digits16(7)+native.Digits16(1)+"0:")
 	asks := ask(1)
-	asks.Join = true
+	asks.Join, asks.Deadline = true, time.Now().Add(3*time.Second) // the place goes when no ask can make another
 	answer, err := mutexOf(p).Ask(t.Context(), asks)
 	if err != nil {
 		t.Fatal(err)
