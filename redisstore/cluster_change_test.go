@@ -138,6 +138,7 @@ func slotThird(rig *redisserver.Cluster, name string) int {
 // Trap 21: however many names are contended, a client has a subscription, or one a node, and gives it back.
 func TestClusterSubscriptionsAreShared(t *testing.T) {
 	long(t)
+	t.Parallel()
 	rig := calm(t)
 	const contended = 1000
 	holder, waiter := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)

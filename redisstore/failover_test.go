@@ -122,6 +122,7 @@ func (c *crowd) since() (first time.Time) {
 // may then hold, and the count is told. Whoever waits gets in soon after the election.
 func TestFailover(t *testing.T) {
 	long(t)
+	t.Parallel()
 	t.Run("unconfirmed", func(t *testing.T) { failOver(t, 0) })
 	t.Run("confirmed", func(t *testing.T) { failOver(t, 1) })
 }

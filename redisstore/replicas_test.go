@@ -102,6 +102,7 @@ func waits(t *testing.T, c *claimant) {
 // client still speaks to the old one trusts nothing that it says alone. Without Config.Replicas it does: that is told.
 func TestSplitBrain(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for name, replicas := range map[string]int{"confirmed": 1, "unconfirmed": 0} {
 		t.Run(name, func(t *testing.T) {
 			rig := redisserver.StartSentinel(t)

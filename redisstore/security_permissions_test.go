@@ -20,6 +20,7 @@ func TestPermissionsOneByOne(t *testing.T) {
 // The same on a cluster.
 func TestPermissionsCluster(t *testing.T) {
 	long(t)
+	t.Parallel()
 	rig := calm(t)
 	realm := func() permissions.Realm {
 		r := permissions.Realm{Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {

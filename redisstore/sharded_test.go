@@ -178,6 +178,7 @@ func others(rig *redisserver.Cluster, slot int) (masters []*redisserver.Server) 
 // The node that serves a channel's slot dies: the channel is heard again where the replica took over, and the gap is told.
 func TestShardedNodeDies(t *testing.T) {
 	long(t)
+	t.Parallel()
 	rig := redisserver.StartCluster(t)
 	if !shards(t, rig.Servers()[0]) {
 		t.Skip("the server has no sharded channels")
