@@ -19,7 +19,7 @@ lint: ## gofmt and golangci-lint, changing nothing
 .PHONY: test
 test: ## all tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)
 	@scripts/need redis-server
-	CGO_ENABLED=0 go test -timeout 5m work
+	CGO_ENABLED=0 go test -p 4 -timeout 10m ./redisstore ./cmd/holdfast ./rueidisstore ./valkeystore work # as check does
 
 .PHONY: check
 check: fetched lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone, lowest versions

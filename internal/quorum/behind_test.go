@@ -104,7 +104,8 @@ func TestARepairShortensNothing(t *testing.T) {
 		t.Fatalf("not repaired: %q", repaired)
 	}
 	at, _ := native.Number(repaired[3:16])
-	if until, _ := native.Number(confirmed); at < until/1000 {
+	const slower = 100 // ms: an answer that came since may have said less of the clock; the repair has ten seconds to arrive
+	if until, _ := native.Number(confirmed); at < until/1000-slower {
 		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-at)
 	}
 }
