@@ -42,7 +42,7 @@ fetched:
 
 .PHONY: mutants
 mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed
-	@scripts/need redis-server
+	@scripts/need redis-server faketime
 	go -C proof run ./mutant/table
 
 .PHONY: demo
@@ -59,7 +59,7 @@ simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on, QUORU
 
 .PHONY: proof
 proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum
-	@scripts/need redis-server
+	@scripts/need redis-server faketime
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C proof test -count=1 -v -timeout 20m ./...
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C redisstore test -count=1 -v -parallel 1 -timeout 20m -run 'TestQuorumConformance|TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C rueidisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance' .
