@@ -23,10 +23,6 @@ import (
 // thorough tells whether tests may take their time.
 var thorough = os.Getenv("HOLDFAST_CHECK") != ""
 
-// measured tells whether times are looked at: in make proof, where nothing else runs. A machine that stands still may keep any
-// process from doing in time what it would; what is due when is TestGuard's.
-func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
-
 // program is ours, ready to be started.
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
