@@ -102,9 +102,9 @@ func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	gates, behind := gates(servers)
 	p := young(t, behind, true, time.Hour)
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
-	want(t, "hold", try(t, r, 1), protocol.Held)
+	hold(t, r, servers, 1) // the scripts are there from then on
 	free(t, r, 1)
-	eventually(t, "it is free", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(0) })
+	eventually(t, "it is free", func() bool { return !knows(t, servers[1], 1) })
 	do(t, servers[1], "DEL", "q:{%quorum}")
 	if _, err := founder.Status(t.Context()); err != nil { // it finds the scripts there, and says what it knows
 		t.Fatal(err)
@@ -115,8 +115,7 @@ func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 		}
 		return nil
 	})
-	want(t, "hold", try(t, r, 2), protocol.Held)
-	eventually(t, "it is held there", func() bool { return do(t, servers[1], "EXISTS", "q:{%quorum}:x") == int64(1) })
+	hold(t, r, servers, 2)
 	if got := do(t, servers[1], "HGET", "q:{%quorum}", "longest"); got != "3600000" {
 		t.Errorf("got %v", got)
 	}
