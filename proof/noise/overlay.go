@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// stillPath is the package that the rewritten sources call.
+const stillPath = "github.com/holdfast-go/holdfast/proof/noise/still"
+
+// A place is where a goroutine may be held up.
+type place struct {
+	offset int
+	behind bool // a statement on the same line
+}
+
+// overlay writes the sources of the repository at root, rewritten, into dir, with the file that tells the go command of them.
+func overlay(root, dir string) (file string, err error) {
+	replace := map[string]string{}
+	number := 0
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name != "." && entry.Name()[0] == '.' || path == filepath.Join(root, "proof", "noise", "still") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		noisy, places, err := rewrite(name, source, number)
+		if err != nil || places == 0 {
+			return err
+		}
+		number += places
+		replace[path] = filepath.Join(dir, strings.ReplaceAll(name, string(filepath.Separator), "+"))
+		return os.WriteFile(replace[path], noisy, 0o600)
+	})
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
+}
+
+// rewrite puts calls into a source, numbered from first on, and tells how many. Each line stays where it is.
+func rewrite(name string, source []byte, first int) (noisy []byte, n int, err error) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, 0, err
+	}
+	places := find(file, func(pos token.Pos) int { return set.Position(pos).Offset })
+	if len(places) == 0 {
+		return nil, 0, nil
+	}
+	at := set.Position(file.Name.End()).Offset
+	noisy = append(noisy, source[:at]...)
+	noisy = fmt.Appendf(noisy, "; import still_ %q", stillPath)
+	for i, p := range places {
+		noisy = append(noisy, source[at:p.offset]...)
+		if at = p.offset; p.behind {
+			noisy = fmt.Appendf(noisy, "; still_.Here(%d)", first+i)
+		} else {
+			noisy = fmt.Appendf(noisy, " still_.Here(%d);", first+i)
+		}
+	}
+	return append(noisy, source[at:]...), len(places), nil
+}
+
+// find returns the places of a file, in their order. Methods of one statement are none: most do nothing that can be late.
+func find(file *ast.File, offset func(token.Pos) int) (places []place) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Body != nil && len(n.Body.List) > 1 && n.Name.Name != "TestMain" {
+				places = append(places, place{offset: offset(n.Body.Lbrace + 1)})
+			}
+		case *ast.FuncLit:
+			if len(n.Body.List) > 0 {
+				places = append(places, place{offset: offset(n.Body.Lbrace + 1)})
+			}
+		case *ast.CommClause:
+			places = append(places, place{offset: offset(n.Colon + 1)})
+		case *ast.ExprStmt:
+			if unlocks(n.X) {
+				places = append(places, place{offset: offset(n.End()), behind: true})
+			}
+		}
+		return true
+	})
+	slices.SortFunc(places, func(a, b place) int { return a.offset - b.offset })
+	return places
+}
+
+func unlocks(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && (method.Sel.Name == "Unlock" || method.Sel.Name == "RUnlock")
+}

@@ -1,0 +1,94 @@
+package still
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	one    = 8  // place in so many is slow
+	always = 40 // visits of a slow place, of which every third is held up; later few are
+)
+
+// A source is what all places of a process have in common.
+type source struct {
+	seed  uint64
+	began int64 // us
+	draws atomic.Uint64
+	spent atomic.Int64 // us that somebody stood still
+	seen  sync.Map     // place -> *atomic.Uint32
+}
+
+var common = sync.OnceValue(func() *source {
+	seed, err := strconv.ParseUint(os.Getenv(Seed), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return newSource(seed)
+})
+
+func newSource(seed uint64) *source {
+	s := &source{seed: mix(seed + 1), began: now()}
+	s.draws.Store(mix(s.seed + uint64(os.Getpid())))
+	return s
+}
+
+// Here holds the caller up at a place, or not. It takes real time: also in a bubble of synctest, whose clock stands meanwhile.
+func Here(place uint64) {
+	s := common()
+	if s == nil {
+		return
+	}
+	if d := s.delay(place); d > 0 {
+		wait(d)
+	}
+}
+
+func wait(d time.Duration) {
+	left := syscall.NsecToTimespec(int64(d))
+	for errors.Is(syscall.Nanosleep(&left, &left), syscall.EINTR) { // the runtime's own signals
+	}
+}
+
+func (s *source) delay(place uint64) time.Duration {
+	n, _ := s.seen.LoadOrStore(place, new(atomic.Uint32))
+	visit, r := n.(*atomic.Uint32).Add(1), mix(s.draws.Add(0x9e3779b97f4a7c15))
+	var us uint64
+	switch {
+	case mix(place^s.seed)%one == 0 && (visit <= always && r%3 == 0 || r%32 == 0):
+		us = 1e3 + r>>8%80e3
+		if r>>40%8 == 0 {
+			us *= 4
+		}
+	case r%512 == 0:
+		us = 500 + r>>16%30e3
+	default:
+		return 0
+	}
+	if s.spent.Load() > 300e3+(now()-s.began)/3 {
+		return 0
+	}
+	s.spent.Add(int64(us))
+	return time.Duration(us) * time.Microsecond
+}
+
+// now is the time in us, which a bubble of synctest does not change.
+func now() int64 {
+	var t syscall.Timeval
+	_ = syscall.Gettimeofday(&t)
+	return t.Nano() / 1e3
+}
+
+// mix scatters the bits of a number: the end of MurmurHash3, by Austin Appleby.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}

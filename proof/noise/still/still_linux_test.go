@@ -1,0 +1,69 @@
+package still
+
+import (
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/leak"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+func TestHowLong(t *testing.T) {
+	s := newSource(5)
+	held := map[uint64]int{} // visits that were, by place
+	var total time.Duration
+	for range always {
+		for place := range uint64(800) {
+			s.spent.Store(0) // as after a long time
+			d := s.delay(place)
+			if d > 0 {
+				held[place]++
+			}
+			if d > 330*time.Millisecond {
+				t.Fatalf("%v", d)
+			}
+			total += d
+		}
+	}
+	slow := 0
+	for _, n := range held {
+		if n >= always/6 {
+			slow++
+		}
+	}
+	if slow < 50 || slow > 200 {
+		t.Errorf("%d of 800 places are slow, and one in %d should be", slow, one)
+	}
+	if total == 0 {
+		t.Error("nobody is ever held up")
+	}
+}
+
+// Who stands still for a third of the time does no more.
+func TestHowMuch(t *testing.T) {
+	s := newSource(5)
+	began := now()
+	for visit := range uint64(100_000) {
+		s.delay(visit % 1000)
+	}
+	if spent, most := s.spent.Load(), 300_000+(now()-began)/3+330_000; spent > most {
+		t.Errorf("%d us, and %d are allowed", spent, most)
+	}
+}
+
+// The clock of a bubble stands while somebody is held up: it is as if all did that at one moment.
+func TestBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, real := time.Now(), now()
+		wait(20 * time.Millisecond)
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the clock went on by %v", d)
+		}
+		if us := now() - real; us < 20_000 {
+			t.Errorf("it took %d us", us)
+		}
+	})
+}
