@@ -8,9 +8,9 @@
 // leaves behind is over when it returns, that a request to the third server is not much slower than to the others. A busy machine
 // shows it once in a thousand runs. Here the sources are rewritten, in an overlay of the go command and line by line as they were:
 // at the beginning of a function, in each case of a select and behind an Unlock a goroutine may be held up, for real
-// time, also where a test has a fake clock. The seed chooses one place in eight as slow; at these every third visit takes 1
-// to 80 ms, some 300, until a process has stood still for a third of its time, more than which says little; all other places seldom do. A run is not
-// repeatable to the letter, but a seed that failed fails again soon.
+// time, also where a test has a fake clock. The seed chooses one place in eight as slow; at these every third of the first visits
+// takes 1 to 500 ms, mostly few; all other places seldom do. Who has stood still for 2 s and half of the time goes on. A run is
+// not repeatable to the letter, but a seed that failed fails again soon.
 //
 // What fails is to be read: a bound of a second that many delays together have passed is no mistake of the test.
 //

@@ -12,7 +12,7 @@ import (
 
 const (
 	one    = 8  // place in so many is slow
-	always = 40 // visits of a slow place, of which every third is held up; later few are
+	always = 12 // visits of a slow place, of which every third is held up; later few are
 )
 
 // A source is what all places of a process have in common.
@@ -61,16 +61,13 @@ func (s *source) delay(place uint64) time.Duration {
 	var us uint64
 	switch {
 	case mix(place^s.seed)%one == 0 && (visit <= always && r%3 == 0 || r%32 == 0):
-		us = 1e3 + r>>8%80e3
-		if r>>40%8 == 0 {
-			us *= 4
-		}
+		us = (1e3 + r>>8%1e3) << (r >> 40 % 8) // 1 to 256 ms, half of them below 20
 	case r%512 == 0:
 		us = 500 + r>>16%30e3
 	default:
 		return 0
 	}
-	if s.spent.Load() > 300e3+(now()-s.began)/3 {
+	if s.spent.Load() > 2e6+(now()-s.began)/2 {
 		return 0
 	}
 	s.spent.Add(int64(us))

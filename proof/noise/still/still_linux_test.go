@@ -22,7 +22,7 @@ func TestHowLong(t *testing.T) {
 			if d > 0 {
 				held[place]++
 			}
-			if d > 330*time.Millisecond {
+			if d > 512*time.Millisecond {
 				t.Fatalf("%v", d)
 			}
 			total += d
@@ -30,7 +30,7 @@ func TestHowLong(t *testing.T) {
 	}
 	slow := 0
 	for _, n := range held {
-		if n >= always/6 {
+		if n >= always/4 {
 			slow++
 		}
 	}
@@ -42,14 +42,14 @@ func TestHowLong(t *testing.T) {
 	}
 }
 
-// Who stands still for a third of the time does no more.
+// Who has stood still for half of the time does no more.
 func TestHowMuch(t *testing.T) {
 	s := newSource(5)
 	began := now()
 	for visit := range uint64(100_000) {
 		s.delay(visit % 1000)
 	}
-	if spent, most := s.spent.Load(), 300_000+(now()-began)/3+330_000; spent > most {
+	if spent, most := s.spent.Load(), 2_000_000+(now()-began)/2+512_000; spent > most {
 		t.Errorf("%d us, and %d are allowed", spent, most)
 	}
 }
