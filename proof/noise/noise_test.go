@@ -34,6 +34,11 @@ func (s *t) do(c chan int) {
 	default:
 	}
 }
+
+func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply {
+	s.get()
+	return nil
+}
 `
 	const want = `// Package p is one.
 package p; import still_ "` + stillPath + `"
@@ -55,9 +60,14 @@ func (s *t) do(c chan int) { still_.Here(7);
 	default: still_.Here(12);
 	}
 }
+
+func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply { still_.Server(); defer still_.Server();
+	s.get()
+	return nil
+}
 `
 	got, places, err := rewrite("p.go", []byte(source), 7)
-	if err != nil || places != 6 || string(got) != want {
+	if err != nil || places != 7 || string(got) != want {
 		t.Errorf("%d places, error %v, got\n%s", places, err, got)
 	}
 	if got, places, err := rewrite("p.go", []byte("package p\n"), 0); err != nil || places != 0 || got != nil {

@@ -20,6 +20,7 @@ const stillPath = "github.com/holdfast-go/holdfast/proof/noise/still"
 type place struct {
 	offset int
 	behind bool // a statement on the same line
+	server bool // it sends requests to a server
 }
 
 // overlay writes the sources of the repository at root, rewritten, into dir, with the file that tells the go command of them.
@@ -82,9 +83,13 @@ func rewrite(name string, source []byte, first int) (noisy []byte, n int, err er
 	noisy = fmt.Appendf(noisy, "; import still_ %q", stillPath)
 	for i, p := range places {
 		noisy = append(noisy, source[at:p.offset]...)
-		if at = p.offset; p.behind {
+		at = p.offset
+		switch {
+		case p.server:
+			noisy = append(noisy, " still_.Server(); defer still_.Server();"...)
+		case p.behind:
 			noisy = fmt.Appendf(noisy, "; still_.Here(%d)", first+i)
-		} else {
+		default:
 			noisy = fmt.Appendf(noisy, " still_.Here(%d);", first+i)
 		}
 	}
@@ -97,7 +102,7 @@ func find(file *ast.File, offset func(token.Pos) int) (places []place) {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Body != nil && len(n.Body.List) > 1 && n.Name.Name != "TestMain" {
-				places = append(places, place{offset: offset(n.Body.Lbrace + 1)})
+				places = append(places, place{offset: offset(n.Body.Lbrace + 1), server: sends(n)})
 			}
 		case *ast.FuncLit:
 			if len(n.Body.List) > 0 {
@@ -114,6 +119,25 @@ func find(file *ast.File, offset func(token.Pos) int) (places []place) {
 	})
 	slices.SortFunc(places, func(a, b place) int { return a.offset - b.offset })
 	return places
+}
+
+// sends tells whether a function is Do of a store.
+func sends(f *ast.FuncDecl) bool {
+	params := f.Type.Params.List
+	if f.Recv == nil || f.Name.Name != "Do" || len(params) != 2 {
+		return false
+	}
+	list, ok := params[1].Type.(*ast.ArrayType)
+	if !ok {
+		return false
+	}
+	switch of := list.Elt.(type) {
+	case *ast.Ident:
+		return of.Name == "Request"
+	case *ast.SelectorExpr:
+		return of.Sel.Name == "Request"
+	}
+	return false
 }
 
 func unlocks(e ast.Expr) bool {

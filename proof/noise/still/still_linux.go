@@ -13,6 +13,7 @@ import (
 const (
 	one    = 8  // place in so many is slow
 	always = 12 // visits of a slow place, of which every third is held up; later few are
+	server = 16 // requests, of which one is late, and one answer
 )
 
 // A source is what all places of a process have in common.
@@ -41,15 +42,23 @@ func newSource(seed uint64) *source {
 // Here holds the caller up at a place, or not. It takes real time: also in a bubble of synctest, whose clock stands meanwhile.
 func Here(place uint64) {
 	s := common()
-	if s == nil {
-		return
+	if s != nil {
+		wait(s.delay(place))
 	}
-	if d := s.delay(place); d > 0 {
-		wait(d)
+}
+
+// Server holds the caller up as a server does, or the way to it: the request or the answer is late.
+func Server() {
+	s := common()
+	if s != nil {
+		wait(s.lag())
 	}
 }
 
 func wait(d time.Duration) {
+	if d == 0 {
+		return
+	}
 	left := syscall.NsecToTimespec(int64(d))
 	for errors.Is(syscall.Nanosleep(&left, &left), syscall.EINTR) { // the runtime's own signals
 	}
@@ -57,16 +66,30 @@ func wait(d time.Duration) {
 
 func (s *source) delay(place uint64) time.Duration {
 	n, _ := s.seen.LoadOrStore(place, new(atomic.Uint32))
-	visit, r := n.(*atomic.Uint32).Add(1), mix(s.draws.Add(0x9e3779b97f4a7c15))
-	var us uint64
+	visit, r := n.(*atomic.Uint32).Add(1), s.draw()
 	switch {
 	case mix(place^s.seed)%one == 0 && (visit <= always && r%3 == 0 || r%32 == 0):
-		us = (1e3 + r>>8%1e3) << (r >> 40 % 8) // 1 to 256 ms, half of them below 20
+		return s.spend(long(r))
 	case r%512 == 0:
-		us = 500 + r>>16%30e3
-	default:
-		return 0
+		return s.spend(500 + r>>16%30e3)
 	}
+	return 0
+}
+
+func (s *source) lag() time.Duration {
+	if r := s.draw(); r%server == 0 {
+		return s.spend(long(r))
+	}
+	return 0
+}
+
+func (s *source) draw() uint64 { return mix(s.draws.Add(0x9e3779b97f4a7c15)) }
+
+// long is 1 to 256 ms in us, half of the time less than 20.
+func long(r uint64) uint64 { return (1e3 + r>>8%1e3) << (r >> 40 % 8) }
+
+// spend is a time in us that somebody stands still; 0 when all have stood still for too long.
+func (s *source) spend(us uint64) time.Duration {
 	if s.spent.Load() > 2e6+(now()-s.began)/2 {
 		return 0
 	}
