@@ -47,15 +47,24 @@ func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bo
 	return false
 }
 
+// founded lets all masters count, and returns who did that, when it has nothing more on its way: a master that forgets meanwhile would
+// be let count again.
+func founded(t *testing.T, servers []native.Server) *Protocol {
+	t.Helper()
+	p := young(t, servers, true, memory)
+	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
+		t.Fatal("they never count")
+	}
+	quiet(t, p)
+	return p
+}
+
 // A node that does not answer is not one that forgot: with the one that did it may have been the majority that accepted a
 // token, or that knows for how long another client holds.
 func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
-	founder := young(t, servers, true, memory)
-	if !during(t, founder, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Fatal("they never count")
-	}
+	founded(t, servers)
 	p := young(t, behind, false, memory)
 	all[0].shut()
 	do(t, servers[1], "DEL", "q:{%quorum}")
@@ -95,16 +104,13 @@ func TestAMajorityForgot(t *testing.T) {
 // A node that forgot for how long a client may hold is told with the hold itself: all that it has lost with it is over then.
 func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	servers := start(t)
-	founder := young(t, servers, true, memory)
-	if !during(t, founder, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Fatal("they never count")
-	}
+	founder := founded(t, servers)
 	gates, behind := gates(servers)
 	p := young(t, behind, true, time.Hour)
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
 	hold(t, r, servers, 1) // the scripts are there from then on
 	free(t, r, 1)
-	eventually(t, "it is free", func() bool { return !knows(t, servers[1], 1) })
+	quiet(t, p)
 	do(t, servers[1], "DEL", "q:{%quorum}")
 	if _, err := founder.Status(t.Context()); err != nil { // it finds the scripts there, and says what it knows
 		t.Fatal(err)
@@ -147,6 +153,30 @@ func (w *words) count(text string) (n int) {
 		}
 	}
 	return n
+}
+
+// An answer that is overtaken by the next tells the logger nothing.
+func TestAnOldAnswerIsNotLogged(t *testing.T) {
+	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p := New(start(t), Config{Prefix: "q", Process: id(1), MaxTTL: time.Hour, Logger: slog.New(told)})
+	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
+	n := p.nodes[0]
+	old, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := old
+	next.counts = true
+	for _, f := range []facts{old, next, old} { // the last was asked for before the others were heard
+		at := sent
+		if f.counts {
+			at = time.Now()
+		}
+		n.heard(&f, at, time.Now(), time.Now().Add(enough))
+	}
+	if told.count("does not count") != 1 || told.count("counts again") != 1 {
+		t.Errorf("got %q", told.said)
+	}
 }
 
 // The logger is told once of each node that does not count, why, and that it counts again.

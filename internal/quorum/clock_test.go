@@ -85,24 +85,14 @@ func TestSetBackAndForward(t *testing.T) {
 func ahead(t *testing.T) (servers []native.Server, all []*gate, p *Protocol, told *words) {
 	t.Helper()
 	servers = start(t)
-	founder := young(t, servers, true, memory)
-	if !during(t, founder, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Fatal("they never count")
-	}
+	founded(t, servers)
 	all, behind := gates(servers)
 	told = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
 	p = New(behind, Config{Prefix: "q", Process: id(78), MaxTTL: time.Minute, Logger: slog.New(told)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
-	warm := p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex})
-	long := ask(9)
-	long.TTL = time.Minute
-	if answer, err := warm.Ask(t.Context(), long); err != nil || answer.Status != protocol.Held {
-		t.Fatal(answer, err)
-	}
-	for _, s := range servers {
-		eventually(t, "it is met, and knows the script", func() bool { return do(t, s, "EXISTS", "q:{%quorum}:warm") == int64(1) })
-	}
-	free(t, warm, 9)
+	warm(t, p)
+	free(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1) // all know that script too
+	quiet(t, p)
 	for range 10 { // the quickest answer says what is known of a clock, also on a slow machine
 		if _, err := p.Status(t.Context()); err != nil {
 			t.Fatal(err)
@@ -159,6 +149,7 @@ func TestANodeSetForwardIsTold(t *testing.T) {
 	if counts(t, servers) != 3 {
 		t.Error("it was told, through a shut gate")
 	}
+	quiet(t, p) // while it is being told, no other answer is what it is told by
 	all[1].set(nil)
 	if _, err := r.Look(t.Context(), nil); err == nil {
 		t.Error("two nodes are told as a majority")
@@ -203,10 +194,7 @@ func TestThisMachineStoodStillAndAnAnswerIsLate(t *testing.T) {
 // Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is not kept out for as long as it was ahead.
 func TestANodeSetBack(t *testing.T) {
 	servers := start(t)
-	founder := young(t, servers, true, memory)
-	if !during(t, founder, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
-		t.Fatal("they never count")
-	}
+	founded(t, servers)
 	p := young(t, servers, false, memory)
 	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
 	do(t, servers[1], "HSET", "q:{%quorum}", "born", native.Digits16(time.Now().Add(time.Hour).UnixMicro()))

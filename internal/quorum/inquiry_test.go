@@ -31,7 +31,7 @@ func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 	}
 	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
 	close(late.goes)
-	eventually(t, "it was heard", func() bool { return idle(p) })
+	quiet(t, p) // it was heard
 	if _, err := p.Status(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +39,6 @@ func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 	if counts(t, servers) != 3 || told.count("does not count") != 0 {
 		t.Errorf("got %q", told.said)
 	}
-}
-
-// idle tells whether nothing goes on.
-func idle(p *Protocol) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.running == 0
 }
 
 // Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does not count by that answer,

@@ -32,11 +32,7 @@ func hold(t *testing.T, r protocol.Resource, servers []native.Server, n int) pro
 		}
 		return true
 	})
-	for _, node := range r.(*resource).p.nodes { // where the first round was refused its token, another may yet set it anew
-		if !node.await(id(n), time.Now().Add(30*time.Second)) {
-			t.Fatal("its asks never landed")
-		}
-	}
+	quiet(t, r.(*resource).p) // where the first round was refused its token, another may yet set it anew
 	return answer
 }
 
@@ -75,12 +71,6 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	p := client(t, behind, true, id(0))
 	r := mutexOf(p)
 	hold(t, r, servers, 1)
-	eventually(t, "no ask is on its way", func() bool { // another round, where the first token was too small
-		n := p.nodes[0]
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.flights) == 0
-	})
 	late := newOnce()
 	overtaken := make(chan struct{}, 100)
 	all[0].set(func(op string) error {
@@ -122,7 +112,7 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(0))
 	r := mutexOf(p)
-	want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+	warm(t, p)
 	late, freed := newOnce(), newOnce()
 	close(freed.goes)
 	all[0].set(func(op string) error {

@@ -21,7 +21,8 @@ type node struct {
 
 	mu       sync.Mutex // guards all below
 	counts   bool
-	told     bool // the logger was, of what counts says
+	told     bool      // the logger was, of what counts says
+	since    time.Time // when it was: an answer to what was sent before may be older than that
 	adopting bool
 	adopted  time.Time // when it was last tried
 	revoked  int64     // the birth of a memory that ended holds early, until the node has been told
@@ -169,9 +170,11 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	revoked := f.born == n.revoked
 	f.ahead = revoked || !known
 	counts := n.p.counts(*f)
-	tell := !n.told || n.counts != counts
+	tell := !n.told || n.counts != counts && !sent.Before(n.since)
 	first := !n.told
-	n.counts, n.told = counts, true
+	if tell {
+		n.counts, n.told, n.since = counts, true, time.Now()
+	}
 	adopt := !f.counts && !f.ahead && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
 	if adopt {
 		n.adopting = true

@@ -299,7 +299,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 	t.Run("that did not reach it", func(t *testing.T) {
 		servers := start(t)
 		p, first := client(t, servers, true, id(0)), servers[0].(master).Server
-		want(t, "hold", try(t, writer(p, ""), 1), protocol.Held)
+		hold(t, writer(p, ""), servers, 1)
 		if _, err := first.Do("ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"1rx"+"0:"+p.channel); err != nil {
 			t.Fatal(err)
 		}

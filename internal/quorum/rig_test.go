@@ -159,6 +159,27 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// quiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when a majority has answered: what is
+// still to come to a master meets what a test has changed there since.
+func quiet(t *testing.T, p *Protocol) {
+	t.Helper()
+	eventually(t, "nothing is under way", func() bool { return idle(p) })
+}
+
+// idle tells whether nothing goes on.
+func idle(p *Protocol) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running == 0
+}
+
+// warm lets all masters meet a protocol, and know the script that asks.
+func warm(t *testing.T, p *Protocol) {
+	t.Helper()
+	want(t, "warm", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1), protocol.Held)
+	quiet(t, p)
+}
+
 // heardAt waits until a protocol listens at all masters: when Listen returns, at a majority.
 func heardAt(t *testing.T, servers []native.Server, p *Protocol) {
 	t.Helper()
