@@ -61,6 +61,7 @@ func TestNoHerd(t *testing.T) {
 			})
 		}
 		waiting(t, srv, name, int64(n))
+		joining := time.Since(began)
 		release(t, holder)
 		all.Wait()
 		took := time.Since(began)
@@ -72,7 +73,10 @@ func TestNoHerd(t *testing.T) {
 		s, m := counts(srv)
 		scripts, messages = s-scripts, m-messages
 		t.Logf("%d waiters: %.2f commands and %.2f messages an acquisition, in %v", n, float64(scripts)/float64(n), float64(messages)/float64(n), took)
-		again := int(took/time.Second) * n // where the machine is slow: signs of life, and what was not answered in time
+		again := int(took/time.Second) * n  // where the machine is slow: signs of life, and what was not answered in time
+		if joining > 200*time.Millisecond { // whose place took half a claim's time to come believes no message: it asks
+			again += n
+		}
 		if most := 2*n + 1 + again + n/20 + 8; scripts > most {
 			t.Errorf("%d waiters: %d commands, at most %d are expected", n, scripts, most)
 		}
