@@ -196,7 +196,8 @@ func TestLoading(t *testing.T) {
 	}
 	must(t, srv, "SAVE")
 	m := locker(t, srv.Addr(), nil).Mutex("n")
-	restarted := make(chan error)
+	srv.Kill() // so that nobody gets in before it loads
+	restarted := make(chan error, 1)
 	go func() { restarted <- srv.Restart() }()
 	seen := false
 	eventually(t, "an answer", func() bool {
@@ -210,14 +211,14 @@ func TestLoading(t *testing.T) {
 		}
 		return seen || err == nil
 	})
-	if !seen {
-		t.Skip("it was loaded too quickly to be seen")
-	}
 	lease := lock(t, m)
 	if err := <-restarted; err != nil {
 		t.Fatal(err)
 	}
 	release(t, lease)
+	if !seen {
+		t.Skip("it was loaded too quickly to be seen")
+	}
 }
 
 // Trap 41: out of memory, a release must work, also one that hands on; and joining is an error or a place, not half of it.
