@@ -149,7 +149,7 @@ func TestForeignKeysBeside(t *testing.T) {
 				must(t, srv, "DEL", key)
 				must(t, srv, put, key, "by hand")
 				before, holds := must(t, srv, "DUMP", key), must(t, srv, "DUMP", keyOf(name))
-				err := do()
+				err := answered(t, do)
 				var failure *holdfast.StoreError
 				if !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != test.applied ||
 					!strings.Contains(err.Error(), strconv.Quote(key)) || strings.Contains(err.Error(), strconv.Quote(keyOf(name))) {

@@ -56,7 +56,7 @@ func TestForeignKeys(t *testing.T) {
 			}
 			for call, do := range calls {
 				var failure *holdfast.StoreError
-				if err := do(); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != holdfast.NotApplied ||
+				if err := answered(t, do); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != holdfast.NotApplied ||
 					!strings.Contains(err.Error(), strconv.Quote(key)) || errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("%s: got %v", call, err)
 				}

@@ -55,7 +55,7 @@ func TestEntryWithoutAnswer(t *testing.T) {
 	second := lock(t, m)
 	signalled(t, "the answer is lost", lost)
 	release(t, second)
-	if n := must(t, srv, "EXISTS", keyOf("n")); n != int64(1) || first.Check(within(t, patience)) != nil {
+	if n := must(t, srv, "EXISTS", keyOf("n")); n != int64(1) || checked(t, first) != nil {
 		t.Error("the first entry was released with the second")
 	}
 	release(t, first)
@@ -114,7 +114,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lease.Token() <= let.Token() || !errors.Is(let.Check(within(t, patience)), holdfast.ErrLost) {
+	if lease.Token() <= let.Token() || !errors.Is(checked(t, let), holdfast.ErrLost) {
 		t.Errorf("token %d after %d; the old lease: %v", lease.Token(), let.Token(), let.Err())
 	}
 	release(t, lease)

@@ -62,7 +62,7 @@ func TestHolderStopped(t *testing.T) {
 	if got := said("released"); got != "true" {
 		t.Errorf("its release said that it was lost: %s", got)
 	}
-	if err := next.Check(within(t, patience)); err != nil {
+	if err := checked(t, next); err != nil {
 		t.Errorf("the next holder: %v", err)
 	}
 	release(t, next)

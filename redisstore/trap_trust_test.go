@@ -138,7 +138,7 @@ func TestRenewalDoesNotOutliveRelease(t *testing.T) {
 	t.Parallel()
 	srv, p := proxied(t)
 	lease := lock(t, locker(t, p.Addr(), brief(6*time.Second)).Mutex("n"))
-	if err := lease.Check(within(t, patience)); err != nil { // so that the server knows the script
+	if err := checked(t, lease); err != nil { // so that the server knows the script
 		t.Fatal(err)
 	}
 	held := p.HoldRequest("EVALSHA") // the first renewal
