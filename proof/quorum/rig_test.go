@@ -69,6 +69,9 @@ func (r *rig) found() *rig {
 		}
 		return r.count(judge.Client) == len(r.masters)
 	})
+	if err := founder.Close(); err != nil { // what it has on its way would let a master that forgets count again
+		r.Fatal(err)
+	}
 	return r
 }
 

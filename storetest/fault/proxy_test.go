@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 	t.Run("late and out of order", func(t *testing.T) {
 		addr, got := echo(t)
 		p := fault.Start(t, addr)
-		p.Jitter("late", short)
+		p.Jitter("late", 10*short)
 		for range 40 { // one of three is late
 			first, second := dial(t, p), dial(t, p)
 			first.say(t, "late")
