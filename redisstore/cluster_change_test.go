@@ -48,7 +48,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 	step("a node removed", func() { rig.Remove(added) })
 	c.leave()
 	for i, lease := range held {
-		if err := lease.Check(t.Context()); err != nil {
+		if err := checked(t, lease); err != nil {
 			t.Errorf("%s: %v", lease.Name(), err)
 		}
 		began := time.Now()

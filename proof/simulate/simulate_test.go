@@ -91,17 +91,18 @@ func TestUndisturbed(t *testing.T) {
 }
 
 // TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a run, in as many processes
-// as there are cores. With HOLDFAST_QUORUM they are over a quorum. With HOLDFAST_CHECK=1 alone it makes a few, which the race detector sees.
+// as there are cores. With HOLDFAST_QUORUM they are over a quorum. With HOLDFAST_CHECK=1 alone it makes a few, always the same, which the
+// race detector sees.
 func TestSimulate(t *testing.T) {
-	few := uint64(0)
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
-		few = 4
+	few, first := uint64(0), rand.Uint64N(1e9)
+	if os.Getenv("HOLDFAST_CHECK") == "1" && os.Getenv("HOLDFAST_RUNS") == "" {
+		few, first = 4, 51
 	}
 	runs := int(number(t, "HOLDFAST_RUNS", few))
 	if runs == 0 {
 		t.Skip("with faults, for as long as one likes: make simulate RUNS=n")
 	}
-	from := number(t, "HOLDFAST_SEED", rand.Uint64N(1e9))
+	from := number(t, "HOLDFAST_SEED", first)
 	if os.Getenv("HOLDFAST_SIMULATE") == "1" { // a child
 		draw := Draw
 		if os.Getenv("HOLDFAST_QUORUM") != "" {
