@@ -150,6 +150,18 @@ func TestLoseHandsOn(t *testing.T) {
 	})
 }
 
+// A machine that stands still for longer than a request lasts is no reason to fail.
+func TestLoseAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		lease := lock(t, server.Client(nil).Mutex("order:42"))
+		server.Slow(2 * time.Second)
+		time.AfterFunc(1500*time.Millisecond, func() { server.Slow(0) })
+		server.Lose(lease)
+		lost(t, context.Cause(lease.Context()), holdfast.LossGone)
+	})
+}
+
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := holdfasttest.Start(t)
