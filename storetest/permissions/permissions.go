@@ -119,10 +119,15 @@ func (r Realm) number(args ...any) (n int64) {
 	return n
 }
 
-// unanswered tells of an error that it says nothing of what is allowed.
+// unanswered tells of an error that it says nothing of what is allowed: no answer came in time, or a lease that a message had handed
+// over, and that is trusted for half a second at first, ended before it was confirmed.
 func unanswered(err error) bool {
 	var failure *holdfast.StoreError
-	return errors.Is(err, holdfast.ErrUnavailable) && !(errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied)
+	if errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied {
+		return false
+	}
+	var lost *holdfast.LostError
+	return errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
 }
 
 // refused tells which operations a user with these commands is refused. Errors must name the one that is missing.

@@ -87,10 +87,12 @@ func (v *visitor) operations() map[string]operation {
 
 func (v *visitor) awaitLatch(name string) error {
 	if err := v.operator.Latch(name).Set(v.ctx(), 1); err != nil {
-		v.t.Fatal(err)
+		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- v.user.Latch(name).Wait(v.ctx()) }()
+	go func() { done <- v.user.Latch(name).Wait(ctx) }()
 	watchers := v.prefix + ":{" + name + "}:watchers"
 	for late := time.After(5 * time.Second); v.realm.number("HLEN", watchers) == 0; { // nobody watches who may not subscribe
 		select {
@@ -103,7 +105,9 @@ func (v *visitor) awaitLatch(name string) error {
 		break
 	}
 	if err := v.operator.Latch(name).CountDown(v.ctx()); err != nil {
-		v.t.Fatal(err)
+		cancel()
+		<-done
+		return err
 	}
 	return <-done
 }
