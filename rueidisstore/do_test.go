@@ -126,7 +126,7 @@ func TestReplicas(t *testing.T) {
 		text, _ := v.(string)
 		return strings.Contains(text, "master_link_status:up")
 	})
-	for name, ctx := range map[string]context.Context{"deadline": within(t, 20*time.Second), "none": context.Background()} {
+	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
 			rdb := client(t, srv.Addr(), unasked, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 200 * time.Millisecond })
 			store := rueidisstore.New(rdb)

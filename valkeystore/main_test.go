@@ -32,7 +32,7 @@ func noLeak(t *testing.T) (check func()) {
 // eventually waits until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for !holds() {
 		select {
 		case <-deadline:

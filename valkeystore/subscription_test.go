@@ -71,7 +71,8 @@ func counted(dials *atomic.Int32) func(*valkey.ClientOption) {
 func TestHalfOpenConnection(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
-			srv, p, sub, s, dials := hasty(t, 300*time.Millisecond, time.Minute, protocol)
+			t.Parallel()
+			srv, p, sub, s, dials := hasty(t, 2*time.Second, time.Minute, protocol) // longer than the machine stands still
 			hearing.Add(t, sub, "a", "b")
 			lost, published := p.SwallowAnswer("message"), 0
 			eventually(t, "a message is lost", func() bool { // a slow machine may have cost the connection: then nobody listens
@@ -102,7 +103,8 @@ func TestHalfOpenConnection(t *testing.T) {
 func TestQuietConnection(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
-			srv, _, sub, s, _ := hasty(t, 1200*time.Millisecond, 50*time.Millisecond, protocol)
+			t.Parallel()
+			srv, _, sub, s, _ := hasty(t, 3*time.Second, 50*time.Millisecond, protocol)
 			hearing.Add(t, sub, "a")
 			subscribes := func() int { return srv.CommandStats()["subscribe"] }
 			eventually(t, "signs of life", func() bool { return subscribes() >= 3 })
