@@ -128,7 +128,7 @@ func TestReplicas(t *testing.T) {
 	})
 	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			rdb := client(t, srv.Addr(), unasked, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 200 * time.Millisecond })
+			rdb := client(t, srv.Addr(), unasked, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 2 * time.Second })
 			store := rueidisstore.New(rdb)
 			got := store.Do(ctx, []holdfast.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},

@@ -130,7 +130,7 @@ func TestReplicas(t *testing.T) {
 	})
 	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			rdb := client(t, srv.Addr(), unasked, func(o *valkey.ClientOption) { o.ConnWriteTimeout = 200 * time.Millisecond })
+			rdb := client(t, srv.Addr(), unasked, func(o *valkey.ClientOption) { o.ConnWriteTimeout = 2 * time.Second })
 			store := valkeystore.New(rdb)
 			got := store.Do(ctx, []holdfast.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
