@@ -106,7 +106,8 @@ func TestSplitBrain(t *testing.T) {
 	for name, replicas := range map[string]int{"confirmed": 1, "unconfirmed": 0} {
 		t.Run(name, func(t *testing.T) {
 			rig := redisserver.StartSentinel(t)
-			old := rig.Master()
+			var old *redisserver.Server // nil while the sentinels replace one that stood still for a second
+			eventually(t, "a master", func() bool { old = rig.Master(); return old != nil })
 			config := func() *holdfast.Config {
 				return &holdfast.Config{TTL: 10 * time.Second, Replicas: holdfast.Replicas{Count: replicas, Timeout: 200 * time.Millisecond}}
 			}
