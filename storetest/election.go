@@ -70,6 +70,7 @@ func electionOrder(e *env) {
 	var next *holdfast.Lease
 	w := e.waits(b, func() (err error) {
 		next, err = b.Election(name).Campaign(e.ctx())
+		e.handed.Store(next, true)
 		return err
 	})
 	e.release(lease)
@@ -101,6 +102,7 @@ func electionGoroutines(e *env) {
 		var next *holdfast.Lease
 		w := e.waits(c, func() (err error) {
 			next, err = c.Election(name).Campaign(e.ctx())
+			e.handed.Store(next, true)
 			return err
 		})
 		e.release(lease)

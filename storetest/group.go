@@ -165,6 +165,7 @@ func groupWaits(e *env) {
 	var all *holdfast.Lease
 	w := e.start(func() (err error) {
 		all, err = b.All(names).Lock(e.ctx())
+		e.handed.Store(all, true)
 		return err
 	})
 	for i, lease := range leases {

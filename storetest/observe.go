@@ -35,7 +35,10 @@ func observeLife(e *env) {
 	}
 	e.release(next)
 	for _, c := range []*client{a, b} {
-		bad := c.of(holdfast.EventLost)
+		var bad []holdfast.Event
+		if c == a || time.Since(began) < claim { // that long what was handed over is trusted
+			bad = c.of(holdfast.EventLost)
+		}
 		if time.Since(began) < time.Second { // that long a request may take
 			bad = append(bad, c.of(holdfast.EventRetried)...)
 		}

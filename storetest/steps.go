@@ -30,9 +30,16 @@ func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 	return lease
 }
 
+// release gives a lease back. One that a message handed over is trusted for half a second, until its first renewal, and a release
+// takes no longer than trust lasts: where process or server stood still for so long, the lease was lost, or its release is not
+// certain, and what is left goes in the background.
 func (e *env) release(lease *holdfast.Lease) {
 	e.Helper()
-	if err := lease.Release(e.ctx()); err != nil {
+	err := lease.Release(e.ctx())
+	var lost *holdfast.LostError
+	if _, handed := e.handed.Load(lease); handed && (errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired) {
+		e.vague.Store(true)
+	} else if err != nil {
 		e.Errorf("Release: %v", err)
 	}
 }
@@ -168,6 +175,7 @@ func (e *env) enterIn(ctx context.Context, lock locks) *waiter {
 		defer close(w.done)
 		w.lease, w.err = lock(ctx)
 		w.at = time.Now()
+		e.handed.Store(w.lease, true)
 	}()
 	return w
 }

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,6 +130,7 @@ type env struct {
 	backend Backend
 	prefix  string
 	vague   atomic.Bool // a request had no answer: what it won is taken back in the background
+	handed  sync.Map    // the leases that a wait ended with: a message may have handed them over
 }
 
 // A client is a client of the backend and what its observer saw.
