@@ -32,14 +32,17 @@ func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 
 // release gives a lease back. One that a message handed over is trusted for half a second, until its first renewal, and a release
 // takes no longer than trust lasts: where process or server stood still for so long, the lease was lost, or its release is not
-// certain, and what is left goes in the background.
+// certain, and what is left goes in the background. On a fake clock nothing stands still.
 func (e *env) release(lease *holdfast.Lease) {
 	e.Helper()
 	err := lease.Release(e.ctx())
+	_, handed := e.handed.Load(lease)
 	var lost *holdfast.LostError
-	if _, handed := e.handed.Load(lease); handed && (errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired) {
+	switch {
+	case err == nil:
+	case handed && e.backend.Around == nil && (errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired):
 		e.vague.Store(true)
-	} else if err != nil {
+	default:
 		e.Errorf("Release: %v", err)
 	}
 }
