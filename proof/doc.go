@@ -75,5 +75,5 @@
 // # Whether the checks are worth something
 //
 // Package mutant breaks a copy of the library on purpose and runs on it the check that must notice: a rule of the history, or a
-// test, which must fail. make mutants tries them all.
+// test, which must fail. make mutants tries them all. Command noise runs tests while anything in them may stand still.
 package proof

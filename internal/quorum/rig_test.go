@@ -163,14 +163,11 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // still to come to a master meets what a test has changed there since.
 func quiet(t *testing.T, p *Protocol) {
 	t.Helper()
-	eventually(t, "nothing is under way", func() bool { return idle(p) })
-}
-
-// idle tells whether nothing goes on.
-func idle(p *Protocol) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.running == 0
+	eventually(t, "nothing is under way", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.running == 0
+	})
 }
 
 // warm lets all masters meet a protocol, and know the script that asks.

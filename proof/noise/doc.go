@@ -9,9 +9,9 @@
 // machine shows it once in a thousand runs. Here the sources are rewritten, in an overlay of the go command and line by line as they
 // were: at the beginning of a function, in each case of a select and behind an Unlock a goroutine may be held up, for real time,
 // also where a test has a fake clock. The seed chooses one place in eight as slow; at these every third of the first visits takes 1
-// to 500 ms, mostly few; all other places seldom do. One in sixteen requests to a server is late, and one in sixteen answers. Who
-// has stood still for 2 s and half of the time goes on. A run is not repeatable to the letter, but a seed that failed fails again
-// soon.
+// to 256 ms, half of them below 20; all other places seldom do. One in sixteen requests to a server is late, and one in sixteen
+// answers. A process in which all have stood still for 2 s and half of its time goes on. A run is not repeatable to the letter, but a
+// seed that failed fails again soon.
 //
 // What fails is to be read: a bound of a second that many delays together have passed is no mistake of the test.
 //

@@ -72,15 +72,15 @@ func (r request) run(ctx context.Context, to io.Writer) error {
 			return ctx.Err()
 		}
 		took := time.Since(began).Round(time.Second)
-		if err == nil && bytes.Contains(output, []byte("no tests to run")) {
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Sprint(seed))
+			fmt.Fprintf(to, "seed %d: failed, in %v: %v\n%s\n", seed, took, err, output)
+		case bytes.Contains(output, []byte("no tests to run")):
 			return fmt.Errorf("%s has no test %q", r.pack, r.test)
-		}
-		if err == nil {
+		default:
 			fmt.Fprintf(to, "seed %d: passed, in %v\n", seed, took)
-			continue
 		}
-		failed = append(failed, fmt.Sprint(seed))
-		fmt.Fprintf(to, "seed %d: failed, in %v: %v\n%s\n", seed, took, err, output)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%d of %d runs failed, with seeds %s", len(failed), r.runs, strings.Join(failed, ", "))

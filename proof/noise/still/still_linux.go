@@ -41,16 +41,14 @@ func newSource(seed uint64) *source {
 
 // Here holds the caller up at a place, or not. It takes real time: also in a bubble of synctest, whose clock stands meanwhile.
 func Here(place uint64) {
-	s := common()
-	if s != nil {
+	if s := common(); s != nil {
 		wait(s.delay(place))
 	}
 }
 
 // Server holds the caller up as a server does, or the way to it: the request or the answer is late.
 func Server() {
-	s := common()
-	if s != nil {
+	if s := common(); s != nil {
 		wait(s.lag())
 	}
 }

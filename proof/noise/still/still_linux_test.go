@@ -14,7 +14,6 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 func TestHowLong(t *testing.T) {
 	s := newSource(5)
 	held := map[uint64]int{} // visits that were, by place
-	var total time.Duration
 	for range always {
 		for place := range uint64(800) {
 			s.spent.Store(0) // as after a long time
@@ -22,10 +21,9 @@ func TestHowLong(t *testing.T) {
 			if d > 0 {
 				held[place]++
 			}
-			if d > 512*time.Millisecond {
+			if d > 256*time.Millisecond {
 				t.Fatalf("%v", d)
 			}
-			total += d
 		}
 	}
 	slow := 0
@@ -37,9 +35,6 @@ func TestHowLong(t *testing.T) {
 	if slow < 50 || slow > 200 {
 		t.Errorf("%d of 800 places are slow, and one in %d should be", slow, one)
 	}
-	if total == 0 {
-		t.Error("nobody is ever held up")
-	}
 }
 
 // Who has stood still for half of the time does no more.
@@ -49,7 +44,7 @@ func TestHowMuch(t *testing.T) {
 	for visit := range uint64(100_000) {
 		s.delay(visit % 1000)
 	}
-	if spent, most := s.spent.Load(), 2_000_000+(now()-began)/2+512_000; spent > most {
+	if spent, most := s.spent.Load(), 2_000_000+(now()-began)/2+256_000; spent > most {
 		t.Errorf("%d us, and %d are allowed", spent, most)
 	}
 }
