@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "52c82f6789b18530a4ab84d92c403419fb561c90",
-	"ask":       "ea8a40386c53ef2db516fc1a34331ab377764caa",
-	"downgrade": "3074f0bcfbad7183fbafb56624cbf504a0aeae06",
-	"free":      "6e8178f3b495eb0218425d8756cf6ce0d86e9a7c",
-	"latch":     "4ca024edf868ec6ed75849ccf4c1f080996cc163",
-	"look":      "19e4914916b8fc848bef1cf8b4583866640624c7",
+	"all":       "26636d2c6a9d445a3156f5e86bcdb10fc58ddcd5",
+	"ask":       "35082fabd7b7bce4f3b2d3795ba53ff1d925f4c0",
+	"downgrade": "7d1b88235a7c25f0d50be73524130e10132da93e",
+	"free":      "614498f9cce82472bcbf481a733cf04f84e75d4b",
+	"latch":     "78c3ef712156e359d6a8633320713dc384685326",
+	"look":      "b9c872ce88a802df24394d084dc0fb67b5fbf1e4",
 	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "d7dc89ebf1903b99fe1222b83c2cadabc84ddc3d",
-	"resume":    "c0ad530cda2f7796ffa6f035ac074680f3ab6052",
+	"resize":    "199dc596c5cfcb85c26bf524fe58f6d3d5f524d8",
+	"resume":    "6c120539a1be39f86ed66c5d5c815a0b03c6486c",
 }

@@ -11,9 +11,8 @@
 --       "U"                    the owner shares the name and now asks to exclude others
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end
@@ -26,7 +25,7 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', line) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
-    if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
+    if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then
       return 'H' .. now .. '1|' .. now
     end
     -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
@@ -45,7 +44,7 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
       --@touched
       if redis.call('ZREVRANK', line, self) == 0 then
         redis.call('PEXPIRE', line, ARGV[7] + 5000)
-        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1000000000000000', '+inf') - 1 .. '|' ..
+        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1', '+inf') - 1 .. '|' ..
           string.sub(holder, 1, 26) .. string.sub(holder, 43)
       end
       redis.call('ZREM', line, self) -- the server's clock went back, or stands still

@@ -6,9 +6,8 @@
 -- reply as for ask; "B" when there is no such hold
 -- The token stays. Replays: as for ask.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end

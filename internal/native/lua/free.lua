@@ -17,8 +17,7 @@ if plain then
     return redis.call('DEL', state)
   end
 end
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
+--@include time
 
 -- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
 -- commands, no table, no function.
@@ -30,7 +29,7 @@ if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', tim
     if not heard.err and heard[2] > 0 then
       local last = redis.pcall('GETSET', clock, now) -- refused when memory is used up: the long way frees some first
       --@touched
-      if not last or type(last) == 'string' and last < now then
+      if not last or type(last) == 'string' and #last == 16 and last < now then
         redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
         redis.call('ZREM', line, next, 'l' .. string.sub(next, 1, 26))
         redis.pcall('PUBLISH', channel, '1G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)

@@ -7,9 +7,8 @@
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end

@@ -4,9 +4,8 @@
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
 -- reply now|remaining|holders|waiters|token|permits|taken|a hold, without its token; "F" as for ask
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 
 --@include state
 

@@ -5,9 +5,8 @@
 -- reply as for ask; "B" when there is no such hold
 -- The old ticket holds no more; the new token is larger. Replays: as for ask.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end

@@ -6,7 +6,7 @@
 
 local state, clock, line, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, PLACES = 10000000000000, '1000000000000000'
+local SHARED, PLACES = 10000000000000, '1' -- everything else in the line is negative
 
 -- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
 -- of one who excludes everybody. Capacity is how many permits there are, also of a set that went a moment ago.
@@ -127,17 +127,19 @@ local function take(block)
   if type(largest) == 'table' and not string.find(largest.err, 'WRONGTYPE', 1, true) then
     redis.call('GETSET', clock, up_to) -- the server's own refusal
   end
-  if not largest or type(largest) == 'string' and largest < now and #largest == 16 then
+  if not largest or type(largest) == 'string' and #largest == 16 and largest < now then
     return now
   end
   if type(largest) == 'string' then
     redis.call('SET', clock, largest)
   end
-  if type(largest) ~= 'string' or not string.match(largest, '^%d+$') or #largest ~= 16 or largest > '9007199254000000' then
+  local known = type(largest) == 'string' and string.match(largest, '^%d+$') and #largest <= 16 and tonumber(largest)
+  if not known or known > 9007199254000000 then
     error('holdfast: the key ' .. clock .. ' holds no token of ours')
   end
-  redis.call('SET', clock, string.format('%016.0f', tonumber(largest) + tonumber(block)))
-  return string.format('%016.0f', tonumber(largest) + 1)
+  local token = math.max(known + 1, tonumber(now)) -- one of fewer digits may be behind the time
+  redis.call('SET', clock, string.format('%016.0f', token + tonumber(block) - 1))
+  return string.format('%016.0f', token)
 end
 
 -- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
