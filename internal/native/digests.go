@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "26636d2c6a9d445a3156f5e86bcdb10fc58ddcd5",
-	"ask":       "35082fabd7b7bce4f3b2d3795ba53ff1d925f4c0",
-	"downgrade": "7d1b88235a7c25f0d50be73524130e10132da93e",
-	"free":      "614498f9cce82472bcbf481a733cf04f84e75d4b",
-	"latch":     "78c3ef712156e359d6a8633320713dc384685326",
-	"look":      "b9c872ce88a802df24394d084dc0fb67b5fbf1e4",
-	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "199dc596c5cfcb85c26bf524fe58f6d3d5f524d8",
-	"resume":    "6c120539a1be39f86ed66c5d5c815a0b03c6486c",
+	"all":       "82f8b6e605869d6c454af0e9cc5bffd880674620",
+	"ask":       "821c1e6fe3fa7009b7c53f07b832573d54883e4f",
+	"downgrade": "15db8cebfcde59da483fac39e7d6703aec5930a4",
+	"free":      "5e154e29372950ec71bfd77980aa43dbd7a5b789",
+	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
+	"look":      "aea12def0ce630a25cb75f37278dc261a9d502c5",
+	"renew":     "bbc14eeec25d4af277724955b974a8b54ce76088",
+	"resize":    "56067b0404cc6deda6b191451a38993eac51bd45",
+	"resume":    "be8b470b8af5a07557f3c23bd38da609a30e7f77",
 }

@@ -29,9 +29,10 @@ for at = 1, names do
     local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
       redis.call('ZCOUNT', line, '1', '+inf') .. '|'
     if sample == value then
-      return reply .. string.sub(value, 1, 26) .. string.sub(value, 43)
+      return reply .. value
     end
-    return reply .. sample
+    local held = string.sub(sample, 1, 26)
+    return reply .. held .. string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. held)) .. string.sub(sample, 27)
   end
   waiters = waiters or redis.call('EXISTS', line) == 1
   local last = redis.call('GET', clock)
