@@ -64,6 +64,15 @@
 // permits, same weight) stands in the server's line; when it is in, the next one leads, with a ticket of its own. Nothing
 // passes inside the process: the next in line may be elsewhere.
 //
+// The payload of a ticket says how many permits the name has. A Resize leaves the tickets alone that
+// hold or wait; the server refuses a new one with the old number and names the new number. If the
+// attempt, or one that its caller waited behind, was accepted with the old number before, then the
+// name was resized: the attempt goes on with a new ticket and the new number, and so do those after
+// it. Its pool serves the waiters that it has, to the last, but leaves the engine's table: a new
+// caller with the old number makes a pool of its own, whose leader the server refuses. Nobody can
+// tell such a caller from one whose number was never right. A caller that polls goes on
+// likewise once it was told that others hold.
+//
 // # Entries
 //
 // Under the context of a lease of the same name a caller enters its turn, without a request, and gets an entry, which
