@@ -147,6 +147,7 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 			return l.resource.Resume(ctx, ask, owner, token)
 		})
 		if err == nil {
+			l.engine.doubt(h)
 			return l.first(ctx, h)
 		}
 		var failure *protocol.Failure
