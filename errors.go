@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,13 +67,14 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said, context.Canceled or
-// context.DeadlineExceeded, and ErrUnavailable if no answer of the server ever came. It never matches ErrHeld.
+// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said (context.Canceled
+// or context.DeadlineExceeded), the cause of ctx, and ErrUnavailable if no answer of the server ever
+// came. It never matches ErrHeld.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of one who held when the server was last heard; empty when not known
 	Waited time.Duration // since Lock was called
-	Err    error         // the cause of ctx's end, joined with the last *StoreError if the server was away
+	Err    error         // what ctx.Err said, joined with the cause, and with the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {
@@ -292,13 +292,6 @@ func published(op, name string, err error) error {
 
 func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: ended.Answer.Holder.Label, Waited: ended.Waited, Err: ended.Err}
-	standard := context.Canceled
-	if errors.Is(ended.Err, context.DeadlineExceeded) {
-		standard = context.DeadlineExceeded
-	}
-	if !errors.Is(ended.Err, standard) {
-		out.Err = fmt.Errorf("%w: %w", standard, ended.Err)
-	}
 	if ended.Failure != nil {
 		out.Err = fmt.Errorf("%w; %w", out.Err, public("lock", name, ended.Failure))
 	}

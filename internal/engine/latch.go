@@ -103,8 +103,9 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		}
 		failed := failure.Or(unknown)
 		switch {
-		case ctx.Err() != nil:
-			return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Failure: failed}
+		case isOver(ctx):
+			e.pause(ctx, time.Second) // the cause is known once it has ended, a moment after its deadline
+			return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed
 		}
