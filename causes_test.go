@@ -148,7 +148,8 @@ func holdAll(t *testing.T, c *holdfast.Client) {
 	}
 }
 
-// A goroutine that waits behind another of its process, or leads after that one gave up, is told the same.
+// A goroutine that waits behind another of its process, or leads after that one gave up, is told
+// the same.
 func TestWaitErrorMatchesErrAndCauseBehindALeader(t *testing.T) {
 	for what, end := range endings {
 		for name, leads := range map[string]time.Duration{"the leader waits on": time.Hour, "the leader gives up before": time.Second} {
@@ -236,7 +237,8 @@ func TestDowngradeUncertainMatchesErrAndCause(t *testing.T) {
 	}
 }
 
-// A request may see the deadline of a context a moment before the context ends: the error tells of that end, too.
+// A request may see the deadline of a context a moment before the context ends: the error tells of
+// that end, too.
 func TestWaitErrorAfterDeadlineSeenFirst(t *testing.T) {
 	for name, wait := range map[string]func(context.Context, *holdfast.Client) error{
 		"Latch.CountDown": func(ctx context.Context, c *holdfast.Client) error { return c.Latch("l").CountDown(ctx) },

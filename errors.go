@@ -67,14 +67,14 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said (context.Canceled
-// or context.DeadlineExceeded), the cause of ctx, and ErrUnavailable if no answer of the server ever
-// came. It never matches ErrHeld.
+// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said
+// (context.Canceled or context.DeadlineExceeded), the cause of ctx, and ErrUnavailable if no answer
+// of the server ever came. It never matches ErrHeld.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of one who held when the server was last heard; empty when not known
 	Waited time.Duration // since Lock was called
-	Err    error         // what ctx.Err said, joined with the cause, and with the last *StoreError if the server was away
+	Err    error         // how ctx ended, and its cause; and the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {

@@ -66,7 +66,8 @@ func (r *resource) failureOf(s *script, reply Reply, keys ...any) error {
 	case reply.Err != nil:
 		reason := protocol.Unreachable
 		switch {
-		case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied: // not the request, but what the store asked before or behind it
+		case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied:
+			// Not the request was refused, but what the store asked before or behind it.
 			reason = protocol.Denied
 		case !reply.Unsent && isTimeout(reply.Err):
 			reason = protocol.NoAnswer

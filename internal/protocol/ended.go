@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// EndOf is how ctx ended: what ctx.Err says, and the cause where that is another error. It matches both.
+// EndOf is how ctx ended: what ctx.Err says, and the cause where that is another error. It matches
+// both.
 func EndOf(ctx context.Context) error {
 	end, cause := ctx.Err(), context.Cause(ctx)
 	if end == nil { // a request that ends with the deadline of ctx may see it first
