@@ -146,20 +146,24 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // A StoreKind says why a request failed.
 type StoreKind string
 
-// Why requests fail.
+// Why requests fail, and may succeed later: what waits goes on asking.
 const (
 	StoreUnreachable   StoreKind = "unreachable"
 	StoreNoAnswer      StoreKind = "no answer"
-	StoreDenied        StoreKind = "denied" // password or permission
 	StoreLoading       StoreKind = "loading"
 	StoreReadOnly      StoreKind = "read-only"
 	StoreOutOfMemory   StoreKind = "out of memory"
 	StoreNoReplicas    StoreKind = "too few replicas"
 	StoreMisconfigured StoreKind = "cannot persist"
 	StoreClusterDown   StoreKind = "cluster down"
-	StoreForeign       StoreKind = "foreign key" // of another type, kind or format; it was not touched
-	StoreUnsupported   StoreKind = "unsupported"
-	StoreOther         StoreKind = "refused"
+)
+
+// Why requests fail until somebody changes something: the waiting ends.
+const (
+	StoreDenied      StoreKind = "denied"      // password or permission
+	StoreForeign     StoreKind = "foreign key" // of another type, kind or format; it was not touched
+	StoreUnsupported StoreKind = "unsupported" // the server lacks what is needed
+	StoreOther       StoreKind = "refused"
 )
 
 // Applied says whether a request that failed took effect.
