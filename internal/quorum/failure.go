@@ -75,7 +75,7 @@ func (p *Protocol) noMajority(op, name string, said []Node) error {
 	if reasons[protocol.NoAnswer] > 0 {
 		out.Reason = protocol.NoAnswer
 	}
-	lasting, usual := 0, protocol.Reason(0) // what does not pass: at how many nodes, and for what at most of them
+	lasting, usual := 0, protocol.Reason(0) // how many refuse for long, and why at most of them
 	for reason, n := range reasons {
 		if reason.Passing() {
 			continue
