@@ -324,6 +324,7 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
 			held := hold(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute}), servers, 1)
+			accepts(t, servers[0], held)
 			r := confirm(t, p, servers[0], held)
 			late := &debt{r: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
 			if was, err := p.nodes[0].free(late, time.Now().Add(enough)); was || err != nil || !knows(t, servers[0], 1) {
@@ -335,6 +336,15 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			nobody(t, servers, 1) // a majority has answered
 		})
 	}
+}
+
+// accepts makes the hold at a master one whose tokens that master accepted when it was asked. A
+// master that learns the floor of its tokens between the greeting and the ask refuses them, and
+// then a renewal sets the whole hold again.
+func accepts(t *testing.T, s native.Server, held protocol.Answer) {
+	t.Helper()
+	text := value(t, s, 1)
+	do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(native.Digits16(held.Token), 2)+text[48:])
 }
 
 // renewedHold renews the hold of a writer.
