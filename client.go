@@ -31,7 +31,7 @@ func New(store Store, config *Config) (*Client, error) {
 	}
 	return newClient(native.New(transport{store}, native.Config{
 		Prefix:          filled.Prefix,
-		Process:         engine.ID(),
+		Process:         processID(),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. It is copied by New.
@@ -106,14 +109,31 @@ func (c *Config) filled() (Config, error) {
 	return f, bad.err("New")
 }
 
-func defaultLabel() string {
+// hostname is the name of this machine, in at most so many bytes.
+func hostname(most int) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
+	return host[:min(len(host), most)]
+}
+
+// processID names a client, in its channel: "host/pid/" and random bits, so that whoever reads a channel can tell whose it is.
+// Of the host's name, all but letters, digits, dots, hyphens and underscores is a hyphen.
+func processID() string {
+	host := strings.Map(func(c rune) rune {
+		if c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) || strings.ContainsRune("._-", c) {
+			return c
+		}
+		return '-'
+	}, hostname(64))
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), engine.ID())
+}
+
+func defaultLabel() string {
 	program := "unknown"
 	if len(os.Args) > 0 {
 		program = filepath.Base(os.Args[0])
 	}
-	return fmt.Sprintf("%.200s@%.200s/%d", program, host, os.Getpid())
+	return fmt.Sprintf("%.200s@%s/%d", program, hostname(200), os.Getpid())
 }

@@ -94,9 +94,13 @@ type LossReason string
 // How a lease is lost.
 const (
 	LossExpired LossReason = "no renewal was confirmed in time"
-	LossGone    LossReason = "the hold is not there any more" // deleted, resumed elsewhere, or the server forgot it
+	LossGone    LossReason = "the hold is not there any more" // deleted, or the server forgot it
 	LossMaxHold LossReason = "the max hold is over"
 	LossForeign LossReason = "the key was overwritten"
+
+	// LossReplaced: another process took the hold over with Mutex.Resume. Others are kept out until this process has ended the
+	// lease's context.
+	LossReplaced LossReason = "another process took it over"
 )
 
 // A LostError says how a lease was lost. It matches ErrLost.
@@ -104,11 +108,15 @@ type LostError struct {
 	Name   string
 	Token  int64
 	Reason LossReason
-	Err    error // the last failure of a renewal, if any
+	By     string // the label of the process that took the hold over, if one did
+	Err    error  // the last failure of a renewal, if any
 }
 
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("holdfast: lost %q (token %d): %s", shortened(e.Name), e.Token, e.Reason)
+	if e.By != "" {
+		text += fmt.Sprintf(", %q", shortened(e.By))
+	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -233,8 +241,8 @@ func joinArguments(first, second error) error {
 // lostError is the cause that ends a lease's context.
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
-		engine.Foreign: LossForeign}[lost.Why]
-	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, Err: public("renew", lost.Name, lost.Err)}
+		engine.Foreign: LossForeign, engine.Replaced: LossReplaced}[lost.Why]
+	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
 }
 
 // public is the documented form of an error of the inner packages.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
@@ -52,7 +51,7 @@ func NewQuorum(stores []Store, config *Config) (*Client, error) {
 	}
 	p := quorum.New(servers, quorum.Config{
 		Prefix:  filled.Prefix,
-		Process: engine.ID(),
+		Process: processID(),
 		MaxTTL:  filled.MaxTTL,
 		Trust:   filled.TrustNewNodes,
 		Logger:  filled.Logger,

@@ -153,12 +153,12 @@ func (r watchedLatch) Set(ctx context.Context, id protocol.ID, count int64, ttl 
 	return s, ok, errors.Join(err, after)
 }
 
-func (r watchedLatch) CountDown(ctx context.Context, id protocol.ID, deadline time.Time) (s protocol.Standing, err error) {
+func (r watchedLatch) CountDown(ctx context.Context, id protocol.ID, deadline, last time.Time) (s protocol.Standing, err error) {
 	before, after := r.f.fails()
 	if before != nil {
 		return s, before
 	}
-	s, err = r.LatchResource.CountDown(ctx, id, deadline)
+	s, err = r.LatchResource.CountDown(ctx, id, deadline, last)
 	return s, errors.Join(err, after)
 }
 

@@ -11,7 +11,7 @@ import (
 // Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is left as it is, and
 // nothing more is sent about it.
 func TestClockKeyTaken(t *testing.T) {
-	const stranger = "1mx:abcdefghijklmnopqrstuv10097568000000000500:1:0:0:"
+	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
 	for name, test := range map[string]struct {
 		command []any // empty: DEL
 		reason  holdfast.LossReason

@@ -18,7 +18,7 @@ func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c := locker(t, srv.Addr(), nil)
-	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:0:0:"
+	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:15000:0:0:0:"
 	for name, put := range map[string][]any{
 		"hash":             {"HSET", "", "f", "v"},
 		"list":             {"RPUSH", "", "a"},
@@ -27,15 +27,15 @@ func TestForeignKeys(t *testing.T) {
 		"string":           {"SET", "", "by hand"},
 		"empty string":     {"SET", "", ""},
 		"short string":     {"SET", "", "1"},
-		"almost ours":      {"SET", "", "1mx:"},
+		"almost ours":      {"SET", "", "2mx:"},
 		"sorted set":       {"ZADD", "", 1, "a"},
 		"scores":           {"ZADD", "", 1e15, "someone", 5, "else"},
-		"another kind":     {"SET", "", "1sx:" + id + rest},
+		"another kind":     {"SET", "", "2sx:" + id + rest},
 		"another format":   {"SET", "", "2mx:" + id + rest},
-		"kind that shares": {"ZADD", "", 1.9e13, "1ss:" + id + "500:1:0:0:"},
-		"format that held": {"ZADD", "", 9e12, "2mx:" + id + "500:1:0:0:"},
-		"line of a kind":   {"ZADD", ":line", 1e15, "1sx:" + id + "500:1:0:0:"},
-		"line of a format": {"ZADD", ":line", 1e15, "2mx:" + id + "500:1:0:0:"},
+		"kind that shares": {"ZADD", "", 1.9e13, "1ss:" + id + "500:1:15000:0:0:0:"},
+		"format that held": {"ZADD", "", 9e12, "2mx:" + id + "500:1:15000:0:0:0:"},
+		"line of a kind":   {"ZADD", ":line", 1e15, "2sx:" + id + "500:1:15000:0:0:0:"},
+		"line of a format": {"ZADD", ":line", 1e15, "2mx:" + id + "500:1:15000:0:0:0:"},
 		"no line":          {"SET", ":line", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {

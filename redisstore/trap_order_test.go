@@ -117,7 +117,7 @@ func (s spy) inTime(t *testing.T, srv *redisserver.Server, turns []turn) (labels
 
 // handOver reads a message: to whom, with which token.
 func handOver(message string) (id, token string, ok bool) {
-	if len(message) < 40 || message[:2] != "1G" {
+	if len(message) < 40 || message[:2] != "2G" {
 		return "", "", false
 	}
 	return message[2:24], message[24:40], true

@@ -78,8 +78,8 @@ func TestTamperedKey(t *testing.T) {
 		"deleted":     {holdfast.LossGone, []any{"DEL", keyOf("n")}},
 		"overwritten": {holdfast.LossForeign, []any{"SET", keyOf("n"), "by hand", "PX", 600_000}},
 		"given away": {holdfast.LossGone, []any{"SET", keyOf("n"),
-			"1mx:AAAAAAAAAAAAAAAAAAAAAA" + "1763700000000000" + "200:1:0:0:other", "PX", 600_000}},
-		"another kind": {holdfast.LossForeign, []any{"SET", keyOf("n"), "1sx:AAAAAAAAAAAAAAAAAAAAAA17637000000000001:1:0:0:", "PX", 600_000}},
+			"2mx:AAAAAAAAAAAAAAAAAAAAAA" + "1763700000000000" + "200:1:600000:0:0:0:other", "PX", 600_000}},
+		"another kind": {holdfast.LossForeign, []any{"SET", keyOf("n"), "2sx:AAAAAAAAAAAAAAAAAAAAAA17637000000000001:1:15000:0:0:0:", "PX", 600_000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

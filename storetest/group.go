@@ -281,9 +281,9 @@ func groupLost(e *env) {
 	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(3*time.Second), holdfast.WithOwner("o")))
 	ctx := lease.Context()
 	stolen := e.resume(b.Mutex("b"), "o", lease.Tokens()["b"])
-	e.lost(e.ended(ctx), holdfast.LossGone)
-	e.lost(lease.Err(), holdfast.LossGone)
-	e.lost(e.check(lease), holdfast.LossGone)
+	e.lost(e.ended(ctx), holdfast.LossReplaced)
+	e.lost(lease.Err(), holdfast.LossReplaced)
+	e.lost(e.check(lease), holdfast.LossReplaced)
 	var lost *holdfast.LostError
 	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" {
 		e.Errorf("got %v", err)

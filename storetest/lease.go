@@ -91,10 +91,10 @@ func leaseCheckLost(e *env) {
 	if lease.Err() != nil {
 		e.Errorf("it cannot know yet: %v", lease.Err())
 	}
-	e.lost(e.check(lease), holdfast.LossGone)
-	e.lost(lease.Err(), holdfast.LossGone)
-	e.lost(e.ended(ctx), holdfast.LossGone)
-	e.lost(e.check(lease), holdfast.LossGone)
+	e.lost(e.check(lease), holdfast.LossReplaced)
+	e.lost(lease.Err(), holdfast.LossReplaced)
+	e.lost(e.ended(ctx), holdfast.LossReplaced)
+	e.lost(e.check(lease), holdfast.LossReplaced)
 	e.release(taken)
 }
 

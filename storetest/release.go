@@ -103,7 +103,7 @@ func releaseResumed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 	e.held(a.Mutex(name))
 	e.release(taken)
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -20,6 +21,12 @@ func resume() []test {
 		{"of what was let go for another process, and then released", resumeReleased, token},
 		{"with what a lease said after it was passed on", resumeLate, token},
 		{"of a min hold", resumeMinHold, token},
+		{"keeps others out until the former holder has stopped", resumeKeepsOut, token},
+		{"keeps others out to the end of a former holder that crashed", resumeCrashed, token},
+		{"tells a former holder that listens by message", resumeTells, token},
+		{"lets nobody in beside a former holder of another owner", resumeEnters, token},
+		{"of one of several holds of an owner, by another owner", resumeBesideOwner, token},
+		{"is not a hold to renew, resume or enter any more", resumeRemainder, token},
 	}
 }
 
@@ -49,14 +56,14 @@ func resumed(e *env) {
 	if held := e.held(other.Mutex(name)); held.Holder != "B" || held.Holders != 1 || held.Remaining < 5*time.Second {
 		e.Errorf("got %+v", held)
 	}
-	e.lost(e.ended(ctx), holdfast.LossGone) // told by its next renewal
-	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.lost(e.ended(ctx), holdfast.LossReplaced) // told by its next renewal
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 	e.held(other.Mutex(name))
 	if err := e.check(taken); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(taken)
-	e.free(other.Mutex(name))
+	e.release(e.lock(other.Mutex(name))) // what the release of the lost lease leaves behind is given back in the background
 }
 
 func resumedOwner(e *env) {
@@ -64,7 +71,7 @@ func resumedOwner(e *env) {
 	one := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
 	two := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
 	taken := e.resume(b.Mutex(name, holdfast.WithOwner("o")), "o", two.Token())
-	e.lost(two.Release(e.ctx()), holdfast.LossGone) // of the two, it was this one
+	e.lost(two.Release(e.ctx()), holdfast.LossReplaced) // of the two, it was this one
 	e.release(one)
 	e.held(other.Mutex(name))
 	e.release(taken)
@@ -115,8 +122,8 @@ func resumeTwice(e *env) {
 		taken := e.resume(b.Mutex(name, options...), lease.Owner(), lease.Token())
 		e.is(e.tried(resuming(c.Mutex(name, options...), lease.Owner(), lease.Token())), holdfast.ErrHeld)
 		again := e.resume(c.Mutex(name, options...), taken.Owner(), taken.Token())
-		e.lost(taken.Release(e.ctx()), holdfast.LossGone)
-		e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+		e.lost(taken.Release(e.ctx()), holdfast.LossReplaced)
+		e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 		e.release(again)
 		e.free(a.Mutex(name))
 	}
@@ -138,7 +145,7 @@ func resumeWhileWaiting(e *env) {
 	lease := e.lock(a.Mutex(name))
 	w := e.wait(e.ctx(), c, c.Mutex(name))
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 	if w.over() {
 		e.Error("another is in")
 	}
@@ -158,7 +165,7 @@ func resumePassed(e *env) {
 	e.release(w.in())
 	lease := next.in()
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 	if taken.Token() <= lease.Token() {
 		e.Errorf("token %d after %d", taken.Token(), lease.Token())
 	}
@@ -194,15 +201,115 @@ func resumeLate(e *env) {
 	e.release(next)
 }
 
-// The options are those of the handle that resumes: nothing is kept from others after its release.
+// A min hold goes on to keep others out, but not the holder that resumed.
 func resumeMinHold(e *env) {
 	a, b := e.client(), e.client()
-	// Of a quorum, a master where the resume comes behind the release that is refused keeps it, alone and to its end.
-	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(3*time.Second)))
+	const least = 2 * time.Second
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(least)))
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(lease.Release(e.ctx()), holdfast.LossGone)
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
+	if err := e.check(taken); err != nil {
+		e.Errorf("Check: %v", err)
+	}
 	e.release(taken)
-	e.free(a.Mutex(name))
+	w := e.enter(e.ctx(), a.Mutex(name))
+	next := w.in()
+	if took := w.at.Sub(before); took < least-slack {
+		e.Errorf("another was in after %v of %v", took, least)
+	}
+	e.release(next)
+}
+
+// Rule 1: nobody is let in while the former holder may still trust its lease, also when the holder that resumed is gone. The former
+// holder's process ends that when it has ended the lease.
+func resumeKeepsOut(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	former := e.lock(a.Mutex(name, holdfast.WithTTL(roomy)))
+	ctx := former.Context()
+	w := e.wait(e.ctx(), other, other.Mutex(name))
+	taken := e.resume(b.Mutex(name), former.Owner(), former.Token())
+	e.release(taken)
+	next := w.in()
+	if ctx.Err() == nil {
+		e.Error("another is in, and the former lease is trusted")
+	}
+	e.lost(context.Cause(ctx), holdfast.LossReplaced)
+	e.release(next)
+}
+
+func resumeCrashed(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	const ttl = 500 * time.Millisecond
+	before := time.Now()
+	former := e.lock(a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())) // nobody tells it, nor asks for it
+	taken := e.resume(b.Mutex(name), former.Owner(), former.Token())
+	e.release(taken)
+	w := e.enter(e.ctx(), other.Mutex(name))
+	next := w.in()
+	if took := w.at.Sub(before); took < ttl-slack {
+		e.Errorf("another was in after %v of %v", took, ttl)
+	}
+	e.release(next)
+}
+
+// A fixed lease has no renewal that could tell: the message makes its process ask.
+func resumeTells(e *env) {
+	a, b := e.client(), e.client(label("B"))
+	busy := e.lock(b.Mutex("another"))
+	w := e.wait(e.ctx(), a, a.Mutex("another")) // so that A listens
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
+	ctx := lease.Context()
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	err := e.ended(ctx)
+	e.lost(err, holdfast.LossReplaced)
+	if lost := (*holdfast.LostError)(nil); !errors.As(err, &lost) || lost.By != "B" {
+		e.Errorf("got %v, want by B", err)
+	}
+	e.release(taken)
+	e.release(e.lock(b.Mutex(name))) // one margin after the former lease has ended
+	e.release(busy)
+	e.release(w.in())
+}
+
+// The hold that was taken over excluded the owner that resumes, but for the caller that does: so does what is left of it.
+func resumeEnters(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	former := e.lock(a.Mutex(name))
+	owner := holdfast.WithOwner("o")
+	taken := e.resume(b.Mutex(name, owner), former.Owner(), former.Token())
+	e.held(c.Mutex(name, owner))
+	e.lost(former.Release(e.ctx()), holdfast.LossReplaced)
+	beside := e.lock(c.Mutex(name, owner))
+	e.release(beside)
+	e.release(taken)
+}
+
+// The other holds of the owner exclude the caller, as they exclude all but their owner.
+func resumeBesideOwner(e *env) {
+	a, b := e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	one, two := e.lock(a.Mutex(name, owner)), e.lock(a.Mutex(name, owner))
+	taken, err := e.reach(resuming(b.Mutex(name), "o", one.Token()))
+	if e.is(err, holdfast.ErrHeld); taken != nil {
+		e.Error("taken over beside another hold")
+	}
+	e.release(two)
+	e.release(e.resume(b.Mutex(name), "o", one.Token()))
+	e.lost(one.Release(e.ctx()), holdfast.LossReplaced)
+}
+
+func resumeRemainder(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	former := e.lock(a.Mutex(name, owner, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
+	e.release(e.resume(b.Mutex(name, owner), "o", former.Token()))
+	e.is(e.tried(resuming(c.Mutex(name, owner), "o", former.Token())), holdfast.ErrHeld)
+	if held := e.held(c.Mutex(name, owner)); held.Holder != "" || held.Holders != 1 {
+		e.Errorf("got %+v, want a remainder", held)
+	}
+	e.lost(e.check(former), holdfast.LossReplaced)
+	e.release(e.lock(c.Mutex(name, owner)))
 }
 
 // passedOn is a lease that was granted while others waited in its process, so that it may be passed on there, and who waits.

@@ -154,6 +154,7 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var failure *protocol.Failure
+	var replaced *protocol.Replaced
 	if errors.As(err, &failure) {
 		if failure.Unknown {
 			h.unsettled, d.unsure = until, true
@@ -167,6 +168,9 @@ func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, tt
 	case failure != nil && (d.unsure || failure.Reason.Passing()): // refused after an unknown one: still unknown
 		e.config.Logger.Warn("holdfast: downgrading again", "name", h.lock.spec.Name, "error", err)
 		return false, nil
+	case errors.As(err, &replaced):
+		h.replacedBy = replaced.By
+		return true, d.lose(Replaced)
 	case err != nil && failure == nil:
 		h.failure = err
 		return true, d.lose(Foreign)

@@ -160,6 +160,26 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	}
 }
 
+// Replaced implements protocol.Sink. A message proves nothing: the server is asked.
+func (e *Engine) Replaced(id protocol.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.watch.find(id)
+	if h == nil || h.doubted || e.over {
+		return
+	}
+	h.doubted = true
+	e.busy.Add(1)
+	go func() {
+		defer e.busy.Done()
+		ctx := deadline{context.Background(), time.Now().Add(timeout(h.lock.options.TTL))}
+		_ = e.query(ctx, h) // without an answer, its next renewal tells
+		e.mu.Lock()
+		h.doubted = false
+		e.mu.Unlock()
+	}()
+}
+
 // Gap implements protocol.Sink: whoever waits asks at once.
 func (e *Engine) Gap() {
 	e.mu.Lock()

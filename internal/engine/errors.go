@@ -50,10 +50,11 @@ type Why int
 
 // How a lease is lost.
 const (
-	Expired Why = iota + 1 // no renewal was confirmed before trust ended
-	Gone                   // the server said that the hold is not there any more
-	MaxHold                // the max hold is over
-	Foreign                // the key was overwritten with something else
+	Expired  Why = iota + 1 // no renewal was confirmed before trust ended
+	Gone                    // the server said that the hold is not there any more
+	MaxHold                 // the max hold is over
+	Foreign                 // the key was overwritten with something else
+	Replaced                // another caller took the hold over
 )
 
 // A Lost tells how a lease was lost.
@@ -61,7 +62,8 @@ type Lost struct {
 	Name  string
 	Token int64
 	Why   Why
-	Err   error // the last failure of a renewal, if any
+	By    string // the label of the caller that took the hold over, if one did
+	Err   error  // the last failure of a renewal, if any
 }
 
 // An EventKind is what happened.

@@ -35,6 +35,9 @@ type hold struct {
 	reads       *Lock
 	downgrading bool
 
+	doubted    bool   // a message says that it was taken over: the server is asked
+	replacedBy string // the label of the caller that took it over
+
 	over bool  // lost, given back, or being given back
 	left bool  // lost, and nothing of it need be given back: the server said so, or its holder has asked for it
 	lost error // the cause, once lost
@@ -155,7 +158,7 @@ func (e *Engine) lose(h *hold, why Why) (tell func()) {
 	}
 	h.over, h.left = true, why == Gone || why == Foreign
 	e.watch.remove(h)
-	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, Err: h.failure}
+	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.replacedBy, Err: h.failure}
 	cause := e.config.Cause(lost)
 	h.lost = cause
 	ends := h.turn.end(cause)
@@ -164,12 +167,39 @@ func (e *Engine) lose(h *hold, why Why) (tell func()) {
 	}
 	event := h.event(LostHold, time.Since(h.begun))
 	event.Err = cause
+	if why == Replaced {
+		e.busy.Add(1)
+	}
 	return func() {
 		for _, end := range ends {
 			end()
 		}
+		if why == Replaced {
+			go e.stopped(h, time.Now())
+		}
 		e.observe(event)
 	}
+}
+
+// stopped gives back what remains of a hold that was taken over, one margin after the contexts of its leases were ended. The
+// remainder keeps others out for holders that have not noticed yet.
+func (e *Engine) stopped(h *hold, ended time.Time) {
+	defer e.busy.Done()
+	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.leave(h)
+	}
+}
+
+// leave gives back, in the background, what the server may keep of a hold that was lost. It is called with the mutex held.
+func (e *Engine) leave(h *hold) {
+	if !h.left && !e.over {
+		for _, form := range h.forms() {
+			e.tidy(form, h.request(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.unsettled)
+		}
+	}
+	h.left = true
 }
 
 // why tells how a hold whose trust is over was lost.
@@ -218,6 +248,10 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone})
 		}
 		var failure *protocol.Failure
+		var replaced *protocol.Replaced
+		if errors.As(err, &replaced) {
+			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Replaced, By: replaced.By})
+		}
 		if !errors.As(err, &failure) { // the key is another's now
 			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Foreign, Err: err})
 		}

@@ -28,7 +28,7 @@ func (e *Engine) Latch(spec protocol.Spec, ttl time.Duration) *Latch {
 // *protocol.Failure says whether the latch may have been set.
 func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standing, set bool, err error) {
 	id := ID()
-	err = l.call(ctx, func(ctx context.Context, deadline time.Time) (err error) {
+	err = l.call(ctx, func(ctx context.Context, deadline, _ time.Time) (err error) {
 		standing, set, err = l.resource.Set(ctx, id, count, l.ttl, deadline)
 		return err
 	})
@@ -39,8 +39,8 @@ func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standin
 // one may have been taken off.
 func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err error) {
 	id := ID()
-	err = l.call(ctx, func(ctx context.Context, deadline time.Time) (err error) {
-		standing, err = l.resource.CountDown(ctx, id, deadline)
+	err = l.call(ctx, func(ctx context.Context, deadline, last time.Time) (err error) {
+		standing, err = l.resource.CountDown(ctx, id, deadline, last)
 		return err
 	})
 	return standing, err
@@ -48,7 +48,7 @@ func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err 
 
 // Look tells the standing of the latch. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure.
 func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error) {
-	err = l.call(ctx, func(ctx context.Context, _ time.Time) (err error) {
+	err = l.call(ctx, func(ctx context.Context, _, _ time.Time) (err error) {
 		standing, err = l.resource.Look(ctx, nil)
 		return err
 	})
@@ -75,9 +75,10 @@ func (l *Latch) begin() error {
 	return l.engine.begin()
 }
 
-// call sends one request, again while no answer comes and the call's time is not over. A failure whose outcome is not
+// call sends one request, again while no answer comes and the call's time is not over. Send gets the deadline of the request
+// and the end of that time. A failure whose outcome is not
 // known makes that of the call unknown, whatever failed after it.
-func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline time.Time) error) error {
+func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline, last time.Time) error) error {
 	if err := l.begin(); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		}
 		deadline := earlier(until, time.Now().Add(timeout(l.ttl)))
 		request, cancel := context.WithDeadline(ctx, deadline)
-		err := send(request, deadline)
+		err := send(request, deadline, until)
 		cancel()
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {

@@ -128,9 +128,18 @@ func (l *Lease) Check(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	e, h := l.engine(), l.turn.hold
+	h := l.turn.hold
 	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
+	err := l.engine().query(ctx, h)
+	if lost := l.Err(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// query asks the server whether a hold is there, and takes the answer down. The error is a *protocol.Failure: there was none.
+func (e *Engine) query(ctx context.Context, h *hold) error {
 	var answer protocol.Renewed
 	for {
 		form, err := e.form(ctx, h)
@@ -147,9 +156,6 @@ func (l *Lease) Check(ctx context.Context) error {
 		}
 	}
 	e.settle(h, answer, time.Time{}, true)
-	if err := l.Err(); err != nil {
-		return err
-	}
 	return answer.Err
 }
 
@@ -166,12 +172,7 @@ func (l *Lease) Release() error {
 	tell := l.look()
 	if l.turn.lost != nil {
 		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
-		if !h.left && !e.over {
-			for _, form := range h.forms() {
-				e.tidy(form, h.request(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.unsettled)
-			}
-		}
-		h.left = true
+		e.leave(h)
 		err := l.turn.lost
 		e.mu.Unlock()
 		tell()

@@ -31,6 +31,7 @@ type Lock struct {
 
 // Lock binds a name. It sends nothing.
 func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
+	spec.TTL, spec.Fixed = options.TTL, options.Fixed
 	spec.Claim = claim(options.TTL)
 	spec.Life = placeLife
 	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
@@ -129,6 +130,10 @@ func (l *Lock) once(ctx context.Context, a *attempt, send func(context.Context, 
 	return l.first(ctx, h)
 }
 
+// resumes is how many requests Resume sends at most, each with time of its own: one answer that is late must not leave the
+// hold with nobody.
+const resumes = 3
+
 // Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
@@ -137,9 +142,20 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 	defer l.engine.busy.Done()
 	a := l.attempt(1)
 	a.resumes = true
-	return l.once(ctx, a, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-		return l.resource.Resume(ctx, ask, owner, token)
-	})
+	for try := 1; ; try++ {
+		h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+			return l.resource.Resume(ctx, ask, owner, token)
+		})
+		if err == nil {
+			return l.first(ctx, h)
+		}
+		var failure *protocol.Failure
+		unanswered := errors.As(err, &failure) && failure.Unknown && failure.Reason.Passing()
+		if try == resumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
+			a.abandon()
+			return nil, err
+		}
+	}
 }
 
 // poll asks again and again. It does not stand in line.

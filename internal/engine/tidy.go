@@ -27,6 +27,9 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 			_, err := l.resource.Free(ctx, request)
 			var pause time.Duration
 			var failure *protocol.Failure
+			if replaced := (*protocol.Replaced)(nil); errors.As(err, &replaced) {
+				err = nil
+			}
 			switch {
 			case err == nil && !sent.Before(unsettled):
 				return

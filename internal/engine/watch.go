@@ -42,6 +42,16 @@ func (w *watch) fix(h *hold) {
 	}
 }
 
+// find is the hold of a ticket; nil when there is none.
+func (w *watch) find(id protocol.ID) *hold {
+	for _, h := range w.holds {
+		if h.ticket.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
 // all are the holds, whatever is due.
 func (w *watch) all() []*hold { return append([]*hold(nil), w.holds...) }
 
@@ -125,6 +135,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 func (e *Engine) settle(h *hold, r protocol.Renewed, sent time.Time, look bool) {
 	ttl := h.lock.options.TTL
 	var foreign *protocol.Foreign
+	var replaced *protocol.Replaced
 	e.mu.Lock()
 	if !look && h.renewing != nil {
 		close(h.renewing)
@@ -139,6 +150,11 @@ func (e *Engine) settle(h *hold, r protocol.Renewed, sent time.Time, look bool) 
 	case errors.As(r.Err, &foreign):
 		h.failure = r.Err
 		tell := e.lose(h, Foreign)
+		e.mu.Unlock()
+		tell()
+	case errors.As(r.Err, &replaced):
+		h.replacedBy = replaced.By
+		tell := e.lose(h, Replaced)
 		e.mu.Unlock()
 		tell()
 	case r.Err == nil && !r.Held:

@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "52c82f6789b18530a4ab84d92c403419fb561c90",
-	"ask":       "ea8a40386c53ef2db516fc1a34331ab377764caa",
-	"downgrade": "3074f0bcfbad7183fbafb56624cbf504a0aeae06",
-	"free":      "6e8178f3b495eb0218425d8756cf6ce0d86e9a7c",
-	"latch":     "4ca024edf868ec6ed75849ccf4c1f080996cc163",
-	"look":      "19e4914916b8fc848bef1cf8b4583866640624c7",
-	"renew":     "ca241464fd5ee3792ca16ce1e00d7abb3c84d1c1",
-	"resize":    "d7dc89ebf1903b99fe1222b83c2cadabc84ddc3d",
-	"resume":    "c0ad530cda2f7796ffa6f035ac074680f3ab6052",
+	"all":       "82f8b6e605869d6c454af0e9cc5bffd880674620",
+	"ask":       "821c1e6fe3fa7009b7c53f07b832573d54883e4f",
+	"downgrade": "15db8cebfcde59da483fac39e7d6703aec5930a4",
+	"free":      "5e154e29372950ec71bfd77980aa43dbd7a5b789",
+	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
+	"look":      "aea12def0ce630a25cb75f37278dc261a9d502c5",
+	"renew":     "bbc14eeec25d4af277724955b974a8b54ce76088",
+	"resize":    "56067b0404cc6deda6b191451a38993eac51bd45",
+	"resume":    "be8b470b8af5a07557f3c23bd38da609a30e7f77",
 }

@@ -21,23 +21,24 @@ func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource {
 
 // Set implements protocol.LatchResource.
 func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (protocol.Standing, bool, error) {
-	return l.run(ctx, deadline, "s", string(id), count, millis(ttl), nil)
+	return l.run(ctx, deadline, deadline, "s", string(id), count, millis(ttl), nil)
 }
 
 // CountDown implements protocol.LatchResource.
-func (l latch) CountDown(ctx context.Context, id protocol.ID, deadline time.Time) (protocol.Standing, error) {
-	standing, _, err := l.run(ctx, deadline, "d", string(id), 0, 0, nil)
+func (l latch) CountDown(ctx context.Context, id protocol.ID, deadline, last time.Time) (protocol.Standing, error) {
+	standing, _, err := l.run(ctx, deadline, last, "d", string(id), 0, 0, nil)
 	return standing, err
 }
 
 // Look implements protocol.Watched.
 func (l latch) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	standing, _, err := l.run(ctx, l.p.deadline(ctx), "l", "", 0, 0, watcher)
+	deadline := l.p.deadline(ctx)
+	standing, _, err := l.run(ctx, deadline, deadline, "l", "", 0, 0, watcher)
 	return standing, err
 }
 
-// run sends one request of the latch.
-func (l latch) run(ctx context.Context, deadline time.Time, what, id string, count, ttl int64, watcher *protocol.Ticket) (protocol.Standing, bool, error) {
+// run sends one request of the latch. After last, no request with this id takes effect.
+func (l latch) run(ctx context.Context, deadline, last time.Time, what, id string, count, ttl int64, watcher *protocol.Ticket) (protocol.Standing, bool, error) {
 	var standing protocol.Standing
 	done := false
 	err := l.inTime(ctx, &l.p.scripts.latch, deadline, func(notAfter string) []any {
@@ -45,7 +46,9 @@ func (l latch) run(ctx context.Context, deadline time.Time, what, id string, cou
 		if what == "l" {
 			id = who[0].(string)
 		}
-		return []any{nil, nil, 3, k.state, k.line, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2]}
+		at, _ := number(notAfter)
+		return []any{nil, nil, 3, k.state, k.line, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
+			digits16(at + last.Sub(deadline).Microseconds())}
 	}, func(reply Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)
 		if parsed, ok := l.parse("latch", text); ok && (parsed.late || parsed.refused != nil) {

@@ -136,6 +136,8 @@ func (e ear) Message(channel, text string) {
 	}
 	ticket, rest := protocol.ID(text[head:head+id]), text[head+id:]
 	switch text[1] {
+	case 'R':
+		e.sink.Replaced(ticket)
 	case 'N':
 		if after, ok := span(rest); ok {
 			e.sink.Nudge(ticket, after)

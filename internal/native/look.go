@@ -40,15 +40,16 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	if parsed, ok := r.parse("look", text); ok && parsed.refused != nil {
 		return protocol.Standing{}, parsed.refused
 	}
-	fields := strings.SplitN(text, "|", 8)
-	numbers, ok := numbers(fields, 7)
-	if !ok || len(fields) != 8 {
+	fields := strings.SplitN(text, "|", 7)
+	numbers, ok := numbers(fields, 6)
+	if !ok || len(fields) != 7 {
 		return protocol.Standing{}, r.unreadable("look", reply.Value)
 	}
+	who, token := holder(fields[6])
 	return protocol.Standing{
 		Server: numbers[0], Holders: int(numbers[2]), Waiters: int(numbers[3]),
-		Token: numbers[4], Since: numbers[4], // see protocol.Standing
-		Permits: numbers[5], Taken: numbers[6], Holder: party(fields[7]),
+		Token: token, Since: token, // see protocol.Standing
+		Permits: numbers[4], Taken: numbers[5], Holder: who,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,6 +123,7 @@ func renewal(all []protocol.Renewal, part []int) []any {
 // settle tells each renewal of a part what became of it.
 func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
+	text, said, ok := takenOver(text, len(part))
 	for at, i := range part {
 		r := all[i].Resource.(*resource)
 		err := r.failureOf(&p.scripts.renew, reply, r.keys.state)
@@ -129,8 +131,10 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 		case err != nil:
 			p.shape.doubt()
 			done(i, protocol.Renewed{Err: err})
-		case len(text) != len(part):
+		case !ok:
 			done(i, protocol.Renewed{Err: r.unreadable("renew", reply.Value)})
+		case text[at] == 'R':
+			done(i, protocol.Renewed{Err: r.replaced(said[at])})
 		case text[at] == 'F':
 			done(i, protocol.Renewed{Err: r.foreign("renew", "")})
 		case text[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
@@ -139,4 +143,28 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 			done(i, protocol.Renewed{Held: text[at] == '1'})
 		}
 	}
+}
+
+// takenOver splits a reply of renew.lua: a letter for each of so many renewals, and what is said of each "R". False: it is
+// none.
+func takenOver(text string, renewals int) (letters string, said map[int]string, ok bool) {
+	if len(text) < renewals {
+		return "", nil, false
+	}
+	letters, rest := text[:renewals], text[renewals:]
+	for at := range letters {
+		if letters[at] != 'R' {
+			continue
+		}
+		size, tail, found := strings.Cut(rest, ":")
+		n, fine := number(size)
+		if !found || !fine || n < 1 || n > int64(len(tail)) {
+			return "", nil, false
+		}
+		if said == nil {
+			said = make(map[int]string)
+		}
+		said[at], rest = tail[:n], tail[n:]
+	}
+	return letters, said, rest == ""
 }

@@ -38,6 +38,9 @@ func (r *resource) parse(op, text string) (reading, bool) {
 	case 'U':
 		out.refused = &protocol.Upgrade{Name: r.spec.Name}
 		return out, true
+	case 'R':
+		out.refused = r.replaced(rest)
+		return out, out.refused != nil
 	case 'L':
 		var ok bool
 		out.late = true
@@ -72,8 +75,8 @@ func (r *resource) parse(op, text string) (reading, bool) {
 			Remaining: time.Duration(numbers[1]) * time.Millisecond,
 			Holders:   int(numbers[2]),
 			Waiters:   int(numbers[3]),
-			Holder:    party(fields[4]),
 		}
+		out.answer.Holder, out.answer.Token = holder(fields[4])
 		if what == 'Q' {
 			out.answer.Status = protocol.Queued
 		}
@@ -82,27 +85,43 @@ func (r *resource) parse(op, text string) (reading, bool) {
 	return out, false
 }
 
-// party reads who is behind a ticket and its payload. What cannot be read stays empty: it is for people only.
-func party(member string) protocol.Party {
-	const ticket = 26
-	if len(member) < ticket || member[2] == '-' { // what a min hold keeps is nobody's
-		return protocol.Party{}
+// holder reads who is behind a ticket, its token and its payload, and the token. What cannot be read stays empty: it is for
+// people only. A remainder has no holder.
+func holder(member string) (protocol.Party, int64) {
+	const ticket, token = 26, 26 + 16
+	if len(member) < token || member[2] == '-' {
+		return protocol.Party{}, 0
 	}
-	fields := strings.SplitN(member[ticket:], ":", 5)
-	if len(fields) != 5 {
-		return protocol.Party{}
+	first, ok := number(member[ticket:token])
+	if !ok || first < 0 {
+		return protocol.Party{}, 0
 	}
-	channel, okC := number(fields[2])
-	owner, okO := number(fields[3])
-	tail := fields[4]
-	if !okC || !okO || channel < 0 || owner < 0 || channel > int64(len(tail)) || owner > int64(len(tail))-channel {
-		return protocol.Party{}
+	fields := strings.SplitN(member[token:], ":", 7)
+	if len(fields) != 7 {
+		return protocol.Party{}, first
 	}
-	who := protocol.Party{Owner: tail[channel : channel+owner], Label: tail[channel+owner:]}
+	tail := fields[6]
+	var parts [3]string // channel, owner, extras
+	for i := range parts {
+		n, ok := number(fields[3+i])
+		if !ok || n < 0 || n > int64(len(tail)) {
+			return protocol.Party{}, first
+		}
+		parts[i], tail = tail[:n], tail[n:]
+	}
+	who := protocol.Party{Owner: parts[1], Label: tail}
 	if who.Owner == "" {
 		who.Owner = member[4:ticket] // a hold of no owner is its own
 	}
-	return who
+	return who, first
+}
+
+// replaced reads who took a hold over: a letter that says how, and the label. Nil: it says nothing.
+func (r *resource) replaced(text string) error {
+	if text == "" {
+		return nil
+	}
+	return &protocol.Replaced{Name: r.spec.Name, By: text[1:]}
 }
 
 func number(s string) (int64, bool) {

@@ -28,12 +28,13 @@ func (liar) Describe(context.Context) (Topology, error)            { return Topo
 
 // FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is read as a grant has a token.
 func FuzzReplies(f *testing.F) {
-	const ticket = "1mx:0123456789012345678901"
+	const ticket = "2mx:0123456789012345678901"
 	for shape := range byte(6) {
-		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "500:1:2:2:chowner",
-			"B|||", "L1795231125887127", "F1sx:", "H|", "B1|2|3|4|" + ticket + "500:1:9999:2:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
-			"B1|2|3|4|" + ticket + "1:1:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
-			"1795231125887127|s|3|1", "1795231125887127|15000|1|0|1795231125887127|3|1|" + ticket, "NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
+		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:rowner",
+			"Rrsomebody", "R", "R8:rsomebody", "R9:rsomebody", "R-1:r",
+			"B|||", "L1795231125887127", "F2sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
+			"B1|2|3|4|" + ticket + "17952311258871271:1:1:9223372036854775807:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
+			"1795231125887127|s|3|1", "1795231125887127|15000|1|0|3|1|" + ticket + "1795231125887127500:1:1:0:0:0:", "NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
 			f.Add(shape, text)
 		}
 	}
@@ -85,7 +86,7 @@ func FuzzReplies(f *testing.F) {
 		}
 		l := p.BindLatch(specOf("n"))
 		_, _, _ = l.Set(ctx, "0123456789012345678901", 3, time.Second, deadline)
-		_, _ = l.CountDown(ctx, "0123456789012345678901", deadline)
+		_, _ = l.CountDown(ctx, "0123456789012345678901", deadline, deadline)
 		_, _ = l.Look(ctx, nil)
 	})
 }
@@ -93,8 +94,8 @@ func FuzzReplies(f *testing.F) {
 // FuzzMessages: nothing that is published makes a client panic; a grant that is read has a claim, a block and a token.
 func FuzzMessages(f *testing.F) {
 	const id = "0123456789012345678901"
-	for _, text := range []string{"", "1G" + id, "1G" + id + "17952311258871271|500|1795231125887127", "1N" + id + "0", "1N" + id + "-1", "1N" + id,
-		"1G" + id + "||", "1G" + id + "99999999999999999999999999|9223372036854775807|-5", "1X" + id + "1"} {
+	for _, text := range []string{"", "2G" + id, "2G" + id + "17952311258871271|500|1795231125887127", "2N" + id + "0", "2R" + id, "2N" + id + "-1", "2N" + id,
+		"2G" + id + "||", "2G" + id + "99999999999999999999999999|9223372036854775807|-5", "2X" + id + "1"} {
 		f.Add("p:@x", text)
 		f.Add("p:{1}:@x", text)
 		f.Add("p:@y", text)
@@ -122,4 +123,5 @@ type hearsay struct {
 
 func (h *hearsay) Granted(g protocol.Grant)                 { h.heard, h.grant = true, &g }
 func (h *hearsay) Nudge(_ protocol.ID, after time.Duration) { h.heard, h.after = true, after }
+func (h *hearsay) Replaced(protocol.ID)                     { h.heard = true }
 func (h *hearsay) Gap()                                     {}

@@ -11,7 +11,7 @@ import (
 )
 
 // format is the number of this wire format, the first byte of every ticket.
-const format = '1'
+const format = '2'
 
 // A resource sends requests about one name.
 type resource struct {
@@ -65,8 +65,12 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if !t.Deaf {
 		channel = r.p.channelFor(&r.keys)
 	}
-	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + strconv.Itoa(len(channel)) + ":" +
-		strconv.Itoa(len(r.spec.Owner)) + ":" + channel + r.spec.Owner + r.spec.Label)
+	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
+	if r.spec.Fixed {
+		ttl += "f"
+	}
+	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + ttl + ":" + strconv.Itoa(len(channel)) + ":" +
+		strconv.Itoa(len(r.spec.Owner)) + ":0:" + channel + r.spec.Owner + r.spec.Label) // no extras yet
 	if usual {
 		r.usual.Store(&text)
 	}
@@ -110,23 +114,11 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	})
 }
 
-// Resume implements protocol.Resource. Without an answer it asks again, as long as it may take effect: what an answer
-// that was lost has taken from its owner cannot be given back to it.
+// Resume implements protocol.Resource.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	for pause := 5 * time.Millisecond; ; pause *= 2 {
-		answer, err := r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-			return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
-		})
-		var failure *protocol.Failure
-		if !errors.As(err, &failure) || !failure.Unknown || !failure.Reason.Passing() || time.Until(ask.Deadline) < pause {
-			return answer, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return answer, err
-		}
-	}
+	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
+		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
+	})
 }
 
 // Downgrade implements protocol.Resource.

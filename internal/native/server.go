@@ -67,7 +67,7 @@ type SlotRange struct{ From, To int }
 // Config is what a Protocol needs to know.
 type Config struct {
 	Prefix  string        // of keys and channels, without braces
-	Process protocol.ID   // names this client: its channel
+	Process string        // names this client, and its channel: host, process and a random part
 	Timeout time.Duration // of a request that brings none
 
 	Warn func(text string) // told once of what the server says of itself that users should know; nil: nobody is
@@ -89,7 +89,7 @@ type Protocol struct {
 
 // New makes a Protocol. It sends nothing.
 func New(server Server, config Config) *Protocol {
-	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + string(config.Process), scripts: loadScripts()}
+	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + config.Process, scripts: loadScripts()}
 	p.nodes = newNodes(server)
 	p.shape.learn = p.nodes.learn
 	return p
@@ -204,7 +204,7 @@ func (p *Protocol) channelFor(k *keys) string {
 }
 
 // suffix ends all channels of this process.
-func (p *Protocol) suffix() string { return ":@" + string(p.config.Process) }
+func (p *Protocol) suffix() string { return ":@" + p.config.Process }
 
 // notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
 // the server's clock it is asked for.

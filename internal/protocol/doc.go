@@ -12,6 +12,11 @@
 //  3. A hold is over when its time is over: nothing revives it, and nobody else gets in before.
 //  4. Server times are of one clock that the protocol names; the engine compares them with each other alone.
 //
+// A remainder is what is left of a hold that another caller took over, or that was released before its min hold was over.
+// It excludes others as the hold did, to the end that the hold had, but not the caller that took over. No caller can
+// renew, resume or enter it. The former holder's Free ends it, at the earliest at the end of the min hold: so nobody else is let
+// in while the former holder may still trust its hold. Without a Free it ends by itself.
+//
 // Names: a ticket is the identity of one attempt, from the first Ask to the last Free; a grant is the passage from
 // "waits" to "holds", by an answer or, later, by a message.
 package protocol

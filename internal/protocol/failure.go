@@ -105,6 +105,14 @@ func (m *Mismatch) Error() string {
 	return fmt.Sprintf("%q has %d permits, not %d", m.Name, m.Have, m.Want)
 }
 
+// A Replaced is a hold that another caller has taken over: what is left of it is a remainder.
+type Replaced struct {
+	Name string
+	By   string // the label of that caller
+}
+
+func (r *Replaced) Error() string { return fmt.Sprintf("%q was taken over by %q", r.Name, r.By) }
+
 // An Upgrade is an Ask to exclude others from an owner who shares the name already. Two who both did so would wait for each
 // other for ever, so it is refused. Nothing was changed.
 type Upgrade struct{ Name string }

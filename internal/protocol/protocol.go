@@ -97,6 +97,9 @@ type Spec struct {
 	// another number is a *Mismatch.
 	Permits int64
 
+	TTL   time.Duration // of the holds, for others to read
+	Fixed bool          // the holds are not renewed, for others to read
+
 	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
 	Life  time.Duration // how long a place in line lives without a sign of life; whole milliseconds
 }
@@ -106,15 +109,17 @@ type Resource interface {
 	// Ask asks for the name. An error is a *Failure or a *Foreign.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
-	// Free gives a hold back, or a place in line, and lets the next in. It tells whether there was any.
+	// Free gives a hold back, or a place in line, and lets the next in. It tells whether there was any. A *Replaced: the
+	// hold had become a remainder; it is removed, or ends at Keep if that is sooner.
 	Free(ctx context.Context, free Free) (was bool, err error)
 
-	// Resume gives the hold of an owner, with a token that it was granted, a new ticket. Held, or Busy when there is
-	// no such hold.
+	// Resume makes the hold of an owner, with a token that it was granted, a remainder, and grants the name to the ticket
+	// of the Ask beside it. The holder is nudged with Sink.Replaced. Held, or Busy when there is no such hold.
 	Resume(ctx context.Context, ask Ask, owner string, token int64) (Answer, error)
 
 	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared: same id, same tokens, the
 	// TTL of the Ask from now on, nobody between; those in line who share enter. Held, or Busy when there is no such hold.
+	// A *Replaced: the hold has become a remainder.
 	Downgrade(ctx context.Context, ask Ask) (Answer, error)
 
 	// Resize sets how many permits the name has, whoever holds them, and lets in who fits now.
@@ -140,8 +145,9 @@ type LatchResource interface {
 	// standing of the latch and false, while the latch is set. A replay by the same id is told true.
 	Set(ctx context.Context, id ID, count int64, ttl time.Duration, deadline time.Time) (Standing, bool, error)
 
-	// CountDown takes one off, once for an id; at 0 the latch opens and all watchers are nudged. An unset one is left alone.
-	CountDown(ctx context.Context, id ID, deadline time.Time) (Standing, error)
+	// CountDown takes one off, once for an id; at 0 the latch opens and all watchers are nudged. An unset one is left alone. A
+	// request takes no effect after its deadline, and no request with this id after last: the id is forgotten a second later.
+	CountDown(ctx context.Context, id ID, deadline, last time.Time) (Standing, error)
 
 	Watched
 }
@@ -210,13 +216,13 @@ const (
 // An Answer answers an Ask.
 type Answer struct {
 	Status    Status
-	Token     int64         // held: the first token of the hold
+	Token     int64         // held: the first token of the hold; else: that of Holder, 0 where it is not told
 	Block     int64         // held: how many tokens are reserved, from Token on
 	Server    int64         // server time of the decision, microseconds
-	Holder    Party         // else: one who holds
-	Holders   int           // else: how many hold
+	Holder    Party         // else: one who holds; empty where only remainders are left
+	Holders   int           // else: how many hold, or how many remainders are left
 	Waiters   int           // else: how many stand in line; before this ticket when it is queued
-	Remaining time.Duration // else: until the first of the holds is over, if it is not prolonged; negative: not told
+	Remaining time.Duration // else: until the first of the holds is over, or of the remainders, if it is not prolonged; negative: not told
 }
 
 // A Party is somebody who holds or waits.
@@ -243,7 +249,8 @@ type Renewal struct {
 	Ceiling  int64         // server time at which the hold must end, microseconds; else 0
 }
 
-// Renewed answers a Renewal. With an error it is not known whether the hold was prolonged.
+// Renewed answers a Renewal. A *Replaced is an answer: the hold has become a remainder. With another error it is not known
+// whether the hold was prolonged.
 type Renewed struct {
 	Held bool // the hold is there, and prolonged
 	Err  error
@@ -256,6 +263,9 @@ type Sink interface {
 
 	// Nudge says that a ticket should ask once the time has passed.
 	Nudge(id ID, after time.Duration)
+
+	// Replaced says that the hold of a ticket may have become a remainder. The answer to a renewal tells.
+	Replaced(id ID)
 
 	// Gap says that messages may have been missed.
 	Gap()

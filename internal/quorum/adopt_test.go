@@ -17,7 +17,7 @@ const memory = 100 * time.Millisecond // for which a node that forgot does not c
 
 // young makes a protocol that waits for so long.
 func young(t *testing.T, servers []native.Server, trust bool, longest time.Duration) *Protocol {
-	p := New(servers, Config{Prefix: "q", Process: id(77), MaxTTL: longest, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
+	p := New(servers, Config{Prefix: "q", Process: string(id(77)), MaxTTL: longest, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	return p
 }
@@ -158,7 +158,7 @@ func (w *words) count(text string) (n int) {
 // An answer that is overtaken by the next tells the logger nothing.
 func TestAnOldAnswerIsNotLogged(t *testing.T) {
 	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p := New(start(t), Config{Prefix: "q", Process: id(1), MaxTTL: time.Hour, Logger: slog.New(told)})
+	p := New(start(t), Config{Prefix: "q", Process: string(id(1)), MaxTTL: time.Hour, Logger: slog.New(told)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	n := p.nodes[0]
 	old, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
@@ -183,7 +183,7 @@ func TestAnOldAnswerIsNotLogged(t *testing.T) {
 func TestTheLoggerSaysWhichCount(t *testing.T) {
 	servers := start(t)
 	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p := New(servers, Config{Prefix: "q", Process: id(1), MaxTTL: memory, Logger: slog.New(told)})
+	p := New(servers, Config{Prefix: "q", Process: string(id(1)), MaxTTL: memory, Logger: slog.New(told)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	if !during(t, p, 30*time.Second, func() bool { return told.count("a node counts again") == 3 }) {
 		t.Errorf("got %q", told.said)

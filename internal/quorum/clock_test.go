@@ -88,7 +88,7 @@ func ahead(t *testing.T) (servers []native.Server, all []*gate, p *Protocol, tol
 	founded(t, servers)
 	all, behind := gates(servers)
 	told = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p = New(behind, Config{Prefix: "q", Process: id(78), MaxTTL: time.Minute, Logger: slog.New(told)})
+	p = New(behind, Config{Prefix: "q", Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(told)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	warm(t, p)
 	free(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1) // all know that script too

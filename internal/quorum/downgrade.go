@@ -90,7 +90,7 @@ func (l latch) Set(context.Context, protocol.ID, int64, time.Duration, time.Time
 }
 
 // CountDown implements protocol.LatchResource.
-func (l latch) CountDown(context.Context, protocol.ID, time.Time) (protocol.Standing, error) {
+func (l latch) CountDown(context.Context, protocol.ID, time.Time, time.Time) (protocol.Standing, error) {
 	return protocol.Standing{}, l.refuse()
 }
 

@@ -72,7 +72,7 @@ func FuzzReplies(f *testing.F) {
 				return native.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: id, MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
 			defer p.Close(time.Now().Add(time.Minute))
 			if shape%8 < 4 {
 				for _, m := range masters {

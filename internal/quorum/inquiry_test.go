@@ -187,7 +187,7 @@ func TestThisMachineIsSlow(t *testing.T) {
 			servers, all = append(servers, s), append(all, s)
 		}
 		told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-		p := New(servers, Config{Prefix: usual, Process: id(78), MaxTTL: time.Minute, Logger: slog.New(told)})
+		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(told)})
 		want(t, "all are met", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 9), protocol.Held)
 		<-time.After(time.Second)
 		synctest.Wait() // the third has answered

@@ -14,7 +14,7 @@ import (
 func TestEachPrefixSeesARestart(t *testing.T) {
 	servers := start(t)
 	open := func(prefix string, trust bool) *Protocol {
-		p := New(servers, Config{Prefix: prefix, Process: id(1), MaxTTL: time.Hour, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
+		p := New(servers, Config{Prefix: prefix, Process: string(id(1)), MaxTTL: time.Hour, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 		t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 		return p
 	}

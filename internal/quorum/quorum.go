@@ -25,7 +25,7 @@ const (
 // Config is what a Protocol needs to know.
 type Config struct {
 	Prefix  string        // of keys and channels, without braces
-	Process protocol.ID   // names this client: its channel
+	Process string        // names this client, and its channel: host, process and a random part
 	MaxTTL  time.Duration // how long a node that forgot does not count
 	Trust   bool          // count nodes that were born later than that
 	Logger  *slog.Logger  // never nil
@@ -61,7 +61,7 @@ func New(servers []native.Server, config Config) *Protocol {
 		config:   config,
 		scripts:  loadScripts(config.Prefix),
 		need:     len(servers)/2 + 1,
-		channel:  config.Prefix + ":{%quorum}@" + string(config.Process),
+		channel:  config.Prefix + ":{%quorum}@" + config.Process,
 		start:    time.Now(),
 		idle:     make(chan struct{}),
 		closing:  make(chan struct{}),

@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 	}
 	latch, resource := p.BindLatch(protocol.Spec{Name: "x", Kind: protocol.Latch}), p.Bind(protocol.Spec{Name: "x", Kind: protocol.Semaphore})
 	_, _, set := latch.Set(t.Context(), id(1), 1, time.Second, time.Now().Add(time.Second))
-	_, count := latch.CountDown(t.Context(), id(1), time.Now().Add(time.Second))
+	_, count := latch.CountDown(t.Context(), id(1), time.Now().Add(time.Second), time.Now().Add(time.Second))
 	_, look := latch.Look(t.Context(), nil)
 	for what, err := range map[string]error{"set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
 		"resize": resource.Resize(t.Context(), 1, time.Now().Add(time.Second))} {
@@ -235,7 +235,7 @@ func TestRefused(t *testing.T) {
 // TestBirth: masters that nobody trusts do not count before the longest TTL of any client is over, not only of one's own.
 func TestBirth(t *testing.T) {
 	servers := start(t)
-	patient := New(servers, Config{Prefix: "q", Process: id(1), MaxTTL: 3 * time.Second, Logger: client(t, servers, false, id(0)).config.Logger})
+	patient := New(servers, Config{Prefix: "q", Process: string(id(1)), MaxTTL: 3 * time.Second, Logger: client(t, servers, false, id(0)).config.Logger})
 	defer patient.Close(time.Now().Add(time.Second))
 	p := client(t, servers, false, id(2))
 	began := time.Now()

@@ -101,7 +101,7 @@ func start(t *testing.T) []native.Server {
 
 // client makes a protocol as another process would.
 func client(t *testing.T, servers []native.Server, trust bool, id protocol.ID) *Protocol {
-	p := New(servers, Config{Prefix: "q", Process: id, MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
+	p := New(servers, Config{Prefix: "q", Process: string(id), MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	return p
 }
@@ -196,6 +196,9 @@ func (*nudges) Granted(protocol.Grant) {}
 
 // Gap implements protocol.Sink.
 func (*nudges) Gap() {}
+
+// Replaced implements protocol.Sink.
+func (*nudges) Replaced(protocol.ID) {}
 
 // Nudge implements protocol.Sink.
 func (n *nudges) Nudge(id protocol.ID, _ time.Duration) {

@@ -40,6 +40,8 @@ type try struct {
 	spec   protocol.Spec
 	ticket protocol.Ticket
 	inLine bool
+
+	resumed *try // whose hold it took over, if it asked for that
 }
 
 // A pair is one name on both sides.
@@ -77,7 +79,10 @@ func plain(err error) string {
 	var mismatch *protocol.Mismatch
 	var upgrade *protocol.Upgrade
 	var foreign *protocol.Foreign
+	var replaced *protocol.Replaced
 	switch {
+	case errors.As(err, &replaced):
+		return fmt.Sprintf("replaced by %q", replaced.By)
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("mismatch %d, %d", mismatch.Have, mismatch.Want)
 	case errors.As(err, &upgrade):
@@ -92,7 +97,11 @@ func said(a protocol.Answer) string {
 	if a.Status == protocol.Held {
 		return fmt.Sprintf("held, block %d", a.Block)
 	}
-	return fmt.Sprintf("status %d, %d hold, %d wait", a.Status, a.Holders, a.Waiters)
+	who := "some"
+	if a.Holders == 1 { // of several that end at one time, either may be named
+		who = fmt.Sprintf("%q", a.Holder)
+	}
+	return fmt.Sprintf("status %d, %d hold, %s, %d wait", a.Status, a.Holders, who, a.Waiters)
 }
 
 // ask begins an attempt, or repeats one.
@@ -105,7 +114,36 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 		if got.Status == protocol.Queued {
 			a.inLine = true
 		}
-		s.ears.token(a.ticket.ID, got.Token)
+		s.ears.grant(a.ticket.ID, got)
+		return said(got), err
+	})
+}
+
+// resume takes over the hold of an attempt, or repeats that.
+func (p *pair) resume(t *rapid.T, a, old *try) {
+	if a.spec.Shared {
+		t.Skip("it shares")
+	}
+	owner := old.spec.Owner
+	if owner == "" {
+		owner = string(old.ticket.ID)
+	}
+	what := fmt.Sprintf("resume %s of %q as %s by %d, owner %q", old.ticket.ID, owner, a.ticket.ID, a.client, a.spec.Owner)
+	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
+		got, err := c.Bind(a.spec).Resume(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
+			owner, s.ears.token(old.ticket.ID))
+		s.ears.grant(a.ticket.ID, got)
+		return said(got), err
+	})
+}
+
+// swap asks with one attempt and gives another back in the same request.
+func (p *pair) swap(t *rapid.T, a, old *try) {
+	p.both(t, fmt.Sprintf("ask %s by %d and release %s", a.ticket.ID, a.client, old.ticket.ID), a.client, func(s *side, c protocol.Protocol) (string, error) {
+		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: true, Release: &old.ticket, TTL: forever,
+			Deadline: time.Now().Add(time.Minute)})
+		a.inLine = got.Status == protocol.Queued
+		s.ears.grant(a.ticket.ID, got)
 		return said(got), err
 	})
 }
@@ -172,7 +210,13 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			p.tries = append(p.tries, a)
 			p.ask(t, a, rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join"))
 		},
-		"ask again": func(t *rapid.T) { p.ask(t, p.some(t), true) },
+		"ask again": func(t *rapid.T) {
+			a := p.some(t)
+			if a.resumed != nil {
+				t.Skip("it resumes")
+			}
+			p.ask(t, a, true)
+		},
 		"free": func(t *rapid.T) {
 			a := p.some(t)
 			p.both(t, "free "+string(a.ticket.ID), a.client, func(_ *side, c protocol.Protocol) (string, error) {
@@ -190,7 +234,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"renew": func(t *rapid.T) {
 			a := p.some(t)
 			p.both(t, "renew "+string(a.ticket.ID), a.client, func(s *side, c protocol.Protocol) (text string, err error) {
-				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.ears.token(a.ticket.ID, 0), TTL: forever}},
+				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.ears.token(a.ticket.ID), TTL: forever}},
 					func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
 				return text, err
 			})
@@ -201,6 +245,37 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				return fmt.Sprintf("%d hold, %d wait, %d of permits", got.Holders, got.Waiters, got.Taken), err
 			})
 		},
+	}
+	if p.kind != protocol.Semaphore {
+		actions["resume"] = func(t *rapid.T) {
+			old := p.some(t)
+			p.n++
+			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
+			a.spec.Shared = false
+			a.spec.Label = "resumed it"
+			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
+			a.resumed = old
+			p.tries = append(p.tries, a)
+			p.resume(t, a, old)
+		}
+		actions["resume again"] = func(t *rapid.T) {
+			a := p.some(t)
+			if a.resumed == nil {
+				t.Skip("it resumed nothing")
+			}
+			p.resume(t, a, a.resumed)
+		}
+		actions["ask and release"] = func(t *rapid.T) {
+			old := p.some(t)
+			if p.sides[0].ears.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {
+				t.Skip("it never held, or may wait, or is never passed on")
+			}
+			p.n++
+			a := &try{client: old.client, spec: old.spec}
+			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
+			p.tries = append(p.tries, a)
+			p.swap(t, a, old)
+		}
 	}
 	if p.kind == protocol.ReadWrite {
 		actions["downgrade"] = func(t *rapid.T) {

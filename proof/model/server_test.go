@@ -43,18 +43,19 @@ func scripts(t *testing.T, addr, prefix string, process int) protocol.Protocol {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { rdb.Close() })
 	return native.New(carrier{redisstore.New(rdb)}, native.Config{
-		Prefix: prefix, Process: protocol.ID(fmt.Sprintf("%022d", process)), Timeout: 10 * time.Second,
+		Prefix: prefix, Process: fmt.Sprintf("%022d", process), Timeout: 10 * time.Second,
 	})
 }
 
 // ears are what the clients of one side were told, by ticket, and how often each.
 type ears struct {
-	mu      sync.Mutex
-	changed chan struct{}
-	granted map[protocol.ID]int
-	nudged  map[protocol.ID]bool // the first in line, that a min hold keeps out; not how often
-	past    protocol.ID
-	tokens  map[protocol.ID]int64 // also of those that were answered
+	mu       sync.Mutex
+	changed  chan struct{}
+	granted  map[protocol.ID]int
+	nudged   map[protocol.ID]bool // the first in line, that a min hold keeps out; not how often
+	replaced map[protocol.ID]bool // the former holder, that another took its hold over
+	past     protocol.ID
+	tokens   map[protocol.ID]int64 // also of those that were answered
 }
 
 // forget begins anew: for the next name, whose tickets are past the last. Messages about earlier ones may still be under way.
@@ -64,11 +65,13 @@ func (e *ears) forget(last protocol.ID) {
 	e.past = last
 	clear(e.granted)
 	clear(e.nudged)
+	clear(e.replaced)
 	clear(e.tokens)
 }
 
 func newEars() *ears {
-	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, tokens: map[protocol.ID]int64{}}
+	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{},
+		replaced: map[protocol.ID]bool{}, tokens: map[protocol.ID]int64{}}
 }
 
 func (e *ears) Granted(g protocol.Grant) {
@@ -90,6 +93,15 @@ func (e *ears) Nudge(id protocol.ID, _ time.Duration) {
 
 func (e *ears) Gap() {}
 
+func (e *ears) Replaced(id protocol.ID) {
+	e.mu.Lock()
+	if id > e.past {
+		e.replaced[id] = true
+	}
+	e.mu.Unlock()
+	e.change()
+}
+
 func (e *ears) change() {
 	select {
 	case e.changed <- struct{}{}:
@@ -97,13 +109,19 @@ func (e *ears) change() {
 	}
 }
 
-// token notes that of a grant that was answered, or tells the one that is known.
-func (e *ears) token(id protocol.ID, answered int64) int64 {
+// grant notes the token of a ticket that was answered with one.
+func (e *ears) grant(id protocol.ID, answer protocol.Answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if answered != 0 {
-		e.tokens[id] = answered
+	if answer.Status == protocol.Held {
+		e.tokens[id] = answer.Token
 	}
+}
+
+// token is that of a ticket, as far as it was told.
+func (e *ears) token(id protocol.ID) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.tokens[id]
 }
 
@@ -116,6 +134,9 @@ func (e *ears) told() string {
 	}
 	for id := range e.nudged {
 		all = append(all, fmt.Sprintf("%s nudged", id))
+	}
+	for id := range e.replaced {
+		all = append(all, fmt.Sprintf("%s replaced", id))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")

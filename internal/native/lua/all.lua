@@ -8,9 +8,8 @@
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[2] then
   return 'L' .. now
 end
@@ -28,15 +27,16 @@ for at = 1, names do
       return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
     end
     local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
-      redis.call('ZCOUNT', line, '1000000000000000', '+inf') .. '|'
+      redis.call('ZCOUNT', line, '1', '+inf') .. '|'
     if sample == value then
-      return reply .. string.sub(value, 1, 26) .. string.sub(value, 43)
+      return reply .. value
     end
-    return reply .. sample
+    local held = string.sub(sample, 1, 26)
+    return reply .. held .. string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. held)) .. string.sub(sample, 27)
   end
   waiters = waiters or redis.call('EXISTS', line) == 1
   local last = redis.call('GET', clock)
-  if last and (not string.match(last, '^%d+$') or #last ~= 16 or last > '9007199254000000') then
+  if last and (not string.match(last, '^%d+$') or #last > 16 or tonumber(last) > 9007199254000000) then
     return redis.error_reply('ERR holdfast: the key ' .. clock .. ' holds no token of ours')
   end
 end
@@ -53,7 +53,7 @@ for at = 1, names do
     redis.call('PEXPIRE', state, ARGV[1])
   else
     local last = redis.call('GET', clock)
-    if last and last >= now then
+    if last and tonumber(last) >= tonumber(now) then
       token = string.format('%016.0f', tonumber(last) + 1)
     end
     redis.call('SET', clock, token)

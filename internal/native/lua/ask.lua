@@ -4,16 +4,16 @@
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
 --       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
---       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold
+--       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; the hold with its token
 --       "L" now                the request came too late and did nothing
 --       "F" what               the key is of another kind or format, and was not touched; "f" what: the line is
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
--- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place.
+-- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
+-- become a remainder is told "B".
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end
@@ -26,7 +26,7 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', line) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
-    if ARGV[6] == '1' and (not last or type(last) == 'string' and last < now) then
+    if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then
       return 'H' .. now .. '1|' .. now
     end
     -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
@@ -41,12 +41,11 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
     if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
-      and string.sub(holder, 1, 26) ~= ticket and redis.call('ZADD', line, 'NX', now, self) == 1 then
+      and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', line, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', line, self) == 0 then
         redis.call('PEXPIRE', line, ARGV[7] + 5000)
-        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1000000000000000', '+inf') - 1 .. '|' ..
-          string.sub(holder, 1, 26) .. string.sub(holder, 43)
+        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1', '+inf') - 1 .. '|' .. holder
       end
       redis.call('ZREM', line, self) -- the server's clock went back, or stands still
     end
@@ -70,24 +69,26 @@ if token then
   last(ticket, payload, tonumber(ttl))
   return held(token)
 end
+if remainder(ticket) then -- it comes late: the hold was released, or taken over
+  return 'B' .. describe(count())
+end
 local waits = redis.call('ZSCORE', line, self) -- also of who need not wait: what is no line refuses before anything is done
 local _, permits = demand(payload)
 if permits and capacity and capacity ~= permits and not waits then -- who waits since before a Resize goes on
   return 'M' .. whole(capacity)
 end
-if ARGV[8] and mine(ARGV[8], ARGV[9]) then
-  if alone then
-    redis.call('DEL', state)
-    exclusive, alone = {}, nil
-  else
-    drop(ARGV[8] .. ARGV[9])
-    look(ticket)
-  end
+local given = ARGV[8] and (mine(ARGV[8], ARGV[9]) and ARGV[8] .. ARGV[9] or replaced(ARGV[8]))
+if given and alone then
+  redis.call('DEL', state)
+  exclusive, alone = {}, nil
+elseif given then
+  drop(given)
+  look(ticket)
 end
 
 --@touched
 -- Beside a hold of its own owner a ticket enters whoever waits; else when it is its turn.
-local turn = exclusive[1] and enters(ticket, payload)
+local turn = (exclusive[1] or reads(payload)) and enters(ticket, payload)
 if not turn then
   turn = hand_on(self)
 end
@@ -99,14 +100,8 @@ if turn then
   end
   return held(token)
 end
-if not waits and string.byte(ticket, 3) == 111 and shares > 0 then
-  local _, _, _, owner = parts(payload)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
-    local _, _, _, theirs = parts(string.sub(member, 27))
-    if theirs == owner then
-      return 'U'
-    end
-  end
+if not waits and string.byte(ticket, 3) == 111 and reads(payload) then
+  return 'U'
 end
 if ARGV[5] == 't' then
   return 'B' .. describe(count())

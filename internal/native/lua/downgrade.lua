@@ -3,12 +3,11 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload
 --       of the hold that excludes
--- reply as for ask; "B" when there is no such hold
+-- reply as for ask; "B" when there is no such hold; "R" why by    it was taken over by a caller with that label
 -- The token stays. Replays: as for ask.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end
@@ -26,7 +25,8 @@ if token then
 else
   token = mine(ARGV[5], ARGV[6])
   if not token then
-    return 'B' .. describe(count())
+    local _, reply = replaced(ARGV[5])
+    return reply or 'B' .. describe(count())
   end
   if alone then
     redis.call('DEL', state)

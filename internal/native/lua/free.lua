@@ -2,7 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0"
--- reply 1 there was a hold or a place, 0 there was none, "F" as for ask
+-- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" why by    the hold was taken over by a caller with
+--       that label: what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. What frees memory comes before what needs it.
 
 --@untouched
@@ -17,23 +18,22 @@ if plain then
     return redis.call('DEL', state)
   end
 end
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
+--@include time
 
 -- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
 -- commands, no table, no function.
 if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
-  local claim, channel, from = string.match(next, '^(%d+):1:(%d+):%d+:()', 27)
+  local claim, channel, from = string.match(next, '^(%d+):1:%d+f?:(%d+):%d+:%d+:()', 27)
   if claim and channel ~= '0' and string.byte(next, from) == 112 then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
       local last = redis.pcall('GETSET', clock, now) -- refused when memory is used up: the long way frees some first
       --@touched
-      if not last or type(last) == 'string' and last < now then
+      if not last or type(last) == 'string' and #last == 16 and last < now then
         redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
         redis.call('ZREM', line, next, 'l' .. string.sub(next, 1, 26))
-        redis.pcall('PUBLISH', channel, '1G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
+        redis.pcall('PUBLISH', channel, '2G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
       elseif type(last) == 'string' then
         redis.call('SET', clock, last)
@@ -52,51 +52,31 @@ if leave(ticket, payload) then
   hand_on(nil, true)
   return 1
 end
-local token = mine(ticket, payload)
-if not token then
-  return 0
+local left = math.ceil((tonumber(ARGV[3]) - tonumber(now)) / 1000)
+local given, reply = ticket .. payload, 1
+if not mine(ticket, payload) then
+  given, reply = replaced(ticket)
+  if not given then
+    return 0
+  end
 end
-local keep = math.ceil((tonumber(ARGV[3]) - tonumber(now)) / 1000)
-if keep <= 0 then
+if left <= 0 then
   if alone then
     redis.call('DEL', state)
     exclusive, alone = {}, nil
   else
-    drop(ticket .. payload)
+    drop(given)
     look(ticket)
   end
-  hand_on(nil)
+  hand_on(nil, reply ~= 1)
   if string.byte(ticket, 2) == 101 and not exclusive[1] then -- an election without a leader
     changed()
   end
-  return 1
-end
-
--- What stays of a hold whose min hold is not over: nobody's, so that nobody can renew, resume or enter it.
-local weight, permits = demand(payload)
-local rest = string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4)
-local nobody = weight and '0/' .. whole(weight) .. '/' .. whole(permits) .. ':1:0:0:' or '0:1:0:0:'
-if alone then
-  redis.call('PEXPIRE', state, keep)
-  redis.call('SET', state, rest .. token .. nobody, 'KEEPTTL')
+elseif reply == 1 then
+  remain(given, 'k', '', left)
+  tell()
 else
-  local ends = ms + keep
-  local again = redis.call('ZSCORE', state, rest .. nobody) -- a late request had won another hold for the ticket
-  if string.byte(ticket, 3) == 115 then
-    local others = redis.call('ZSCORE', state, 'r') or 0
-    redis.call('ZADD', state, whole(ends + SHARED), rest .. nobody, whole(math.min(others, -ends)), 'r')
-  else
-    redis.call('ZADD', state, whole(ends), rest .. nobody)
-  end
-  if again then
-    drop(ticket .. payload)
-    hand_on(nil)
-  else
-    redis.call('ZREM', state, ticket .. payload, 't' .. ticket)
-  end
-  if redis.call('PTTL', state) < keep then
-    redis.call('PEXPIRE', state, whole(keep))
-  end
+  shorten(given, left)
+  tell()
 end
-tell(keep)
-return 1
+return reply

@@ -2,14 +2,14 @@
 --
 -- KEYS  1 state of the name, 2 ids that counted down lately, 3 watchers
 -- ARGV  1 stamp of the kind, 2 what: "s" set, "d" count down, "l" look, 3 id of the request or of the watcher, 4 not after
---       (server us), 5 count, 6 TTL in ms, 7 channel of the watcher, 8 its life in ms
+--       (server us), 5 count, 6 TTL in ms, 7 channel of the watcher, 8 its life in ms,
+--       9 server us after which no request with this id takes effect
 -- reply now|standing|count|done    standing "u" unset, "s" set, "o" open; done 1: set or counted (by this id), 0: not
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end
@@ -31,14 +31,18 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '1N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end
 
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
 local function put()
   standing = count > 0 and 's' or 'o'
-  redis.call('SET', state, stamp .. setter .. standing .. string.format('%.0f', count) .. ':' .. ttl, 'PX', ttl)
+  redis.call('SET', state, stamp .. setter .. standing .. whole(count) .. ':' .. ttl, 'PX', ttl)
 end
 
 local done = 0
@@ -52,19 +56,21 @@ if what == 's' then
     done = 1
   end
 elseif what == 'd' and value then
-  -- An id is remembered for ten minutes: longer than any request with it may take effect.
-  redis.call('ZREMRANGEBYSCORE', ids, '0', time[1] - 600)
-  if redis.call('ZADD', ids, 'NX', time[1], id) == 1 and standing == 's' then
+  -- An id is remembered for as long as a request with it may take effect, and a second more: what the client knows of this
+  -- server's clock may be off by the time that an answer takes.
+  redis.call('ZREMRANGEBYSCORE', ids, '0', whole(tonumber(now) - 1000000))
+  if redis.call('ZADD', ids, 'NX', ARGV[9], id) == 1 and standing == 's' then
     count = count - 1
     put()
     if count == 0 then
       changed()
     end
   end
-  redis.call('PEXPIRE', ids, math.min(redis.call('PTTL', state), 600000))
+  local left = math.ceil((tonumber(ARGV[9]) - tonumber(now)) / 1000) + 1000
+  redis.call('PEXPIRE', ids, whole(math.min(redis.call('PTTL', state), math.max(redis.call('PTTL', ids), left))))
   done = 1
 elseif what == 'l' and id ~= '' then
   redis.call('HSET', watchers, id, ARGV[7])
   redis.call('PEXPIRE', watchers, ARGV[8])
 end
-return now .. '|' .. standing .. '|' .. string.format('%.0f', count) .. '|' .. done
+return now .. '|' .. standing .. '|' .. whole(count) .. '|' .. done

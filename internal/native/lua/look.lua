@@ -2,11 +2,10 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
--- reply now|remaining|holders|waiters|token|permits|taken|a hold, without its token; "F" as for ask
+-- reply now|remaining|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 
 --@include state
 
@@ -19,13 +18,7 @@ if ARGV[2] ~= '' then
   --@touched
   redis.call('PEXPIRE', watchers, ARGV[4])
 end
-local text, token, permits, taken = describe(count()), '0', 0, 0
-if alone then
-  token = string.sub(alone, 27, 42)
-elseif exclusive[1] or shares > 0 then
-  local holder = string.match(text, '^%d+|%-?%d+|%d+|%d+|(.*)$')
-  local score = redis.call('ZSCORE', state, 't' .. string.sub(holder, 1, 26)) -- what a min hold keeps has none
-  token = score and whole(-score) or '0'
-  permits, taken = capacity or 0, -(redis.call('ZSCORE', state, 'w') or 0)
-end
-return (string.gsub(text, '^(%d+|%-?%d+|%d+|%d+)|', '%1|' .. token .. '|' .. whole(permits) .. '|' .. whole(taken) .. '|', 1))
+local member, holders, left = holder()
+local held = shares > 0 and capacity and redis.call('ZSCORE', state, 'w') or 0
+return now .. '|' .. whole(left) .. '|' .. holders .. '|' .. count() .. '|' .. whole(shares > 0 and capacity or 0) .. '|' ..
+  whole(-held) .. '|' .. member

@@ -2,8 +2,11 @@
 --
 -- KEYS  the states of the names
 -- ARGV  for each name five: ticket with token, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
--- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format
+-- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format, "R" taken over by another
+--       caller; then for each "R" the length of what follows, ":", why and the label of that caller
 -- Never makes a hold, and never revives one whose time is over.
+
+--@include payload
 
 local SHARED = 10000000000000
 local now
@@ -33,6 +36,21 @@ local function wrong(answer)
   return string.find(answer.err, 'WRONGTYPE', 1, true)
 end
 
+-- replaced tells whether the hold of a ticket was taken over, and takes down by whom.
+local told = {}
+local function replaced(key, ticket)
+  local rest = leftover(ticket)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '1', '+inf')) do
+    if string.sub(member, 1, 26) == rest and redis.call('ZSCORE', key, member) % SHARED > clock() then
+      local said = taken(member)
+      if said then
+        table.insert(told, #said .. ':' .. said)
+        return true
+      end
+    end
+  end
+end
+
 local function renew(key, at)
   local ticket = ARGV[at]
   local value = redis.pcall('GET', key)
@@ -58,7 +76,10 @@ local function renew(key, at)
     return wrong(ends) and 'F' or redis.call('ZSCORE', key, member)
   end
   local base = string.byte(ticket, 3) == 115 and SHARED or 0
-  if not ends or tonumber(ends) <= clock() + base then
+  if not ends then
+    return replaced(key, ticket) and 'R' or '0'
+  end
+  if tonumber(ends) <= clock() + base then
     return '0'
   end
   local ttl = term(at)
@@ -75,4 +96,4 @@ local reply = {}
 for i, key in ipairs(KEYS) do
   reply[i] = renew(key, i * 5 - 4)
 end
-return table.concat(reply)
+return table.concat(reply) .. table.concat(told)

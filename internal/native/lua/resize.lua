@@ -5,9 +5,8 @@
 -- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
 -- Replays change nothing.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[3] then
   return 'L' .. now
 end

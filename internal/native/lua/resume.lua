@@ -3,11 +3,11 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 owner, 6 token (16 digits)
 -- reply as for ask; "B" when there is no such hold
--- The old ticket holds no more; the new token is larger. Replays: as for ask.
+-- The old hold becomes a remainder, and its process is told; the new token is larger. Another hold that excludes the ticket, of
+-- the old owner, is in its way. Replays: as for ask.
 
+--@include time
 --@untouched
-local time = redis.call('TIME')
-local now = time[1] .. string.sub('00000' .. time[2], -6)
 if now > ARGV[4] then
   return 'L' .. now
 end
@@ -20,28 +20,39 @@ local odd = look(ticket)
 if odd then
   return odd
 end
-local held = mine(ticket, payload)
-if held then
+local token = mine(ticket, payload)
+if token then
   last(ticket, payload, tonumber(ARGV[3]))
-  return 'H' .. held .. '1|' .. now
+  return 'H' .. token .. '1|' .. now
 end
-for at, member in ipairs(exclusive) do
+if remainder(ticket) then -- it comes late: the hold was released, or taken over
+  return 'B' .. describe(count())
+end
+local _, _, _, own = parts(payload)
+local old, others
+for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive) do
   local holder, theirs = string.sub(member, 1, 26), string.sub(member, 27)
-  local token = mine(holder, theirs)
-  local _, block, _, owner = parts(theirs)
-  -- It is meant when it is of this owner, or of none and has this very id; and when the token is one of its block.
-  if (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5]) and string.byte(holder, 3) ~= 45
-    and token <= ARGV[6] and ARGV[6] <= string.format('%016.0f', tonumber(token) + tonumber(block) - 1) then
-    if alone then
-      redis.call('DEL', state)
-    else
-      drop(member)
+  if string.byte(holder, 3) ~= 45 then -- no remainder
+    local first = mine(holder, theirs)
+    local _, block, _, owner = parts(theirs)
+    -- It is meant when it is of this owner, or of none and has this very id; and when the token is one of its block.
+    if string.byte(holder, 3) ~= 115 and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
+      and first <= ARGV[6] and ARGV[6] <= string.format('%016.0f', tonumber(first) + tonumber(block) - 1) then
+      old = member
+    elseif owner == '' or owner ~= own then
+      others = true
     end
-    table.remove(exclusive, at)
-    alone = nil
-    token = take('1')
-    admit(ticket, payload, token, ARGV[3])
-    return 'H' .. token .. '1|' .. now
   end
 end
-return 'B' .. describe(count())
+if not old or others then
+  return 'B' .. describe(count())
+end
+token = take('1')
+local _, label = tail(payload)
+local _, _, channel = parts(string.sub(old, 27))
+remain(old, 'r', label)
+admit(ticket, payload, token, ARGV[3])
+if channel ~= '' then
+  publish(channel, '2R' .. string.sub(old, 5, 26))
+end
+return 'H' .. token .. '1|' .. now

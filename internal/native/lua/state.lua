@@ -6,7 +6,7 @@
 
 local state, clock, line, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, PLACES = 10000000000000, '1000000000000000'
+local SHARED, PLACES = 10000000000000, '1' -- everything else in the line is negative
 
 -- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
 -- of one who excludes everybody. Capacity is how many permits there are, also of a set that went a moment ago.
@@ -16,13 +16,7 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- parts takes a payload apart: claim, block, channel, owner.
-local function parts(payload)
-  local claim, block, channel, owner, from = string.match(payload, '^(%d+)[%d/]*:(%d+):(%d+):(%d+):()')
-  channel, owner = tonumber(channel), tonumber(owner)
-  return claim, block, string.sub(payload, from, from + channel - 1),
-    string.sub(payload, from + channel, from + channel + owner - 1)
-end
+--@include payload
 
 -- demand is what a payload wants of a semaphore, and how many permits it thinks there are; nil for other kinds.
 local function demand(payload)
@@ -92,6 +86,39 @@ local function mine(ticket, payload)
   end
 end
 
+-- remainders are what is left of holds, each as "ticket payload", the first to end first.
+local function remainders()
+  local found, members = {}, exclusive
+  local over = shares > 0 and redis.call('ZSCORE', state, 'r')
+  if over and -over > ms then
+    members = redis.call('ZRANGEBYSCORE', state, '1', '+inf')
+  end
+  for _, member in ipairs(members) do
+    if string.byte(member, 3) == 45 then
+      table.insert(found, member)
+    end
+  end
+  return found
+end
+
+-- remainder is what is left of the hold of a ticket, as "ticket payload"; nil when nothing is.
+local function remainder(ticket)
+  for _, member in ipairs(remainders()) do
+    if string.sub(member, 1, 26) == leftover(ticket) then
+      return member
+    end
+  end
+end
+
+-- replaced is the remainder of a ticket's hold that was taken over, and the reply that says so; nil when it was not.
+local function replaced(ticket)
+  local left = remainder(ticket)
+  local said = left and taken(left)
+  if said then
+    return left, 'R' .. said
+  end
+end
+
 --@touched
 
 -- ending is the score of a hold that lasts for so many ms from now.
@@ -116,6 +143,50 @@ local function last(ticket, payload, ttl)
   put(ttl, redis.call('PTTL', state), ending(ticket, ttl), ticket .. payload)
 end
 
+-- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the hold had left, but no caller
+-- can renew, resume or enter it. Why is "k" of what a min hold keeps, and "r" of a hold that a caller with this label took over.
+local function remain(member, why, by, left)
+  local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+  local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == 115
+  local front, channel, owner, extras, text = string.match(payload, '^([%d/]+:%d+:%d+f?:)(%d+):(%d+):(%d+):(.*)$')
+  local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by, channel + owner + extras
+  payload = front .. channel .. ':' .. owner .. ':' .. whole(extras + #more) .. ':' ..
+    string.sub(text, 1, at) .. more .. string.sub(text, at + 1)
+  for i, other in ipairs(exclusive) do
+    if other == member then
+      exclusive[i] = rest .. payload
+    end
+  end
+  if alone and left then
+    alone = rest .. token .. payload
+    redis.call('PEXPIRE', state, whole(left))
+    redis.call('SET', state, alone, 'KEEPTTL')
+  elseif alone then
+    left = math.max(1, redis.call('PTTL', state))
+    redis.call('DEL', state)
+    alone = nil
+    put(left, 0, whole(ms + left), rest .. payload, '-' .. token, 't' .. rest)
+  else
+    local ends = left and ms + left or redis.call('ZSCORE', state, member) % SHARED
+    -- It frees memory when it needs some: a command that does not need any comes first, or the server may refuse.
+    redis.call('PEXPIRE', state, whole(math.max(redis.call('PTTL', state), ends - ms)))
+    if shared then
+      local all_over = math.min(redis.call('ZSCORE', state, 'r') or 0, -ends)
+      redis.call('ZADD', state, whole(ends + SHARED), rest .. payload, '-' .. token, 't' .. rest, whole(all_over), 'r')
+    else
+      redis.call('ZADD', state, whole(ends), rest .. payload, '-' .. token, 't' .. rest)
+    end
+    redis.call('ZREM', state, member, 't' .. ticket)
+  end
+end
+
+-- shorten lets a remainder end in so many ms, if that is sooner.
+local function shorten(member, left)
+  local ends = redis.call('ZSCORE', state, member)
+  local base = ends - ends % SHARED
+  redis.call('ZADD', state, 'XX', whole(math.min(ends, base + ms + left)), member)
+end
+
 -- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
 -- that holds anything but a number of ours, below 2^53 with room for every block, raises an error and stays.
 local function take(block)
@@ -127,17 +198,19 @@ local function take(block)
   if type(largest) == 'table' and not string.find(largest.err, 'WRONGTYPE', 1, true) then
     redis.call('GETSET', clock, up_to) -- the server's own refusal
   end
-  if not largest or type(largest) == 'string' and largest < now and #largest == 16 then
+  if not largest or type(largest) == 'string' and #largest == 16 and largest < now then
     return now
   end
   if type(largest) == 'string' then
     redis.call('SET', clock, largest)
   end
-  if type(largest) ~= 'string' or not string.match(largest, '^%d+$') or #largest ~= 16 or largest > '9007199254000000' then
+  local known = type(largest) == 'string' and string.match(largest, '^%d+$') and #largest <= 16 and tonumber(largest)
+  if not known or known > 9007199254000000 then
     error('holdfast: the key ' .. clock .. ' holds no token of ours')
   end
-  redis.call('SET', clock, string.format('%016.0f', tonumber(largest) + tonumber(block)))
-  return string.format('%016.0f', tonumber(largest) + 1)
+  local token = math.max(known + 1, tonumber(now)) -- one of fewer digits may be behind the time
+  redis.call('SET', clock, string.format('%016.0f', token + tonumber(block) - 1))
+  return string.format('%016.0f', token)
 end
 
 -- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
@@ -160,23 +233,25 @@ end
 local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
-    publish(all[at + 1], '1N' .. all[at] .. '0')
+    publish(all[at + 1], '2N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end
 
--- enters tells whether a ticket may hold beside those who do: nobody; those who share, if it shares too and its weight
--- fits; those of its own owner.
+-- enters tells whether a ticket may hold beside the holds and remainders that there are: none; those that share, if it shares
+-- too and its weight fits; those of its own owner, if a hold among them excludes.
 local function enters(ticket, payload)
   if exclusive[1] then
     local _, _, _, owner = parts(payload)
-    for _, member in ipairs(owner ~= '' and exclusive or {}) do -- beside those of one owner, what a min hold keeps is nobody's
+    local held = false
+    for _, member in ipairs(exclusive) do
       local _, _, _, theirs = parts(string.sub(member, 27))
-      if owner == theirs then
-        return true
+      if owner == '' or owner ~= theirs then
+        return false
       end
+      held = held or string.byte(member, 3) ~= 45
     end
-    return false
+    return held
   end
   if shares == 0 or string.byte(ticket, 3) ~= 115 then
     return shares == 0
@@ -185,15 +260,31 @@ local function enters(ticket, payload)
   return not weight or weight - redis.call('ZSCORE', state, 'w') <= capacity
 end
 
+-- reads tells whether the owner of a ticket, if it has one, shares the name.
+local function reads(payload)
+  local _, _, _, owner = parts(payload)
+  if owner == '' or shares == 0 then
+    return false
+  end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
+    local _, _, _, theirs = parts(string.sub(member, 27))
+    if theirs == owner and string.byte(member, 3) ~= 45 then
+      return true
+    end
+  end
+  return false
+end
+
 -- admit makes a ticket hold.
 local function admit(ticket, payload, token, ttl)
   local mode = string.byte(ticket, 3)
+  local beside = exclusive[1] or shares > 0
   if mode == 115 then
     shares = shares + 1
   else
     table.insert(exclusive, ticket .. payload)
   end
-  if mode == 120 or mode == 119 then
+  if (mode == 120 or mode == 119) and not beside then
     alone = ticket .. token .. payload
     redis.call('SET', state, alone, 'PX', ttl)
   else
@@ -236,31 +327,23 @@ local function lives(member, ticket)
   return life and -life > ms
 end
 
--- kept is how long the first of what min holds keep has left; nil when they keep nothing.
+-- kept is how long the first remainder to end has left; nil when there is none.
 local function kept()
-  for _, member in ipairs(exclusive) do
-    if string.byte(member, 3) == 45 then
-      return alone and redis.call('PTTL', state) or redis.call('ZSCORE', state, member) - ms
-    end
+  if alone then
+    return string.byte(alone, 3) == 45 and redis.call('PTTL', state) or nil
   end
-  local all_over = shares > 0 and redis.call('ZSCORE', state, 'r')
-  if all_over and -all_over > ms then
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
-      if string.byte(member, 3) == 45 then
-        return redis.call('ZSCORE', state, member) - SHARED - ms
-      end
-    end
-  end
+  local left = remainders()[1]
+  return left and redis.call('ZSCORE', state, left) % SHARED - ms
 end
 
--- tell lets the first in line ask once a min hold is over: that ends by itself, and nobody is told then.
-local function tell(left)
-  left = left or kept()
+-- tell lets the first in line ask once a remainder is over: that ends by itself, and nobody is told then.
+local function tell()
+  local left = kept()
   local waiter = left and first('0')
   if waiter then
     local _, _, channel = parts(string.sub(waiter, 27))
     if channel ~= '' then
-      publish(channel, '1N' .. string.sub(waiter, 5, 26) .. whole(left))
+      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(left))
     end
   end
 end
@@ -293,7 +376,7 @@ local function hand_on(self, moved)
         admit(ticket, payload, token, claim)
         moved = leave(ticket, payload)
         if channel ~= '' then
-          publish(channel, '1G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
+          publish(channel, '2G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         end
         unheard = false
       else
@@ -324,22 +407,38 @@ local function count()
   return redis.call('ZCOUNT', line, PLACES, '+inf')
 end
 
--- soonest is a hold, without its token, and how long it has left: of those that share, the one that is over first.
-local function soonest()
-  local holder, left = exclusive[1], 0
+-- holder is a hold, or else a remainder, as "ticket token payload", how many of its sort there are, and how many ms are left
+-- until somebody may be let in: of holds that exclude until the first is over, else until anything is.
+local function holder()
   if alone then
-    left = redis.call('PTTL', state)
-  elseif holder then
-    left = redis.call('ZSCORE', state, holder) - ms
-  elseif shares > 0 then
-    local one = redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
-    holder, left = one[1], one[2] - SHARED - ms
+    return alone, 1, redis.call('PTTL', state)
   end
-  return holder, left
+  local count = #exclusive + shares
+  if count == 0 then
+    return '', 0, 0
+  end
+  local members = exclusive[1] and exclusive or redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf', 'LIMIT', '0', '1')
+  local member, rest = members[1], #remainders()
+  if rest > 0 and rest < count then
+    count = count - rest
+    for _, other in ipairs(redis.call('ZRANGEBYSCORE', state, '1', '+inf')) do
+      if string.byte(other, 3) ~= 45 then
+        member = other
+        break
+      end
+    end
+  end
+  local ticket = string.sub(member, 1, 26)
+  local token = string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. ticket))
+  local ends = tonumber(redis.call('ZSCORE', state, member))
+  if ends >= SHARED and member ~= members[1] then
+    ends = redis.call('ZSCORE', state, members[1])
+  end
+  return ticket .. token .. string.sub(member, 27), count, ends % SHARED - ms
 end
 
--- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold, without its token.
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold or a remainder.
 local function describe(before)
-  local holder, left = soonest()
-  return now .. '|' .. whole(left) .. '|' .. #exclusive + shares .. '|' .. before .. '|' .. (holder or '')
+  local member, count, left = holder()
+  return now .. '|' .. whole(left) .. '|' .. count .. '|' .. before .. '|' .. member
 end

@@ -44,7 +44,7 @@ func (r latchResource) Set(ctx context.Context, id protocol.ID, count int64, ttl
 }
 
 // CountDown implements protocol.LatchResource.
-func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline time.Time) (protocol.Standing, error) {
+func (r latchResource) CountDown(ctx context.Context, id protocol.ID, deadline, _ time.Time) (protocol.Standing, error) {
 	s := r.client.server
 	s.mu.Lock()
 	defer s.mu.Unlock()

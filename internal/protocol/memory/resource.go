@@ -52,6 +52,9 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		return h.answer(now), nil
 	}
 	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
+	if n.remainder(ask.Ticket.ID) != nil { // the request comes late
+		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+	}
 	if err := n.refuses(self); err != nil {
 		return protocol.Answer{}, err
 	}
@@ -94,19 +97,29 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	if err != nil {
 		return protocol.Answer{}, err
 	}
+	if h := find(n.holds, ask.Ticket.ID); h != nil { // asked before
+		h.until = now + ask.TTL.Microseconds()
+		return h.answer(now), nil
+	}
 	for _, h := range n.holds {
-		if h.ticket.ID == ask.Ticket.ID {
-			return h.answer(now), nil
-		}
-		if (h.spec.Owner == owner || h.spec.Owner == "" && string(h.ticket.ID) == owner) && owner != "" &&
-			h.token <= token && token < h.token+h.ticket.Block {
-			n.give(h.ticket.ID)
+		if h.state == held && !h.spec.Shared && (h.spec.Owner == owner || h.spec.Owner == "" && string(h.ticket.ID) == owner) && owner != "" &&
+			h.token <= token && token < h.token+h.ticket.Block && n.leaves(h, r.spec) {
+			h.state, h.by = replaced, r.spec.Label
+			id := h.ticket.ID
+			h.client.tell(func(sink protocol.Sink) { sink.Replaced(id) })
 			ticket := ask.Ticket
 			ticket.Block = 1
 			return s.hold(n, &entry{ticket: ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
 		}
 	}
 	return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
+}
+
+// leaves tells whether all other holds are of the owner that wants to take one over: else they exclude it.
+func (n *name) leaves(taken *entry, to protocol.Spec) bool {
+	return !slices.ContainsFunc(n.holds, func(h *entry) bool {
+		return h != taken && h.state == held && (to.Owner == "" || h.spec.Owner != to.Owner)
+	})
 }
 
 // Free implements protocol.Resource.
@@ -123,31 +136,45 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, err
 	}
 	n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
-	held := r.mine(n, free.Ticket.ID)
-	if held != nil {
-		n.give(free.Ticket.ID)
+	if left := n.remainder(free.Ticket.ID); left != nil && left.state == replaced && left.spec.Shared == r.spec.Shared {
+		n.end(left, free.Keep, now)
+		s.changed(n, nil, free.Keep, now)
+		return false, &protocol.Replaced{Name: r.spec.Name, By: left.by}
 	}
-	if !n.leave(free.Ticket.ID) && held == nil {
+	h := r.mine(n, free.Ticket.ID)
+	if n.leave(free.Ticket.ID) && h == nil {
+		s.changed(n, nil, 0, now)
+		return true, nil
+	}
+	if h == nil {
 		return false, nil
 	}
-	first := n.next()
-	if held == nil {
-		first = nil // it may have been the one who left
+	before := n.next()
+	if h.state = kept; free.Keep > now {
+		before = nil
 	}
-	keep := max(0, time.Duration(free.Keep-now)*time.Microsecond)
-	if held != nil && keep > 0 { // it keeps out whom it kept out, but nobody can renew it or enter
-		n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.kept == free.Ticket.ID })
-		n.holds = append(n.holds, &entry{ticket: protocol.Ticket{Block: 1, Weight: held.ticket.Weight}, kept: free.Ticket.ID,
-			spec: protocol.Spec{Name: r.spec.Name, Shared: held.spec.Shared}, until: free.Keep})
+	n.end(h, free.Keep, now)
+	s.changed(n, before, free.Keep, now)
+	return true, nil
+}
+
+// end ends a remainder at a server time, or at its own end if that is sooner.
+func (n *name) end(left *entry, at, now int64) {
+	if left.state == kept || at < left.until {
+		left.until = at
 	}
+	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h == left && left.until <= now })
+}
+
+// changed lets in all that may hold after a hold, a remainder or a place is gone, and tells the first in line how long
+// the others keep it out, if it is another than before, or nil. Keep is the server time at which a remainder ends, or 0.
+func (s *Server) changed(n *name, before *entry, keep, now int64) {
 	s.admit(n, nil, now, 0)
 	n.nudge(0)
-	if held != nil && keep > 0 {
-		first = nil
-		n.nudge(keep)
+	if keep > now {
+		n.nudge(time.Duration(keep-now) * time.Microsecond)
 	}
-	n.tell(first, now)
-	return true, nil
+	n.tell(before, now)
 }
 
 // next is the first in line, if any.
@@ -158,21 +185,21 @@ func (n *name) next() *entry {
 	return n.line[0]
 }
 
-// tell lets the first in line, if it is another than before, ask once a min hold is over: that ends by itself, and nobody
+// tell lets the first in line, if it is another than before, ask once a remainder is over: that ends by itself, and nobody
 // is told then.
 func (n *name) tell(before *entry, now int64) {
 	next := n.next()
 	if next == nil || next == before {
 		return
 	}
-	var kept *entry
+	var left *entry
 	for _, h := range n.holds {
-		if h.ticket.ID == "" && (kept == nil || h.until < kept.until) {
-			kept = h
+		if h.state != held && (left == nil || h.until < left.until) {
+			left = h
 		}
 	}
-	if kept != nil {
-		after := time.Duration(kept.until-now) * time.Microsecond
+	if left != nil {
+		after := time.Duration(left.until-now) * time.Microsecond
 		next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, after) })
 	}
 }
@@ -191,6 +218,9 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		return protocol.Renewed{Err: err}
 	}
 	h := r.mine(n, renewal.Ticket.ID)
+	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.state == replaced {
+		return protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: left.by}}
+	}
 	if h != nil && renewal.TTL > 0 {
 		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)
 		if renewal.Ceiling != 0 {
@@ -208,11 +238,9 @@ func (r *resource) mine(n *name, id protocol.ID) *entry {
 	return nil
 }
 
-// give takes the hold of a ticket out.
-func (n *name) give(id protocol.ID) *entry {
-	h := find(n.holds, id)
-	n.holds = slices.DeleteFunc(n.holds, func(other *entry) bool { return other == h })
-	return h
+// give takes the hold of a ticket out, and its remainder unless that is of a min hold.
+func (n *name) give(id protocol.ID) {
+	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.ticket.ID == id && h.state != kept })
 }
 
 // answer says that an entry holds.
@@ -222,12 +250,18 @@ func (e *entry) answer(now int64) protocol.Answer {
 
 // busy says who holds, and how many stand in line, before a ticket if it does itself.
 func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.Answer {
-	answer := protocol.Answer{Status: status, Server: now, Holders: len(n.holds), Waiters: len(n.line)}
+	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.line)}
 	if place := slices.IndexFunc(n.line, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
 		answer.Waiters = place
 	}
-	if h := n.first(); h != nil {
-		answer.Holder = h.party()
+	if h := n.holder(); h != nil {
+		answer.Holder, answer.Token = h.party(), h.token
+	}
+	h := n.holder()
+	if h == nil || h.spec.Shared {
+		h = n.first()
+	}
+	if h != nil {
 		answer.Remaining = time.Duration(h.until-now) * time.Microsecond
 	}
 	return answer

@@ -36,17 +36,26 @@ type name struct {
 // used tells whether there is anything but watchers.
 func (n *name) used() bool { return len(n.holds)+len(n.line) > 0 || n.latch != nil }
 
-// An entry is a ticket that holds or waits. What is left of a hold that was released before its min hold was over has
-// no ticket, so that nobody can renew it or enter.
+// An entry is a ticket that holds or waits, or the remainder of a hold.
 type entry struct {
 	ticket protocol.Ticket
-	kept   protocol.ID // whose min hold keeps what is left
+	state  state
+	by     string // of a hold that was taken over: the label of the caller that did
 	spec   protocol.Spec
 	client *Client
 	until  int64 // server time: the end of the hold, or of the place in line
 	token  int64
 	since  int64 // server time of the grant
 }
+
+// A state is what an entry of the holds is.
+type state int
+
+const (
+	held     state = iota
+	kept           // a remainder: the hold was released before its min hold was over
+	replaced       // a remainder: another caller took the hold over
+)
 
 // New makes a server that knows no name.
 func New(features protocol.Features) *Server {
@@ -88,7 +97,7 @@ func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 	return n.holds[len(n.holds)-1]
 }
 
-// first is the hold that ends first.
+// first is the hold or remainder that ends first.
 func (n *name) first() *entry {
 	var first *entry
 	for _, h := range n.holds {
@@ -97,6 +106,32 @@ func (n *name) first() *entry {
 		}
 	}
 	return first
+}
+
+// holder is the hold that ends first, of those that exclude if there are any; nil where only remainders are left.
+func (n *name) holder() *entry {
+	var first *entry
+	for _, h := range n.holds {
+		if h.state == held && (first == nil || first.spec.Shared && !h.spec.Shared ||
+			first.spec.Shared == h.spec.Shared && h.until < first.until) {
+			first = h
+		}
+	}
+	return first
+}
+
+// count is how many hold; or how many remainders are left, where none holds.
+func (n *name) count() int {
+	holds := 0
+	for _, h := range n.holds {
+		if h.state == held {
+			holds++
+		}
+	}
+	if holds == 0 {
+		return len(n.holds)
+	}
+	return holds
 }
 
 // sweep takes out what is over: holds, and places in line but that of a ticket that shows life just now.
@@ -115,9 +150,18 @@ func (n *name) leave(id protocol.ID) bool {
 	return len(n.line) < before
 }
 
+// find is the hold, or the place, of a ticket.
 func find(entries []*entry, id protocol.ID) *entry {
-	if i := slices.IndexFunc(entries, func(e *entry) bool { return e.ticket.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(entries, func(e *entry) bool { return e.ticket.ID == id && e.state == held }); i >= 0 {
 		return entries[i]
+	}
+	return nil
+}
+
+// remainder is what is left of the hold of a ticket.
+func (n *name) remainder(id protocol.ID) *entry {
+	if i := slices.IndexFunc(n.holds, func(e *entry) bool { return e.ticket.ID == id && e.state != held }); i >= 0 {
+		return n.holds[i]
 	}
 	return nil
 }

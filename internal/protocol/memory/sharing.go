@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// fits tells whether a ticket may hold beside those that do: beside an exclusive hold of its own owner, or where all share,
-// and enough permits are left.
+// fits tells whether a ticket may hold beside the holds and remainders that there are: beside those of its own owner, or
+// where all share and enough permits are left.
 func (n *name) fits(e *entry) bool {
 	if len(n.holds) == 0 || n.owns(e) {
 		return true
@@ -24,11 +24,26 @@ func (n *name) fits(e *entry) bool {
 	return e.spec.Shared && (n.kind != protocol.Semaphore || taken+e.ticket.Weight <= n.permits)
 }
 
-// owns tells whether the owner of a ticket, if it has one, holds the name and excludes others.
+// owns tells whether the owner of a ticket, if it has one, holds the name in a way that excludes others, and nothing else
+// does.
 func (n *name) owns(e *entry) bool {
-	return e.spec.Owner != "" && slices.ContainsFunc(n.holds, func(h *entry) bool {
-		return !h.spec.Shared && h.spec.Owner == e.spec.Owner
-	})
+	if e.spec.Owner == "" {
+		return false
+	}
+	owns := false
+	for _, h := range n.holds {
+		if h.spec.Owner != e.spec.Owner {
+			return false
+		}
+		owns = owns || h.state == held && !h.spec.Shared
+	}
+	return owns
+}
+
+// reads tells whether the owner of a ticket that reads, if it has one, reads the name already.
+func (n *name) reads(e *entry) bool {
+	return e.spec.Owner != "" && e.spec.Shared && n.kind == protocol.ReadWrite &&
+		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner })
 }
 
 // refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing is changed.
@@ -38,7 +53,7 @@ func (n *name) refuses(e *entry) error {
 		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
 	}
 	if !waits && !e.spec.Shared && e.spec.Owner != "" && !n.owns(e) &&
-		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.spec.Owner == e.spec.Owner }) {
+		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner }) {
 		return &protocol.Upgrade{Name: e.spec.Name}
 	}
 	return nil
@@ -46,9 +61,9 @@ func (n *name) refuses(e *entry) error {
 
 // admit lets in from the head of the line all who fit, in order, tells them, and stops at the first who does not. Who cannot
 // be told is passed over and keeps its place. Self, if it is not nil, asks just now, in line or behind it: its hold is
-// returned if it has one now, for its TTL.
+// returned if it has one now, for its TTL. Beside a hold of its own owner it does not wait.
 func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held *entry) {
-	if self != nil && n.owns(self) {
+	if self != nil && (n.owns(self) || n.reads(self) && n.fits(self)) {
 		n.leave(self.ticket.ID)
 		held = s.hold(n, self, now, ttl)
 	}
@@ -111,6 +126,9 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return protocol.Answer{}, err
 	}
 	h := find(n.holds, ask.Ticket.ID)
+	if left := n.remainder(ask.Ticket.ID); h == nil && left != nil && left.state == replaced {
+		return protocol.Answer{}, &protocol.Replaced{Name: r.spec.Name, By: left.by}
+	}
 	if h == nil {
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}

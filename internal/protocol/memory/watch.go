@@ -62,8 +62,8 @@ func (n *name) stir() {
 
 // standing is what a Look finds.
 func (n *name) standing(now int64) protocol.Standing {
-	standing := protocol.Standing{Server: now, Holders: len(n.holds), Waiters: len(n.line), Permits: n.permits}
-	if h := n.first(); h != nil {
+	standing := protocol.Standing{Server: now, Holders: n.count(), Waiters: len(n.line), Permits: n.permits}
+	if h := n.holder(); h != nil {
 		standing.Holder, standing.Token, standing.Since = h.party(), h.token, h.since
 	}
 	for _, h := range n.holds {

@@ -1,0 +1,42 @@
+-- payload: takes apart what the package document says of payloads.
+
+-- parts is claim, block, channel and owner.
+local function parts(payload)
+  local claim, block, channel, owner, from = string.match(payload, '^(%d+)[%d/]*:(%d+):%d+f?:(%d+):(%d+):%d+:()')
+  channel, owner = tonumber(channel), tonumber(owner)
+  return claim, block, string.sub(payload, from, from + channel - 1),
+    string.sub(payload, from + channel, from + channel + owner - 1)
+end
+
+-- tail is what comes last: the extras, and the label.
+local function tail(payload)
+  local channel, owner, extras, from = string.match(payload, '^[%d/]+:%d+:%d+f?:(%d+):(%d+):(%d+):()')
+  from = from + channel + owner
+  return string.sub(payload, from, from + extras - 1), string.sub(payload, from + extras)
+end
+
+-- extra is the value of a named extra; nil when there is none.
+local function extra(payload, name)
+  local extras, at = tail(payload), 1
+  while at <= #extras do
+    local key, length, from = string.match(extras, '^(%a+):(%d+):()', at)
+    if not key or key == name then
+      return key and string.sub(extras, from, from + length - 1)
+    end
+    at = from + length
+  end
+end
+
+-- leftover is the ticket of the remainder of a ticket's hold.
+local function leftover(ticket)
+  return string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4, 26)
+end
+
+-- taken is what a remainder of a hold that was taken over tells: why, and by whom; nil of one that a min hold left.
+local function taken(remainder)
+  local payload = string.sub(remainder, 27)
+  local why = extra(payload, 'why')
+  if why and why ~= 'k' then
+    return why .. extra(payload, 'by')
+  end
+end
