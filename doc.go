@@ -47,7 +47,11 @@
 //     one's client hears of the new master, as its connections to the old one end or the old one steps down: at the
 //     longest until a renewal reaches the new one. An old master that was cut off and lives confirms renewals meanwhile, so
 //     that may be several. Config.Replicas trusts only what replicas have confirmed; NewQuorum needs no replication.
-//   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back.
+//   - Tokens do not grow through two of these at one moment: lost data, and a server clock that steps back. The key that
+//     remembers the largest token must not be written by others. If it holds a smaller number, what was given out before is
+//     forgotten: the next token is the larger of that number plus one and the server's time in microseconds.
+//   - After Mutex.Resume the old lease and the new one are trusted together, until the old process learns of it. Others are
+//     kept out meanwhile.
 //   - Goroutines that share a lease's context do not exclude each other: under it, locking the same name enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each other.
 //

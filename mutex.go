@@ -63,11 +63,16 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 }
 
 // Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
-// Lease.Token said there. The new lease has a larger token and the full TTL; the old one is lost, and its release
-// is refused. The options are this handle's from then on: a min hold of the old lease ends with it, and one of this handle
-// begins anew. The error is ErrHeld when there is no such hold (it is over, or has been resumed by somebody else), else as
-// TryLock's. After an error the hold is as it was; after one that says that it may have been applied, for which more than one answer
-// must be lost, it may be that nobody has it any more.
+// Lease.Token said there. The new lease has a larger token, the full TTL and the options of this handle.
+//
+// The old lease is lost: its cause is a *LostError with LossReplaced, and its release returns it. Its process learns of it by message
+// if it listens, as it does while it waits for locks, and else at its next renewal. Until then the old lease is trusted beside the
+// new one: let its process stop using it first. All others are kept out until that process has ended the old lease, or until the old lease's TTL
+// is over, also if the new lease is released before. A min hold of the old lease goes on to keep others out, but not this caller.
+//
+// The error is ErrHeld when there is no such hold: it is over, or has been resumed by another caller, or other holds of its owner exclude
+// this one. Else it is as TryLock's. After an error the hold is as it was. If the error says that the request may have been
+// applied, the hold may be gone for everybody. Three answers must be lost for that.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -44,4 +45,113 @@ func TestResumeUnanswered(t *testing.T) {
 		}
 		w.nothingLeft()
 	})
+}
+
+// An answer of a resume is lost: the request is sent again with time of its own, and the caller has the hold.
+func TestResumeIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		client, sent := w.client()
+		other, _ := w.client()
+		requests := 0
+		sent.resume = func(send func() (protocol.Answer, error)) (protocol.Answer, error) {
+			answer, err := send()
+			if requests++; requests < 3 {
+				<-time.After(time.Second) // all the time that a request has
+				return protocol.Answer{}, errNone
+			}
+			return answer, err
+		}
+		lease := w.must(other.Mutex("n").Lock(t.Context()))
+		taken := w.must(client.Mutex("n").Resume(t.Context(), lease.Owner(), lease.Token()))
+		if err := taken.Check(t.Context()); err != nil || requests != 3 {
+			t.Errorf("after %d requests: %v", requests, err)
+		}
+		w.release(taken)
+		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("the lease that was taken over: %v", err)
+		}
+		w.nothingLeft()
+	})
+}
+
+// The former holder's process gives the remainder back one margin after it has ended the lease, neither sooner nor when it is told: until
+// then code that looks at the lease's context may run, and the next waiter must not.
+func TestResumeConfirmedAfterTheMargin(t *testing.T) {
+	const margin = 15*time.Second/100 + 5*time.Millisecond
+	for name, listens := range map[string]bool{"it listens": true, "it does not listen": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				former, sent := w.client()
+				client, _ := w.client()
+				third, _ := w.client()
+				frees := make(chan time.Time, 10)
+				sent.free = func(protocol.Free) { frees <- time.Now() }
+				if listens {
+					busy, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					w.must(client.Mutex("another").Lock(t.Context()))
+					go func() { _, _ = former.Mutex("another").Lock(busy) }()
+					synctest.Wait()
+				}
+				lease := w.must(former.Mutex("n").Lock(t.Context()))
+				began := time.Now()
+				ctx := lease.Context()
+				taken := w.must(client.Mutex("n").Resume(t.Context(), lease.Owner(), lease.Token()))
+				w.release(taken)
+				next := make(chan time.Time, 1)
+				go func() {
+					w.release(w.must(third.Mutex("n").Lock(t.Context())))
+					next <- time.Now()
+				}()
+				<-ctx.Done()
+				ended := time.Now()
+				if told := ended.Sub(began); listens && told > 0 || !listens && told < 4*time.Second {
+					t.Errorf("told after %v", told)
+				}
+				if lost := (*holdfast.LostError)(nil); !errors.As(context.Cause(ctx), &lost) || lost.Reason != holdfast.LossReplaced {
+					t.Errorf("got %v", context.Cause(ctx))
+				}
+				if freed := (<-frees).Sub(ended); freed != margin {
+					t.Errorf("given back %v after the end, want %v", freed, margin)
+				}
+				if in := (<-next).Sub(ended); in < margin {
+					t.Errorf("the next was in %v after the end", in)
+				}
+			})
+		})
+	}
+}
+
+// A message proves nothing: the server is asked, and the lease lives.
+func TestResumeForgedMessage(t *testing.T) {
+	for name, options := range map[string][]holdfast.Option{"renewed": nil, "fixed": {holdfast.WithoutRenewal()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				client, sent := w.client()
+				other, _ := w.client()
+				busy := w.must(other.Mutex("another").Lock(t.Context()))
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = client.Mutex("another").Lock(ctx) }()
+				lease := w.must(client.Mutex("n", options...).Lock(t.Context()))
+				synctest.Wait()
+				looks, frees := sent.renewals.Load(), sent.frees.Load()
+				for range 3 {
+					sent.sink.Replaced(protocol.ID(lease.Owner()))
+				}
+				synctest.Wait()
+				if asked := sent.renewals.Load() - looks; asked == 0 || asked > 3 {
+					t.Errorf("the server was asked %d times", asked)
+				}
+				if lease.Err() != nil || sent.frees.Load() != frees {
+					t.Errorf("%v, %d given back", lease.Err(), sent.frees.Load()-frees)
+				}
+				w.release(lease)
+				cancel()
+				w.release(busy)
+			})
+		})
+	}
 }

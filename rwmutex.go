@@ -20,6 +20,10 @@ import (
 // Writing under a lease that only reads is an *ArgumentError, because two who did that would wait for each other for ever.
 // A goroutine that reads without such a context and reads again may wait for ever behind a writer, as with sync.RWMutex.
 //
+// With WithOwner, processes of one owner do not exclude each other: they enter beside a hold of their own, reading or writing
+// under a hold that writes, and reading beside a hold that reads, also before a writer that waits. Writing beside a hold that
+// reads is an *ArgumentError.
+//
 // Handles have no state of their own, are cheap, and safe for concurrent use. The zero RWMutex and nil return errors.
 type RWMutex struct {
 	write  *engine.Lock

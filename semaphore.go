@@ -12,8 +12,14 @@ import (
 // large request is not passed by smaller ones that would fit. Every hold has an expiry of its own; the permits of a
 // holder that crashed return when its TTL is over.
 //
-// The number of permits belongs to the name. While it is in use, a handle with another number gets an *ArgumentError that
-// says both; Resize changes it.
+// The number of permits belongs to the name. While the name is in use, a call with another number
+// gets an *ArgumentError that says both. Resize changes the number. A call that waits meanwhile
+// goes on waiting, under the new number, and gets no error.
+//
+// After a Resize a handle with the old number no longer fits, and a new call with it gets that
+// *ArgumentError. The library cannot tell such a handle from one of a program that was configured
+// with another number, and two programs that disagree must learn of it. An Acquire that joins
+// goroutines of its process, in a wait that began before the Resize, may get in as they do.
 //
 // A semaphore is not entered under a lease's context: each Acquire takes permits of its own, and may wait for ever for
 // those that its caller has. Handles have no state of their own, are cheap, and safe for concurrent use. The zero
@@ -46,8 +52,8 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 // Acquire goes on asking. The lease gives them back together.
 //
 // The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, a *StoreError for a refusal that
-// waiting does not cure, or an *ArgumentError, also when the name is in use with another number of permits. After
-// an error nothing is held: what was queued or won meanwhile is taken back in the background.
+// waiting does not cure, or an *ArgumentError, also when the name is in use with another number of permits. A Resize during
+// the wait is no error. After an error nothing is held: what was queued or won meanwhile is taken back in the background.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err
@@ -72,11 +78,20 @@ func (s *Semaphore) Do(ctx context.Context, n int64, fn func(context.Context) er
 	return do(ctx, "Semaphore.Do", func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }, fn)
 }
 
-// Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in who fits now. Those who hold
-// keep what they have, and those who wait their place: also one who waits for more than there are now, and enters when
-// nobody else holds. Afterwards a handle needs the new number. While the name is not in use there is nothing to
-// change: the next to acquire decides. The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or
-// ErrClosed; after a *StoreError that says so it may have been changed, and doing it again does no harm.
+// Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in the
+// waiters that fit now. Holders keep their permits, also when there are fewer now. Waiters keep
+// their place and get no error, in every process, also those that wait behind others of theirs. A
+// waiter that wants more permits than now exist gets in when nobody else holds.
+//
+// A new call needs a handle with the new number afterwards. With the old one it gets an
+// *ArgumentError that says both: see Semaphore for why.
+//
+// While the name is not in use there is nothing to change, and what was changed is forgotten: the
+// next request for permits decides. A name is in use while anybody holds permits or stands in the
+// server's line. Of the goroutines of a process that wait alike, only the first stands there.
+//
+// The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or ErrClosed. After a
+// *StoreError that says so the number may have been changed, and doing it again does no harm.
 func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	if err := s.check(ctx, 1); err != nil {
 		return err

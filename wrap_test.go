@@ -21,6 +21,7 @@ type wrap struct {
 	free      func(free protocol.Free)
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
 	resume    func(send func() (protocol.Answer, error)) (protocol.Answer, error)
+	sink      protocol.Sink // of the last that listened
 }
 
 type wrapped struct {
@@ -40,6 +41,11 @@ func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 		inner[i].Resource = inner[i].Resource.(wrapped).Resource
 	}
 	w.Protocol.Renew(ctx, inner, done)
+}
+
+func (w *wrap) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+	w.sink = sink
+	return w.Protocol.Listen(ctx, sink)
 }
 
 func (w *wrap) Ready(ctx context.Context, name string) error {

@@ -28,7 +28,8 @@
 //   - overlap: no two trusted holds that exclude each other overlap: one that excludes and any other, unless one entered
 //     the other through its context or both are of one owner; readers share;
 //   - permits: those of all trusted holds of a semaphore together are never more than there were when the last of them was
-//     granted: of a Resize under way, the larger number;
+//     granted: of a Resize under way, the larger number; of a hold whose process may have learned of
+//     another number before, the largest that there ever was;
 //   - token: a token given to a call that began after another had returned is larger; no two leases share one, but for readers
 //     of one process; holds that exclude each other bear tokens in the order in which they began. So a writer's is larger
 //     than those of all before, and no reader's is smaller than that of a writer before it;

@@ -24,7 +24,7 @@ func TestClockKeyTaken(t *testing.T) {
 		"overwritten with a list":     {[]any{"LPUSH", key("n"), "mine"}, holdfast.LossForeign, false},
 		"another while others wait":   {[]any{"SET", key("n"), "mine"}, holdfast.LossForeign, true},
 		"a set of somebody else":      {[]any{"ZADD", key("n"), 1, "mine"}, holdfast.LossGone, false},
-		"another format while I wait": {[]any{"SET", key("n"), "2mx:" + stranger[4:]}, holdfast.LossForeign, true},
+		"another format while I wait": {[]any{"SET", key("n"), "1mx:" + stranger[4:]}, holdfast.LossForeign, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {

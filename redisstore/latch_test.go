@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 )
 
@@ -80,6 +81,42 @@ func TestLatchOpensAtOnce(t *testing.T) {
 		opened := time.Now()
 		if err := <-done; err != nil || time.Since(opened) > 0 {
 			t.Errorf("told after %v, %v", time.Since(opened), err)
+		}
+	})
+}
+
+// Trap 29: a latch that lives for long and is counted down often remembers the id of a count-down for as long as a request with
+// it may arrive, and a second more.
+func TestLatchForgetsCountDowns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pass(2 * 365 * 24 * time.Hour) // see play
+		t.Cleanup(func() { pass(time.Minute) })
+		srv := embedded.Start(t)
+		rdb := srv.Client()
+		t.Cleanup(func() { rdb.Close() })
+		const arrives, every, count = 2 * time.Second, 100 * time.Millisecond, 100
+		c := open(t, srv.Client(), &holdfast.Config{ReleaseTimeout: arrives})
+		t.Cleanup(func() { c.Close() })
+		l := c.Latch("schema 7", holdfast.WithTTL(time.Minute))
+		if err := l.Set(t.Context(), 2*count); err != nil {
+			t.Fatal(err)
+		}
+		remembered := func() int64 { return rdb.ZCard(t.Context(), key("schema 7")+":line").Val() }
+		for range count {
+			if err := l.CountDown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n, most := remembered(), int64((arrives+time.Second)/every); n < 1 || n > most {
+				t.Fatalf("%d ids are remembered, want at most %d", n, most)
+			}
+			pass(every)
+		}
+		pass(arrives + time.Second)
+		if n := remembered(); n != 0 {
+			t.Errorf("%d ids are remembered of requests that cannot arrive any more", n)
+		}
+		if n, err := l.Count(t.Context()); n != count || err != nil {
+			t.Errorf("%d are to count down, %v: want %d", n, err, count)
 		}
 	})
 }

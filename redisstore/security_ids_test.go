@@ -94,7 +94,11 @@ func TestIDsThatWereRead(t *testing.T) {
 			}
 			signalled(t, "the holder is told", held.Done())
 			var lost *holdfast.LostError
-			if err := held.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
+			want := holdfast.LossGone
+			if op == "resume" {
+				want = holdfast.LossReplaced
+			}
+			if err := held.Err(); !errors.As(err, &lost) || lost.Reason != want {
 				t.Errorf("lost by %v", err)
 			}
 		})

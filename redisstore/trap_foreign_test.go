@@ -31,11 +31,12 @@ func TestForeignKeys(t *testing.T) {
 		"sorted set":       {"ZADD", "", 1, "a"},
 		"scores":           {"ZADD", "", 1e15, "someone", 5, "else"},
 		"another kind":     {"SET", "", "2sx:" + id + rest},
-		"another format":   {"SET", "", "2mx:" + id + rest},
-		"kind that shares": {"ZADD", "", 1.9e13, "1ss:" + id + "500:1:15000:0:0:0:"},
-		"format that held": {"ZADD", "", 9e12, "2mx:" + id + "500:1:15000:0:0:0:"},
+		"format 1":         {"SET", "", "1mx:" + id + "17637000000000001:1:0:0:"},
+		"another format":   {"SET", "", "3mx:" + id + rest},
+		"kind that shares": {"ZADD", "", 1.9e13, "2ss:" + id + "500:1:15000:0:0:0:"},
+		"format that held": {"ZADD", "", 9e12, "1mx:" + id + "500:1:0:0:"},
 		"line of a kind":   {"ZADD", ":line", 1e15, "2sx:" + id + "500:1:15000:0:0:0:"},
-		"line of a format": {"ZADD", ":line", 1e15, "2mx:" + id + "500:1:15000:0:0:0:"},
+		"line of a format": {"ZADD", ":line", 1e15, "1mx:" + id + "500:1:0:0:"},
 		"no line":          {"SET", ":line", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 		t.Errorf("token %d after %d; the old lease: %v", lease.Token(), let.Token(), let.Err())
 	}
 	release(t, lease)
-	free(t, srv, "n")
+	gone(t, srv, "n", patience) // once the old process has ended its lease
 }
 
 // A message of a hand-over that is lost (17): the waiter finds out by asking.

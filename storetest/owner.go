@@ -15,6 +15,7 @@ func owner() []test {
 		{"a name that starts with another's", ownerPrefix, 0},
 		{"a lease without an owner is not entered", ownerOfNone, 0},
 		{"those of one owner in line get in together", ownerInLine, queue},
+		{"an owner that reads reads again beside a writer that waits", ownerReads, 0},
 	}
 }
 
@@ -34,6 +35,30 @@ func ownerShares(e *env) {
 		e.Errorf("when one of two is released: %v, another is in: %v", err, w.over())
 	}
 	e.held(a.Mutex(name))
+	e.release(two)
+	e.release(w.in())
+}
+
+// As a mutex of one owner: else an owner that waits for a part of itself would wait for a writer that waits for the owner.
+func ownerReads(e *env) {
+	a, b, other := e.client(), e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	one := e.take(a.RWMutex(name, owner).RLock)
+	w := e.waitIn(e.ctx(), other, other.RWMutex(name).Lock)
+	two := e.take(b.RWMutex(name, owner).RLock)
+	three, err := e.had(b.RWMutex(name, owner).TryRLock)
+	if err != nil {
+		e.Fatalf("TryRLock: %v", err)
+	}
+	if !e.backend.NoQueue { // else new readers may pass a writer that waits
+		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
+		e.is(e.tried(b.RWMutex(name, holdfast.WithOwner("p")).TryRLock), holdfast.ErrHeld)
+	}
+	e.release(one)
+	e.release(three)
+	if w.over() {
+		e.Error("the writer is in beside a reader")
+	}
 	e.release(two)
 	e.release(w.in())
 }

@@ -56,9 +56,9 @@ type Backend struct {
 
 // Run runs the suite.
 func Run(t *testing.T, backend Backend) {
-	permits, permitScenes, latches := semaphore(), permitMatrix(), latch()
+	permits, permitScenes, resizes, latches := semaphore(), permitMatrix(), resizing(), latch()
 	if backend.NoSemaphores {
-		permits, permitScenes = noSemaphores(), nil
+		permits, permitScenes, resizes = noSemaphores(), nil, nil
 	}
 	if backend.NoLatches {
 		latches = noLatches()
@@ -72,7 +72,7 @@ func Run(t *testing.T, backend Backend) {
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
-		{"semaphore", permits}, {"semaphore matrix", permitScenes},
+		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tokens", tokens()}, {"waiting", waiting()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

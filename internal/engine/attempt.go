@@ -19,6 +19,10 @@ type attempt struct {
 	release *protocol.Ticket // a hold to give back with the first request
 	resumes bool             // what it replaced comes back when it is abandoned
 
+	// The server accepted the number of permits before, from this attempt or from one that its
+	// caller waited behind. If it names another number now, the name was resized.
+	accepted bool
+
 	inLine    bool      // by the last answer
 	sent      time.Time // of the last request that was answered
 	server    int64     // and the server's time in its answer
@@ -150,10 +154,14 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		e.waits[a.ticket.ID] = a
 		e.mu.Unlock()
 
-		answer, sent, err := a.ask(ctx, true, l.resource.Ask)
+		answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
+		if a.resized(err) {
+			continue
+		}
 		e.mu.Lock()
 		if err == nil {
 			a.answer, a.answered, a.failure = answer, true, nil
+			a.accepted = true
 		} else if !isOver(ctx) { // else it failed because the caller gave up
 			a.failure = err
 		}
@@ -186,7 +194,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 				e.ears.enter()
 			}
 			if !a.ticket.Deaf {
-				since, listenErr := e.ears.hear(ctx, l.resource)
+				since, listenErr := e.ears.hear(ctx, a.lock.resource)
 				missed := !since.Before(sent) && since != listened // on a fake clock they may be one moment
 				listened = since
 				if a.relearn(listenErr) || missed {
@@ -253,14 +261,43 @@ func (a *attempt) relearn(err error) bool {
 	}
 	e := a.lock.engine
 	e.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.lock.spec.Name, "error", err)
-	old := *a
+	a.replace(a.lock, true)
+	return true
+}
+
+// resized changes to the number of permits that the server named in err, if it accepted another
+// before. The payload of a ticket says the number and never changes, so the ticket is new as well.
+// No place is given up for that: the server does not refuse a ticket that holds or stands in line.
+func (a *attempt) resized(err error) bool {
+	l := a.lock.resized(err)
+	if l == nil || !a.accepted {
+		return false
+	}
+	e := a.lock.engine
+	e.mu.Lock()
+	a.answered, a.failure = true, nil
+	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
+	// the server must see that number to refuse it.
+	delete(e.pools, a.lock.key())
+	e.mu.Unlock()
+	a.replace(l, a.ticket.Deaf)
+	return true
+}
+
+// replace changes to a new ticket. The janitor gives back what the server has of the old one, or may
+// yet get. A hand-over to the old one is dropped: it is none to the new one.
+func (a *attempt) replace(l *Lock, deaf bool) {
+	e, old, request, unsettled := l.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.unsettled
 	e.mu.Lock()
 	delete(e.waits, a.ticket.ID)
-	a.ticket.ID, a.ticket.Deaf = ID(), true
+	a.ticket.ID, a.ticket.Deaf = ID(), deaf
+	a.mail.grant = nil
 	e.mu.Unlock()
-	a.inLine, a.unsettled = false, time.Time{}
-	e.tidy(old.lock, protocol.Free{Ticket: old.ticket}, time.Now().Add(placeLife), old.unsettled)
-	return true
+	if a.server != 0 || !unsettled.IsZero() {
+		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
+		e.tidy(old, request, until, unsettled)
+	}
+	a.lock, a.inLine, a.unsettled, a.sent, a.server = l, false, time.Time{}, time.Time{}, 0
 }
 
 // wait waits for the moment of the next request, for mail, or for the end of waiting.

@@ -64,6 +64,15 @@
 // permits, same weight) stands in the server's line; when it is in, the next one leads, with a ticket of its own. Nothing
 // passes inside the process: the next in line may be elsewhere.
 //
+// The payload of a ticket says how many permits the name has. A Resize leaves the tickets alone that
+// hold or wait; the server refuses a new one with the old number and names the new number. If the
+// attempt, or one that its caller waited behind, was accepted with the old number before, then the
+// name was resized: the attempt goes on with a new ticket and the new number, and so do those after
+// it. Its pool serves the waiters that it has, to the last, but leaves the engine's table: a new
+// caller with the old number makes a pool of its own, whose leader the server refuses. Nobody can
+// tell such a caller from one whose number was never right. A caller that polls goes on
+// likewise once it was told that others hold.
+//
 // # Entries
 //
 // Under the context of a lease of the same name a caller enters its turn, without a request, and gets an entry, which
@@ -151,6 +160,16 @@
 // without an answer is tried again after TTL/30, 250 ms at most (+-20 %), until trust ends. An answer that says "not
 // yours" ends the lease at once. No renewal makes a hold; and a release waits for the renewal that is under way.
 //
+// # A hold that is taken over
+//
+// Resume turns the hold of another process into a remainder, which excludes all but the caller that resumed (package protocol). The
+// former process learns of it by the answer to its next renewal; a process that listens gets a message first, and asks the server,
+// as a message proves nothing. It ends the contexts of the leases, and one margin later it gives the remainder back: by then code that
+// looks at its context has stopped. A release before that gives it back at once. So nobody but the resumer is let in while a former
+// lease is trusted, or its code may still run for a margin. If the former process is gone, the remainder ends with the hold's time.
+//
+// Resume sends its request up to three times, each with time of its own, with one ticket: the server answers a replay alike.
+//
 // # What each failure does
 //
 //	answer of an ask lost       the next ask of the same ticket finds what it did
@@ -159,6 +178,8 @@
 //	answer of a downgrade lost  it is sent again, until trust ends; the caller is told if its context ends before
 //	message lost                found by asking: at the latest after 6 s
 //	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim later
+//	answer of a resume lost     it is sent again, three times in all; then what it won is given back, and the former
+//	                            hold is a remainder until its process has stopped
 //	server gone                 who waits goes on asking; who holds is told when trust ends
 //	server lost its data        holds: told by the next renewal; places: joined anew, in the order of asking
 //	fail-over                   as lost data, for what the new master lacks; but an old master that lives on confirms

@@ -70,7 +70,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	switch {
 	case l.options.Interval > 0:
-		return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) { return l.once(ctx, l.attempt(1), l.resource.Ask) })
+		return l.poll(ctx)
 	case l.pooled:
 		return l.pool(ctx)
 	}

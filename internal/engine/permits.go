@@ -27,6 +27,37 @@ func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	return l.resource.Resize(ctx, permits, until)
 }
 
+// resized returns the lock with the number of permits that the server named in err, or nil if err
+// names no other number.
+func (l *Lock) resized(err error) *Lock {
+	var mismatch *protocol.Mismatch
+	if !errors.As(err, &mismatch) || mismatch.Have == l.spec.Permits {
+		return nil
+	}
+	other := *l
+	other.spec.Permits = mismatch.Have
+	other.resource = l.engine.protocol.Bind(other.spec)
+	return &other
+}
+
+// poll asks for the lock again and again. After an answer that others hold, another number of
+// permits means that the name was resized: the next request is made with that number, at once.
+func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+	told := false
+	return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) {
+		for {
+			lease, err := l.once(ctx, l.attempt(1), l.resource.Ask)
+			var busy *Busy
+			told = told || errors.As(err, &busy)
+			other := l.resized(err)
+			if !told || other == nil {
+				return lease, err
+			}
+			l = other
+		}
+	})
+}
+
 // missing tells why the protocol has no such locks.
 func (l *Lock) missing() error {
 	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {

@@ -211,7 +211,8 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	var ended *WaitEnded
 	next := a
 	if !errors.As(err, &ended) {
-		next = l.attempt(p.block())
+		next = a.lock.attempt(p.block()) // with the number of permits that the pool knows
+		next.accepted = a.accepted
 	}
 	next.mail.join = nil // who leads now came later
 	p.leader = next
@@ -242,6 +243,7 @@ func (e *Engine) succeed(h *hold) func() {
 		return func() {}
 	}
 	lead := h.lock.attempt(p.block())
+	lead.accepted = true
 	p.leader = lead
 	return func() { w.handed <- handed{lead: lead} }
 }

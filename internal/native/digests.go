@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "82f8b6e605869d6c454af0e9cc5bffd880674620",
-	"ask":       "821c1e6fe3fa7009b7c53f07b832573d54883e4f",
-	"downgrade": "15db8cebfcde59da483fac39e7d6703aec5930a4",
-	"free":      "5e154e29372950ec71bfd77980aa43dbd7a5b789",
+	"ask":       "5797cf22601ccc9d6be844c4f12a2303ec9d2627",
+	"downgrade": "aec4024723c957bfcc8f7d41f459f6c75964f7ca",
+	"free":      "677783dc737cc2a8c720c0ec64c749d628e902a6",
 	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "aea12def0ce630a25cb75f37278dc261a9d502c5",
+	"look":      "4e3612ba5c084ed6929ccfc232b3b670aab09a6f",
 	"renew":     "bbc14eeec25d4af277724955b974a8b54ce76088",
-	"resize":    "56067b0404cc6deda6b191451a38993eac51bd45",
-	"resume":    "be8b470b8af5a07557f3c23bd38da609a30e7f77",
+	"resize":    "0b72ca9c4da7539ddb821ddf7f85d7f209b774f8",
+	"resume":    "fbfd51fadcf42740910b4c37377917fd4dff6a8f",
 }

@@ -12,10 +12,13 @@
 //	PREFIX:@PROCESS          no key but a channel: what is told to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which it waits
 //
+// PROCESS is host/pid/ and 22 random characters, so that a channel says whose it is.
+//
 // The clock is one a slot, not one a name: names come and go, at most 16,384 clocks stay, and the tokens of a name
 // grow because those of its slot do. A token is the larger of last+1 and the server's microseconds: it rises through
 // the deletion of the name, a restart and lost writes (by time), and through a clock that steps back (by last), but
-// not through both at once.
+// not through both at once. A clock key of fewer than 16 digits, which no script writes, counts as that number. What it
+// overwrote is lost, so the next token is the larger of that number + 1 and the time.
 //
 // # The state of a name, of every kind
 //
@@ -31,17 +34,18 @@
 //	w  nobody, and watchers are told: an election
 //	o  those of its owner
 //	s  those that share: readers, and all of a semaphore as far as its permits go
-//	-  what a min hold keeps of one that was released; nobody can renew, resume or enter it
+//	-  a remainder: what is left of a hold; nobody can renew, resume or enter it
 //
 // Each member starts with a ticket, so that another kind or format is seen by the same read, refused and left as it was.
 //
 //	key     member           score
 //	state   ticket payload   a hold: its end in server milliseconds; + 1e13 when it shares
-//	state   t ticket         the token of a hold, negative
+//	state   - ticket payload a remainder: as the hold that it was
+//	state   t ticket         the token of a hold or a remainder, negative
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
-//	state   r                of holds that share: when all that min holds keep is over, in server milliseconds; negative
+//	state   r                of holds that share: when all remainders are over, in server milliseconds; negative
 //	line    c                of a semaphore: those there are, negative; the holds may end by themselves while some wait
-//	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last
+//	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last; from 1
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
 //	                         it is 18 s from its place then
 //
@@ -49,11 +53,26 @@
 // many share", "who is first in line" and "how many stand before me" are each one command, and the cost of none grows
 // with the length of the line.
 //
-// A payload is "claim:block:length:length:", the channel with its mark, the owner, and the label: what the hand-over
-// must know of a waiter, and what others read of a holder. Claim is milliseconds, in a semaphore followed by "/weight/permits";
-// block is the number of tokens that a grant reserves. The mark of a channel says how it is published on: "p" plain, "c"
-// plain in a cluster, where a node does not know who listens elsewhere, "s" sharded. A payload never changes while
-// its ticket lives, so that client and server name members alike.
+// A payload is what the hand-over must know of a waiter, and what others read of a holder:
+//
+//	claim:block:TTL:length:length:length: channel owner extras label     (without the spaces)
+//
+// Claim is milliseconds, in a semaphore followed by "/weight/permits". Block is the number of tokens that a grant
+// reserves. TTL is milliseconds, followed by "f" where the hold is not renewed. The lengths are those of channel, owner and extras.
+// The mark before a channel says how it is published on: "p" plain, "c" plain in a cluster, where a node does not know who
+// listens elsewhere, "s" sharded. Extras are name:length:value, one after the other; a reader skips those that it does not
+// know. A payload never changes while its ticket lives, so that client and server name members alike.
+//
+// # Remainders
+//
+// A hold becomes a remainder when it is released before its min hold is over, and when another caller takes it over. The remainder
+// excludes others as the hold did, to the end of the min hold, or to the end that the hold had. Its ticket is that of the
+// hold with the mode "-", and its payload that of the hold with two extras more: "why", which is "k" for a min hold and "r" after
+// a resume, and "by", the label of the caller that took the hold over. That caller holds beside it, so the state is a set until
+// one of the two is left. An owner enters beside a hold of its own only if every remainder is its own as well.
+//
+// The former holder's process is told of a resume on its channel, and else by the answer to its next renewal. Its free removes the
+// remainder, or ends it at the end of its min hold, and is answered "was taken over". Without a free the remainder ends by itself.
 //
 // # Handing over
 //
@@ -61,19 +80,21 @@
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
 // hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
-// is believed. One whose life is over is taken out. The first in line is told how long a min hold still keeps it out, and so is
-// whoever becomes the first meanwhile.
+// is believed. One whose life is over is taken out. The first in line is told how long a remainder still keeps it out, and so is
+// the waiter that becomes the first meanwhile.
 //
 // A message is the format number, what it says, the id of the ticket that it says it to, and the rest:
 //
-//	1G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
-//	1N ID AFTER                   it is to ask after so many ms, or something that it watches has changed
+//	2G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
+//	2N ID AFTER                   it is to ask after so many ms, or something that it watches has changed
+//	2R ID                         its hold may have been taken over: it is to ask
 //
 // A semaphore has the number of permits that its first holder named, or the last Resize, while anybody holds or waits.
 //
 // # Time
 //
-// Scripts ask the server for its time and compare it with times that the server gave. A request that may win something
+// Scripts ask the server for its time and compare it with times that the server gave. A time has 16 digits, so that it compares as
+// text; what it shows does not matter, from 1 us on. A request that may win something
 // carries a "not after" in server time, from the bounds that earlier answers gave (see clock.go); before the first
 // answer the client asks for the time alone.
 //

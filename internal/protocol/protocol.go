@@ -94,7 +94,7 @@ type Spec struct {
 	Shared bool
 
 	// Permits is how many a semaphore has; else 0. It belongs to the name: while the name is in use, an Ask that names
-	// another number is a *Mismatch.
+	// another number is a *Mismatch, unless its ticket holds or stands in line since before a Resize.
 	Permits int64
 
 	TTL   time.Duration // of the holds, for others to read

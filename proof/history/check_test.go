@@ -38,9 +38,10 @@ func (s *story) hold(proc, id string, from, to, until, token int64) *Record {
 
 // permits adds an acquire that wins some of so many.
 func (s *story) permits(proc, id string, from, to, until, token, weight, size int64) {
-	r := s.hold(proc, id, from, to, until, token)
-	r.Weight, r.Size = weight, size
-	s.records[len(s.records)-2].Size = size
+	s.hold(proc, id, from, to, until, token)
+	for i := len(s.records) - 2; i < len(s.records); i++ {
+		s.records[i].Type, s.records[i].Weight, s.records[i].Size = Semaphore, weight, size
+	}
 }
 
 // set adds a latch that is set.
@@ -308,6 +309,22 @@ func TestCheck(t *testing.T) {
 			s.records[len(s.records)-2].Weight = 5
 			s.permits("b", "b1", 20, 30, 100, 6, 3, 4)
 		}, nil},
+		{"many permits after a Resize, behind another of its process", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
+			s.op("c", Resize, "", 4, 6, OK)
+			s.records[len(s.records)-2].Weight = 6
+			s.permits("a", "a2", 8, 30, 100, 6, 3, 4)
+		}, nil},
+		{"many permits after a Resize, behind nobody of its process", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
+			s.op("c", Resize, "", 4, 6, OK)
+			s.records[len(s.records)-2].Weight = 6
+			s.permits("b", "b1", 8, 30, 100, 6, 3, 4)
+		}, []string{RulePermits}},
+		{"more permits than there ever were, behind another of its process", func(s *story) {
+			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
+			s.permits("a", "a2", 8, 30, 100, 6, 3, 4)
+		}, []string{RulePermits}},
 		{"kept what it had when there were more", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 4, 4)
 			s.permits("b", "b1", 20, 30, 100, 6, 1, 2)

@@ -43,6 +43,7 @@ func Assemble(records []Record) (*History, error) {
 		h.finish(hold)
 		hold.settle()
 	}
+	h.follow()
 	return h, nil
 }
 

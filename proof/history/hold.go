@@ -13,6 +13,7 @@ type Hold struct {
 	Owner                string // of WithOwner: holds of one owner do not exclude each other
 	Shares               bool   // it reads
 	Weight               int64  // permits; 0: no semaphore
+	Follows              bool   // the number of permits may be another than its handle's: see follow
 	Exclusive            int64  // until when it excludes readers too: End, or its downgrade; of a reader, Start
 	End                  int64  // when trust ended, or the end of the history; may be before Start
 	Cause                Event  // Call (of Release), Lost, Trust (its end came), Offer, Close, Kill

@@ -8,10 +8,11 @@ import (
 // forgotten is how long after the return of a Resize without an answer it may still take effect.
 const forgotten = int64(5e9)
 
-// checkPermits adds up what trusted holders have of a semaphore, whenever one begins. Their sum fitted when the last of
-// them was granted, which is the one with the largest token: into the permits that its handle named, as the server
-// refuses others, or that a Resize set while it waited. One that waited for more than there are now is alone.
-// holds are of one name, in the order of their begin.
+// checkPermits adds up what trusted holders have of a semaphore, whenever one begins. Their sum
+// fitted when the last of them was granted, which is the one with the largest token: into the permits
+// that its handle named, as the server refuses others, or that a Resize set while it waited. A hold
+// that follows may have fitted into the most that there ever were. A hold that waited for more than
+// there are now is alone. holds are of one name, in the order of their begin.
 func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 	var found []Violation
 	var trusted []*Hold
@@ -29,7 +30,7 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 				last = other
 			}
 		}
-		if most := permitsOf(last, resizes); sum > most && len(trusted) > 1 {
+		if most := permitsOf(last, holds, resizes); sum > most && len(trusted) > 1 {
 			found = append(found, Violation{
 				Rule: RulePermits, Name: hold.Name, Records: stories(trusted...),
 				Text: fmt.Sprintf("%d permits were trusted when %s began, of at most %d", sum, hold.ID, most),
@@ -40,7 +41,7 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 }
 
 // permitsOf is the most that there may have been when the hold was granted.
-func permitsOf(hold *Hold, resizes []*Op) int64 {
+func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 	most := hold.asked.Size
 	for _, op := range resizes {
 		end := op.Call.At + forgotten
@@ -49,9 +50,49 @@ func permitsOf(hold *Hold, resizes []*Op) int64 {
 		} else if op.Return != nil {
 			end = op.Return.At + forgotten
 		}
-		if op.Call.At < hold.Start && hold.Called < end {
+		if op.Call.At < hold.Start && (hold.Called < end || hold.Follows) {
 			most = max(most, op.Call.Weight)
 		}
 	}
+	for _, other := range holds {
+		if hold.Follows && other.Called < hold.Start {
+			most = max(most, other.asked.Size)
+		}
+	}
 	return most
+}
+
+// follow finds the holds whose process may have learned of another number of permits before it
+// asked for them. A process asks with that number for all callers that wait behind one another, with
+// handles of one number, weight and TTL. A caller that polls learns of another number by itself.
+func (h *History) follow() {
+	type line struct {
+		proc, name        string
+		size, weight, ttl int64
+	}
+	calls := map[line][]*Op{}
+	lineOf := func(call Record) line { return line{call.Proc, call.Name, call.Size, call.Weight, call.TTL} }
+	pooled := func(call Record) bool {
+		return call.Type == Semaphore && call.Kind == Lock && !call.Line && !call.Polls
+	}
+	for _, op := range h.Ops {
+		if pooled(op.Call) {
+			calls[lineOf(op.Call)] = append(calls[lineOf(op.Call)], op)
+		}
+	}
+	for _, hold := range h.Holds {
+		call := hold.asked
+		hold.Follows = call.Type == Semaphore && call.Polls
+		if !pooled(call) {
+			continue
+		}
+		for _, op := range calls[lineOf(call)] {
+			if op.Call.At >= hold.Start {
+				break
+			}
+			if op.Call.Op != call.Op && (op.Return == nil || op.Return.At > hold.Called) {
+				hold.Follows = true
+			}
+		}
+	}
 }

@@ -71,7 +71,7 @@ func stepsOf(h *history.History) map[string][]porcupine.Operation {
 		for _, op := range resizes[hold.Name] {
 			crossed = crossed || op.Call.At < hold.Start && hold.Called < until(op)
 		}
-		add(hold.Name, hold.Called, hold.Start, step{verb: enter, member: m, entry: hold.Root != hold.ID, n: size, unsure: crossed})
+		add(hold.Name, hold.Called, hold.Start, step{verb: enter, member: m, entry: hold.Root != hold.ID, n: size, unsure: crossed, follows: hold.Follows})
 		if !hold.Shares && hold.Exclusive < hold.End {
 			add(hold.Name, max(hold.Exclusive, hold.Start), max(hold.Exclusive, hold.Start), step{verb: share, member: m})
 		}

@@ -23,7 +23,9 @@ type step struct {
 	member
 	entry  bool // into a lease that is there
 	unsure bool // it may have had no effect; of enter: a Resize may have come between
-	n      int64
+	// Of enter: its process may have learned of any other number of permits.
+	follows bool
+	n       int64
 }
 
 // A member is a hold.
@@ -38,9 +40,12 @@ type state struct {
 	members []member
 	top     int64 // the largest token
 	writer  int64 // the largest of one that does not share
-	permits int64
+	permits int64 // or unknown
 	latch   int64 // what is left to count down, 0: open, -1: not set
 }
+
+// unknown is a number of permits that a process has learned and that no other handle has named yet.
+const unknown = -1
 
 func initial() []any { return []any{state{latch: -1}} }
 
@@ -129,16 +134,27 @@ func enters(was state, s step) []any {
 	if s.weight == 0 {
 		return []any{now}
 	}
-	// The server refuses a handle that names another number, unless it stood in line before a Resize.
+	// The server refuses a handle that names another number, unless it stood in line before a Resize
+	// or its process has learned of that number.
+	named := now
+	named.permits = s.n
+	unsure := s.unsure || s.follows
 	if len(was.members) > 0 {
-		if sum > was.permits || s.n != was.permits && !s.unsure {
+		switch {
+		case was.permits == unknown && unsure:
+			return []any{now}
+		case was.permits == unknown && sum <= s.n:
+			return []any{named}
+		case was.permits == unknown || sum > was.permits || s.n != was.permits && !unsure:
 			return nil
 		}
 		return []any{now}
 	}
-	named := now
-	named.permits = s.n
-	if s.unsure {
+	switch {
+	case s.follows:
+		now.permits = unknown // the number of before, that of its handle, or any other
+		return []any{now}
+	case s.unsure:
 		return []any{now, named}
 	}
 	return []any{named}

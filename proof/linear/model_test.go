@@ -26,6 +26,11 @@ func takes(n int64) func(*step) {
 	return func(s *step) { s.weight, s.n = n, 4 }
 }
 
+// follows is takes for one whose process may know of another number.
+func follows(n int64) func(*step) {
+	return func(s *step) { s.weight, s.n, s.follows = n, 4, true }
+}
+
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -54,6 +59,16 @@ func TestModel(t *testing.T) {
 		{"many permits after a Resize", []porcupine.Operation{
 			at(0, 1, in("a", 1, takes(2))), at(2, 5, step{verb: resize, n: 8}),
 			at(2, 5, in("b", 2, func(s *step) { s.weight, s.n, s.unsure = 3, 4, true }))}, true},
+		{"another number, which its process has learned", []porcupine.Operation{
+			at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, follows(6)))}, true},
+		{"more than the number that its process has learned", []porcupine.Operation{
+			at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, follows(7)))}, false},
+		{"any number may be what its process has learned", []porcupine.Operation{
+			at(0, 1, in("a", 1, follows(2))), at(2, 3, in("b", 2, follows(6)))}, true},
+		{"a handle tells the number that a process had learned", []porcupine.Operation{
+			at(0, 1, in("a", 1, follows(3))), at(2, 3, in("b", 2, takes(2)))}, false},
+		{"the number that a handle told stays", []porcupine.Operation{
+			at(0, 1, in("a", 1, follows(2))), at(2, 3, in("b", 2, takes(2))), at(4, 5, in("c", 3, follows(1)))}, false},
 		{"a Resize without an answer", []porcupine.Operation{
 			at(0, 1, in("a", 1, takes(2))), at(2, 9, step{verb: resize, n: 8, unsure: true}), at(4, 5, in("b", 2, takes(2)))}, true},
 		{"a latch", []porcupine.Operation{

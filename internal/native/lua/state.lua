@@ -76,13 +76,18 @@ local function look(ticket)
   end
 end
 
+-- token_of is the token of a hold of the set.
+local function token_of(ticket)
+  return string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. ticket) or 0))
+end
+
 -- mine is the token of a ticket that holds; nil when it does not.
 local function mine(ticket, payload)
   if alone then
     return string.sub(alone, 1, 26) == ticket and string.sub(alone, 27, 42) or nil
   end
   if (exclusive[1] or shares > 0) and redis.call('ZSCORE', state, ticket .. payload) then
-    return string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. ticket))
+    return token_of(ticket)
   end
 end
 
@@ -429,7 +434,7 @@ local function holder()
     end
   end
   local ticket = string.sub(member, 1, 26)
-  local token = string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. ticket))
+  local token = token_of(ticket)
   local ends = tonumber(redis.call('ZSCORE', state, member))
   if ends >= SHARED and member ~= members[1] then
     ends = redis.call('ZSCORE', state, members[1])
