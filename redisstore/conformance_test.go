@@ -32,7 +32,6 @@ func TestConformance(t *testing.T) {
 		storetest.Run(t, storetest.Backend{
 			Around: func(t *testing.T, run func(*testing.T)) {
 				synctest.Test(t, func(t *testing.T) {
-					pass(2 * 365 * 24 * time.Hour)          // see play
 					t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 					srv = embedded.Start(t)
 					run(t)
