@@ -24,6 +24,7 @@ type scene struct {
 	sha  map[string]string
 	mu   sync.Mutex
 	step time.Duration // of the server's clock
+	at   time.Time     // where that stands still, if it does
 	log  []arrival
 	deny map[string]string // actor -> error line for its scripts
 	held []*holdfast.Lease
@@ -73,7 +74,7 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.srv.Redis.SetTime(time.Now().Add(s.step))
+	s.srv.Redis.SetTime(s.shown())
 	a := arrival{at: time.Now(), from: c.ClientName, op: cmd, args: args}
 	if cmd == "EVALSHA" || cmd == "EVAL" {
 		n, _ := strconv.Atoi(args[1])
@@ -107,11 +108,36 @@ func (s *scene) script(op string) string {
 	return s.sha[op]
 }
 
+// shown is what the server's clock shows. mu is held.
+func (s *scene) shown() time.Time {
+	if !s.at.IsZero() {
+		return s.at
+	}
+	return time.Now().Add(s.step)
+}
+
 // setClock steps the server's clock.
 func (s *scene) setClock(step time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.step = step
+	s.step, s.at = step, time.Time{}
+}
+
+// show lets the server's clock run on from a time.
+func (s *scene) show(at time.Time) { s.setClock(time.Until(at)) }
+
+// stop lets it stand still.
+func (s *scene) stop(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+}
+
+// now is what it shows, in microseconds as tokens are.
+func (s *scene) now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown().UnixMicro()
 }
 
 // refuse makes the server answer the scripts of an actor with an error line; "" ends that.
