@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
@@ -36,9 +35,6 @@ type Server struct {
 	prefixes map[string]bool // of its clients
 }
 
-// own is what connections of clients call themselves; those of scripts inside the server have no name.
-const own = "holdfasttest"
-
 // Start serves an empty server until the test is over. Inside a bubble of testing/synctest the server goes by the
 // bubble's clock; the test's last cleanup then lets a virtual minute pass.
 func Start(tb testing.TB) *Server {
@@ -53,29 +49,8 @@ func Start(tb testing.TB) *Server {
 			<-time.After(time.Minute) // go-redis dials in the background for a while
 		}
 	})
-	first, err := mini.Dial() // starts it
-	if err != nil {
-		tb.Fatalf("holdfasttest: %v", err)
-	}
-	_ = first.Close()
-	mini.SetTime(serverTime())
 	mini.ClockTTL(true)
-	mini.Server().SetPreHook(func(peer *miniserver.Peer, _ string, _ ...string) bool {
-		if peer.ClientName == own { // a command of a script: its server is locked, and has the time
-			mini.SetTime(serverTime())
-		}
-		return false
-	})
 	return s
-}
-
-// serverTime is the clock of the server. That of a bubble begins in the year 2000, when Redis was not there yet.
-func serverTime() time.Time {
-	now := time.Now()
-	if now.Year() < 2010 {
-		now = now.AddDate(25, 0, 0)
-	}
-	return now
 }
 
 // inBubble tells whether this runs inside a bubble of testing/synctest.
@@ -91,7 +66,6 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 	s.tb.Helper()
 	rdb := redis.NewClient(&redis.Options{
 		Addr:            "127.0.0.1:6379", // never dialed, but go-redis resolves names
-		ClientName:      own,
 		DisableIdentity: true,
 		PoolSize:        1000, // waiting for a turn uses timers that all bubbles would share
 		Dialer:          func(ctx context.Context, _, _ string) (net.Conn, error) { return s.network.Dial(ctx) },

@@ -24,6 +24,7 @@ type scene struct {
 	sha  map[string]string
 	mu   sync.Mutex
 	step time.Duration // of the server's clock
+	at   time.Time     // where that stands still, if it does
 	log  []arrival
 	deny map[string]string // actor -> error line for its scripts
 	held []*holdfast.Lease
@@ -45,12 +46,10 @@ type actor struct {
 	name string
 }
 
-// play runs a scene. A bubble's clock begins in the year 2000; servers have known no time before 2001 since the scripts
-// were written, and these compare microseconds as sixteen digits.
+// play runs a scene. A bubble's clock begins in the year 2000, and so does the server's.
 func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		pass(2 * 365 * 24 * time.Hour)
 		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
 		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
@@ -75,7 +74,7 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.srv.Redis.SetTime(time.Now().Add(s.step))
+	s.srv.Redis.SetTime(s.shown())
 	a := arrival{at: time.Now(), from: c.ClientName, op: cmd, args: args}
 	if cmd == "EVALSHA" || cmd == "EVAL" {
 		n, _ := strconv.Atoi(args[1])
@@ -109,11 +108,36 @@ func (s *scene) script(op string) string {
 	return s.sha[op]
 }
 
+// shown is what the server's clock shows. mu is held.
+func (s *scene) shown() time.Time {
+	if !s.at.IsZero() {
+		return s.at
+	}
+	return time.Now().Add(s.step)
+}
+
 // setClock steps the server's clock.
 func (s *scene) setClock(step time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.step = step
+	s.step, s.at = step, time.Time{}
+}
+
+// show lets the server's clock run on from a time.
+func (s *scene) show(at time.Time) { s.setClock(time.Until(at)) }
+
+// stop lets it stand still.
+func (s *scene) stop(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+}
+
+// now is what it shows, in microseconds as tokens are.
+func (s *scene) now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown().UnixMicro()
 }
 
 // refuse makes the server answer the scripts of an actor with an error line; "" ends that.

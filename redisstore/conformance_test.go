@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
@@ -27,25 +28,55 @@ func TestConformance(t *testing.T) {
 			Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, srv) },
 		})
 	})
-	t.Run("miniredis", func(t *testing.T) {
-		var srv *embedded.Server
-		storetest.Run(t, storetest.Backend{
-			Around: func(t *testing.T, run func(*testing.T)) {
-				synctest.Test(t, func(t *testing.T) {
-					pass(2 * 365 * 24 * time.Hour)          // see play
-					t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
-					srv = embedded.Start(t)
-					run(t)
-				})
-			},
-			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-				rdb := srv.Client()
-				tb.Cleanup(func() { rdb.Close() })
-				return open(tb, rdb, config)
-			},
-			Left: func(_ testing.TB, prefix string) []string { return locks(srv.Redis.Keys(), prefix) },
+	for name, shows := range map[string]time.Time{
+		"miniredis":                   {},
+		"miniredis in 1970":           time.UnixMicro(10),
+		"miniredis in September 2001": time.UnixMicro(1e15 - 777_777), // soon there is a digit more
+	} {
+		t.Run(name, func(t *testing.T) {
+			var srv *embedded.Server
+			tick := func() {}
+			storetest.Run(t, storetest.Backend{
+				Around: func(t *testing.T, run func(*testing.T)) {
+					synctest.Test(t, func(t *testing.T) {
+						t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
+						srv = embedded.Start(t)
+						if !shows.IsZero() {
+							tick = runsFrom(t, srv, shows)
+						}
+						run(t)
+					})
+				},
+				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+					rdb := srv.Client(func(o *redis.Options) { o.ClientName = "suite" })
+					tb.Cleanup(func() { rdb.Close() })
+					return open(tb, rdb, config)
+				},
+				Left: func(_ testing.TB, prefix string) []string { tick(); return locks(srv.Redis.Keys(), prefix) },
+			})
 		})
+	}
+}
+
+// runsFrom lets the clock of a server run on from a time. All of its clients must have names. Whoever looks at its keys without
+// a command calls tick first.
+func runsFrom(tb testing.TB, srv *embedded.Server, at time.Time) (tick func()) {
+	tb.Helper()
+	step := time.Until(at)
+	tick = func() { srv.Redis.SetTime(time.Now().Add(step)) }
+	first, err := srv.Redis.Dial() // starts it
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_ = first.Close()
+	tick()
+	srv.Redis.Server().SetPreHook(func(c *server.Peer, _ string, _ ...string) bool {
+		if c.ClientName != "" { // else it is a command of a script: its server is locked, and has the time
+			tick()
+		}
+		return false
 	})
+	return tick
 }
 
 func open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {

@@ -13,7 +13,6 @@ import (
 // caller is told that it was set.
 func TestLatchSetAnswerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pass(2 * 365 * 24 * time.Hour) // see play
 		t.Cleanup(func() { pass(time.Minute) })
 		srv := embedded.Start(t)
 		one, other := open(t, srv.Client(), nil), open(t, srv.Client(), nil)
@@ -40,7 +39,6 @@ func TestLatchSetAnswerLost(t *testing.T) {
 // Trap 10: the answer to a count-down got lost, and the request is sent again: it counts once.
 func TestLatchCountDownAnswerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pass(2 * 365 * 24 * time.Hour) // see play
 		t.Cleanup(func() { pass(time.Minute) })
 		srv := embedded.Start(t)
 		c := open(t, srv.Client(), nil)
@@ -64,7 +62,6 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 // Who waits for a latch is told when it opens, and does not find out when it looks again.
 func TestLatchOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pass(2 * 365 * 24 * time.Hour) // see play
 		t.Cleanup(func() { pass(time.Minute) })
 		srv := embedded.Start(t)
 		one, other := open(t, srv.Client(), nil), open(t, srv.Client(), nil)

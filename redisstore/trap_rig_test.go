@@ -176,7 +176,7 @@ func keyOf(name string) string { return "holdfast:{" + name + "}" }
 
 // inLine is how many stand in the server's queue.
 func inLine(srv *redisserver.Server, name string) int64 {
-	v, _ := srv.Do("ZCOUNT", keyOf(name)+":line", "1000000000000000", "+inf")
+	v, _ := srv.Do("ZCOUNT", keyOf(name)+":line", "1", "+inf")
 	n, _ := v.(int64)
 	return n
 }

@@ -11,18 +11,16 @@ import (
 // while the holder trusts it. Whoever knew that clock before must not be let in by it.
 func TestClockSetForward(t *testing.T) {
 	r := &rig{T: t, dir: t.TempDir()}
-	set := r.faked(0)
-	t.Setenv("REDIS_SERVER", "")
+	clock := r.clocked()
 	for range 4 {
 		r.masters = append(r.masters, redisserver.Start(t))
 	}
-	r.reaches(0, set)
 	r.found()
 	a, b := r.client(nil, nil), r.client(nil, nil)
 	warm(r, a)
 	warm(r, b)
 	first := r.barely(a, "x")
-	set(time.Hour)
+	clock.Ahead(time.Hour)
 	stranger := r.client(nil, nil) // who never knew the clock
 	told := false
 	see := func() bool { told = told || r.count(stranger.Client) == 4; return told }

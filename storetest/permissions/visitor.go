@@ -134,7 +134,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 			return true
 		default:
 			// Who waits asks once more, in another way; and before that, the release takes a shorter way, with ZCOUNT.
-			return v.realm.number("ZCOUNT", line, "1000000000000000", "+inf") == 1 && v.realm.number("ZCOUNT", line, "-inf", "(0") == 1
+			return v.realm.number("ZCOUNT", line, "1", "+inf") == 1 && v.realm.number("ZCOUNT", line, "-inf", "(0") == 1
 		}
 	}) {
 		return fmt.Errorf("%s is not waited for", name)

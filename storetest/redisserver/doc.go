@@ -9,6 +9,12 @@
 // options say so. It can be stopped and continued, killed, and started again on the same port and directory, and it
 // ends with the process that started it, also when that is killed (on Linux).
 //
+// A Clock starts servers whose clock shows what a test says:
+//
+//	clock := redisserver.NewClock(t)
+//	clock.Show(time.Unix(1, 0))                         // it is 1970 there, and time goes on
+//	srv := clock.Start(t)
+//
 // Several servers that belong together are rigs, for tests alone:
 //
 //	master, replicas := redisserver.StartReplicated(t, 2)

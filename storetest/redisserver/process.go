@@ -1,6 +1,7 @@
 package redisserver
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
 )
@@ -11,10 +12,11 @@ type process struct {
 	done chan struct{}
 }
 
-// spawn starts the program. The starting thread lives as long as the child: on Linux the child is killed when that
+// spawn starts the program, with some more environment. The starting thread lives as long as the child: on Linux the child is killed when that
 // thread ends, not when the process does.
-func spawn(program string, args []string) (*process, error) {
+func spawn(program string, args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.SysProcAttr = attributes()
 	started := make(chan error)
 	go func() {

@@ -35,7 +35,7 @@ func StartSentinel(tb testing.TB, opts ...string) *Sentinel {
 	master, replicas := StartReplicated(tb, 2, opts...)
 	s := &Sentinel{tb: tb, servers: append([]*Server{master}, replicas...)}
 	for range 3 {
-		s.sentinels = append(s.sentinels, begin(tb, fmt.Sprintf(sentinelConf, masterName, master.Port()), nil))
+		s.sentinels = append(s.sentinels, begin(tb, fmt.Sprintf(sentinelConf, masterName, master.Port()), nil, nil))
 	}
 	for _, sentinel := range s.sentinels {
 		await(tb, "the sentinels know each other", func() bool {

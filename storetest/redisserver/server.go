@@ -26,6 +26,7 @@ type Server struct {
 	tb    testing.TB // nil: not in a test
 	dir   string
 	port  int
+	env   []string // besides that of this process
 	opts  []string
 	conf  string // of a sentinel, which takes no other options
 	cli   client
@@ -40,13 +41,13 @@ type Server struct {
 // this package. A server that does not start, or is not installed, ends the test.
 func Start(tb testing.TB, opts ...string) *Server {
 	tb.Helper()
-	return begin(tb, "", opts)
+	return begin(tb, "", nil, opts)
 }
 
 // begin starts a server for a test.
-func begin(tb testing.TB, conf string, opts []string) *Server {
+func begin(tb testing.TB, conf string, env, opts []string) *Server {
 	tb.Helper()
-	s, err := launch(context.Background(), conf, opts)
+	s, err := launch(context.Background(), conf, env, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -56,14 +57,14 @@ func begin(tb testing.TB, conf string, opts []string) *Server {
 }
 
 // Run runs a server until Close. ctx bounds the starting alone. On failure nothing is left behind.
-func Run(ctx context.Context, opts ...string) (*Server, error) { return launch(ctx, "", opts) }
+func Run(ctx context.Context, opts ...string) (*Server, error) { return launch(ctx, "", nil, opts) }
 
-func launch(ctx context.Context, conf string, opts []string) (*Server, error) {
+func launch(ctx context.Context, conf string, env, opts []string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "redisserver-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, opts: opts, conf: conf}
+	s := &Server{dir: dir, env: env, opts: opts, conf: conf}
 	for range 3 { // another process may take the free port before the server does
 		if s.port, s.claim, err = freePort(); err != nil {
 			break
@@ -197,7 +198,7 @@ func (s *Server) start(ctx context.Context) error {
 			return err
 		}
 	}
-	p, err := spawn(program, append(args, s.opts...))
+	p, err := spawn(program, append(args, s.opts...), s.env)
 	if err != nil {
 		return err
 	}

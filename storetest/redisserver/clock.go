@@ -1,0 +1,95 @@
+package redisserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A Clock is what the servers show that it starts, instead of the machine's clock: any time from 1970 on. It is made of
+// libfaketime, which is loaded into the servers. Timers of the servers are not touched, only what the clock shows.
+//
+// A Clock is for one goroutine at a time.
+type Clock struct {
+	tb   testing.TB
+	file string // says what is shown; the servers read it at each look at the clock
+	env  []string
+	now  func() time.Time // is shown
+}
+
+// NewClock makes a clock that shows what the machine's does. A test is skipped where libfaketime is not installed.
+func NewClock(tb testing.TB) *Clock {
+	tb.Helper()
+	fake := find("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1")
+	libc := find("/lib/*-linux-gnu/libc.so.6", "/lib64/libc.so.6")
+	if fake == "" || libc == "" {
+		tb.Skip("no clocks to set: libfaketime is not installed")
+	}
+	c := &Clock{tb: tb, file: filepath.Join(tb.TempDir(), "clock")}
+	// Without libc behind it, libfaketime hangs Debian's redis-server, which brings an allocator of its own.
+	c.env = []string{"LD_PRELOAD=" + fake + " " + libc, "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_NO_CACHE=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "TZ=UTC"}
+	c.Ahead(0)
+	return c
+}
+
+func find(patterns ...string) string {
+	for _, pattern := range patterns {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// Start is the function Start, for a server with this clock; Restart keeps it. A test is skipped where the server does
+// not show what the clock says.
+func (c *Clock) Start(tb testing.TB, opts ...string) *Server {
+	tb.Helper()
+	s := begin(tb, "", c.env, opts)
+	shown, err := s.Time()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if off := shown.Sub(c.now()); off.Abs() > time.Minute {
+		tb.Skipf("libfaketime does not reach the server: its clock is off by %v", off)
+	}
+	return s
+}
+
+// Ahead lets the servers show so much more than the machine's clock, or less.
+func (c *Clock) Ahead(d time.Duration) {
+	c.now = func() time.Time { return time.Now().Add(d) }
+	c.write(fmt.Sprintf("%+.6f", d.Seconds()))
+}
+
+// Show lets the servers show a time, and run on from there.
+func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
+
+// Stop lets the clock of the servers stand still at a time.
+func (c *Clock) Stop(at time.Time) {
+	c.now = func() time.Time { return at }
+	c.write(at.UTC().Format("2006-01-02 15:04:05.000000"))
+}
+
+// write says what to show. The file is renamed into place: a server may read it at any moment.
+func (c *Clock) write(text string) {
+	err := os.WriteFile(c.file+".new", []byte(text+"\n"), 0o600)
+	if err := errors.Join(err, os.Rename(c.file+".new", c.file)); err != nil {
+		c.tb.Error(err)
+	}
+}
+
+// Time is what the server's clock shows.
+func (s *Server) Time() (time.Time, error) {
+	answer, err := s.Do("TIME")
+	if err != nil {
+		return time.Time{}, err
+	}
+	var seconds, micros int64
+	_, err = fmt.Sscanf(fmt.Sprint(answer), "[%d %d]", &seconds, &micros)
+	return time.Unix(seconds, micros*1000), err
+}
