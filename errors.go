@@ -122,9 +122,10 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap is the last failure of a renewal.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// A StoreError is a request that got no answer, or that the server refused. Node is the address of the
-// server that was asked, where the store knows it for sure: of a single server, and of a cluster's
-// where one has answered or refused a connection. Of a quorum's master it is "node 1" and so on.
+// A StoreError is a request that got no answer, or that the server refused. Node is the address of
+// the server that was asked, where the store knows it for sure: of a single server, and of a
+// cluster's where one has answered or refused a connection. Of a quorum's master it is "node 1" and
+// so on.
 type StoreError struct {
 	Op      string    // what was asked
 	Name    string    // the lock

@@ -69,7 +69,7 @@ type SlotRange struct{ From, To int }
 type Config struct {
 	Prefix  string        // of keys and channels, without braces
 	Process protocol.ID   // names this client: its channel
-	Node    string        // the only server's address, for errors; empty: there are several, or it may change
+	Node    string        // the only server's address, for errors; empty: not known, or several
 	Timeout time.Duration // of a request that brings none
 
 	Warn func(text string) // told once of what the server says of itself that users should know; nil: nobody is
