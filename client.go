@@ -32,6 +32,7 @@ func New(store Store, config *Config) (*Client, error) {
 	return newClient(native.New(transport{store}, native.Config{
 		Prefix:          filled.Prefix,
 		Process:         processID(),
+		Node:            address(store),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,

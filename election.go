@@ -174,7 +174,7 @@ func (e *Election) Check() error {
 	}
 	err := public("renew", e.name, e.lock.Trouble())
 	if err != nil && !errors.Is(err, ErrLost) {
-		return fmt.Errorf("holdfast: leading %q, but not renewing: %w", shortened(e.name), err)
+		return &compound{fmt.Sprintf("%sleading %q, but not renewing: %s", prefix, shortened(e.name), inner(err)), []error{err}}
 	}
 	return err
 }

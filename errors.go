@@ -82,7 +82,8 @@ func (e *WaitError) Error() string {
 	if e.Holder != "" {
 		holder = fmt.Sprintf(", held by %q", shortened(e.Holder))
 	}
-	return fmt.Sprintf("holdfast: waited %v for %q%s: %v", e.Waited.Round(time.Millisecond), shortened(e.Name), holder, e.Err)
+	waited := e.Waited.Round(time.Millisecond)
+	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, inner(e.Err))
 }
 
 // Unwrap is what ended the waiting.
@@ -118,7 +119,7 @@ func (e *LostError) Error() string {
 		text += fmt.Sprintf(", %q", shortened(e.By))
 	}
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		text += ": " + inner(e.Err)
 	}
 	return text
 }
@@ -129,18 +130,33 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap is the last failure of a renewal.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// A StoreError is a request that got no answer, or that the server refused.
+// A StoreError is a request that got no answer, or that the server refused. Node is the address of
+// the server that was asked, where the store knows it for sure: of a single server, and of a
+// cluster's where one has answered or refused a connection. Of a quorum's master it is "node 1" and
+// so on.
 type StoreError struct {
 	Op      string    // what was asked
 	Name    string    // the lock
-	Node    string    // the server, when known
+	Node    string    // empty where it is not known
 	Kind    StoreKind // why
 	Applied Applied   // whether the request took effect
 	Err     error     // what the client library or the server said
 }
 
 func (e *StoreError) Error() string {
-	return fmt.Sprintf("%s %q: %s (%s): %v", e.Op, shortened(e.Name), e.Kind, e.Applied, e.Err)
+	text := prefix + e.Op
+	if e.Name != "" {
+		text += fmt.Sprintf(" %q", shortened(e.Name))
+	}
+	if e.Node != "" {
+		text += " at " + shortened(e.Node)
+	}
+	return text + ": " + e.why()
+}
+
+// why is the error without what was asked of whom.
+func (e *StoreError) why() string {
+	return fmt.Sprintf("%s (%s): %s", e.Kind, e.Applied, inner(e.Err))
 }
 
 // Is matches ErrUnavailable where the server could not be asked or cannot serve now.
@@ -258,6 +274,9 @@ func public(op, name string, err error) error {
 }
 
 func published(op, name string, err error) error {
+	if _, ok := err.(*compound); ok {
+		return err
+	}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
 		for _, err := range several.Unwrap() {
@@ -285,9 +304,9 @@ func published(op, name string, err error) error {
 	case errors.As(err, &ended):
 		return waitError(name, ended)
 	case errors.As(err, &uncertain):
-		return fmt.Errorf("%w: %w", ErrUncertain, public(op, name, uncertain.Err))
+		return compose(": ", ErrUncertain, public(op, name, uncertain.Err))
 	case errors.As(err, &foreign):
-		return &StoreError{Op: foreign.Op, Name: foreign.Name, Kind: StoreForeign, Applied: NotApplied,
+		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign, Applied: NotApplied,
 			Err: errors.New(foreign.Text())}
 	case errors.As(err, &failure):
 		if e := quorumError(failure); e != nil {
@@ -305,10 +324,10 @@ func published(op, name string, err error) error {
 func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: ended.Answer.Holder.Label, Waited: ended.Waited, Err: ended.Err}
 	if ended.Failure != nil {
-		out.Err = fmt.Errorf("%w; %w", out.Err, public("lock", name, ended.Failure))
+		out.Err = compose("; ", out.Err, public("lock", name, ended.Failure))
 	}
 	if !ended.Answered && !errors.Is(out.Err, ErrUnavailable) {
-		out.Err = fmt.Errorf("%w; %w", out.Err, ErrUnavailable)
+		out.Err = compose("; ", out.Err, ErrUnavailable)
 	}
 	return out
 }

@@ -75,7 +75,10 @@ type QuorumNode struct {
 func (n QuorumNode) String() string {
 	switch {
 	case n.Err != nil:
-		return fmt.Sprintf("%s: %v", n.Node, n.Err)
+		if failed, ok := n.Err.(*StoreError); ok {
+			return n.Node + ": " + failed.why()
+		}
+		return n.Node + ": " + inner(n.Err)
 	case !n.Counts:
 		return fmt.Sprintf("%s does not count: %s", n.Node, n.Why)
 	case n.Answer != "":

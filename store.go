@@ -11,6 +11,9 @@ import (
 // A store that can never work, as one that was made of a nil client, says why by a method Unusable() error as well: New and
 // NewQuorum refuse it with an *ArgumentError then. Without, its callers would wait as for a server that is away.
 //
+// A store on one server, whose address does not change, tells that address by a method Address()
+// string as well: errors name it.
+//
 // The conformance suite in storetest tells whether an implementation is one.
 type Store interface {
 	// Do sends every request once, never again, in one flush a node, and returns a reply for each, in order.
@@ -60,6 +63,10 @@ type Reply struct {
 
 	// Replicas is how many replicas confirmed, when the request asked.
 	Replicas int
+
+	// Node is the address of the server that the request was sent to, or could not be sent to. A
+	// store of several servers sets it where it knows that for sure: errors name it.
+	Node string
 }
 
 // A Sink takes what a subscription hears. Its methods return quickly and are called from one goroutine at a time.

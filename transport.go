@@ -56,6 +56,14 @@ func (t transport) Describe(ctx context.Context) (native.Topology, error) {
 	return out, err
 }
 
+// address is that of the only server behind a store; empty: there are several, or it may change.
+func address(store Store) string {
+	if s, ok := store.(interface{ Address() string }); ok {
+		return s.Address()
+	}
+	return ""
+}
+
 // same tells equal stores. Those of a type that == panics on are never the same.
 func same(a, b Store) bool {
 	return !isNil(a) && !isNil(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b

@@ -103,6 +103,7 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []hold
 		if asked.Refused != "" && hasPrefix(replies[s.index].Refused, "MOVED ", "ASK ") { // it may not ask, so nothing was carried out
 			replies[s.index] = asked
 		}
+		replies[s.index].Node = n.rdb.Options().Addr
 		if r := &replies[s.index]; r.Err != nil || hasPrefix(r.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
 			c.rdb.ReloadState(ctx) // in the background: another node may serve the slot by now
 		}

@@ -23,6 +23,15 @@ func newSingle(rdb *redis.Client) *single {
 	return &single{id: rdb.Options().Addr, node: newNode(rdb)}
 }
 
+// Address is where the server is, for errors; empty of the master that sentinels name, which may be
+// another by now.
+func (s *single) Address() string {
+	if s.id == "FailoverClient" { // as go-redis calls it
+		return ""
+	}
+	return s.id
+}
+
 func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
 	for i := range reqs {
 		if reqs[i].Node != "" && reqs[i].Node != s.id {

@@ -84,7 +84,7 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 	if err != nil {
 		for _, s := range load {
 			if replies[s.index].Refused == "" { // it was sent on to nowhere
-				replies[s.index] = holdfast.Reply{Err: err, Unsent: true}
+				replies[s.index] = holdfast.Reply{Err: err, Unsent: true, Node: addr}
 			}
 		}
 		return
@@ -106,6 +106,7 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 		if asked.Refused != "" && hasPrefix(replies[s.index].Refused, "MOVED ", "ASK ") { // it may not ask, so nothing was carried out
 			replies[s.index] = asked
 		}
+		replies[s.index].Node = addr
 		if r := &replies[s.index]; r.Err != nil || hasPrefix(r.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
 			c.look() // in the background: another node may serve the slot by now
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,6 +15,17 @@ import (
 
 // single is a store on one server, or on the master that sentinels name.
 type single struct{ client rueidis.Client }
+
+// Address is where the server is, for errors; empty of a client that may change to another, as to
+// the master that sentinels name.
+func (s *single) Address() string {
+	for addr, node := range s.client.Nodes() {
+		if reflect.ValueOf(node).Comparable() && node == s.client {
+			return addr // the client of a node is of that one for ever
+		}
+	}
+	return ""
+}
 
 func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
 	client, err := s.serving(reqs)

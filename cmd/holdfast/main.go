@@ -47,8 +47,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return exitCode(err)
 }
 
-// trimmed is a text without the name of the library, which says it too.
-func trimmed(text string) string { return strings.TrimPrefix(text, "holdfast: ") }
+// trimmed is a text without the name of the library, which says it too, in front of each of its
+// errors.
+func trimmed(text string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(text, "holdfast: "), ": holdfast: ", ": ")
+}
 
 // hidden is a text about the arguments without the URLs among them: one that stands where none
 // belongs may hold a password.

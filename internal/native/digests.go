@@ -10,7 +10,7 @@ var digests = map[string]string{
 	"free":      "677783dc737cc2a8c720c0ec64c749d628e902a6",
 	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
 	"look":      "4e3612ba5c084ed6929ccfc232b3b670aab09a6f",
-	"renew":     "bbc14eeec25d4af277724955b974a8b54ce76088",
+	"renew":     "2a1dea26cdec1f58d37c44a67c6c65aca76df72f",
 	"resize":    "0b72ca9c4da7539ddb821ddf7f85d7f209b774f8",
 	"resume":    "fbfd51fadcf42740910b4c37377917fd4dff6a8f",
 }

@@ -40,6 +40,29 @@ func (r *resource) failure(op string, reply Reply, keys ...any) error {
 
 // failureOf is failure, of a script with these KEYS.
 func (r *resource) failureOf(s *script, reply Reply, keys ...any) error {
+	return r.at(reply, r.reasonWhy(s, reply, keys))
+}
+
+// at names the server that was asked in an error about its reply, if it is known.
+func (r *resource) at(reply Reply, err error) error {
+	node := reply.Node
+	if node == "" && r.p != nil {
+		node = r.p.config.Node
+	}
+	var (
+		failure *protocol.Failure
+		foreign *protocol.Foreign
+	)
+	switch {
+	case errors.As(err, &failure):
+		failure.Node = node
+	case errors.As(err, &foreign):
+		foreign.Node = node
+	}
+	return err
+}
+
+func (r *resource) reasonWhy(s *script, reply Reply, keys []any) error {
 	switch {
 	case reply.Refused != "":
 		b := s.blame(reply.Refused)

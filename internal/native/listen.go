@@ -31,7 +31,7 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 
 // deafness reads why there is no subscription, as requests are read.
 func (p *Protocol) deafness(err error) error {
-	failure := &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.Unreachable, Err: err}
+	failure := &protocol.Failure{Op: "subscribe", Name: p.channel, Node: p.config.Node, Reason: protocol.Unreachable, Err: err}
 	if reason := reasonOf(err.Error()); reason != protocol.Other {
 		failure.Reason = reason
 	}

@@ -38,12 +38,12 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}
 	text, _ := reply.Value.(string)
 	if parsed, ok := r.parse("look", text); ok && parsed.refused != nil {
-		return protocol.Standing{}, parsed.refused
+		return protocol.Standing{}, r.at(reply, parsed.refused)
 	}
 	fields := strings.SplitN(text, "|", 7)
 	numbers, ok := numbers(fields, 6)
 	if !ok || len(fields) != 7 {
-		return protocol.Standing{}, r.unreadable("look", reply.Value)
+		return protocol.Standing{}, r.at(reply, r.unreadable("look", reply.Value))
 	}
 	who, token := holder(fields[6])
 	return protocol.Standing{

@@ -132,13 +132,13 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 			p.shape.doubt()
 			done(i, protocol.Renewed{Err: err})
 		case !ok:
-			done(i, protocol.Renewed{Err: r.unreadable("renew", reply.Value)})
+			done(i, protocol.Renewed{Err: r.at(reply, r.unreadable("renew", reply.Value))})
 		case text[at] == 'R':
 			done(i, protocol.Renewed{Err: r.replaced(said[at])})
 		case text[at] == 'F':
-			done(i, protocol.Renewed{Err: r.foreign("renew", "")})
+			done(i, protocol.Renewed{Err: r.at(reply, r.foreign("renew", ""))})
 		case text[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
-			done(i, protocol.Renewed{Err: r.unconfirmed("renew", reply)})
+			done(i, protocol.Renewed{Err: r.at(reply, r.unconfirmed("renew", reply))})
 		default:
 			done(i, protocol.Renewed{Held: text[at] == '1'})
 		}

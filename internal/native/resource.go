@@ -178,14 +178,14 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 			r.p.nodes.serving(r.keys.slot).clock.observe(server, received)
 		}
 		if err != nil {
-			return err
+			return r.at(reply, err)
 		}
 		if !late {
 			return nil
 		}
 		if again || !received.Before(deadline) {
-			return &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.NoAnswer,
-				Err: errors.New("the request reached the server too late and did nothing")}
+			return r.at(reply, &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.NoAnswer,
+				Err: errors.New("the request reached the server too late and did nothing")})
 		}
 	}
 }
@@ -206,10 +206,10 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return value == 1, nil
 	case string:
 		if parsed, ok := r.parse("release", value); ok && parsed.refused != nil {
-			return false, parsed.refused
+			return false, r.at(reply, parsed.refused)
 		}
 	}
-	return false, r.unreadable("release", reply.Value)
+	return false, r.at(reply, r.unreadable("release", reply.Value))
 }
 
 // deadline is that of a context, or the one of a request that brings none.

@@ -32,6 +32,7 @@ type Reply struct {
 	Err      error
 	Unsent   bool
 	Replicas int
+	Node     string
 }
 
 // A Sink is holdfast.Sink.
@@ -68,6 +69,7 @@ type SlotRange struct{ From, To int }
 type Config struct {
 	Prefix  string        // of keys and channels, without braces
 	Process string        // names this client, and its channel: host, process and a random part
+	Node    string        // the only server's address, for errors; empty: not known, or several
 	Timeout time.Duration // of a request that brings none
 
 	Warn func(text string) // told once of what the server says of itself that users should know; nil: nobody is
@@ -219,7 +221,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 	}
 	server, ok := timeOf(reply.Value)
 	if !ok {
-		return "", r.unreadable("lock", reply.Value)
+		return "", r.at(reply, r.unreadable("lock", reply.Value))
 	}
 	n.clock.observe(server, time.Now())
 	at, _ := n.clock.notAfter(deadline)

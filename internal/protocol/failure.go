@@ -65,7 +65,7 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s %q: %s: %v", f.Op, f.Name, f.Reason, f.Err)
+	return fmt.Sprintf("%s %q%s: %s: %v", f.Op, f.Name, at(f.Node), f.Reason, f.Err)
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -74,13 +74,24 @@ func (f *Failure) Unwrap() error { return f.Err }
 type Foreign struct {
 	Op   string
 	Name string
+	Node string
 	Key  string
 	Or   []string // keys of which it may be one instead, where the server does not tell
 	Is   string   // what is there
 	Want string   // what would have been allowed
 }
 
-func (f *Foreign) Error() string { return fmt.Sprintf("%s %q: %s", f.Op, f.Name, f.Text()) }
+func (f *Foreign) Error() string {
+	return fmt.Sprintf("%s %q%s: %s", f.Op, f.Name, at(f.Node), f.Text())
+}
+
+// at is where it happened, as part of a text.
+func at(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " at " + node
+}
 
 // Text is the error without what was asked for.
 func (f *Foreign) Text() string {

@@ -168,7 +168,7 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 				t.Fatalf("got %+v", r)
 			}
 			for _, n := range none.Nodes {
-				if !strings.HasPrefix(n.Err.Error(), `renew "x": `) {
+				if !strings.HasPrefix(n.Err.Error(), `renew "x" at node `) {
 					t.Errorf("got %v", n.Err)
 				}
 			}

@@ -104,16 +104,22 @@ func (n *node) ask(s *script, name string, deadline time.Time, args []any) (stri
 	}
 	if text[0] == 'F' {
 		key, _ := args[3].(string)
-		return "", &protocol.Foreign{Op: s.op, Name: name, Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
+		return "", &protocol.Foreign{Op: s.op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
 	}
 	return text, nil
 }
 
 // named says in an error which node it was.
 func (n *node) named(err error) error {
-	var failure *protocol.Failure
-	if errors.As(err, &failure) {
+	var (
+		failure *protocol.Failure
+		foreign *protocol.Foreign
+	)
+	switch {
+	case errors.As(err, &failure):
 		failure.Node = nodeName(n.index)
+	case errors.As(err, &foreign):
+		foreign.Node = nodeName(n.index)
 	}
 	return err
 }

@@ -84,9 +84,8 @@ local function renew(key, at)
   end
   local ttl = term(at)
   if ttl > 0 then
-    if redis.call('PTTL', key) < ttl then
-      redis.call('PEXPIRE', key, string.format('%.0f', ttl))
-    end
+    -- Without memory to spare the server refuses ZADD, but not behind a command that needs none.
+    redis.call('PEXPIRE', key, string.format('%.0f', math.max(ttl, redis.call('PTTL', key))))
     redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
   end
   return '1'

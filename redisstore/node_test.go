@@ -1,0 +1,84 @@
+package redisstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// An error names the server that was asked: of a cluster the one that serves the name, of sentinels
+// none, as go-redis does not tell which master it has.
+func TestErrorsNameTheServer(t *testing.T) {
+	asked := func(t *testing.T, rdb redis.UniversalClient, name string) *holdfast.StoreError {
+		t.Helper()
+		client, err := holdfast.New(redisstore.New(rdb), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		var failed *holdfast.StoreError
+		if _, err := client.Mutex(name).TryLock(within(t, 10*time.Second)); !errors.As(err, &failed) {
+			t.Fatalf("got %v", err)
+		}
+		want := fmt.Sprintf("holdfast: lock %q", name)
+		if failed.Node != "" {
+			want += " at " + failed.Node
+		}
+		if !strings.HasPrefix(failed.Error(), want+": ") {
+			t.Errorf("got %v, want %s", failed, want)
+		}
+		return failed
+	}
+	foreign := func(t *testing.T, srv *redisserver.Server, name string) {
+		t.Helper()
+		do(t, srv, "RPUSH", "holdfast:{"+name+"}", "x")
+	}
+	t.Run("one server", func(t *testing.T) {
+		srv := redisserver.Start(t)
+		foreign(t, srv, "n")
+		rdb := client(t, srv)
+		if failed := asked(t, rdb, "n"); failed.Kind != holdfast.StoreForeign || failed.Node != srv.Addr() {
+			t.Errorf("got %+v", failed)
+		}
+		srv.Kill()
+		if failed := asked(t, rdb, "n"); failed.Kind != holdfast.StoreUnreachable || failed.Node != srv.Addr() {
+			t.Errorf("got %+v", failed)
+		}
+	})
+	t.Run("cluster", func(t *testing.T) {
+		servers, _ := startCluster(t)
+		rdb, met := clusterClient(t, servers), map[string]bool{}
+		for i := range 6 {
+			name := fmt.Sprint("n", i)
+			srv := servers[0]
+			if _, err := srv.Do("RPUSH", "holdfast:{"+name+"}", "x"); err != nil { // MOVED
+				srv = servers[1]
+				foreign(t, srv, name)
+			}
+			if failed := asked(t, rdb, name); failed.Kind != holdfast.StoreForeign || failed.Node != srv.Addr() {
+				t.Errorf("got %+v, want %s", failed, srv.Addr())
+			}
+			met[srv.Addr()] = true
+		}
+		if len(met) < 2 {
+			t.Errorf("only %v was asked", met)
+		}
+	})
+	t.Run("sentinel", func(t *testing.T) {
+		rig := redisserver.StartSentinel(t)
+		var master *redisserver.Server
+		eventually(t, "a master", func() bool { master = rig.Master(); return master != nil })
+		foreign(t, master, "n")
+		if failed := asked(t, failover(t, rig), "n"); failed.Kind != holdfast.StoreForeign || failed.Node != "" {
+			t.Errorf("got %+v", failed)
+		}
+	})
+}

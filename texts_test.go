@@ -1,0 +1,113 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/quorum"
+)
+
+// Every error says "holdfast:" once, in front, however errors nest, and names the server that was
+// asked where it is known.
+func TestTexts(t *testing.T) {
+	refused := errors.New("OOM no memory")
+	failure := &protocol.Failure{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Reason: protocol.OutOfMemory, Err: refused}
+	unknown := &protocol.Failure{Op: "release", Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
+	lost := lostError(engine.Lost{Name: "n", Token: 7, Why: engine.Expired, Err: failure})
+	none := &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.OutOfMemory, Err: &quorum.NoMajority{Need: 2, Nodes: []quorum.Node{
+		{Name: "node 1", Err: &protocol.Failure{Op: "lock", Name: "n", Node: "node 1", Reason: protocol.OutOfMemory, Err: refused}},
+		{Name: "node 2", Err: ErrClosed}, {Name: "node 3", Counts: true, Answer: "free"},
+	}}}
+	wait := func(err error, answered bool, failure error) error {
+		return &engine.WaitEnded{Err: err, Waited: time.Second, Answered: answered, Failure: failure}
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+		is   []error
+	}{
+		"store": {failure, `lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{refused, ErrUnavailable}},
+		"store, server not known": {
+			unknown, `release "n": no answer (may have been applied): context deadline exceeded`, []error{ErrUnavailable},
+		},
+		"foreign key": {
+			&protocol.Foreign{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Key: "k", Is: "a list", Want: "a mutex"},
+			`lock "n" at 10.0.0.1:6379: foreign key (not applied): key "k" is a list, not a mutex`, nil,
+		},
+		"uncertain": {
+			&engine.Uncertain{Err: unknown},
+			`not confirmed by the server: release "n": no answer (may have been applied): context deadline exceeded`,
+			[]error{ErrUncertain, ErrUnavailable, context.DeadlineExceeded},
+		},
+		"lost": {
+			lost, `lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
+			[]error{ErrLost, refused},
+		},
+		"wait, and the server is away": {
+			wait(context.DeadlineExceeded, false, failure),
+			`waited 1s for "n": context deadline exceeded; lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
+			[]error{context.DeadlineExceeded, ErrUnavailable, refused},
+		},
+		"wait without any answer": {
+			wait(context.Canceled, false, nil), `waited 1s for "n": context canceled; server unavailable`,
+			[]error{context.Canceled, ErrUnavailable},
+		},
+		"wait that a loss ended": {
+			wait(protocol.EndOf(ended(lost)), true, none),
+			`waited 1s for "n": context canceled: lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: ` +
+				`out of memory (not applied): OOM no memory; lock "n": no majority, 2 of 3 nodes are needed: ` +
+				`node 1: out of memory (not applied): OOM no memory; node 2: client closed; node 3: free`,
+			[]error{context.Canceled, ErrLost, refused},
+		},
+		"wait that an error around a loss ended": {
+			wait(protocol.EndOf(ended(fmt.Errorf("cannot bill: %w", lost))), true, nil),
+			`waited 1s for "n": context canceled: cannot bill: lost "n" (token 7): no renewal was confirmed in time: ` +
+				`lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{context.Canceled, ErrLost, refused},
+		},
+		"part of a group": {&engine.PartError{Name: "n", Err: &engine.Uncertain{Err: failure}},
+			`not confirmed by the server: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`, []error{ErrUncertain, refused}},
+		"a store that is closed": {
+			&protocol.Failure{Op: "look", Name: "n", Reason: protocol.Unreachable, Err: ErrClosed},
+			`look "n": unreachable (not applied): client closed`, []error{ErrClosed},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := public("lock", "n", c.err)
+			if got := err.Error(); got != prefix+c.want {
+				t.Errorf("got  %s\nwant %s", got, prefix+c.want)
+			}
+			for _, want := range c.is {
+				if !errors.Is(err, want) {
+					t.Errorf("it does not match %q", want)
+				}
+			}
+			if again := public("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
+				t.Errorf("made public twice: %s", again)
+			}
+			if status := (QuorumNode{Node: "node 1", Err: err}).String(); strings.Contains(status, prefix) {
+				t.Errorf("of a node: %s", status)
+			}
+		})
+	}
+}
+
+func ended(cause error) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	return ctx
+}
+
+// Users make errors of these types, too: for their tests.
+func TestTextsWithoutCause(t *testing.T) {
+	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &QuorumError{Nodes: []QuorumNode{{}}}} {
+		if !strings.HasPrefix(err.Error(), prefix) {
+			t.Errorf("got %s", err)
+		}
+	}
+}
