@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	".":                        {"internal/engine", "internal/native", "internal/protocol", "internal/quorum"},
 	"internal/engine":          {"internal/protocol"},
 	"internal/native":          {"internal/protocol"},
+	"internal/lateness":        {"internal/engine", "internal/protocol"},
 	"internal/leak":            {},
 	"internal/network":         {},
 	"internal/protocol":        {},

@@ -179,6 +179,24 @@ func TestClockMinHoldNewFirst(t *testing.T) {
 	}
 }
 
+// A first waiter that crashed cannot be told when a min hold is over. The next that hears is told, and passes it.
+func TestClockMinHoldFirstCrashed(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		const hold = 3 * time.Second // over before a waiter asks by itself
+		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+		lease := s.lock(a, "n", holdfast.WithTTL(time.Minute), holdfast.WithMinHold(hold))
+		began := time.Now()
+		s.wait(b, "n")
+		waiter := s.wait(c, "n")
+		pass(time.Second)
+		b.kill()
+		s.release(lease)
+		if g := s.take(waiter); g.err != nil || g.at.Sub(began) < hold-time.Millisecond || g.at.Sub(began) > hold+10*time.Millisecond {
+			t.Errorf("the next got in after %v, %v", g.at.Sub(began), g.err)
+		}
+	})
+}
+
 func released(s *scene, _ *actor, lease *holdfast.Lease) { s.t.Helper(); s.release(lease) }
 
 func silenced(_ *scene, a *actor, _ *holdfast.Lease) { a.silence() }

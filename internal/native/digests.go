@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "82f8b6e605869d6c454af0e9cc5bffd880674620",
-	"ask":       "5797cf22601ccc9d6be844c4f12a2303ec9d2627",
-	"downgrade": "aec4024723c957bfcc8f7d41f459f6c75964f7ca",
-	"free":      "677783dc737cc2a8c720c0ec64c749d628e902a6",
+	"ask":       "89bdb1eb8b2abaa3aa684f03edf400f022ed7413",
+	"downgrade": "bb4eb6f593b6df77ff3dce44542c5fd118a87bc8",
+	"free":      "8031a4fdf3628ba32c533cf2db574e87fbe8db7f",
 	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "4e3612ba5c084ed6929ccfc232b3b670aab09a6f",
-	"renew":     "2a1dea26cdec1f58d37c44a67c6c65aca76df72f",
-	"resize":    "0b72ca9c4da7539ddb821ddf7f85d7f209b774f8",
-	"resume":    "fbfd51fadcf42740910b4c37377917fd4dff6a8f",
+	"look":      "d8980703315983282d300ad1e7b5bbc313cfb4bb",
+	"renew":     "3501381225ed07ad3a9cbf54a4816d5ba8992b4a",
+	"resize":    "f481ad7b6c8cc20f49c29702c84b38a09e2d4029",
+	"resume":    "bc52cc417bf371aae161236e25c452a71f09f3e4",
 }

@@ -43,7 +43,8 @@
 //	state   - ticket payload a remainder: as the hold that it was
 //	state   t ticket         the token of a hold or a remainder, negative
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
-//	state   r                of holds that share: when all remainders are over, in server milliseconds; negative
+//	state   r, f             of holds that share: when all remainders, and all holds that are not renewed, are over, in
+//	                         server milliseconds; negative
 //	line    c                of a semaphore: those there are, negative; the holds may end by themselves while some wait
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one more than the last; from 1
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while nobody asked again:
@@ -80,8 +81,8 @@
 // hold now: each becomes a hold whose end is its claim, and is told alone, on its process's channel. The first that may not
 // hold stops that: nobody passes it. A waiter whose process does not listen (it crashed, or its connection broke) is
 // passed over and keeps its place. The server is asked for that before the message goes out: what was sent may be heard, and
-// is believed. One whose life is over is taken out. The first in line is told how long a remainder still keeps it out, and so is
-// the waiter that becomes the first meanwhile.
+// is believed. One whose life is over is taken out. Nobody is told when a remainder ends, or a hold that is not renewed: so the first
+// in line is told beforehand when the first of all holds ends, and so is the waiter that becomes the first meanwhile.
 //
 // A message is the format number, what it says, the id of the ticket that it says it to, and the rest:
 //

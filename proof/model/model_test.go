@@ -161,6 +161,7 @@ func (p *pair) spec(t *rapid.T) protocol.Spec {
 	case protocol.ReadWrite:
 		spec.Shared = rapid.Bool().Draw(t, "shared")
 	}
+	spec.Fixed = rapid.Bool().Draw(t, "fixed")
 	if p.kind == protocol.Mutex || p.kind == protocol.ReadWrite {
 		spec.Owner = rapid.SampledFrom([]string{"", "", "", "me", "you"}).Draw(t, "owner")
 	}

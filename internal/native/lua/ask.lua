@@ -88,14 +88,13 @@ end
 
 --@touched
 -- Beside a hold of its own owner a ticket enters whoever waits; else when it is its turn.
-local turn = (exclusive[1] or reads(payload)) and enters(ticket, payload)
-if not turn then
-  turn = hand_on(self)
-end
-if turn then
+local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)
+if beside or hand_on(self) then
   token = take(ARGV[6])
   admit(ticket, payload, token, ttl)
   if waits and leave(ticket, payload) then
+    hand_on(nil, true, true)
+  elseif beside then
     tell()
   end
   return held(token)

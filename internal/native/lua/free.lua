@@ -23,7 +23,7 @@ end
 -- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
 -- commands, no table, no function.
 if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
-  local claim, channel, from = string.match(next, '^(%d+):1:%d+f?:(%d+):%d+:%d+:()', 27)
+  local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
   if claim and channel ~= '0' and string.byte(next, from) == 112 then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)

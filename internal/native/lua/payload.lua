@@ -27,6 +27,11 @@ local function extra(payload, name)
   end
 end
 
+-- fixed tells whether the hold is not renewed.
+local function fixed(payload)
+  return string.find(payload, '^[%d/]+:%d+:%d+f:') ~= nil
+end
+
 -- leftover is the ticket of the remainder of a ticket's hold.
 local function leftover(ticket)
   return string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4, 26)

@@ -139,6 +139,13 @@ local function put(ttl, left, ...)
   end
 end
 
+-- lapsing notes when a hold that shares, and is not renewed, is over.
+local function lapsing(ticket, payload, ttl)
+  if string.byte(ticket, 3) == 115 and fixed(payload) then
+    redis.call('ZADD', state, whole(math.min(redis.call('ZSCORE', state, 'f') or 0, -(ms + ttl))), 'f')
+  end
+end
+
 -- last lets a hold that is there last for so many ms from now, and the set no shorter.
 local function last(ticket, payload, ttl)
   if alone then
@@ -146,6 +153,7 @@ local function last(ticket, payload, ttl)
     return
   end
   put(ttl, redis.call('PTTL', state), ending(ticket, ttl), ticket .. payload)
+  lapsing(ticket, payload, ttl)
 end
 
 -- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the hold had left, but no caller
@@ -303,6 +311,7 @@ local function admit(ticket, payload, token, ttl)
     else
       put(ttl, left, ending(ticket, ttl), ticket .. payload, '-' .. token, 't' .. ticket)
     end
+    lapsing(ticket, payload, ttl)
   end
   if string.byte(ticket, 2) == 101 then -- an election
     changed()
@@ -332,23 +341,45 @@ local function lives(member, ticket)
   return life and -life > ms
 end
 
--- kept is how long the first remainder to end has left; nil when there is none.
-local function kept()
-  if alone then
-    return string.byte(alone, 3) == 45 and redis.call('PTTL', state) or nil
+-- lapses tells whether a hold or a remainder will end by itself, without a message to those that wait.
+local function lapses()
+  for _, member in ipairs(exclusive) do
+    if string.byte(member, 3) == 45 or fixed(string.sub(member, 27)) then
+      return true
+    end
   end
-  local left = remainders()[1]
-  return left and redis.call('ZSCORE', state, left) % SHARED - ms
+  for _, sort in ipairs(shares > 0 and {'r', 'f'} or {}) do
+    local all_over = redis.call('ZSCORE', state, sort)
+    if all_over and -all_over > ms then
+      return true
+    end
+  end
+  return false
 end
 
--- tell lets the first in line ask once a remainder is over: that ends by itself, and nobody is told then.
+-- tell lets the first in line ask when the first of the holds is over, if one lapses. A waiter that does not hear is passed over,
+-- as in hand_on; one that never does asks often.
 local function tell()
-  local left = kept()
-  local waiter = left and first('0')
-  if waiter then
+  if not lapses() then
+    return
+  end
+  local left
+  if alone then
+    left = redis.call('PTTL', state)
+  else
+    left = redis.call('ZRANGEBYSCORE', state, '1', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2] % SHARED - ms
+  end
+  for at = 0, 63 do
+    local waiter = first(at)
+    if not waiter then
+      return
+    end
     local _, _, channel = parts(string.sub(waiter, 27))
-    if channel ~= '' then
-      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(left))
+    if channel == '' then
+      return
+    elseif listens(channel) then
+      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
+      return
     end
   end
 end
@@ -356,9 +387,10 @@ end
 -- hand_on lets in all that may hold now, from the head of the line, and tells each alone; nobody passes the first that may
 -- not. A waiter that shows no life is taken out, although its host may seem to listen until the server misses it;
 -- one whose process does not hear us is passed over for those that do, and keeps its place. Self, "ticket payload" or nil,
--- is the caller's own: true says that it is its turn, and that nothing was changed for it. Whoever is the first then, and
--- may not have been before (moved), is told what a min hold keeps.
-local function hand_on(self, moved)
+-- is the caller's own: true says that it is its turn, and that nothing was changed for it. The waiter that is the first then, and
+-- may not have been before (moved), is told when a hold or a remainder lapses. Where a waiter got in by asking (asked), those that
+-- do not hear us ask for themselves.
+local function hand_on(self, moved, asked)
   local at, unheard, stopped = 0, nil, false
   local waits = self and redis.call('ZSCORE', line, self)
   while at < 64 do
@@ -395,7 +427,7 @@ local function hand_on(self, moved)
   if self and not waits and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
     return true
   end
-  if unheard and not waits then
+  if unheard and not waits and not asked then
     local ticket, payload = string.sub(unheard, 1, 26), string.sub(unheard, 27)
     local claim, block = parts(payload)
     admit(ticket, payload, take(block), claim)

@@ -49,6 +49,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	if h := r.mine(n, ask.Ticket.ID); h != nil { // asked before
 		h.until = now + ask.TTL.Microseconds()
+		n.lapses(h)
 		return h.answer(now), nil
 	}
 	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
@@ -62,9 +63,13 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.give(ask.Release.ID)
 		n.leave(ask.Release.ID)
 	}
-	first := n.next()
+	before, beside := n.next(), n.owns(self) || n.reads(self) && n.fits(self)
+	waits := find(n.line, ask.Ticket.ID) != nil
 	h := s.admit(n, self, now, ask.TTL)
-	n.tell(first, now)
+	if h != nil && (waits || beside) {
+		before = nil
+	}
+	n.tell(before, now)
 	if h != nil {
 		return h.answer(now), nil
 	}
@@ -154,6 +159,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		before = nil
 	}
 	n.end(h, free.Keep, now)
+	n.lapses(h)
 	s.changed(n, before, free.Keep, now)
 	return true, nil
 }
@@ -185,22 +191,27 @@ func (n *name) next() *entry {
 	return n.line[0]
 }
 
-// tell lets the first in line, if it is another than before, ask once a remainder is over: that ends by itself, and nobody
-// is told then.
+// tell lets the first in line, if it is another than before, ask when the first of the holds is over, if one lapses: a remainder, and
+// a hold that is not renewed, end by themselves, and nobody is told then. A waiter that does not hear is passed over.
 func (n *name) tell(before *entry, now int64) {
 	next := n.next()
 	if next == nil || next == before {
 		return
 	}
-	var left *entry
-	for _, h := range n.holds {
-		if h.state != held && (left == nil || h.until < left.until) {
-			left = h
-		}
+	if !slices.ContainsFunc(n.holds, func(h *entry) bool {
+		return h.spec.Shared && n.lapse > now || !h.spec.Shared && (h.state != held || h.spec.Fixed)
+	}) {
+		return
 	}
-	if left != nil {
-		after := time.Duration(left.until-now) * time.Microsecond
-		next.client.tell(func(sink protocol.Sink) { sink.Nudge(next.ticket.ID, after) })
+	after := time.Duration(n.first().until-now) * time.Microsecond
+	for _, e := range n.line {
+		if e.ticket.Deaf {
+			return
+		}
+		if e.client.hears() {
+			e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
+			return
+		}
 	}
 }
 

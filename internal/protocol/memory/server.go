@@ -27,6 +27,7 @@ type name struct {
 	permits int64 // of a semaphore
 	holds   []*entry
 	line    []*entry // in order
+	lapse   int64    // server time: when all of the holds that share, and that end by themselves, are over
 	told    []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
 
 	watchers []*entry // who looked and has not been nudged since
@@ -91,10 +92,21 @@ func (s *Server) draw(now, block int64) int64 {
 
 // hold makes a ticket a holder.
 func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
+	if len(n.holds) == 0 {
+		n.lapse = 0
+	}
 	n.holds = append(n.holds, &entry{ticket: e.ticket, spec: e.spec, client: e.client,
 		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block), since: now})
 	n.stir()
+	n.lapses(n.holds[len(n.holds)-1])
 	return n.holds[len(n.holds)-1]
+}
+
+// lapses notes when a hold is over that shares and ends by itself.
+func (n *name) lapses(h *entry) {
+	if h.spec.Shared && (h.spec.Fixed || h.state != held) {
+		n.lapse = max(n.lapse, h.until)
+	}
 }
 
 // first is the hold or remainder that ends first.

@@ -133,6 +133,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	h.spec, h.until = r.spec, now+ask.TTL.Microseconds()
+	n.lapses(h)
 	first := n.next()
 	s.admit(n, nil, now, 0)
 	n.tell(first, now)
