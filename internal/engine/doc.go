@@ -189,6 +189,8 @@
 //	server clock back           holds end late
 //	this process stood still    trust has ended by the clocks, before any code of the caller runs on a Lease's Err
 //	this process crashed        its holds end with their TTL; its places are passed over, and swept after 18 s
+//	this host is silent         its connections seem to live, so its places are handed the lock: each for one claim, and
+//	                            the first of them for up to 6 s more, until the next waiter asks
 //
 // # What is not guaranteed
 //
