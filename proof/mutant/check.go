@@ -103,11 +103,17 @@ func (c Check) judge(output string, ended error) (outcome, error) {
 		return stuck, nil
 	case !errors.As(ended, &exit) || !strings.Contains(output, "--- FAIL: "+c.Test+" ("):
 		return passed, fmt.Errorf("%v: something else failed: %w", c, ended)
+	case c.Says == "" && brokenScript.MatchString(output):
+		return passed, fmt.Errorf("%v: the script does not run", c)
 	case !strings.Contains(output, c.Says):
 		return passed, nil
 	}
 	return failed, nil
 }
+
+// brokenScript is how Redis and the embedded server report a mistake in Lua itself: any check fails
+// for that, unless it must say what it noticed.
+var brokenScript = regexp.MustCompile(`(user_script|<string>):\d+: (attempt to |bad argument |Script attempted to )`)
 
 // goTest runs go test in a directory.
 func goTest(ctx context.Context, dir string, env []string, args ...string) (string, error) {

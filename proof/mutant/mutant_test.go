@@ -152,6 +152,10 @@ func TestA(t *testing.T) {
 		switch os.Getenv("P") {
 		case "fails":
 			t.Error("violation one: of two")
+		case "runs a broken script":
+			t.Error("ERR user_script:3: attempt to index a nil value script: 1, on @user_script:3.")
+		case "is refused by a script":
+			t.Error("WRONGTYPE Operation against a key script: 1, on @user_script:3.")
 		case "skips":
 			t.Skip()
 		case "hangs":
@@ -185,6 +189,9 @@ func TestA(t *testing.T) {
 		{"fails", "TestA/b", "violation one: ", failed, ""},
 		{"fails", "TestA/b", "violation two: ", passed, ""},
 		{"hangs", "TestA/b", "", stuck, ""},
+		{"is refused by a script", "TestA/b", "", failed, ""},
+		{"runs a broken script", "TestA/b", "", 0, "the script does not run"},
+		{"runs a broken script", "TestA/b", "attempt to index", failed, ""},
 		{"skips", "TestA/b", "", 0, "no such test, or it was skipped"},
 		{"passes", "TestA/c", "", 0, "no such test, or it was skipped"},
 		{"leaks", "TestA/b", "", 0, "something else failed"},
