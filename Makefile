@@ -41,9 +41,9 @@ fetched:
 	@scripts/fetch
 
 .PHONY: mutants
-mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed
+mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed, in each of RUNS=n runs (1)
 	@scripts/need redis-server faketime
-	go -C proof run ./mutant/table
+	go -C proof run ./mutant/table -runs $(or $(RUNS),1)
 
 .PHONY: noise
 noise: ## PKG=./directory, RUN=regexp: its tests, RUNS=n times (10), while goroutines are held up at random, from SEED= on

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,13 +67,14 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said, context.Canceled or
-// context.DeadlineExceeded, and ErrUnavailable if no answer of the server ever came. It never matches ErrHeld.
+// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said
+// (context.Canceled or context.DeadlineExceeded), the cause of ctx, and ErrUnavailable if no answer
+// of the server ever came. It never matches ErrHeld.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of one who held when the server was last heard; empty when not known
 	Waited time.Duration // since Lock was called
-	Err    error         // the cause of ctx's end, joined with the last *StoreError if the server was away
+	Err    error         // how ctx ended, and its cause; and the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {
@@ -154,20 +154,24 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // A StoreKind says why a request failed.
 type StoreKind string
 
-// Why requests fail.
+// Why requests fail, and may succeed later: what waits goes on asking.
 const (
 	StoreUnreachable   StoreKind = "unreachable"
 	StoreNoAnswer      StoreKind = "no answer"
-	StoreDenied        StoreKind = "denied" // password or permission
 	StoreLoading       StoreKind = "loading"
 	StoreReadOnly      StoreKind = "read-only"
 	StoreOutOfMemory   StoreKind = "out of memory"
 	StoreNoReplicas    StoreKind = "too few replicas"
 	StoreMisconfigured StoreKind = "cannot persist"
 	StoreClusterDown   StoreKind = "cluster down"
-	StoreForeign       StoreKind = "foreign key" // of another type, kind or format; it was not touched
-	StoreUnsupported   StoreKind = "unsupported"
-	StoreOther         StoreKind = "refused"
+)
+
+// Why requests fail until somebody changes something: the waiting ends.
+const (
+	StoreDenied      StoreKind = "denied"      // password or permission
+	StoreForeign     StoreKind = "foreign key" // of another type, kind or format; it was not touched
+	StoreUnsupported StoreKind = "unsupported" // the server lacks what is needed
+	StoreOther       StoreKind = "refused"
 )
 
 // Applied says whether a request that failed took effect.
@@ -300,13 +304,6 @@ func published(op, name string, err error) error {
 
 func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: ended.Answer.Holder.Label, Waited: ended.Waited, Err: ended.Err}
-	standard := context.Canceled
-	if errors.Is(ended.Err, context.DeadlineExceeded) {
-		standard = context.DeadlineExceeded
-	}
-	if !errors.Is(ended.Err, standard) {
-		out.Err = fmt.Errorf("%w: %w", standard, ended.Err)
-	}
 	if ended.Failure != nil {
 		out.Err = fmt.Errorf("%w; %w", out.Err, public("lock", name, ended.Failure))
 	}

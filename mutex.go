@@ -33,9 +33,16 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // asking. Under the context of a lease of the same name it enters that hold at once, if the hold is not over; else the
 // caller is a new contender, with a new token.
 //
-// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, an *ArgumentError, or a *StoreError
-// for a refusal that waiting does not cure, such as a missing permission or a key of another kind. After an error
-// nothing is held: what was queued or won meanwhile is taken back in the background.
+// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, an
+// *ArgumentError, or a *StoreError for a refusal that waiting does not cure. After an error nothing
+// is held: what was queued or won meanwhile is taken back in the background.
+//
+// These refusals end the waiting at once: a wrong password or a missing permission (StoreDenied), a
+// key of another type, kind or format (StoreForeign), a command that the server lacks
+// (StoreUnsupported), and an error that the library does not know (StoreOther). Once Lock stands in
+// the server's queue, only the first two do. Lock waits for the end of all others, and TryLock
+// returns them: a server that loads its data, is read-only, has no memory left (OOM), cannot
+// persist (MISCONF) or has too few replicas, and a cluster that is down.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -124,6 +124,23 @@ func TestResumeConfirmedAfterTheMargin(t *testing.T) {
 	}
 }
 
+// A process that takes over a hold of its own, as a job does that is handed on inside it, learns of it at once.
+func TestResumeOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		client, _ := w.client()
+		lease := w.must(client.Mutex("n").Lock(t.Context()))
+		began := time.Now()
+		taken := w.must(client.Mutex("n").Resume(t.Context(), lease.Owner(), lease.Token()))
+		<-lease.Done()
+		if told := time.Since(began); told > 0 {
+			t.Errorf("told after %v", told)
+		}
+		w.release(taken)
+		w.release(w.must(client.Mutex("n").Lock(t.Context())))
+	})
+}
+
 // A message proves nothing: the server is asked, and the lease lives.
 func TestResumeForgedMessage(t *testing.T) {
 	for name, options := range map[string][]holdfast.Option{"renewed": nil, "fixed": {holdfast.WithoutRenewal()}} {

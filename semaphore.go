@@ -52,8 +52,9 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 // Acquire goes on asking. The lease gives them back together.
 //
 // The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, a *StoreError for a refusal that
-// waiting does not cure, or an *ArgumentError, also when the name is in use with another number of permits. A Resize during
-// the wait is no error. After an error nothing is held: what was queued or won meanwhile is taken back in the background.
+// waiting does not cure (see Mutex.Lock), or an *ArgumentError, also when the name is in use with
+// another number of permits. A Resize during the wait is no error. After an error nothing is held:
+// what was queued or won meanwhile is taken back in the background.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err

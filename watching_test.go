@@ -23,6 +23,7 @@ type faulty struct {
 	mute    bool          // messages get lost
 	denied  bool          // listening is refused
 	away    bool          // requests get no answer, and are not carried out
+	stalls  bool          // idem, those that can wait until the deadline of their context
 	deaf    int           // so many requests are carried out, but their answers get lost
 	looks   int           // so many have arrived
 	askAlls int           // idem
@@ -51,6 +52,16 @@ func (f *faulty) fails() (before, after error) {
 		return nil, failure
 	}
 	return nil, nil
+}
+
+// stall waits for the deadline of a request where requests do.
+func (f *faulty) stall(ctx context.Context) {
+	f.mu.Lock()
+	stalls := f.stalls
+	f.mu.Unlock()
+	if at, ok := ctx.Deadline(); ok && stalls {
+		<-time.After(time.Until(at))
+	}
 }
 
 func (f *faulty) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
@@ -116,6 +127,7 @@ func (f *faulty) Renew(ctx context.Context, renewals []protocol.Renewal, done fu
 
 func (f *faulty) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
 	f.set(func() { f.askAlls++ })
+	f.stall(ctx)
 	before, after := f.fails()
 	if before != nil {
 		return nil, before
@@ -154,6 +166,7 @@ func (r watchedLatch) Set(ctx context.Context, id protocol.ID, count int64, ttl 
 }
 
 func (r watchedLatch) CountDown(ctx context.Context, id protocol.ID, deadline, last time.Time) (s protocol.Standing, err error) {
+	r.f.stall(ctx)
 	before, after := r.f.fails()
 	if before != nil {
 		return s, before

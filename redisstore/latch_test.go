@@ -86,7 +86,6 @@ func TestLatchOpensAtOnce(t *testing.T) {
 // it may arrive, and a second more.
 func TestLatchForgetsCountDowns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pass(2 * 365 * 24 * time.Hour) // see play
 		t.Cleanup(func() { pass(time.Minute) })
 		srv := embedded.Start(t)
 		rdb := srv.Client()

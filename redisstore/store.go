@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,10 +23,16 @@ func New(rdb redis.UniversalClient) holdfast.Store {
 		if !made(func() { _ = *rdb.Options() }) {
 			return useless{errors.New("redisstore: the *redis.Client is nil, or not from redis.NewClient or redis.NewFailoverClient")}
 		}
+		if isURL(rdb.Options().Addr) {
+			return useless{errAddress}
+		}
 		return newSingle(rdb)
 	case *redis.ClusterClient:
 		if !made(func() { _ = *rdb.Options() }) {
 			return useless{errors.New("redisstore: the *redis.ClusterClient is nil, or not from redis.NewClusterClient")}
+		}
+		if slices.ContainsFunc(rdb.Options().Addrs, isURL) {
+			return useless{errAddress}
 		}
 		return newCluster(rdb)
 	case *redis.Ring:
@@ -32,6 +40,16 @@ func New(rdb redis.UniversalClient) holdfast.Store {
 			"and a lock would be forgotten when one comes or goes; give each server a client and use holdfast.NewQuorum")}
 	}
 	return useless{fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb)}
+}
+
+// errAddress shows nothing of the URL, which may hold a password. Every error of a connection to it
+// would.
+var errAddress = errors.New("redisstore: the address of the client is a URL: redis.ParseURL makes options of one, redis.ParseClusterURL those of a cluster")
+
+// isURL tells whether a URL of a server stands where HOST:PORT belongs.
+func isURL(addr string) bool {
+	scheme, _, _ := strings.Cut(addr, "://")
+	return scheme != addr && slices.Contains([]string{"redis", "rediss", "unix", "valkey", "valkeys"}, strings.ToLower(scheme))
 }
 
 // made tells whether a client's options can be read, which they cannot in a nil or zero client.

@@ -17,6 +17,10 @@ type ownClient struct{ *redis.Client }
 func TestNewRefuses(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
 	defer ring.Close()
+	const url = "Redis://u:geheim@host:6379"
+	single, cluster := redis.NewClient(&redis.Options{Addr: url}), redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"a:1", url}})
+	defer single.Close()
+	defer cluster.Close()
 	for name, test := range map[string]struct {
 		rdb  redis.UniversalClient
 		want string
@@ -28,6 +32,8 @@ func TestNewRefuses(t *testing.T) {
 		"empty cluster":    {&redis.ClusterClient{}, "is nil, or not from redis.NewClusterClient"},
 		"ring":             {ring, "a *redis.Ring cannot hold locks"},
 		"of another type":  {ownClient{}, "a redisstore_test.ownClient is neither"},
+		"URL as address":   {single, "the address of the client is a URL"},
+		"URL of a cluster": {cluster, "the address of the client is a URL"},
 		"nil of that type": {(*ownClient)(nil), "a *redisstore_test.ownClient is neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +45,7 @@ func TestNewRefuses(t *testing.T) {
 			_, err := store.Subscribe(ctx, nil)
 			_, err2 := store.Describe(ctx)
 			for _, err := range []error{replies[0].Err, err, err2} {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
+				if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "geheim") {
 					t.Errorf("got %v", err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,9 +46,9 @@ func TestRefusals(t *testing.T) {
 			kind: holdfast.StoreReadOnly, unavailable: true, waits: true},
 		"too few replicas": {make: func(t *testing.T, srv *redisserver.Server) { must(t, srv, "CONFIG", "SET", "min-replicas-to-write", 1) },
 			kind: holdfast.StoreNoReplicas, text: "NOREPLICAS", unavailable: true, waits: true},
-		"out of memory": {make: full, kind: holdfast.StoreOutOfMemory, unavailable: true},
+		"out of memory": {make: full, kind: holdfast.StoreOutOfMemory, unavailable: true, waits: true},
 		"cannot persist": {opts: []string{"--dbfilename", "taken"}, make: unsaved, kind: holdfast.StoreMisconfigured, text: "MISCONF",
-			unavailable: true},
+			unavailable: true, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,6 +150,12 @@ func full(t *testing.T, srv *redisserver.Server) {
 	must(t, srv, "CONFIG", "SET", "maxmemory", 1)
 }
 
+// roomy ends that.
+func roomy(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	must(t, srv, "CONFIG", "SET", "maxmemory", 0)
+}
+
 // unsaved makes a server fail to save, so that it refuses writes. A directory is where its file should go.
 func unsaved(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
@@ -160,6 +167,104 @@ func unsaved(t *testing.T, srv *redisserver.Server) {
 	eventually(t, "saving fails", func() bool {
 		return strings.Contains(must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:err")
 	})
+}
+
+// saved ends that.
+func saved(t *testing.T, srv *redisserver.Server) {
+	t.Helper()
+	must(t, srv, "CONFIG", "SET", "save", "")
+	if err := os.RemoveAll(filepath.Join(srv.Dir(), "taken")); err != nil {
+		t.Fatal(err)
+	}
+	must(t, srv, "BGSAVE")
+	eventually(t, "saving works", func() bool {
+		return strings.Contains(must(t, srv, "INFO", "persistence").(string), "rdb_last_bgsave_status:ok")
+	})
+}
+
+// A server without memory, or that cannot persist, is waited for as one that loads: a Lock outlasts
+// it, a release is tried again, and only who asks once is refused.
+func TestLockOutlastsRefusal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opts          []string
+		refuse, serve func(*testing.T, *redisserver.Server)
+		kind          holdfast.StoreKind
+	}{
+		"out of memory":  {nil, full, roomy, holdfast.StoreOutOfMemory},
+		"cannot persist": {[]string{"--dbfilename", "taken"}, unsaved, saved, holdfast.StoreMisconfigured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t, c.opts...)
+			var mu sync.Mutex
+			again := map[string]int{}
+			client := locker(t, srv.Addr(), &holdfast.Config{TTL: time.Minute, ReleaseTimeout: patience, Observer: observer(func(e holdfast.Event) {
+				if failure := (*holdfast.StoreError)(nil); e.Kind == holdfast.EventRetried && errors.As(e.Err, &failure) && failure.Kind == c.kind {
+					mu.Lock()
+					defer mu.Unlock()
+					again[e.Name]++
+				}
+			})})
+			held, released := lock(t, client.Mutex("held")), make(chan error, 1)
+			c.refuse(t, srv)
+			go func() { released <- held.Release(within(t, patience)) }()
+			eventually(t, "TryLock is refused", func() bool { // who stands still for a moment gets no answer
+				var failure *holdfast.StoreError
+				_, err := client.Mutex("once").TryLock(within(t, patience))
+				return errors.As(err, &failure) && failure.Kind == c.kind && failure.Applied == holdfast.NotApplied
+			})
+			ctx := within(t, patience)
+			waits := map[string]func() (*holdfast.Lease, error){
+				"mutex":     func() (*holdfast.Lease, error) { return client.Mutex("mutex").Lock(ctx) },
+				"reader":    func() (*holdfast.Lease, error) { return client.RWMutex("reader").RLock(ctx) },
+				"semaphore": func() (*holdfast.Lease, error) { return client.Semaphore("semaphore", 2).Acquire(ctx, 1) },
+				"group":     func() (*holdfast.Lease, error) { return client.All([]string{"group", "other"}).Lock(ctx) },
+				"election":  func() (*holdfast.Lease, error) { return client.Election("election").Campaign(ctx) },
+				"polling": func() (*holdfast.Lease, error) {
+					return client.Mutex("polling", holdfast.WithPolling(20*time.Millisecond, 0)).Lock(ctx)
+				},
+			}
+			type outcome struct {
+				name  string
+				lease *holdfast.Lease
+				err   error
+			}
+			outcomes := make(chan outcome, len(waits))
+			for name, wait := range waits {
+				go func() {
+					lease, err := wait()
+					outcomes <- outcome{name, lease, err}
+				}()
+			}
+			eventually(t, "all were refused, and ask again", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return len(again) == len(waits)-1 // who polls does not say so
+			})
+			if c.kind == holdfast.StoreOutOfMemory { // a release takes none
+				if err := <-released; err != nil {
+					t.Errorf("Release: %v", err)
+				}
+			}
+			if len(outcomes)+len(released) > 0 {
+				t.Error("somebody did not outlast it")
+			}
+			c.serve(t, srv)
+			if c.kind != holdfast.StoreOutOfMemory {
+				if err := <-released; err != nil {
+					t.Errorf("Release: %v", err)
+				}
+			}
+			for range len(waits) {
+				if out := <-outcomes; out.err != nil {
+					t.Errorf("%s: %v", out.name, out.err)
+				} else {
+					release(t, out.lease)
+				}
+			}
+		})
+	}
 }
 
 // Trap 22: busy is busy, in one round trip, and a wait that ends is no "busy".
@@ -227,12 +332,19 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// Trap 41: out of memory, a release must work, also one that hands on; and joining is an error or a place, not half of it.
+// Trap 41: out of memory, a release must work, also one that hands on; and who joins waits for a
+// place.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	seen := new(events)
-	c, other := locker(t, srv.Addr(), &holdfast.Config{TTL: 6 * time.Second, Observer: seen}), locker(t, srv.Addr(), nil)
+	var refused atomic.Int32
+	c := locker(t, srv.Addr(), &holdfast.Config{TTL: 6 * time.Second, Observer: seen})
+	other := locker(t, srv.Addr(), &holdfast.Config{Observer: observer(func(e holdfast.Event) {
+		if e.Kind == holdfast.EventRetried {
+			refused.Add(1)
+		}
+	})})
 	alone, held := lock(t, c.Mutex("alone")), lock(t, c.Mutex("held"))
 	contended := lock(t, c.Mutex("contended"))
 	next := claim(within(t, patience), other.Mutex("contended"))
@@ -246,20 +358,15 @@ func TestOutOfMemory(t *testing.T) {
 	gone(t, srv, "contended", patience)
 
 	joining := claim(within(t, patience), other.Mutex("held"))
-	eventually(t, "refused or in line", func() bool { return joining.over() || inLine(srv, "held") == 1 })
+	eventually(t, "refused or in line", func() bool { return refused.Load() > 0 || inLine(srv, "held") == 1 })
 	before := seen.count(holdfast.EventRenewed)
 	eventually(t, "a renewal", func() bool { return seen.count(holdfast.EventRenewed) > before })
 	if err := checked(t, held); err != nil {
 		t.Errorf("the holder: %v", err)
 	}
 	release(t, held)
-	signalled(t, "who joins returns", joining.done)
-	if joining.err == nil {
-		handBack(t, joining.lease)
-	} else if failure := (*holdfast.StoreError)(nil); !errors.As(joining.err, &failure) || failure.Kind != holdfast.StoreOutOfMemory ||
-		failure.Applied != holdfast.NotApplied {
-		t.Errorf("joining: got %v", joining.err)
-	}
+	roomy(t, srv)
+	handBack(t, joining.got(t))
 	gone(t, srv, "held", patience)
 	if n := must(t, srv, "DBSIZE"); n.(int64) > 3 { // clocks
 		t.Errorf("%v keys left", n)

@@ -95,6 +95,12 @@ func ownCause(e *env) {
 	w := e.wait(ctx, b, b.Mutex(name))
 	cancel(shutdown)
 	e.is(w.gaveUp(context.Canceled), shutdown)
+	late, stop := context.WithTimeoutCause(context.Background(), 300*time.Millisecond, shutdown)
+	defer stop()
+	ended := e.enter(late, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
+	if e.is(ended, shutdown); errors.Is(ended, context.Canceled) {
+		e.Errorf("%v: nobody cancelled", ended)
+	}
 	e.release(lease)
 }
 

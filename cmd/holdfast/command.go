@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w%s (see %s --help)", err, meant(cmd, err), cmd.CommandPath())}
+		return &usageError{fmt.Errorf("%w%s (see %s --help)", withoutURL(err), meant(cmd, err), cmd.CommandPath())}
 	})
 	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
 	root.InitDefaultHelpCmd()

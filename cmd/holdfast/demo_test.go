@@ -128,7 +128,7 @@ func TestDemoValidate(t *testing.T) {
 		"long":           {func(d *Demo) { d.TTL = time.Hour }, []string{"--ttl 1h0m0s"}},
 		"everything bad": {func(d *Demo) { d.Rounds, d.Workers, d.TTL = -1, -2, -3 }, []string{"--rounds -1", "--workers -2", "--ttl -3ns"}},
 		"two servers":    {func(d *Demo) { d.Redis, d.Embedded = "redis://h", true }, []string{"--redis redis://h and --embedded"}},
-		"not a URL":      {func(d *Demo) { d.Redis = "localhost" }, []string{"--redis", `"localhost"`}},
+		"not a URL":      {func(d *Demo) { d.Redis = "localhost" }, []string{"--redis: it is not a URL"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &Demo{Rounds: 10, Workers: 8, TTL: 2 * time.Second}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -37,13 +38,31 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	if said := errors.As(err, &exit) && exit.err == nil; err != nil && !said {
-		fmt.Fprintf(errs, "holdfast: %s\n", trimmed(err.Error()))
+		text := trimmed(err.Error())
+		if errors.As(err, new(*usageError)) {
+			text = hidden(text, args)
+		}
+		fmt.Fprintf(errs, "holdfast: %s\n", text)
 	}
 	return exitCode(err)
 }
 
 // trimmed is a text without the name of the library, which says it too.
 func trimmed(text string) string { return strings.TrimPrefix(text, "holdfast: ") }
+
+// hidden is a text about the arguments without the URLs among them: one that stands where none
+// belongs may hold a password.
+func hidden(text string, args []string) string {
+	for _, arg := range args {
+		if at := strings.Index(arg, "://"); at >= 0 && at+3 < len(arg) {
+			quoted := strconv.Quote(arg[at+1:])
+			for _, form := range []string{arg[at+1:], quoted[1 : len(quoted)-1]} {
+				text = strings.ReplaceAll(text, form, "//...")
+			}
+		}
+	}
+	return text
+}
 
 type silence struct{}
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,6 +28,20 @@ func meant(cmd *cobra.Command, err error) string {
 		return ""
 	}
 	return fmt.Sprintf(", did you mean --%s?", best)
+}
+
+// withoutURL is an error about a flag without the URL that was given to it, which may hold a
+// password.
+func withoutURL(err error) error {
+	text, _, found := strings.Cut(err.Error(), "://")
+	if !found {
+		return err
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return fmt.Errorf("a URL is no value of the flag --%s", invalid.GetFlag().Name)
+	}
+	return errors.New(text + "://...")
 }
 
 // nearest are the commands whose names are near a word, the nearest ones only.

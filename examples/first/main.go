@@ -4,6 +4,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -23,7 +24,8 @@ func main() {
 func run(ctx context.Context) error {
 	options, err := redis.ParseURL(cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379"))
 	if err != nil {
-		return err
+		// The error of ParseURL may show the password.
+		return errors.New("REDIS_URL must look like redis://USER:PASSWORD@HOST:PORT/DB")
 	}
 	rdb := redis.NewClient(options)
 	defer rdb.Close()

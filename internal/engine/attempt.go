@@ -127,7 +127,7 @@ func (e *Engine) check(ctx context.Context) error {
 	default:
 	}
 	if ctx.Err() != nil {
-		return &WaitEnded{Err: context.Cause(ctx), Answered: true}
+		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
 	return nil
 }
@@ -361,7 +361,7 @@ func (a *attempt) ended(ctx context.Context) error {
 	e := a.lock.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(a.start), Answer: a.answer, Answered: a.answered, Failure: a.failure}
+	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(a.start), Answer: a.answer, Answered: a.answered, Failure: a.failure}
 }
 
 // abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain.

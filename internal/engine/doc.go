@@ -31,7 +31,8 @@
 //
 // The ticket stays the same from the first ask to the last free, so that a request that arrives twice changes nothing, and
 // an answer that was lost is found again by the next ask. After a failure that may pass (no answer, no connection,
-// loading, read-only) an attempt asks again, after 20 ms at first and a second at last, until its caller's context ends.
+// loading, out of memory) an attempt asks again, after 20 ms at first and a second at last, until
+// its caller's context ends.
 // An attempt is abandoned, too, when nobody knows whether it won: every ask carries the moment after which it takes no
 // effect, and a free that was sent later and answered is the last word. A hand-over to it meanwhile is given back at once.
 //

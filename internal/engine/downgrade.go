@@ -75,7 +75,7 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	case err := <-d.done:
 		return err
 	default:
-		return &Uncertain{Err: context.Cause(ctx)}
+		return &Uncertain{Err: protocol.EndOf(ctx)}
 	}
 }
 
@@ -263,7 +263,7 @@ func (e *Engine) form(ctx context.Context, h *hold) (*Lock, error) {
 		select {
 		case <-renewing:
 		case <-ctx.Done():
-			return nil, &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
+			return nil, &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (s *ears) opened(ctx context.Context) (open protocol.Listening, since time.
 	select {
 	case <-opening:
 	case <-ctx.Done():
-		return nil, time.Time{}, context.Cause(ctx)
+		return nil, time.Time{}, protocol.EndOf(ctx)
 	case <-s.engine.closing:
 		return nil, time.Time{}, s.engine.config.Closed
 	}

@@ -180,6 +180,21 @@ func (e *Engine) Replaced(id protocol.ID) {
 	}()
 }
 
+// doubt asks the server about the other holds of a name, of which this process has just taken one over: it may be its own.
+func (e *Engine) doubt(taken *hold) {
+	e.mu.Lock()
+	var ids []protocol.ID
+	for _, h := range e.watch.holds {
+		if h != taken && h.lock.spec.Name == taken.lock.spec.Name {
+			ids = append(ids, h.ticket.ID)
+		}
+	}
+	e.mu.Unlock()
+	for _, id := range ids {
+		e.Replaced(id)
+	}
+}
+
 // Gap implements protocol.Sink: whoever waits asks at once.
 func (e *Engine) Gap() {
 	e.mu.Lock()

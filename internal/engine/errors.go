@@ -27,7 +27,7 @@ func (*Busy) Error() string { return "held by another" }
 
 // A WaitEnded says that the caller's context ended the waiting.
 type WaitEnded struct {
-	Err      error // the context's cause
+	Err      error // how the context ended, and its cause
 	Waited   time.Duration
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came

@@ -104,8 +104,9 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		}
 		failed := failure.Or(unknown)
 		switch {
-		case ctx.Err() != nil:
-			return &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(start), Failure: failed}
+		case isOver(ctx):
+			e.pause(ctx, time.Second) // until it has ended, a moment after its deadline: it tells the cause
+			return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed
 		}

@@ -147,6 +147,7 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 			return l.resource.Resume(ctx, ask, owner, token)
 		})
 		if err == nil {
+			l.engine.doubt(h)
 			return l.first(ctx, h)
 		}
 		var failure *protocol.Failure
@@ -179,7 +180,7 @@ func poll[L any](ctx context.Context, e *Engine, name string, o Options, once fu
 		case !errors.As(err, &over) || n == 1:
 			return lease, err
 		}
-		if n == o.Attempts && (held || ctx.Err() == nil) {
+		if n == o.Attempts && (held || !isOver(ctx)) {
 			return none, err
 		}
 		if held && !waiting {
@@ -190,7 +191,7 @@ func poll[L any](ctx context.Context, e *Engine, name string, o Options, once fu
 			if ctx.Err() == nil {
 				return none, e.config.Closed
 			}
-			ended.Err, ended.Waited = context.Cause(ctx), time.Since(start)
+			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
 			return none, ended
 		}
 	}

@@ -112,7 +112,7 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	}
 	if ctx.Err() != nil {
 		e.mu.Unlock()
-		return nil, &WaitEnded{Err: context.Cause(ctx), Answered: true}
+		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
 	w := &waiter{ctx: ctx, since: time.Now(), handed: make(chan handed, 1)}
 	p.push(w)
@@ -133,7 +133,7 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	}
 
 	e.mu.Lock()
-	ended := &WaitEnded{Err: context.Cause(ctx), Waited: time.Since(w.since), Answered: true}
+	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
 	} else { // nobody asks because one of the pool holds

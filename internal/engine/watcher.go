@@ -98,7 +98,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 			err = e.hark(ctx, w, next)
 		}
 		if ctx.Err() != nil {
-			ended.Err, ended.Waited = context.Cause(ctx), time.Since(start)
+			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
 			return ended
 		}
 		if err != nil {

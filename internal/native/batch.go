@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 const (
@@ -54,7 +56,7 @@ var errOver = errors.New("not sent in time: earlier requests got no answer")
 // ctx ended; it is dropped.
 func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Reply {
 	if err := ctx.Err(); err != nil {
-		return Reply{Err: context.Cause(ctx), Unsent: true}
+		return Reply{Err: protocol.EndOf(ctx), Unsent: true}
 	}
 	l.mu.Lock()
 	alone := l.flights == 0 || l.flights < maxFlights && l.aboard <= fewAboard
@@ -92,7 +94,7 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 		l.reuse(c)
 		return reply
 	case <-ctx.Done():
-		return l.abandon(c, context.Cause(ctx))
+		return l.abandon(c, protocol.EndOf(ctx))
 	case <-c.timer.C: // its flight, or one before it, has more time
 		return l.abandon(c, context.DeadlineExceeded)
 	}

@@ -66,7 +66,8 @@ func (r *resource) failureOf(s *script, reply Reply, keys ...any) error {
 	case reply.Err != nil:
 		reason := protocol.Unreachable
 		switch {
-		case reasonOf(reply.Err.Error()) == protocol.Denied: // not the request, but what the store asked before or behind it
+		case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied:
+			// Not the request was refused, but what the store asked before or behind it.
 			reason = protocol.Denied
 		case !reply.Unsent && isTimeout(reply.Err):
 			reason = protocol.NoAnswer
@@ -128,6 +129,11 @@ func is(refused, prefix string) bool {
 }
 
 func isUnknownScript(refused string) bool { return refused != "" && is(refused, "NOSCRIPT") }
+
+// isEnd tells the end of a context, whose cause may say anything.
+func isEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
 
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,5 +91,25 @@ func TestForeignLineOfAskThatGivesBack(t *testing.T) {
 	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &failure) || failure.Reason != protocol.ForeignKey || !failure.Unknown ||
 		!strings.Contains(err.Error(), `"p:{n}:line"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The cause of a context that ended says nothing of the server, whatever its words are.
+func TestFailureOfCauseThatSpeaksOfPermission(t *testing.T) {
+	r := New(nil, Config{Prefix: "p"}).bind(specOf("n"))
+	const words = "no permission to wait any longer"
+	for name, c := range map[string]struct {
+		reply Reply
+		want  protocol.Reason
+	}{
+		"cancelled":          {Reply{Err: fmt.Errorf("%w: %s", context.Canceled, words)}, protocol.Unreachable},
+		"too late":           {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words)}, protocol.NoAnswer},
+		"too late to send":   {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words), Unsent: true}, protocol.Unreachable},
+		"what a server says": {Reply{Err: errors.New(words)}, protocol.Denied},
+	} {
+		var failure *protocol.Failure
+		if err := r.failure("lock", c.reply); !errors.As(err, &failure) || failure.Reason != c.want {
+			t.Errorf("%s: %#v", name, err)
+		}
 	}
 }

@@ -92,7 +92,7 @@ func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time
 	case <-c.added:
 		return c.since, c.err
 	case <-ctx.Done():
-		return time.Time{}, context.Cause(ctx)
+		return time.Time{}, protocol.EndOf(ctx)
 	}
 }
 

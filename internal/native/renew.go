@@ -22,7 +22,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
 			r := renewal.Resource.(*resource)
-			done(i, protocol.Renewed{Err: r.failure("renew", Reply{Err: context.Cause(ctx), Unsent: true})})
+			done(i, protocol.Renewed{Err: r.failure("renew", Reply{Err: protocol.EndOf(ctx), Unsent: true})})
 		}
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // doubtful is how soon what is known of a cluster may be read again.
@@ -42,7 +44,7 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 	select {
 	case <-asking:
 	case <-ctx.Done():
-		return Topology{}, context.Cause(ctx)
+		return Topology{}, protocol.EndOf(ctx)
 	case <-timer.C:
 		return Topology{}, context.DeadlineExceeded
 	}

@@ -44,10 +44,11 @@ func (f *Failure) Or(unknown bool) *Failure {
 // Again tells whether to ask again for what must be done: it may be cured by then, or needs an answer. A permission needs somebody.
 func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
-// Passing tells whether waiting may cure it, so that one who waits goes on.
+// Passing tells whether waiting may cure it, so that one who waits goes on. A server that has no
+// memory left, or cannot persist, serves again once memory is freed or its disk is mended.
 func (r Reason) Passing() bool {
 	switch r {
-	case Unreachable, NoAnswer, Loading, ReadOnly, ClusterDown, NoReplicas:
+	case Unreachable, NoAnswer, Loading, ReadOnly, OutOfMemory, NoReplicas, Misconfigured, ClusterDown:
 		return true
 	}
 	return false

@@ -25,7 +25,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		select {
 		case a = <-replies:
 		case <-ctx.Done():
-			return protocol.Answer{}, r.failed("downgrade", context.Cause(ctx))
+			return protocol.Answer{}, r.failed("downgrade", protocol.EndOf(ctx))
 		}
 		out.take(a)
 		switch a.status {

@@ -75,17 +75,18 @@ func (p *Protocol) noMajority(op, name string, said []Node) error {
 	if reasons[protocol.NoAnswer] > 0 {
 		out.Reason = protocol.NoAnswer
 	}
-	lasting, most := 0, 0
+	lasting, usual := 0, protocol.Reason(0) // how many refuse for long, and why at most of them
 	for reason, n := range reasons {
 		if reason.Passing() {
 			continue
 		}
-		if lasting += n; n > most {
-			most = n
-			if lasting > len(p.nodes)-p.need {
-				out.Reason = reason
-			}
+		lasting += n
+		if most := reasons[usual]; n > most || n == most && reason < usual {
+			usual = reason
 		}
+	}
+	if lasting > len(p.nodes)-p.need {
+		out.Reason = usual
 	}
 	return out
 }

@@ -59,7 +59,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 				said[a.node.index].Answer = "not held"
 			}
 		case <-ctx.Done():
-			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}
+			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
 		}
 		switch {
 		case yes >= p.need:

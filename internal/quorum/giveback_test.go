@@ -48,6 +48,17 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		all, behind := gates(servers)
 		p := client(t, behind, true, id(0))
 		warm(t, p)
+		won := newOnce()
+		close(won.goes)
+		all[0].answers(func(op string) error {
+			if op == "ask" {
+				if !knows(t, servers[0], 1) {
+					t.Error("it never won")
+				}
+				won.wait()
+			}
+			return nil
+		})
 		all[1].shut()
 		all[2].shut()
 		_, err := mutexOf(p).Ask(t.Context(), ask(1))
@@ -55,6 +66,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		if !errors.As(err, &none) {
 			t.Fatalf("got %v", err)
 		}
+		<-won.came // the error may be known before
 		nobody(t, servers, 1)
 	})
 	t.Run("its context ends, and the answers come later", func(t *testing.T) {

@@ -40,7 +40,7 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 			}
 		case <-ctx.Done():
 			l.Close()
-			return nil, &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
+			return nil, &protocol.Failure{Op: "subscribe", Name: p.channel, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 		}
 	}
 	return l, nil

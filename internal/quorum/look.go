@@ -77,7 +77,7 @@ func (r *resource) look(ctx context.Context, who string, deadline time.Time) (st
 		select {
 		case s = <-sights:
 		case <-ctx.Done():
-			return standing, false, &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
+			return standing, false, &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 		}
 		said[s.node.index] = p.said(s.node, s.facts, s.counts, s.err)
 		var other *protocol.Foreign
@@ -140,7 +140,7 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 				}
 			}
 		case <-ctx.Done():
-			return &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: context.Cause(ctx)}
+			return &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 		}
 		if i+1-failures >= r.p.need {
 			return nil

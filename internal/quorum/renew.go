@@ -79,7 +79,7 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 		case <-cancelled:
 			cancelled = nil
 			open -= t.fail(verdicts, func(name string) error {
-				return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: context.Cause(ctx)}
+				return &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
 			})
 		}
 		if pending == 0 && open > 0 {

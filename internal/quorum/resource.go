@@ -173,7 +173,7 @@ func (p *Protocol) pause(ctx context.Context, contenders int) bool {
 func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	p := r.p
 	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+		return protocol.EndOf(ctx)
 	}
 	var strangers []*node
 	for _, n := range p.nodes {
@@ -218,7 +218,7 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 		case <-late:
 			return p.noMajority("lock", r.spec.Name, said)
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return protocol.EndOf(ctx)
 		}
 	}
 	return nil

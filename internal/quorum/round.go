@@ -60,7 +60,7 @@ func (t *taking) round(ctx context.Context, first int64) *tally {
 		case reply := <-replies:
 			out.take(reply)
 		case <-ctx.Done():
-			out.verdict, out.err = failed, t.r.failed("lock", context.Cause(ctx))
+			out.verdict, out.err = failed, t.r.failed("lock", protocol.EndOf(ctx))
 		}
 		if out.verdict != open {
 			break

@@ -84,10 +84,8 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string
 	var worst time.Duration
 	told := 0
 	for i, lease := range leases {
-		select {
-		case <-lease.Done():
-		case <-time.After(time.Until(lost.Add(ttl + patience))):
-		}
+		// A hold whose renewal was confirmed after the loss is never told of it.
+		eventually(t, "a holder is told", func() bool { return lease.Err() != nil || lease.Until().After(lost.Add(ttl)) })
 		var why *holdfast.LostError
 		if err := lease.Err(); !errors.As(err, &why) || why.Reason != holdfast.LossGone {
 			t.Errorf("holder %d: %v", i, err)

@@ -134,7 +134,7 @@ func requestsLate(t *testing.T, b *bed) {
 	if b.Topology == quorum { // three servers for each request
 		each = 4
 	}
-	l := &load{t: t, names: 16}
+	l := &load{t: t, names: 16, spares: b.Topology == quorum}
 	l.run(clients, each, 0, time.Duration(times(t))*4*time.Second)
 	again()
 	late(0)

@@ -19,6 +19,7 @@ type load struct {
 	t      *testing.T
 	names  int
 	enough func() bool // it goes on until this is so, and there are holds that show something, if it comes true at all; nil: always so
+	spares bool        // waits that took too long do not end it
 
 	mu       sync.Mutex
 	holders  map[string]*holdfast.Lease
@@ -43,12 +44,23 @@ type number struct{ value, token int64 }
 // fewest holds show something.
 const fewest = 10
 
+// mostErrors end a load: more of them say nothing new.
+const mostErrors = 100
+
 // run lets them lock until a time is over, or until each goroutine did its rounds when they are given; and until it is enough.
+// A wait that took too long ends the load, and so do many errors: the load has failed, and each
+// further wait may take as long.
 func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
 	l.holders, l.tokens, l.numbers = map[string]*holdfast.Lease{}, map[string]int64{}, map[string]*number{}
 	end := time.Now().Add(long)
 	late := end.Add(patience)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	more := func(round int) bool {
+		if l.failed() {
+			stop()
+			return false
+		}
 		return round < rounds || rounds == 0 && time.Now().Before(end) || !l.shows() && time.Now().Before(late)
 	}
 	var all sync.WaitGroup
@@ -56,12 +68,19 @@ func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time
 		for j := range goroutines {
 			all.Go(func() {
 				for n := 0; more(n); n++ {
-					l.once(c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
+					l.once(ctx, c, fmt.Sprint("n", (i*goroutines+j+n)%l.names))
 				}
 			})
 		}
 	}
 	all.Wait()
+}
+
+// failed tells whether the load need not go on.
+func (l *load) failed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stuck > 0 && !l.spares || len(l.other) >= mostErrors
 }
 
 func (l *load) shows() bool {
@@ -76,8 +95,8 @@ func (l *load) count() int {
 	return l.holds
 }
 
-func (l *load) once(c *holdfast.Client, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (l *load) once(all context.Context, c *holdfast.Client, name string) {
+	ctx, cancel := context.WithTimeout(all, patience)
 	defer cancel()
 	began := time.Now()
 	lease, err := c.Mutex(name).Lock(ctx)
@@ -87,6 +106,7 @@ func (l *load) once(c *holdfast.Client, name string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		l.stuck++
+	case all.Err() != nil && errors.Is(err, context.Canceled): // the load has failed
 	case err != nil:
 		l.other = append(l.other, err)
 	case lease.Err() == nil:

@@ -89,7 +89,7 @@ func (k *taken) held(what string) {
 func TestRemainderLateRequests(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1)} {
+	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
 		for name, spec := range map[string]protocol.Spec{
 			"mutex":           {Kind: protocol.Mutex},
 			"mutex of owner":  {Kind: protocol.Mutex, Owner: "me"},
@@ -176,7 +176,7 @@ func (k *taken) late(present int64) {
 func TestRemainderReleasedByTheNextAsk(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1)} {
+	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
 		t.Run(side, func(t *testing.T) {
 			spec := protocol.Spec{Name: "swap", Kind: protocol.Mutex, Label: "present", Claim: forever, Life: forever}
 			k := &taken{T: t, p: p, spec: spec, to: spec, third: spec}

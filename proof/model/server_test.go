@@ -2,8 +2,10 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,10 +17,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // A carrier is a store in the words of package native.
-type carrier struct{ store holdfast.Store }
+type carrier struct {
+	store holdfast.Store
+	marks chan<- string
+}
 
 func (c carrier) Do(ctx context.Context, requests []native.Request) []native.Reply {
 	in := make([]holdfast.Request, len(requests))
@@ -33,16 +39,69 @@ func (c carrier) Do(ctx context.Context, requests []native.Request) []native.Rep
 }
 
 func (c carrier) Subscribe(ctx context.Context, sink native.Sink) (native.Subscription, error) {
-	return c.store.Subscribe(ctx, sink)
+	subscription, err := c.store.Subscribe(ctx, marked{sink, c.marks})
+	if err != nil {
+		return nil, err
+	}
+	if err := subscription.Add(ctx, markChannel); err != nil {
+		_ = subscription.Close()
+		return nil, err
+	}
+	return subscription, nil
 }
 
 func (c carrier) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
 
+// A marked sink takes the marks out of the messages. The server sends what it was told to publish
+// in order, on one connection a client. So a client that has the mark has every message before the
+// mark.
+type marked struct {
+	native.Sink
+	marks chan<- string
+}
+
+func (m marked) Message(channel, text string) {
+	if channel == markChannel {
+		m.marks <- text
+		return
+	}
+	m.Sink.Message(channel, text)
+}
+
+const markChannel = "mark"
+
+// A marker publishes marks, and waits for them.
+type marker struct {
+	srv   *redisserver.Server
+	marks chan string
+	n     int
+}
+
+// allHeard returns when all clients have heard what the server has published so far.
+func (m *marker) allHeard() error {
+	m.n++
+	if n, err := m.srv.Do("PUBLISH", markChannel, m.n); err != nil || n != int64(clients) {
+		return fmt.Errorf("a mark went to %v clients: %w", n, err)
+	}
+	late := time.After(30 * time.Second)
+	for heard := 0; heard < clients; {
+		select {
+		case mark := <-m.marks:
+			if mark == strconv.Itoa(m.n) { // else one that came too late for an earlier call
+				heard++
+			}
+		case <-late:
+			return errors.New("a client does not hear the mark")
+		}
+	}
+	return nil
+}
+
 // scripts is a protocol on a real server.
-func scripts(t *testing.T, addr, prefix string, process int) protocol.Protocol {
+func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string) protocol.Protocol {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { rdb.Close() })
-	return native.New(carrier{redisstore.New(rdb)}, native.Config{
+	return native.New(carrier{redisstore.New(rdb), marks}, native.Config{
 		Prefix: prefix, Process: fmt.Sprintf("%022d", process), Timeout: 10 * time.Second,
 	})
 }
@@ -50,19 +109,16 @@ func scripts(t *testing.T, addr, prefix string, process int) protocol.Protocol {
 // ears are what the clients of one side were told, by ticket, and how often each.
 type ears struct {
 	mu       sync.Mutex
-	changed  chan struct{}
 	granted  map[protocol.ID]int
-	nudged   map[protocol.ID]bool // the first in line, that a min hold keeps out; not how often
-	replaced map[protocol.ID]bool // the former holder, that another took its hold over
-	past     protocol.ID
+	nudged   map[protocol.ID]bool  // the first in line, that a remainder keeps out; not how often
+	replaced map[protocol.ID]bool  // the former holder, that another took its hold over
 	tokens   map[protocol.ID]int64 // also of those that were answered
 }
 
-// forget begins anew: for the next name, whose tickets are past the last. Messages about earlier ones may still be under way.
-func (e *ears) forget(last protocol.ID) {
+// forget begins anew, for the next name. No message about an earlier name is under way.
+func (e *ears) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.past = last
 	clear(e.granted)
 	clear(e.nudged)
 	clear(e.replaced)
@@ -70,8 +126,8 @@ func (e *ears) forget(last protocol.ID) {
 }
 
 func newEars() *ears {
-	return &ears{changed: make(chan struct{}, 1), granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{},
-		replaced: map[protocol.ID]bool{}, tokens: map[protocol.ID]int64{}}
+	return &ears{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, replaced: map[protocol.ID]bool{},
+		tokens: map[protocol.ID]int64{}}
 }
 
 func (e *ears) Granted(g protocol.Grant) {
@@ -79,34 +135,20 @@ func (e *ears) Granted(g protocol.Grant) {
 	e.granted[g.ID]++
 	e.tokens[g.ID] = g.Token
 	e.mu.Unlock()
-	e.change()
 }
 
 func (e *ears) Nudge(id protocol.ID, _ time.Duration) {
 	e.mu.Lock()
-	if id > e.past {
-		e.nudged[id] = true
-	}
+	e.nudged[id] = true
 	e.mu.Unlock()
-	e.change()
 }
 
 func (e *ears) Gap() {}
 
 func (e *ears) Replaced(id protocol.ID) {
 	e.mu.Lock()
-	if id > e.past {
-		e.replaced[id] = true
-	}
+	e.replaced[id] = true
 	e.mu.Unlock()
-	e.change()
-}
-
-func (e *ears) change() {
-	select {
-	case e.changed <- struct{}{}:
-	default:
-	}
 }
 
 // grant notes the token of a ticket that was answered with one.
@@ -140,19 +182,4 @@ func (e *ears) told() string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
-}
-
-// will wait until the same was told here, and tells what was otherwise.
-func (e *ears) will(want string) (got string, same bool) {
-	late := time.After(30 * time.Second)
-	for {
-		if got = e.told(); got == want {
-			return got, true
-		}
-		select {
-		case <-e.changed:
-		case <-late:
-			return got, false
-		}
-	}
 }

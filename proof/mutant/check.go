@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // A Check is a test that fails when the library is broken.
@@ -17,7 +18,6 @@ type Check struct {
 	Package string // within the module, as go test takes it
 	Test    string // its full name as go test prints it, with those of subtests
 	Says    string // what its output must have in it when it fails; empty: anything
-	Tries   int    // for one whose outcome is a matter of timing; 0 is 1
 }
 
 // String is the check as it is named in the table.
@@ -32,44 +32,86 @@ func (c Check) String() string {
 	return name
 }
 
-// args are those of the go command that runs the check. Paths are trimmed, so that copies share what was compiled.
-func (c Check) args() []string {
+// program is where build puts the test program of the check, in a copy of the repository.
+func (c Check) program(dir string) string {
+	name := strings.NewReplacer("/", "_", ".", "_").Replace(c.Module + "_" + c.Package)
+	return filepath.Join(dir, "tmp", name+".test")
+}
+
+// build compiles the tests of the check's package in a copy of the repository, unless that is done.
+// A copy that does not compile proves nothing, so building is apart from running. Paths are
+// trimmed, so that copies share compiled packages.
+func (c Check) build(ctx context.Context, dir string) error {
+	if _, err := os.Stat(c.program(dir)); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		return err
+	}
+	out, err := goTest(ctx, filepath.Join(dir, c.Module), nil, "-c", "-trimpath", "-vet=off", "-o", c.program(dir), c.Package)
+	if err != nil {
+		return fmt.Errorf("%v: does not compile: %w\n%s", c, err, out)
+	}
+	return nil
+}
+
+// An outcome is what one run of a check came to.
+type outcome int
+
+const (
+	passed outcome = iota
+	failed
+	stuck // the check was still running when its time was over
+)
+
+// pattern chooses the check's test for -test.run, and no other.
+func (c Check) pattern() string {
 	parts := strings.Split(c.Test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	return []string{"-trimpath", "-vet=off", "-timeout=50s", "-v", "-run=" + strings.Join(parts, "/"), c.Package}
+	return strings.Join(parts, "/")
 }
 
-// run runs the check in a copy of the repository. An error says that it could not be run, or that something else failed.
-func (c Check) run(ctx context.Context, dir string) (failed bool, output string, err error) {
-	kept := filepath.Join(dir, "tmp") // what a failed test keeps is not kept longer than the copy
-	if err := os.MkdirAll(kept, 0o700); err != nil {
-		return false, "", err
-	}
-	for range max(1, c.Tries) {
-		var fails error
-		output, fails = test(ctx, filepath.Join(dir, c.Module), []string{"TMPDIR=" + kept, "HOLDFAST_CHECK=0", "HOLDFAST_TORTURE_SECONDS=10"}, c.args()...)
-		var exit *exec.ExitError
-		switch {
-		case fails == nil && !strings.Contains(output, "--- PASS: "+c.Test+" ("):
-			return false, output, fmt.Errorf("%v: there is no such test, or it was skipped", c)
-		case fails == nil:
-			continue
-		case strings.Contains(output, "panic: test timed out") && strings.Contains(output, "\t\t"+c.Test+" ("): // stuck: caught as well
-			return true, output, nil
-		case !errors.As(fails, &exit) || !strings.Contains(output, "--- FAIL: "+c.Test+" ("):
-			return false, output, fmt.Errorf("%v: something else failed: %w", c, fails)
-		case strings.Contains(output, c.Says):
-			return true, output, nil
-		}
-	}
-	return false, output, nil
+// run runs the check once, after build, for at most limit. An error says that the check could not
+// be run, or that something else failed.
+func (c Check) run(ctx context.Context, dir string, limit time.Duration) (outcome, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute) // the program ends itself before
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program(dir), "-test.v", "-test.paniconexit0", "-test.timeout="+limit.String(), "-test.run="+c.pattern())
+	cmd.Dir = filepath.Join(dir, c.Module, c.Package)
+	cmd.Env = append(cmd.Environ(), "HOLDFAST_CHECK=0", "HOLDFAST_TORTURE_SECONDS=10",
+		"TMPDIR="+filepath.Join(dir, "tmp")) // what a failed test keeps goes with the copy
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	came, err := c.judge(string(out), err)
+	return came, string(out), err
 }
 
-// test runs go test in a directory.
-func test(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1"}, args...)...)
+// enough is the time of one run of a check, also on a machine that has much else to do.
+const enough = 2 * time.Minute
+
+// judge reads what a run of the check printed. Ended is the error with which the program ended.
+func (c Check) judge(output string, ended error) (outcome, error) {
+	var exit *exec.ExitError
+	switch {
+	case ended == nil && strings.Contains(output, "--- PASS: "+c.Test+" ("):
+		return passed, nil
+	case ended == nil:
+		return passed, fmt.Errorf("%v: there is no such test, or it was skipped", c)
+	case strings.Contains(output, "panic: test timed out") && strings.Contains(output, "\t\t"+c.Test+" ("):
+		return stuck, nil
+	case !errors.As(ended, &exit) || !strings.Contains(output, "--- FAIL: "+c.Test+" ("):
+		return passed, fmt.Errorf("%v: something else failed: %w", c, ended)
+	case !strings.Contains(output, c.Says):
+		return passed, nil
+	}
+	return failed, nil
+}
+
+// goTest runs go test in a directory.
+func goTest(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(append(cmd.Environ(), "GOWORK=off"), env...)
 	out, err := cmd.CombinedOutput()

@@ -3,11 +3,16 @@ package mutant
 import (
 	"context"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/yuin/gopher-lua/parse"
 )
 
 // A Mutant is one deliberate bug, and what must notice it.
@@ -38,21 +43,42 @@ func (m Mutant) Apply(root, dir string) error {
 			}
 			text = string(data)
 		}
+		if p.Old == p.New {
+			return fmt.Errorf("mutant %s: a patch of %s changes nothing", m.Name, p.File)
+		}
 		if n := strings.Count(text, p.Old); n != 1 {
 			return fmt.Errorf("mutant %s: the text to replace is %d times in %s, not once:\n%s", m.Name, n, p.File, p.Old)
 		}
 		patched[p.File] = strings.Replace(text, p.Old, p.New, 1)
 	}
 	for file, text := range patched {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		if err := compiles(file, text); err != nil {
 			return fmt.Errorf("mutant %s: %w", m.Name, err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	}
+	for file, text := range patched {
+		to := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
 			return fmt.Errorf("mutant %s: %w", m.Name, err)
 		}
 	}
 	return nil
+}
+
+// compiles reads a patched file as its language. A script that the server cannot compile would fail
+// any check.
+func compiles(file, text string) error {
+	var err error
+	switch path.Ext(file) {
+	case ".lua":
+		_, err = parse.Parse(strings.NewReader(text), file)
+	case ".go":
+		_, err = parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+	}
+	return err
 }
 
 // scripts tells whether a patch changes what goes over the wire.
@@ -62,14 +88,19 @@ func (m Mutant) scripts() bool {
 
 // A Verdict is what became of a mutant.
 type Verdict struct {
-	Caught bool
-	After  time.Duration // from the start of the check, its compiling included
-	Output string        // of the check
+	Runs   int           // of the check
+	Failed int           // runs that failed
+	Stuck  int           // runs whose time was over: they noticed nothing
+	After  time.Duration // from the start of the check to its first failure, its compiling included
+	Output string        // of the first run that did not fail; of the first run if all did
 }
 
-// Try copies the repository at root into the empty directory dir, breaks the copy, and runs the check in it. An error
-// says that the mutant could not be tried.
-func (m Mutant) Try(ctx context.Context, root, dir string) (Verdict, error) {
+// Caught tells whether the check noticed the mutant in every run.
+func (v Verdict) Caught() bool { return v.Runs > 0 && v.Failed == v.Runs }
+
+// Try copies the repository at root into the empty directory dir, breaks the copy, and runs the
+// check in it, as many times as runs says. An error says that the mutant could not be tried.
+func (m Mutant) Try(ctx context.Context, root, dir string, runs int) (Verdict, error) {
 	if err := Copy(root, dir); err != nil {
 		return Verdict{}, err
 	}
@@ -77,22 +108,44 @@ func (m Mutant) Try(ctx context.Context, root, dir string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if m.scripts() {
-		if out, err := test(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-trimpath", "-vet=off", "-run=^TestDigests$", "./internal/native"); err != nil {
+		if out, err := goTest(ctx, dir, []string{"UPDATE_DIGESTS=1"}, "-count=1", "-trimpath", "-vet=off", "-run=^TestDigests$",
+			"./internal/native", "./internal/quorum"); err != nil {
 			return Verdict{}, fmt.Errorf("mutant %s: digests: %w\n%s", m.Name, err, out)
 		}
 	}
 	began := time.Now()
-	failed, output, err := m.Caught.run(ctx, dir)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("mutant %s: %w\n%s", m.Name, err, output)
+	if err := m.Caught.build(ctx, dir); err != nil {
+		return Verdict{}, fmt.Errorf("mutant %s: %w", m.Name, err)
 	}
-	return Verdict{Caught: failed, After: time.Since(began), Output: output}, nil
+	var v Verdict
+	for range runs {
+		came, output, err := m.Caught.run(ctx, dir, enough)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("mutant %s: run %d: %w\n%s", m.Name, v.Runs+1, err, output)
+		}
+		if v.Runs == 0 || came != failed && v.Failed == v.Runs {
+			v.Output = output
+		}
+		v.Runs++
+		switch came {
+		case failed:
+			if v.Failed++; v.Failed == 1 {
+				v.After = time.Since(began)
+			}
+		case stuck:
+			v.Stuck++
+		}
+	}
+	return v, nil
 }
 
 // Sound runs a check on an unbroken copy in dir, which Copy has made: it must pass.
 func Sound(ctx context.Context, dir string, c Check) error {
-	failed, output, err := c.run(ctx, dir)
-	if err == nil && failed {
+	if err := c.build(ctx, dir); err != nil {
+		return err
+	}
+	came, output, err := c.run(ctx, dir, enough)
+	if err == nil && came != passed {
 		err = fmt.Errorf("%v fails where nothing is broken", c)
 	}
 	if err != nil {

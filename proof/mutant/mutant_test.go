@@ -23,20 +23,50 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestPatchesFit fails when the source under a mutant has changed, long before anybody runs them all.
+// TestPatchesFit fails when the source under a mutant or the name of its check has changed, long
+// before anybody runs them all.
 func TestPatchesFit(t *testing.T) {
+	copied := t.TempDir()
+	if err := Copy(top, copied); err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]bool{}
 	for _, m := range Mutants() {
 		t.Run(m.Name, func(t *testing.T) {
 			if err := m.Apply(top, t.TempDir()); err != nil {
 				t.Error(err)
 			}
-			if m.Caught.Test == "" || names[m.Name] {
-				t.Error("no check that catches it, or no name of its own")
+			for _, p := range m.Patches {
+				if _, err := os.Stat(filepath.Join(copied, p.File)); err != nil {
+					t.Errorf("what is patched is not in the copy: %v", err)
+				}
+			}
+			if names[m.Name] {
+				t.Error("no name of its own")
 			}
 			names[m.Name] = true
+			if !defined(t, copied, m.Caught) {
+				t.Errorf("there is no test of %v", m.Caught)
+			}
 		})
 	}
+}
+
+// defined tells whether a package has the function of a check's test.
+func defined(t *testing.T, root string, c Check) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, c.Module, c.Package, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(c.Test, "/")
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "\nfunc "+name+"(")
+	})
 }
 
 func TestApplyIsLoud(t *testing.T) {
@@ -70,11 +100,146 @@ func TestApplyIsLoud(t *testing.T) {
 	}
 }
 
+// TestApplyBadPatch: a patch that changes nothing or does not compile is refused, since any check
+// fails for it or none.
+func TestApplyBadPatch(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		patch Patch
+	}{
+		{"the same text", Patch{"f.go", "package f", "package f"}},
+		{"Go that does not compile", Patch{"f.go", "package f", "package"}},
+		{"Lua that does not compile", Patch{"f.lua", "return 1", "return return"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from, to := t.TempDir(), t.TempDir()
+			for name, text := range map[string]string{"f.go": "package f\n", "f.lua": "return 1\n"} {
+				if err := os.WriteFile(filepath.Join(from, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := (Mutant{Name: "m", Patches: []Patch{c.patch}}).Apply(from, to); err == nil {
+				t.Error("the patch was taken")
+			}
+			if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+				t.Errorf("written: %v, error %v", left, err)
+			}
+		})
+	}
+}
+
+// TestCheckRun: only a failure of the check's own test counts as one. The output is that of real
+// test programs.
+func TestCheckRun(t *testing.T) {
+	const program = `package p
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv("P") == "leaks" {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func TestA(t *testing.T) {
+	t.Run("b", func(t *testing.T) {
+		switch os.Getenv("P") {
+		case "fails":
+			t.Error("violation one: of two")
+		case "skips":
+			t.Skip()
+		case "hangs":
+			<-time.After(time.Hour)
+		case "panics elsewhere":
+			go panic("elsewhere")
+			<-time.After(time.Hour)
+		}
+	})
+}
+`
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module p\n", "p_test.go": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := Check{Module: ".", Package: ".", Test: "TestA/b"}
+	if err := check.build(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    string
+		test string
+		says string
+		want outcome
+		err  string
+	}{
+		{"passes", "TestA/b", "", passed, ""},
+		{"fails", "TestA/b", "", failed, ""},
+		{"fails", "TestA/b", "violation one: ", failed, ""},
+		{"fails", "TestA/b", "violation two: ", passed, ""},
+		{"hangs", "TestA/b", "", stuck, ""},
+		{"skips", "TestA/b", "", 0, "no such test, or it was skipped"},
+		{"passes", "TestA/c", "", 0, "no such test, or it was skipped"},
+		{"leaks", "TestA/b", "", 0, "something else failed"},
+		{"panics elsewhere", "TestA/b", "", 0, "something else failed"},
+	} {
+		t.Run(c.p+" "+c.test+" "+c.says, func(t *testing.T) {
+			t.Setenv("P", c.p)
+			check := Check{Module: ".", Package: ".", Test: c.test, Says: c.says}
+			limit := time.Minute
+			if c.want == stuck {
+				limit = 100 * time.Millisecond
+			}
+			got, output, err := check.run(t.Context(), dir, limit)
+			for c.want == stuck && got != stuck && limit < time.Minute { // the test had not begun yet
+				limit *= 2
+				got, output, err = check.run(t.Context(), dir, limit)
+			}
+			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %v, error %v, want %v, %q\n%s", got, err, c.want, c.err, output)
+			}
+		})
+	}
+	if err := os.WriteFile(filepath.Join(dir, "q_test.go"), []byte("package p\n\nvar x int = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(check.program(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := check.build(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "does not compile") {
+		t.Errorf("got %v, want that it does not compile", err)
+	}
+}
+
+// TestVerdictCaught: fewer failures than runs do not count, and neither does a run whose time was
+// over.
+func TestVerdictCaught(t *testing.T) {
+	for v, want := range map[Verdict]bool{
+		{}:                             false,
+		{Runs: 1}:                      false,
+		{Runs: 1, Failed: 1}:           true,
+		{Runs: 5, Failed: 5}:           true,
+		{Runs: 5, Failed: 4}:           false,
+		{Runs: 5, Failed: 4, Stuck: 1}: false,
+	} {
+		if got := v.Caught(); got != want {
+			t.Errorf("%d failed and %d stuck of %d: caught %v, want %v", v.Failed, v.Stuck, v.Runs, got, want)
+		}
+	}
+}
+
 // TestCheckNames: a test is run by its full name, and no other whose name begins with it.
 func TestCheckNames(t *testing.T) {
 	c := Check{Module: "redisstore", Package: ".", Test: "TestA/b+c"}
-	if args := c.args(); !slices.Contains(args, `-run=^TestA$/^b\+c$`) {
-		t.Errorf("got %q", args)
+	if got := c.pattern(); got != `^TestA$/^b\+c$` {
+		t.Errorf("got %q", got)
 	}
 	if got := c.String(); got != "redisstore TestA/b+c" {
 		t.Errorf("got %q", got)
@@ -89,11 +254,11 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 	for _, m := range always() {
 		t.Run(m.Name, func(t *testing.T) {
-			verdict, err := m.Try(t.Context(), top, t.TempDir())
+			verdict, err := m.Try(t.Context(), top, t.TempDir(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !verdict.Caught {
+			if !verdict.Caught() {
 				t.Errorf("not caught by %v\n%s", m.Caught, verdict.Output)
 			}
 			t.Logf("caught after %v", verdict.After)

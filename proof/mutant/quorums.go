@@ -3,7 +3,7 @@ package mutant
 // quorumMutants are bugs of locks on independent masters.
 func quorumMutants() []Mutant {
 	inside := func(name string) Check { return Check{Module: ".", Package: "./internal/quorum", Test: name} }
-	quorum := func(name string) Check { return Check{Module: "proof", Package: "./quorum", Test: name, Tries: 3} }
+	quorum := func(name string) Check { return Check{Module: "proof", Package: "./quorum", Test: name} }
 	return []Mutant{
 		{
 			Name:   "quorum: no validity check",

@@ -24,7 +24,7 @@ func inEngine(name string) Check { return Check{Module: ".", Package: "./interna
 
 // model compares the scripts with the protocol in memory, by random requests.
 func model(kind string) Check {
-	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind, Tries: 3}
+	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind}
 }
 
 // fault is one fault under load, on a real server.
@@ -34,7 +34,7 @@ func fault(name string) Check {
 
 // torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
 func torture(rule string) Check {
-	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": ", Tries: 4}
+	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": "}
 }
 
 // simulation is a rule of the ledger that calm runs of the simulation keep.

@@ -1,9 +1,17 @@
-// Command table tries every mutant and prints who caught it, and after how long. Words name those to try. It runs in the
-// directory of the module proof.
+// Command table tries every mutant and prints which check caught it, in how many runs, and after
+// how long.
+//
+//	go -C proof run ./mutant/table [-runs n] [WORDS]
+//
+// WORDS choose the mutants whose names contain them. The check of each mutant runs n times (1). A
+// mutant that its check misses in any run is not caught, and the command fails. It also fails if a
+// mutant cannot be tried.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,38 +26,39 @@ const root = ".."
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	runs := flag.Int("runs", 1, "how often the check of each mutant is run: it must notice each time")
+	flag.Parse()
+	if err := run(ctx, *runs, strings.Join(flag.Args(), " ")); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, words []string) error {
+func run(ctx context.Context, runs int, words string) error {
 	began := time.Now()
-	var chosen []mutant.Mutant
-	for _, m := range mutant.Mutants() {
-		if len(words) == 0 || strings.Contains(m.Name, strings.Join(words, " ")) {
-			chosen = append(chosen, m)
-		}
+	chosen, err := choose(runs, words)
+	if err != nil {
+		return err
 	}
 	if err := sound(ctx, chosen); err != nil {
 		return err
 	}
-	fmt.Printf("| mutant | caught by | after |\n|---|---|---|\n")
+	fmt.Printf("| mutant | check | caught | after |\n|---|---|---|---|\n")
 	escaped := 0
 	for _, m := range chosen {
-		verdict, err := try(ctx, m)
+		verdict, err := try(ctx, m, runs)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		after := fmt.Sprintf("%.1f s", verdict.After.Seconds())
-		if err != nil || !verdict.Caught {
+		if err != nil || !verdict.Caught() {
 			escaped++
-			after = "NOT CAUGHT"
 		}
-		fmt.Printf("| %s | %v | %s |\n", m.Name, m.Caught, after)
-		if err != nil {
+		fmt.Println(row(m, verdict, err))
+		switch {
+		case err != nil:
 			fmt.Fprintln(os.Stderr, err)
+		case !verdict.Caught():
+			fmt.Fprintln(os.Stderr, end(verdict.Output))
 		}
 	}
 	fmt.Printf("\n%d of %d caught, in %v\n", len(chosen)-escaped, len(chosen), time.Since(began).Round(time.Second))
@@ -57,6 +66,53 @@ func run(ctx context.Context, words []string) error {
 		return fmt.Errorf("%d escaped", escaped)
 	}
 	return nil
+}
+
+// choose finds the mutants whose names contain the words. Each of their patches must fit, before
+// any check takes its time.
+func choose(runs int, words string) ([]mutant.Mutant, error) {
+	if runs < 1 {
+		return nil, fmt.Errorf("-runs is %d, allowed: 1 and more", runs)
+	}
+	dir, err := os.MkdirTemp("", "holdfast-mutant-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var chosen []mutant.Mutant
+	var unfit []error
+	for _, m := range mutant.Mutants() {
+		if strings.Contains(m.Name, words) {
+			chosen = append(chosen, m)
+			unfit = append(unfit, m.Apply(root, dir))
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no mutant's name contains %q", words)
+	}
+	return chosen, errors.Join(unfit...)
+}
+
+// end is the last lines of the output of a check that did not notice.
+func end(output string) string {
+	const most = 40
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// row is a mutant's line of the table.
+func row(m mutant.Mutant, v mutant.Verdict, err error) string {
+	caught := fmt.Sprintf("%d of %d", v.Failed, v.Runs)
+	if v.Stuck > 0 {
+		caught += fmt.Sprintf(", %d stuck", v.Stuck)
+	}
+	switch {
+	case err != nil:
+		caught = "NOT TRIED"
+	case !v.Caught():
+		caught = "NOT CAUGHT: " + caught
+	}
+	return fmt.Sprintf("| %s | %v | %s | %.1f s |", m.Name, m.Caught, caught, v.After.Seconds())
 }
 
 // sound runs each check where nothing is broken.
@@ -71,9 +127,7 @@ func sound(ctx context.Context, mutants []mutant.Mutant) error {
 	}
 	done := map[mutant.Check]bool{}
 	for _, m := range mutants {
-		c := m.Caught
-		c.Tries = 1
-		if !done[c] {
+		if c := m.Caught; !done[c] {
 			if err := mutant.Sound(ctx, dir, c); err != nil {
 				return err
 			}
@@ -84,11 +138,11 @@ func sound(ctx context.Context, mutants []mutant.Mutant) error {
 	return nil
 }
 
-func try(ctx context.Context, m mutant.Mutant) (mutant.Verdict, error) {
+func try(ctx context.Context, m mutant.Mutant, runs int) (mutant.Verdict, error) {
 	dir, err := os.MkdirTemp("", "holdfast-mutant-")
 	if err != nil {
 		return mutant.Verdict{}, err
 	}
 	defer os.RemoveAll(dir)
-	return m.Try(ctx, root, dir)
+	return m.Try(ctx, root, dir, runs)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -23,33 +22,37 @@ type TLS struct {
 func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 	// Everywhere: who cannot be reached now is told so now.
 	const retries, dials = -1, 1
-	switch scheme, _, _ := strings.Cut(raw, "://"); strings.ToLower(scheme) {
-	case "redis+sentinel", "rediss+sentinel":
-		options, err := parseSentinel(raw)
+	l, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch _, form, _ := strings.Cut(l.scheme, "+"); form {
+	case "sentinel":
+		options, err := l.sentinel()
 		if err != nil {
 			return nil, err
 		}
-		if err := files.into(options.TLSConfig, raw); err != nil {
+		if err := files.into(options.TLSConfig); err != nil {
 			return nil, err
 		}
 		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewFailoverClient(options), nil
-	case "redis+cluster", "rediss+cluster":
-		options, err := parseCluster(raw)
+	case "cluster":
+		options, err := l.cluster()
 		if err != nil {
 			return nil, err
 		}
-		if err := files.into(options.TLSConfig, raw); err != nil {
+		if err := files.into(options.TLSConfig); err != nil {
 			return nil, err
 		}
 		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewClusterClient(options), nil
 	}
-	options, err := ParseURL(raw)
+	options, err := l.one()
 	if err != nil {
 		return nil, err
 	}
-	if err := files.into(options.TLSConfig, raw); err != nil {
+	if err := files.into(options.TLSConfig); err != nil {
 		return nil, err
 	}
 	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
@@ -57,12 +60,12 @@ func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 }
 
 // into reads the files.
-func (t TLS) into(config *tls.Config, raw string) error {
+func (t TLS) into(config *tls.Config) error {
 	switch {
 	case t == TLS{}:
 		return nil
 	case config == nil:
-		return fmt.Errorf("%q is not encrypted: TLS files are for rediss:// and rediss+...:// URLs", Redact(raw))
+		return errors.New("it is not encrypted: TLS files are for rediss:// and rediss+...:// URLs")
 	case (t.Cert == "") != (t.Key == ""):
 		return errors.New("a TLS certificate needs its key, and a key its certificate")
 	}
@@ -84,28 +87,4 @@ func (t TLS) into(config *tls.Config, raw string) error {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return nil
-}
-
-// Open is a URL without its password, fit to be given to a program: the user stays, for who needs to know which.
-func Open(raw string) string {
-	if all, ok := each(raw, Open); ok {
-		return all
-	}
-	u, err := url.Parse(raw)
-	if err != nil { // several hosts may be no URL to this parser
-		return Redact(raw)
-	}
-	if u.User != nil {
-		if u.User = url.User(u.User.Username()); u.User.Username() == "" {
-			u.User = nil
-		}
-	}
-	query := u.Query()
-	for key := range query {
-		if strings.Contains(strings.ToLower(key), "password") {
-			query.Del(key)
-			u.RawQuery = query.Encode()
-		}
-	}
-	return u.String()
 }

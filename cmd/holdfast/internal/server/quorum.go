@@ -91,18 +91,19 @@ func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Cli
 	}
 	var stores []holdfast.Store
 	seen := map[string]bool{}
-	for _, member := range members {
+	for i, member := range members {
+		bad := func(err error) error { return fmt.Errorf("master %d of %d: %w", i+1, len(members), err) }
 		rdb, err := Connect(member, files)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, bad(err)
 		}
 		open = append(open, rdb)
 		if seen[member] {
-			return nil, nil, fmt.Errorf("%q is named twice: the masters of a quorum are different servers", Redact(member))
+			return nil, nil, bad(errors.New("it is named twice, and the masters of a quorum are different servers"))
 		}
 		seen[member] = true
 		if one, ok := rdb.(*redis.Client); !ok || one == nil {
-			return nil, nil, errors.New("the masters of a quorum are single servers: " + Redact(member) + " is not")
+			return nil, nil, bad(errors.New("it is no single server, as the masters of a quorum are"))
 		}
 		stores = append(stores, redisstore.New(rdb))
 	}

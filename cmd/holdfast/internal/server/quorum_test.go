@@ -35,11 +35,11 @@ func TestQuorumIsChecked(t *testing.T) {
 		"two":   {"quorum:redis://a,redis://b", "not of 2"},
 		"four":  {"quorum:redis://a,redis://b,redis://c,redis://d", "not of 4"},
 		"one":   {"quorum:redis://a", "not of 1"},
-		"none":  {"quorum:", "is not a URL"},
-		"wrong": {"quorum:redis://a,http://b,redis://c", "scheme http"},
-		"bare":  {"quorum:redis://a,b,redis://c", `"redis://a,b" names more than one host`}, // and not "not of 2"
-		"words": {"quorum:a,b,c", `"a,b,c" is not a URL`},
-		"twice": {"quorum:redis://a,redis://b,redis://a", "named twice"},
+		"none":  {"quorum:", "master 1 of 1: it is not a URL"},
+		"wrong": {"quorum:redis://a,http://b,redis://c", "master 2 of 3: its scheme is unknown"},
+		"bare":  {"quorum:redis://a,b,redis://c", `master 1 of 2: redis://...: it names more than one host`}, // and not "not of 2"
+		"words": {"quorum:a,b,c", `master 1 of 1: it is not a URL`},
+		"twice": {"quorum:redis://a,redis://b,redis://a", "master 3 of 3: it is named twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Check(c.raw, TLS{})

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// The command shows nothing of a URL that it cannot read, wherever the URL stands; "geheim" is the
+// password.
+func TestURLIsNotShown(t *testing.T) {
+	t.Setenv("REDIS_URL", "")
+	urls := []string{
+		"redis://u:geheim", "redis://u%3Ageheim%40h", "redis://u:geheim%40h", "redis://u:geheim/0", "redis://:geheim#@host", "redis://u:ge?geheim@host",
+		"redis://u:ge/geheim@host", "redis://u:geheim@host:port", "redis://u:geheim%zz@host", "redis://host/geheim", "redis://host?geheim=1",
+		"redis://host?db=geheim", "redis:u:geheim@host", "redis:/u:geheim@host", "geheim", "u:geheim@host", "http://u:geheim@host",
+		"unix://u:geheim", "rediss://u:gehe\nim@host", "redis+cluster://u:geheim", "redis+cluster://a,b/geheim", "redis+sentinel://u:geheim,b/main",
+		"redis+sentinel://u:geheim@a,b", "redis+sentinel://a/main?password=geheim", "redis://u:%67eheim", "redis://u:geheim,redis://b",
+	}
+	forms := map[string]struct {
+		args func(url string) []string
+		want string
+	}{
+		"run":    {func(url string) []string { return []string{"run", "-v", "--redis", url, "job", "--", "true"} }, "--redis or REDIS_URL: "},
+		"run, =": {func(url string) []string { return []string{"run", "--redis=" + url, "job", "--", "true"} }, "--redis or REDIS_URL: "},
+		"quorum": {func(url string) []string {
+			return []string{"run", "--redis", "quorum:redis://[::1]," + url + ",redis://[::2]", "job", "--", "true"}
+		}, "--redis or REDIS_URL: "},
+		"quorum first": {func(url string) []string { return []string{"quorum", "status", "--redis", "quorum:" + url} }, "--redis or REDIS_URL: master "},
+		"several": {func(url string) []string {
+			return []string{"quorum", "status", "--redis", url, "--redis", url, "--redis", "redis://[::1]"}
+		}, "--redis or REDIS_URL: master "},
+		"status":        {func(url string) []string { return []string{"quorum", "status", "--redis", url} }, "--redis or REDIS_URL names one"},
+		"demo":          {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
+		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} }, "--embedded"},
+	}
+	// Also where no URL belongs, if the argument can be known for one.
+	misplaced := map[string]struct {
+		args func(url string) []string
+		want string
+	}{
+		"name":         {func(url string) []string { return []string{"run", url, "job", "--", "true"} }, "more than one NAME"},
+		"no --":        {func(url string) []string { return []string{"run", "--", url} }, "no NAME"},
+		"command":      {func(url string) []string { return []string{url} }, "unknown command"},
+		"argument":     {func(url string) []string { return []string{"demo", url} }, "takes no arguments"},
+		"another flag": {func(url string) []string { return []string{"run", "--ttl", url, "job", "--", "true"} }, "--ttl"},
+		"short flag":   {func(url string) []string { return []string{"run", "-w" + url, "job", "--", "true"} }, "--wait"},
+		"one hyphen":   {func(url string) []string { return []string{"run", "-redis=" + url, "job", "--", "true"} }, "unknown shorthand"},
+		"address":      {func(url string) []string { return []string{"dev", "--addr", url} }, "--addr"},
+	}
+	check := func(name, raw string, args []string, want string) {
+		t.Run(name+" "+raw, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+			said := out.String() + errs.String()
+			plain, _ := url.QueryUnescape(said)
+			if code != exitUsage || strings.Contains(said+plain, "geheim") || strings.Contains(said+plain, "gehe") || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit code %d, %q, want %q", code, said, want)
+			}
+		})
+	}
+	for _, raw := range urls {
+		for name, form := range forms {
+			check(name, raw, form.args(raw), form.want)
+		}
+		for name, form := range misplaced {
+			if strings.Contains(raw, "://") {
+				check(name, raw, form.args(raw), form.want)
+			}
+		}
+		t.Run("environment "+raw, func(t *testing.T) {
+			t.Setenv("REDIS_URL", raw)
+			check("run", raw, []string{"run", "job", "--", "true"}, "--redis or REDIS_URL: ")
+			check("status", raw, []string{"quorum", "status"}, "--redis or REDIS_URL")
+		})
+	}
+}
