@@ -66,8 +66,8 @@ func busy(t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *ho
 func TestClockOrderAtEveryDigit(t *testing.T) {
 	eachDigit(t, func(t *testing.T, s *scene, more int64) {
 		a, other := s.actor("a"), s.actor("other")
-		s.show(time.UnixMicro(max(1, more-3)))
-		first := s.now()
+		s.clock.Show(time.UnixMicro(max(1, more-3)))
+		first := s.clock.Now().UnixMicro()
 		lease := s.lock(a, "n")
 		if lease.Token() != first {
 			t.Errorf("token %d at %d", lease.Token(), first)
@@ -75,7 +75,7 @@ func TestClockOrderAtEveryDigit(t *testing.T) {
 		pass(time.Microsecond)
 		var line []<-chan got
 		for i := range 6 {
-			if s.now() == more {
+			if s.clock.Now().UnixMicro() == more {
 				pass(time.Microsecond)
 			}
 			line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
@@ -88,7 +88,7 @@ func TestClockOrderAtEveryDigit(t *testing.T) {
 		for i, waiter := range line {
 			s.release(lease)
 			lease = s.in(waiter, fmt.Sprint("waiter ", i))
-			if now := s.now(); lease.Token() < now || lease.Token() > now+int64(len(line)) {
+			if now := s.clock.Now().UnixMicro(); lease.Token() < now || lease.Token() > now+int64(len(line)) {
 				t.Errorf("token %d at %d", lease.Token(), now)
 			}
 		}
@@ -157,7 +157,7 @@ func TestClockEndsAtEveryDigit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachDigit(t, func(t *testing.T, s *scene, more int64) {
 				a, b := s.actor("a"), s.actor("b")
-				s.show(time.UnixMicro(max(1, more-(ttl/2).Microseconds()-7)))
+				s.clock.Show(time.UnixMicro(max(1, more-(ttl/2).Microseconds()-7)))
 				began := time.Now()
 				lease, err := test.take(a, t.Context())
 				if err != nil {
@@ -185,7 +185,7 @@ func TestClockStandsStill(t *testing.T) {
 	for _, at := range []int64{1, 999, 999_999, 1e15 - 1, 1e15 + 1} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
-				s.stop(time.UnixMicro(at))
+				s.clock.Stop(time.UnixMicro(at))
 				lease := s.lock(s.actor("a"), "n")
 				var line []<-chan got
 				for i := range 5 {
@@ -218,7 +218,7 @@ func TestClockStepsOverADigit(t *testing.T) {
 			t.Run(fmt.Sprintf("1e%d, %s", power, name), func(t *testing.T) {
 				play(t, func(t *testing.T, s *scene) {
 					a, other := s.actor("a"), s.actor("other")
-					s.show(shows[0])
+					s.clock.Show(shows[0])
 					lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
 					s.joinThrough(lease, shows[1:], other)
 				})
@@ -240,7 +240,7 @@ func TestClockStepsBackByYears(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
 				a, other := s.actor("a"), s.actor("other")
-				s.show(time.Unix(0, 0).Add(shows[0]))
+				s.clock.Show(time.Unix(0, 0).Add(shows[0]))
 				lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
 				var rest []time.Time
 				for _, d := range shows[1:] {
@@ -264,7 +264,7 @@ func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *act
 	join()
 	for _, at := range shows {
 		pass(10 * time.Millisecond)
-		s.show(at)
+		s.clock.Show(at)
 		join()
 		if held := busy(s.t, other.Mutex("n").TryLock); held.Waiters != len(line) || held.Holder != "a" {
 			s.t.Errorf("when %d wait: %+v", len(line), held)
@@ -284,14 +284,14 @@ func TestClockStepsForwardByYears(t *testing.T) {
 	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6, 1e15 - 5e6: 7_258_118_400e6} {
 		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
-				s.show(time.UnixMicro(from))
+				s.clock.Show(time.UnixMicro(from))
 				lease := s.lock(s.actor("a"), "n")
 				var line []<-chan got
 				for i := range 3 {
 					line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
 				}
 				pass(time.Second)
-				s.show(time.UnixMicro(to))
+				s.clock.Show(time.UnixMicro(to))
 				stepped := time.Now()
 				for range line {
 					var g got

@@ -99,7 +99,7 @@ func TestClockMaxHoldDrift(t *testing.T) {
 		go func() {
 			for time.Since(began) < time.Minute { // a hundredth fast, nearly
 				<-time.After(10 * time.Millisecond)
-				s.setClock(time.Since(began) * 9 / 1000)
+				s.clock.Ahead(time.Since(began) * 9 / 1000)
 			}
 		}()
 		if g := s.take(waiter); g.err != nil { // take checks that the first knows by then

@@ -20,9 +20,9 @@ func TestClockObserveOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
 				a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
-				s.setClock(step)
+				s.clock.Ahead(step)
 				s.release(s.lock(a, "n"))
-				s.setClock(0)
+				s.clock.Ahead(0)
 				first, err := a.Election("n").Campaign(t.Context())
 				if err != nil {
 					t.Fatal(err)

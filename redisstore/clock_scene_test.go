@@ -18,16 +18,15 @@ import (
 // A scene is a fake clock, an embedded server, and clients with a network each. All of its times are exact: the clock
 // stands still while anybody has something to do.
 type scene struct {
-	t    *testing.T
-	srv  *embedded.Server
-	rdb  *redis.Client // the operator's
-	sha  map[string]string
-	mu   sync.Mutex
-	step time.Duration // of the server's clock
-	at   time.Time     // where that stands still, if it does
-	log  []arrival
-	deny map[string]string // actor -> error line for its scripts
-	held []*holdfast.Lease
+	t     *testing.T
+	srv   *embedded.Server
+	clock *embedded.Clock // the server's
+	rdb   *redis.Client   // the operator's
+	sha   map[string]string
+	mu    sync.Mutex
+	log   []arrival
+	deny  map[string]string // actor -> error line for its scripts
+	held  []*holdfast.Lease
 }
 
 // An arrival is a command that reached the server.
@@ -52,6 +51,10 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
+		var err error
+		if s.clock, err = embedded.NewClock(s.srv); err != nil {
+			t.Fatal(err)
+		}
 		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
 		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -72,9 +75,9 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false
 	}
+	s.clock.Tick()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.srv.Redis.SetTime(s.shown())
 	a := arrival{at: time.Now(), from: c.ClientName, op: cmd, args: args}
 	if cmd == "EVALSHA" || cmd == "EVAL" {
 		n, _ := strconv.Atoi(args[1])
@@ -106,38 +109,6 @@ func (s *scene) script(op string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sha[op]
-}
-
-// shown is what the server's clock shows. mu is held.
-func (s *scene) shown() time.Time {
-	if !s.at.IsZero() {
-		return s.at
-	}
-	return time.Now().Add(s.step)
-}
-
-// setClock steps the server's clock.
-func (s *scene) setClock(step time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.step, s.at = step, time.Time{}
-}
-
-// show lets the server's clock run on from a time.
-func (s *scene) show(at time.Time) { s.setClock(time.Until(at)) }
-
-// stop lets it stand still.
-func (s *scene) stop(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = at
-}
-
-// now is what it shows, in microseconds as tokens are.
-func (s *scene) now() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shown().UnixMicro()
 }
 
 // refuse makes the server answer the scripts of an actor with an error line; "" ends that.

@@ -28,7 +28,7 @@ func TestClockServerStepsBack(t *testing.T) {
 					}
 					pass(time.Second)
 					for _, step := range steps {
-						s.setClock(step)
+						s.clock.Ahead(step)
 						pass(time.Second)
 						if step == 0 {
 							break // the clock was an hour behind: what it gave then may be over now
@@ -70,7 +70,7 @@ func TestClockServerStepsForward(t *testing.T) {
 					waiter = s.wait(b, "n")
 				}
 				pass(time.Second)
-				s.setClock(time.Hour)
+				s.clock.Ahead(time.Hour)
 				stepped := time.Now()
 				if end := lost(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
 					t.Errorf("told after %v", end.Sub(stepped))
@@ -91,7 +91,7 @@ func TestClockTokensGrow(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
 		for i, step := range []time.Duration{0, time.Hour, 0, -time.Hour, -2 * time.Hour, time.Hour, time.Hour, 24 * time.Hour, 0, time.Millisecond} {
-			s.setClock(step)
+			s.clock.Ahead(step)
 			for _, actor := range []*actor{a, b, a} {
 				lease, err := actor.Mutex("n").TryLock(t.Context())
 				if err != nil {
@@ -119,7 +119,7 @@ func TestClockStepBeforeGrant(t *testing.T) {
 					if silent {
 						b.silence(there)
 					}
-					s.setClock(step)
+					s.clock.Ahead(step)
 					released := time.Now()
 					_ = lease.Release(t.Context())
 					if !silent {

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
@@ -35,14 +34,18 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var srv *embedded.Server
-			tick := func() {}
+			var clock *embedded.Clock
 			storetest.Run(t, storetest.Backend{
 				Around: func(t *testing.T, run func(*testing.T)) {
 					synctest.Test(t, func(t *testing.T) {
 						t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 						srv = embedded.Start(t)
+						var err error
+						if clock, err = embedded.NewClock(srv); err != nil {
+							t.Fatal(err)
+						}
 						if !shows.IsZero() {
-							tick = runsFrom(t, srv, shows)
+							clock.Show(shows)
 						}
 						run(t)
 					})
@@ -52,31 +55,10 @@ func TestConformance(t *testing.T) {
 					tb.Cleanup(func() { rdb.Close() })
 					return open(tb, rdb, config)
 				},
-				Left: func(_ testing.TB, prefix string) []string { tick(); return locks(srv.Redis.Keys(), prefix) },
+				Left: func(_ testing.TB, prefix string) []string { clock.Tick(); return locks(srv.Redis.Keys(), prefix) },
 			})
 		})
 	}
-}
-
-// runsFrom lets the clock of a server run on from a time. All of its clients must have names. Whoever looks at its keys without
-// a command calls tick first.
-func runsFrom(tb testing.TB, srv *embedded.Server, at time.Time) (tick func()) {
-	tb.Helper()
-	step := time.Until(at)
-	tick = func() { srv.Redis.SetTime(time.Now().Add(step)) }
-	first, err := srv.Redis.Dial() // starts it
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_ = first.Close()
-	tick()
-	srv.Redis.Server().SetPreHook(func(c *server.Peer, _ string, _ ...string) bool {
-		if c.ClientName != "" { // else it is a command of a script: its server is locked, and has the time
-			tick()
-		}
-		return false
-	})
-	return tick
 }
 
 func open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {
