@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind.
+// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind. The hold is given back
+// when a majority had it. Else it was taken over when any node says so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -39,6 +40,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		said[i] = Node{Name: nodeName(i), Err: errNotYet}
 	}
 	foreign := 0
+	var taken error
 	for range p.nodes {
 		select {
 		case a := <-replies:
@@ -54,6 +56,9 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 			case a.status == '1':
 				yes++
 				said[a.node.index].Answer = "given back"
+			case a.status == 'R':
+				no++
+				taken = &protocol.Replaced{Name: r.spec.Name, By: a.by}
 			default:
 				no++
 				said[a.node.index].Answer = "not held"
@@ -65,7 +70,9 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		case yes >= p.need:
 			return true, nil
 		case no > len(p.nodes)-p.need:
-			return false, nil
+			return false, taken
+		case failures > len(p.nodes)-p.need && taken != nil:
+			return false, taken
 		case failures > len(p.nodes)-p.need:
 			err := p.noMajority("release", r.spec.Name, said)
 			var failure *protocol.Failure
@@ -76,22 +83,18 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		}
 	}
 	// A majority answered, and those that did not may have had the hold.
-	return yes > 0 && yes+failures >= p.need, nil
+	return taken == nil && yes > 0 && yes+failures >= p.need, taken
 }
 
 // free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
 func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
 	n.instead(d.id)
-	was, err := n.free(&d, deadline)
-	out := &reply{node: n, err: err, status: '0'}
-	switch {
-	case was:
-		out.status = '1'
-	case passing(err):
+	was, by, err := n.free(&d, deadline)
+	if passing(err) {
 		d.due = time.Now().Add(50 * time.Millisecond)
 		n.owe(d)
 	}
-	return out
+	return &reply{node: n, err: err, status: was, by: by}
 }
 
 // release gives a ticket back everywhere, behind.

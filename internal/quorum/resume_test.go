@@ -115,7 +115,7 @@ func (h *half) landed(t *testing.T) {
 // undo takes the resume back.
 func (h *half) undo(t *testing.T) {
 	t.Helper()
-	if _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestReleaseWhileResumed(t *testing.T) {
 			if a := next.ask1(h.n, 2, h.token+2); a.err != nil {
 				t.Fatal(a.err)
 			}
-			if _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
+			if _, _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
 				t.Fatal(err)
 			}
 		},

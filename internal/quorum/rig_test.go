@@ -69,7 +69,7 @@ func (s *subscription) Add(_ context.Context, channel string) error {
 	}
 	s.all.Go(func() {
 		for last := ""; lines.Scan(); {
-			if text := strings.TrimSpace(lines.Text()); text != "" && text[0] == 'N' && strings.HasPrefix(last, "$") {
+			if text := strings.TrimSpace(lines.Text()); text != "" && text[0] == format && strings.HasPrefix(last, "$") {
 				s.sink.Message(channel, text)
 			} else {
 				last = text
@@ -125,6 +125,12 @@ func ask(n int) protocol.Ask {
 
 // enough is how long a request may take, on a machine that stands still now and then.
 const enough = 10 * time.Second
+
+// written is what a master keeps of a hold without owner and label, for a minute.
+func written(mode string, first, last int64) string {
+	return mode + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
+		native.Digits16(1) + "60000:0:0:0:"
+}
 
 // want fails unless an ask has this outcome.
 func want(t *testing.T, what string, got protocol.Answer, status protocol.Status) {

@@ -118,6 +118,22 @@ func (t *tally) most() (count int, of *reply) {
 	return count, of
 }
 
+// token is that of a hold as far as it is known: the largest that a majority may have accepted; 0 where there is none.
+func (t *tally) token(holder protocol.ID) (token int64) {
+	named := map[int64]int{}
+	for _, a := range t.replies {
+		if a.status == 'B' && a.holder == holder {
+			named[a.token]++
+		}
+	}
+	for other, count := range named {
+		if count+t.nodes-len(t.replies) >= t.need {
+			token = max(token, other)
+		}
+	}
+	return token
+}
+
 // contenders is how many others seem to want the name.
 func (t *tally) contenders() int {
 	var ids []protocol.ID
@@ -139,7 +155,7 @@ func (t *tally) busy(now int64, join bool) protocol.Answer {
 	answer := protocol.Answer{Status: protocol.Busy, Server: now}
 	count, of := t.most()
 	if of != nil {
-		answer.Holder = of.party
+		answer.Holder, answer.Token = of.party, t.token(of.holder)
 	}
 	var ends []time.Duration
 	for _, a := range t.replies {
