@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "983eefff7447a0294a0b53a5b1482f6b2118f21c",
 	"downgrade": "ea763a07b1888c54305a24cb02d23ca59ecdaf8e",
-	"free":      "ea15c37f2d1dfeb28a8d812d2d145dc1636583d7",
+	"free":      "2cfcf416a0384b38016dc19fa509ab15ff4e9e98",
 	"look":      "753f4c924807bcd77a9a463d6c4cdb23b57a4be7",
 	"node":      "762478b87cb68a5d6afee8e8bd9f914a37fdd60e",
 	"renew":     "a77623e794199d87df01f597fa75af335dc7b2c0",

@@ -118,20 +118,17 @@ func (t *tally) most() (count int, of *reply) {
 	return count, of
 }
 
-// token is that of a hold as far as it is known: the largest that a majority may have accepted; 0 where there is none.
-func (t *tally) token(holder protocol.ID) (token int64) {
+// token is that of a hold where a majority names it; else 0.
+func (t *tally) token(holder protocol.ID) int64 {
 	named := map[int64]int{}
 	for _, a := range t.replies {
 		if a.status == 'B' && a.holder == holder {
-			named[a.token]++
+			if named[a.token]++; named[a.token] >= t.need {
+				return a.token
+			}
 		}
 	}
-	for other, count := range named {
-		if count+t.nodes-len(t.replies) >= t.need {
-			token = max(token, other)
-		}
-	}
-	return token
+	return 0
 }
 
 // contenders is how many others seem to want the name.

@@ -57,26 +57,45 @@ local function rest()
   left[field] = string.sub(mine, 1, 3) .. string.format('%013.0f', ends) .. string.sub(mine, 17, 48) .. NONE .. '0:0:' .. #owner ..
     ':0:' .. owner
   redis.call('HSET', key, field, left[field])
-  outlive(key, ends)
+end
+
+-- expire lets the key last as long as what is left in it.
+local function expire()
+  local last = 0
+  for _, all in ipairs({holds, left}) do
+    for _, value in pairs(all) do
+      last = math.max(last, ends_at(value))
+    end
+  end
+  if last > 0 then
+    redis.call('PEXPIREAT', key, string.format('%.0f', last))
+  end
 end
 
 local said = late and taken(late)
-if late and keep <= 0 then
+if late then
   redis.call('HDEL', key, '-' .. id)
-  left['-' .. id] = nil
-elseif late and ms + keep < ends_at(late) then
-  left['-' .. id] = string.sub(late, 1, 3) .. string.format('%013.0f', ms + keep) .. string.sub(late, 17)
-  redis.call('HSET', key, '-' .. id, left['-' .. id])
+  if keep <= 0 then
+    left['-' .. id] = nil
+  else
+    local ends = math.min(ms + keep, ends_at(late))
+    left['-' .. id] = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
+    redis.call('HSET', key, '-' .. id, left['-' .. id])
+  end
 end
 if mine then
   redis.call('HDEL', key, id)
   holds[id] = nil
   if how == 'u' and undo() then
+    expire()
     return '1'
   end
   if keep > 0 then
     rest()
   end
+end
+if mine or late then
+  expire()
 end
 
 local shared = mine and string.sub(mine, 3, 3) ~= 's' -- from now on: an owner may share what it excluded others from
