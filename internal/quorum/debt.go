@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
@@ -126,7 +125,7 @@ func (n *node) pay(due []debt, silent, last bool) bool {
 	failed := make(chan *debt, len(due))
 	for i := range due {
 		go func() {
-			if _, err := n.free(&due[i], deadline); err != nil && passing(err) {
+			if _, _, err := n.free(&due[i], deadline); err != nil && passing(err) {
 				failed <- &due[i]
 				return
 			}
@@ -149,15 +148,16 @@ func (n *node) pay(due []debt, silent, last bool) bool {
 
 var errBehind = errors.New("an earlier request is on its way, and got no answer yet")
 
-// free gives one ticket back at the node, and tells whether it had a hold there.
-func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {
+// free gives one ticket back at the node. It tells whether it had a hold there ('1'), had none ('0'), or had one that another caller
+// took over ('R'), with the label of that caller.
+func (n *node) free(d *debt, deadline time.Time) (was byte, by string, err error) {
 	if !n.await(d.id, deadline) {
-		return false, &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+		return 0, "", &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
 	}
 	if d.how == 'w' { // from here on an ask follows, and one that came before wants its place
 		defer n.freeing(d.r.spec.Name)()
 		if n.p.asks(d.id) {
-			return false, nil
+			return '0', "", nil
 		}
 	}
 	keep := int64(0)
@@ -168,10 +168,14 @@ func (n *node) free(d *debt, deadline time.Time) (was bool, err error) {
 	text, err := n.ask(&r.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
 		string(d.id), r.mode, native.Digits16(d.round), keep, string(d.how), d.waiter})
 	if err != nil {
-		return false, err
+		return 0, "", err
 	}
-	if !strings.Contains("01", text) {
-		return false, n.unreadable("release", r.spec.Name, text)
+	fine := text == "0" || text == "1"
+	if text[0] == 'R' {
+		by, fine = takenBy(text[1:])
 	}
-	return text == "1", nil
+	if !fine {
+		return 0, "", n.unreadable("release", r.spec.Name, text)
+	}
+	return text[0], by, nil
 }

@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "b51c4c74ba62e23f39dfba0d99fe9e45c50f07d5",
-	"downgrade": "ab34794545034e5a6c6cef50807e1d0bd10b1d25",
-	"free":      "4138ba8045f9d11653ecd05ea509153266c8da15",
-	"look":      "34d02aeacaf18d0b811899575983a7f5d03d40c9",
-	"node":      "199df681854368beb4fd9cdad3010e0ac6567829",
-	"renew":     "d7389015c43903687f939c69f0d4887c0037857e",
+	"ask":       "983eefff7447a0294a0b53a5b1482f6b2118f21c",
+	"downgrade": "ea763a07b1888c54305a24cb02d23ca59ecdaf8e",
+	"free":      "2cfcf416a0384b38016dc19fa509ab15ff4e9e98",
+	"look":      "753f4c924807bcd77a9a463d6c4cdb23b57a4be7",
+	"node":      "762478b87cb68a5d6afee8e8bd9f914a37fdd60e",
+	"renew":     "a77623e794199d87df01f597fa75af335dc7b2c0",
 }

@@ -18,7 +18,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	}
 	out := &tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
 	named := map[int64]int{} // how many nodes name a token
-	var best *reply
+	var best, taken *reply
 	none := 0
 	for out.pending > 0 {
 		var a *reply
@@ -35,10 +35,15 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 			}
 		case 'B':
 			none++
+		case 'R':
+			taken = a
+			none++
 		}
 		switch {
 		case out.won >= p.need && best != nil && (named[best.first] >= p.need || out.pending == 0):
 			return protocol.Answer{Status: protocol.Held, Token: best.first, Block: best.final - best.first + 1, Server: p.now()}, nil
+		case none > len(p.nodes)-p.need && taken != nil:
+			return protocol.Answer{}, &protocol.Replaced{Name: r.spec.Name, By: taken.by}
 		case none > len(p.nodes)-p.need:
 			return protocol.Answer{Status: protocol.Busy, Server: p.now()}, nil
 		case out.foreign > len(p.nodes)-p.need:

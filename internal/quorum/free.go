@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind.
+// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind. The hold is given back
+// when a majority had it. Else it was taken over when any node says so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -33,65 +34,88 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 			replies <- a
 		})
 	}
-	yes, no, failures := 0, 0, 0
-	said := make([]Node, len(p.nodes))
-	for i := range said {
-		said[i] = Node{Name: nodeName(i), Err: errNotYet}
+	out := &freed{r: r, said: make([]Node, len(p.nodes))}
+	for i := range out.said {
+		out.said[i] = Node{Name: nodeName(i), Err: errNotYet}
 	}
-	foreign := 0
+	var late <-chan time.Time
 	for range p.nodes {
 		select {
 		case a := <-replies:
-			said[a.node.index] = Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
-			var is *protocol.Foreign
-			switch {
-			case errors.As(a.err, &is):
-				if foreign++; foreign > len(p.nodes)-p.need {
-					return false, a.err
-				}
-			case a.err != nil:
-				failures++
-			case a.status == '1':
-				yes++
-				said[a.node.index].Answer = "given back"
-			default:
-				no++
-				said[a.node.index].Answer = "not held"
-			}
+			out.take(a)
+		case <-late:
+			return false, out.noMajority()
 		case <-ctx.Done():
 			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
 		}
+		few := len(p.nodes) - p.need
 		switch {
-		case yes >= p.need:
+		case out.yes >= p.need:
 			return true, nil
-		case no > len(p.nodes)-p.need:
-			return false, nil
-		case failures > len(p.nodes)-p.need:
-			err := p.noMajority("release", r.spec.Name, said)
-			var failure *protocol.Failure
-			if errors.As(err, &failure) {
-				failure.Unknown = true // some have freed, and those that have not are asked again
-			}
-			return false, err
+		case out.foreign > few:
+			return false, out.foreigner
+		case out.no > few, out.failures > few && out.taken != nil:
+			return false, out.taken
+		case out.failures > few && late == nil: // one of those that live may say that it was taken over
+			late = time.After(courtesy)
 		}
 	}
+	if out.failures > len(p.nodes)-p.need {
+		return false, out.noMajority()
+	}
 	// A majority answered, and those that did not may have had the hold.
-	return yes > 0 && yes+failures >= p.need, nil
+	return out.taken == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.taken
+}
+
+// A freed counts the answers to a release.
+type freed struct {
+	r                          *resource
+	yes, no, foreign, failures int
+	taken, foreigner           error // what such a node said
+	said                       []Node
+}
+
+func (f *freed) take(a *reply) {
+	said := Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
+	var foreign *protocol.Foreign
+	switch {
+	case errors.As(a.err, &foreign):
+		f.foreign++
+		f.foreigner = a.err
+	case a.err != nil:
+		f.failures++
+	case a.status == '1':
+		f.yes++
+		said.Answer = "given back"
+	case a.status == 'R':
+		f.no++
+		f.taken = &protocol.Replaced{Name: f.r.spec.Name, By: a.by}
+		said.Answer = "taken over"
+	default:
+		f.no++
+		said.Answer = "not held"
+	}
+	f.said[a.node.index] = said
+}
+
+func (f *freed) noMajority() error {
+	err := f.r.p.noMajority("release", f.r.spec.Name, f.said)
+	var failure *protocol.Failure
+	if errors.As(err, &failure) {
+		failure.Unknown = true // some have freed, and those that have not are asked again
+	}
+	return err
 }
 
 // free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
 func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
 	n.instead(d.id)
-	was, err := n.free(&d, deadline)
-	out := &reply{node: n, err: err, status: '0'}
-	switch {
-	case was:
-		out.status = '1'
-	case passing(err):
+	was, by, err := n.free(&d, deadline)
+	if passing(err) {
 		d.due = time.Now().Add(50 * time.Millisecond)
 		n.owe(d)
 	}
-	return out
+	return &reply{node: n, err: err, status: was, by: by}
 }
 
 // release gives a ticket back everywhere, behind.

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // listens; the others follow, and are tried again while they fail.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	until, cancel := context.WithCancel(context.Background())
-	l := &listening{p: p, sink: sink, cancel: cancel}
+	l := &listening{p: p, sink: sink, ending: until.Done(), cancel: cancel}
 	tries := make(chan opened, len(p.nodes))
 	for _, n := range p.nodes {
 		l.all.Add(1)
@@ -50,11 +51,13 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 type listening struct {
 	p      *Protocol
 	sink   protocol.Sink
+	ending <-chan struct{} // closed by Close
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
+	taken  map[protocol.ID]uint16 // the nodes that said of a hold that it was taken over, a moment ago
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
@@ -128,7 +131,8 @@ func (l *listening) over() bool {
 	return l.closed
 }
 
-// An ear reads the messages of one node. Anything that is none of ours is dropped: messages are hints.
+// An ear reads the messages of one node: the format number, what is said, the id of the ticket that it is said to, and the rest.
+// Anything that is none of ours is dropped: messages are hints.
 type ear struct {
 	*listening
 	node int
@@ -136,15 +140,61 @@ type ear struct {
 
 // Message implements native.Sink.
 func (e ear) Message(channel, text string) {
-	if channel != e.p.channel || len(text) < 1+idSize || text[0] != 'N' || e.over() {
+	const head = 2
+	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {
 		return
 	}
-	after, ok := native.Number(text[1+idSize:])
-	if !ok || after < 0 {
-		return
-	}
-	id := protocol.ID(text[1 : 1+idSize])
-	if more, ok := e.p.nudged(id, e.node); ok {
-		e.sink.Nudge(id, more+time.Duration(after)*time.Millisecond)
+	id, rest := protocol.ID(text[head:head+idSize]), text[head+idSize:]
+	switch text[1] {
+	case 'R':
+		e.replaced(id, e.node)
+	case 'N':
+		after, ok := native.Number(rest)
+		if !ok || after < 0 {
+			return
+		}
+		if more, ok := e.p.nudged(id, e.node); ok {
+			e.sink.Nudge(id, more+time.Duration(after)*time.Millisecond)
+		}
 	}
 }
+
+// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority says so, and a little after the
+// first did: the messages of others may be lost, and one that came while it asked may have told it nothing.
+func (l *listening) replaced(id protocol.ID, node int) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	if l.taken == nil {
+		l.taken = make(map[protocol.ID]uint16)
+	}
+	before := l.taken[id]
+	after := before | 1<<node
+	l.taken[id] = after
+	if before == 0 {
+		l.all.Go(func() { l.replacedLater(id) })
+	}
+	l.mu.Unlock()
+	if bits.OnesCount16(before) < l.p.need && bits.OnesCount16(after) >= l.p.need {
+		l.sink.Replaced(id)
+	}
+}
+
+func (l *listening) replacedLater(id protocol.ID) {
+	timer := time.NewTimer(takenAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.ending:
+		return
+	}
+	l.mu.Lock()
+	delete(l.taken, id)
+	l.mu.Unlock()
+	l.sink.Replaced(id)
+}
+
+// takenAfter is how long nodes have to say what a majority of them says of a hold.
+const takenAfter = 100 * time.Millisecond

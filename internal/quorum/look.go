@@ -185,12 +185,7 @@ func (s *sight) read(text string) bool {
 	if !ok1 || !ok2 || holders == 0 {
 		return ok1 && ok2
 	}
-	if len(who) < idSize+16 {
-		return false
-	}
 	var ok3 bool
-	s.id = protocol.ID(who[:idSize])
-	s.Token, ok3 = native.Number(who[idSize : idSize+16])
-	s.Holder = partyOf(s.id, who[idSize+16:])
+	s.id, s.Token, s.Holder, ok3 = holderOf(who)
 	return ok3
 }

@@ -27,9 +27,7 @@ func look(t *testing.T, r protocol.Resource) (standing protocol.Standing) {
 // put writes a hold into masters, as ask.lua does.
 func put(t *testing.T, server native.Server, n int, first, last int64) {
 	t.Helper()
-	value := "1ex" + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
-		native.Digits16(1) + "0:label"
-	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), value); err != nil {
+	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), written("2ex", first, last)+"label"); err != nil {
 		t.Fatal(err)
 	}
 }

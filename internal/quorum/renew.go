@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,7 @@ type renewing struct {
 // A verdictOn counts the answers about one hold.
 type verdictOn struct {
 	yes, no, foreign int
+	by               *string // of one that has taken it over, where a node says so: its label
 	decided, held    bool
 	missing          []*node
 }
@@ -108,6 +110,11 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 			}
 		case 'F':
 			v.foreign++
+		case 'R': // nothing is set there again
+			v.no++
+			if by := a.by[i]; v.by == nil {
+				v.by = &by
+			}
 		default:
 			v.no++
 			v.missing = append(v.missing, a.node)
@@ -126,6 +133,10 @@ func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided
 				Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
 		case v.no+v.foreign > len(p.nodes)-p.need && v.foreign+pending <= len(p.nodes)-p.need: // else it may yet be another's kind
 			v.decided = true
+			if v.by != nil { // others are kept out until its holder has stopped
+				t.done(i, protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: *v.by}})
+				break
+			}
 			t.done(i, protocol.Renewed{})
 			if t.renewals[i].TTL > 0 {
 				r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
@@ -155,7 +166,8 @@ type renewed struct {
 	node   *node
 	facts  facts
 	counts bool
-	text   string
+	text   string         // a letter each
+	by     map[int]string // of those that were taken over: the label of the caller that did
 	err    error
 }
 
@@ -191,12 +203,40 @@ func (t *renewing) ask(n *node) *renewed {
 		return out
 	}
 	var ok bool
-	if out.facts, out.text, ok = head(text); !ok || len(out.text) != len(t.renewals) {
+	if out.facts, out.text, ok = head(text); ok {
+		ok = out.read(len(t.renewals))
+	}
+	if !ok {
 		out.err = n.unreadable("renew", "", text)
 		return out
 	}
 	out.counts = n.heard(&out.facts, sent, time.Now(), t.deadline)
 	return out
+}
+
+// read takes the letters of so many renewals apart from what is said of each "R"; false when there are none.
+func (a *renewed) read(renewals int) bool {
+	if len(a.text) < renewals {
+		return false
+	}
+	var rest string
+	a.text, rest = a.text[:renewals], a.text[renewals:]
+	for i := range a.text {
+		if a.text[i] != 'R' {
+			continue
+		}
+		size, tail, found := strings.Cut(rest, ":")
+		n, ok := native.Number(size)
+		if !found || !ok || n < 1 || n > int64(len(tail)) {
+			return false
+		}
+		if a.by == nil {
+			a.by = make(map[int]string)
+		}
+		a.by[i], _ = takenBy(tail[:n])
+		rest = tail[n:]
+	}
+	return rest == ""
 }
 
 // repair sets holds again that are ours by majority, at the nodes that do not know of them: if they know of nobody else's.

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// format is the number of this wire format, the first byte of every mode.
-const format = '1'
+// format is the number of this wire format, the first byte of every mode and message.
+const format = '2'
 
 // A resource sends requests about one name to all nodes.
 type resource struct {
@@ -21,11 +21,11 @@ type resource struct {
 
 	state, waiting, watching any // keys; boxed once, as requests carry them
 
-	mode   string // format, kind, and whether it shares
-	party  any    // what others read of a holder
-	life   any
-	bucket int
-	field  any // the bucket's, at a node
+	mode    string // format, kind, and whether it shares
+	payload any    // of most tickets
+	life    any
+	bucket  int
+	field   any // the bucket's, at a node
 }
 
 func (p *Protocol) bind(spec protocol.Spec) *resource {
@@ -41,7 +41,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		waiting:  p.config.Prefix + ":{%quorum}+" + spec.Name,
 		watching: p.config.Prefix + ":{%quorum}=" + spec.Name,
 		mode:     string([]byte{format, byte(spec.Kind)}) + shares,
-		party:    counted(spec.Owner) + spec.Label,
+		payload:  payload(spec, p.channel),
 		life:     max(1, spec.Life.Milliseconds()),
 		bucket:   bucket,
 		field:    strconv.Itoa(bucket),
@@ -59,6 +59,14 @@ func (r *resource) waiter(t protocol.Ticket) string {
 		return ""
 	}
 	return counted(r.spec.Owner) + r.p.channel
+}
+
+// payloadOf is what others read of a hold of a ticket.
+func (r *resource) payloadOf(t protocol.Ticket) any {
+	if t.Deaf {
+		return payload(r.spec, "")
+	}
+	return r.payload
 }
 
 // A taking is what all rounds of one Ask have in common.

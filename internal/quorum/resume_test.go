@@ -35,15 +35,24 @@ type half struct {
 	n      *node // that master
 	server master
 	token  int64
+	next   int64  // the token of the resume: larger than all that the master knows
+	later  int64  // how many more were proposed
+	held   string // what it kept before
 	resume *taking
 }
 
 // halfResumed holds for so long, and begins a resume that lasts for ttl.
 func halfResumed(t *testing.T, holds, ttl time.Duration) *half {
 	t.Helper()
+	return halfResumedBy(t, "o", "o", holds, ttl)
+}
+
+// halfResumedBy is halfResumed by a process of perhaps another owner.
+func halfResumedBy(t *testing.T, owner, next string, holds, ttl time.Duration) *half {
+	t.Helper()
 	servers := start(t)
 	h := &half{p: client(t, servers, true, id(0))}
-	h.r = h.p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute}).(*resource)
+	h.r = h.of(owner)
 	first := ask(1)
 	first.TTL = holds
 	held, err := h.r.Ask(t.Context(), first)
@@ -61,47 +70,90 @@ func halfResumed(t *testing.T, holds, ttl time.Duration) *half {
 		}
 		return false
 	})
-	if !h.n.await(id(1), time.Now().Add(30*time.Second)) {
-		t.Fatal("its asks never landed")
+	quiet(t, h.p)
+	h.held, h.next = value(t, h.server, 1), h.token+1e9
+	if owner == "" {
+		owner = string(id(1))
 	}
-	h.resume = &taking{r: h.r, ask: ask(2), owner: "o", token: native.Digits16(held.Token), fate: newFate()}
+	h.resume = &taking{r: h.of(next), ask: ask(2), owner: owner, token: native.Digits16(held.Token), fate: newFate()}
 	h.resume.ask.TTL = ttl
-	if a := h.resume.ask1(h.n, 1, h.token+1); !a.won() {
+	if a := h.resume.ask1(h.n, 1, h.next); a.status != 'H' {
 		t.Fatalf("resume at one master: %+v", a)
 	}
 	return h
 }
 
-// end is when the hold ends at the master, in its ms.
-func (h *half) end(t *testing.T, n int) int64 {
-	t.Helper()
-	text := value(t, h.server, n)
-	if len(text) < 16 {
-		t.Fatalf("hold %d at the master: %q", n, text)
-	}
-	end, _ := native.Number(text[3:16])
-	return end
+// of is the name for an owner.
+func (h *half) of(owner string) *resource {
+	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: owner, Label: "of " + owner, TTL: time.Minute, Life: time.Minute}
+	return h.p.Bind(spec).(*resource)
 }
 
-// replaced is when what the resume replaced ends.
-func (h *half) replaced(t *testing.T) int64 {
+// asks asks the master alone, with larger tokens than before.
+func (h *half) asks(t *testing.T, r *resource, n int, change func(*taking)) *reply {
 	t.Helper()
-	text, _ := do(t, h.server, "HGET", "q:{%quorum}:x", "<"+string(id(2))).(string)
-	if len(text) < 38 {
-		t.Fatalf("what it replaced is %q", text)
+	next := &taking{r: r, ask: ask(n), fate: newFate()}
+	if change != nil {
+		change(next)
 	}
-	end, _ := native.Number(text[25:38])
-	return end
+	h.later++
+	a := next.ask1(h.n, int64(n), h.next+h.later)
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	return a
 }
 
-// again is a late ask of the hold, or its repair: it is there beside the resume then.
-func (h *half) again(t *testing.T, ttl time.Duration) {
+// takesOver is a change to asks: it takes over the hold of an owner with a token.
+func takesOver(owner string, token int64) func(*taking) {
+	return func(t *taking) { t.owner, t.token = owner, native.Digits16(token) }
+}
+
+// frees gives an id back at the master alone.
+func (h *half) frees(t *testing.T, n int, how byte, round int64, keep time.Duration) (was byte, by string) {
 	t.Helper()
-	late := &taking{r: h.r, ask: ask(1), fate: newFate()}
-	late.ask.TTL = ttl
-	if a := late.ask1(h.n, 0, h.token-1); !a.won() {
-		t.Fatalf("late ask: %+v", a)
+	d := &debt{r: h.r, id: id(n), round: round, how: how}
+	if keep > 0 {
+		d.keep = time.Now().Add(keep)
 	}
+	was, by, err := h.n.free(d, time.Now().Add(enough))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return was, by
+}
+
+// remainder is what is left of the hold at the master.
+func (h *half) remainder(t *testing.T) string {
+	t.Helper()
+	text, _ := do(t, h.server, "HGET", "q:{%quorum}:x", "-"+string(id(1))).(string)
+	return text
+}
+
+// all is what the master keeps of the name: by id, and "-" before that of a remainder.
+func (h *half) all(t *testing.T) map[string]string {
+	t.Helper()
+	return fields(t, h.server)
+}
+
+func fields(t *testing.T, s native.Server) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	words, _ := do(t, s, "HGETALL", "q:{%quorum}:x").([]any)
+	for i := 0; i < len(words); i += 2 {
+		all[words[i].(string)] = words[i+1].(string)
+	}
+	return all
+}
+
+// end is when a hold, or what is left of it, ends at its master, in its ms.
+func end(t *testing.T, value string) int64 {
+	t.Helper()
+	if len(value) < 16 {
+		t.Fatalf("no hold: %q", value)
+	}
+	at, _ := native.Number(value[3:16])
+	return at
 }
 
 // landed waits until what is given back has been: a majority may have answered without this master.
@@ -115,24 +167,29 @@ func (h *half) landed(t *testing.T) {
 // undo takes the resume back.
 func (h *half) undo(t *testing.T) {
 	t.Helper()
-	if _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // A hold that was released while a resume had it at one master does not come back when that is undone, whether it was released
-// alone or with the next ask; nor does it when an ask of an earlier round was late and put it there again, beside the resume.
+// alone or with the next ask; nor when an ask of an earlier round was late.
 func TestReleaseWhileResumed(t *testing.T) {
 	for what, gives := range map[string]func(t *testing.T, h *half){
-		"alone":              func(t *testing.T, h *half) { free(t, h.r, 1) },
-		"late ask before it": func(t *testing.T, h *half) { h.again(t, time.Minute); free(t, h.r, 1) },
+		"alone": func(t *testing.T, h *half) { free(t, h.r, 1) },
+		"late ask before it": func(t *testing.T, h *half) {
+			if a := h.asks(t, h.r, 1, nil); a.won() {
+				t.Fatalf("late ask: %+v", a)
+			}
+			free(t, h.r, 1)
+		},
 		"with the next ask": func(t *testing.T, h *half) {
 			next := &taking{r: h.r, ask: ask(3), fate: newFate()}
 			next.ask.Release = &protocol.Ticket{ID: id(1), Block: 1}
-			if a := next.ask1(h.n, 2, h.token+2); a.err != nil {
+			if a := next.ask1(h.n, 2, h.next+1); a.err != nil {
 				t.Fatal(a.err)
 			}
-			if _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
+			if _, _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -152,42 +209,14 @@ func TestReleaseWhileResumed(t *testing.T) {
 // A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL would stay for ever.
 func TestResumeIsUndoneLate(t *testing.T) {
 	h := halfResumed(t, 3*time.Second, time.Minute)
-	end := h.replaced(t)
+	over := end(t, h.remainder(t))
 	eventually(t, "its time is over", func() bool {
 		seconds, _ := strconv.ParseInt(do(t, h.server, "TIME").([]any)[0].(string), 10, 64)
-		return seconds > end/1000
+		return seconds > over/1000
 	})
 	h.undo(t)
 	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
 		t.Errorf("held: %v", left)
-	}
-}
-
-// A resume under another owner keeps that owner's others out until it is agreed to: what it replaced excludes them, and is trusted until then.
-func TestResumeKeepsOutForAnother(t *testing.T) {
-	h := halfResumed(t, time.Minute, time.Minute)
-	h.undo(t)
-	r := h.p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "p", Life: time.Minute}).(*resource)
-	asked := func(n int, owner string) *reply {
-		next := &taking{r: r, ask: ask(n), owner: owner, fate: newFate()}
-		if owner != "" {
-			next.token = native.Digits16(h.token)
-		}
-		return next.ask1(h.n, int64(n), h.token+int64(n))
-	}
-	if a := asked(3, "o"); !a.won() {
-		t.Fatalf("resume at one master: %+v", a)
-	}
-	if a := asked(4, ""); a.won() || a.err != nil {
-		t.Errorf("another of the owner, beside what was resumed: %+v", a)
-	}
-	renewing := &renewing{p: h.p, deadline: time.Now().Add(enough),
-		renewals: []protocol.Renewal{{Resource: r, Ticket: ask(3).Ticket, Token: h.token + 3, TTL: time.Minute}}}
-	if a := renewing.ask(h.n); a.err != nil || a.text == "0" {
-		t.Fatalf("renewal: %+v", a)
-	}
-	if a := asked(5, ""); !a.won() {
-		t.Errorf("another of the owner, once the resume is agreed to: %+v", a)
 	}
 }
 
@@ -206,29 +235,22 @@ func TestResumeIsGivenUp(t *testing.T) {
 	}
 }
 
-// What a resume replaces is trusted until a majority agrees to the resume: a master that has confirmed it keeps others out to its end,
-// also where the resume ends sooner, and where the hold was set again meanwhile and the resume is undone.
+// What a resume replaces is trusted until its holder has stopped: a master that has confirmed it keeps others out to its end, also where
+// the resume ends sooner, or is undone.
 func TestResumeShortensNothing(t *testing.T) {
-	t.Run("by its own end", func(t *testing.T) {
-		h := halfResumed(t, time.Minute, 100*time.Millisecond)
-		end := h.replaced(t)
-		if h.end(t, 2) < end {
-			t.Errorf("it ends %d ms before what it replaced", end-h.end(t, 2))
-		}
-		if a := h.resume.ask1(h.n, 1, h.token+1); !a.won() {
-			t.Fatalf("asked again: %+v", a)
-		}
-		if h.end(t, 2) < end {
-			t.Errorf("asked for again, it ends %d ms before what it replaced", end-h.end(t, 2))
-		}
-	})
-	t.Run("by being undone", func(t *testing.T) {
-		h := halfResumed(t, time.Minute, time.Minute)
-		h.again(t, 2*time.Minute)
-		end := h.end(t, 1)
-		h.undo(t)
-		if now := h.end(t, 1); now < end {
-			t.Errorf("the hold ends %d ms before what was confirmed", end-now)
-		}
-	})
+	h := halfResumed(t, time.Minute, 20*time.Second)
+	before := end(t, h.held)
+	if now := end(t, h.remainder(t)); now != before {
+		t.Errorf("it ends %d ms before what it replaced", before-now)
+	}
+	if a := h.resume.ask1(h.n, 1, h.next); !a.won() {
+		t.Fatalf("asked again: %+v", a)
+	}
+	if now := end(t, h.remainder(t)); now != before {
+		t.Errorf("asked for again, it ends %d ms before what it replaced", before-now)
+	}
+	h.undo(t)
+	if value(t, h.server, 1) != h.held || len(h.all(t)) != 1 {
+		t.Errorf("undone: %q, was %q", h.all(t), h.held)
+	}
 }

@@ -68,12 +68,14 @@ func (s *subscription) Add(_ context.Context, channel string) error {
 		lines.Scan()
 	}
 	s.all.Go(func() {
-		for last := ""; lines.Scan(); {
-			if text := strings.TrimSpace(lines.Text()); text != "" && text[0] == 'N' && strings.HasPrefix(last, "$") {
-				s.sink.Message(channel, text)
-			} else {
-				last = text
+		for lines.Scan() {
+			if strings.TrimSpace(lines.Text()) != "message" {
+				continue
 			}
+			for range 4 { // $n channel $n text
+				lines.Scan()
+			}
+			s.sink.Message(channel, strings.TrimSpace(lines.Text()))
 		}
 	})
 	return lines.Err()
@@ -125,6 +127,12 @@ func ask(n int) protocol.Ask {
 
 // enough is how long a request may take, on a machine that stands still now and then.
 const enough = 10 * time.Second
+
+// written is what a master keeps of a hold without owner and label, for a minute.
+func written(mode string, first, last int64) string {
+	return mode + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
+		native.Digits16(1) + "60000:0:0:0:"
+}
 
 // want fails unless an ask has this outcome.
 func want(t *testing.T, what string, got protocol.Answer, status protocol.Status) {
@@ -187,8 +195,10 @@ func heardAt(t *testing.T, servers []native.Server, p *Protocol) {
 
 // A nudges is a sink that remembers.
 type nudges struct {
-	mu  sync.Mutex
-	ids []protocol.ID
+	mu       sync.Mutex
+	ids      []protocol.ID
+	afters   []time.Duration // of each
+	replaced []protocol.ID
 }
 
 // Granted implements protocol.Sink.
@@ -198,13 +208,41 @@ func (*nudges) Granted(protocol.Grant) {}
 func (*nudges) Gap() {}
 
 // Replaced implements protocol.Sink.
-func (*nudges) Replaced(protocol.ID) {}
-
-// Nudge implements protocol.Sink.
-func (n *nudges) Nudge(id protocol.ID, _ time.Duration) {
+func (n *nudges) Replaced(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ids = append(n.ids, id)
+	n.replaced = append(n.replaced, id)
+}
+
+// Nudge implements protocol.Sink.
+func (n *nudges) Nudge(id protocol.ID, after time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids, n.afters = append(n.ids, id), append(n.afters, after)
+}
+
+// last is when an id was last told to ask; false: it was not.
+func (n *nudges) last(id protocol.ID) (after time.Duration, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, other := range n.ids {
+		if other == id {
+			after, ok = n.afters[i], true
+		}
+	}
+	return after, ok
+}
+
+// taken is how often an id was said to have been taken over.
+func (n *nudges) taken(id protocol.ID) (count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, other := range n.replaced {
+		if other == id {
+			count++
+		}
+	}
+	return count
 }
 
 func (n *nudges) count(id protocol.ID) (count int) {

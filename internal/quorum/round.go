@@ -22,7 +22,10 @@ type reply struct {
 	remaining        time.Duration // else
 	holders, waiters int
 	holder           protocol.ID
+	token            int64 // of the holder; 0: none is accepted here
 	party            protocol.Party
+
+	by string // of what was taken over: the label of the caller that did
 }
 
 // won tells whether the node keeps the name for us.
@@ -167,7 +170,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 		}
 		sent := time.Now()
 		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-			string(ask.Ticket.ID), r.mode, r.party, r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
+			string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
 			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
 			t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})
 		received := time.Now()
@@ -222,10 +225,11 @@ func (a *reply) read(text string) bool {
 			ok = ok && fine
 		}
 		a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])
-		if len(fields[3]) >= idSize {
-			a.holder = protocol.ID(fields[3][:idSize])
-			a.party = partyOf(a.holder, fields[3][idSize:])
+		if fields[3] != "" && ok {
+			a.holder, a.token, a.party, ok = holderOf(fields[3])
 		}
+	case 'R':
+		a.by, ok = takenBy(rest)
 	case 'T', 'Y', 'U':
 	default:
 		return false
@@ -234,23 +238,4 @@ func (a *reply) read(text string) bool {
 		a.status = text[0]
 	}
 	return ok
-}
-
-const idSize = 22
-
-// leftover tells whether an id is that of what a min hold leaves, which nobody holds (state.lua).
-func leftover(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
-
-// partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
-func partyOf(id protocol.ID, text string) protocol.Party {
-	size, rest, _ := strings.Cut(text, ":")
-	n, ok := native.Number(size)
-	if !ok || n < 0 || n > int64(len(rest)) {
-		return protocol.Party{}
-	}
-	who := protocol.Party{Owner: rest[:n], Label: rest[n:]}
-	if who.Owner == "" && !leftover(id) {
-		who.Owner = string(id) // a hold of no owner is its own
-	}
-	return who
 }

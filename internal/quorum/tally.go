@@ -118,6 +118,19 @@ func (t *tally) most() (count int, of *reply) {
 	return count, of
 }
 
+// token is that of a hold where a majority names it; else 0.
+func (t *tally) token(holder protocol.ID) int64 {
+	named := map[int64]int{}
+	for _, a := range t.replies {
+		if a.status == 'B' && a.holder == holder {
+			if named[a.token]++; named[a.token] >= t.need {
+				return a.token
+			}
+		}
+	}
+	return 0
+}
+
 // contenders is how many others seem to want the name.
 func (t *tally) contenders() int {
 	var ids []protocol.ID
@@ -139,7 +152,7 @@ func (t *tally) busy(now int64, join bool) protocol.Answer {
 	answer := protocol.Answer{Status: protocol.Busy, Server: now}
 	count, of := t.most()
 	if of != nil {
-		answer.Holder = of.party
+		answer.Holder, answer.Token = of.party, t.token(of.holder)
 	}
 	var ends []time.Duration
 	for _, a := range t.replies {

@@ -115,6 +115,9 @@ func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok boo
 	if w == nil {
 		return 0, true // one who watches
 	}
+	if w.nudges&(1<<node) != 0 {
+		w.nudges = 0 // told again: the name is free sooner than the last said
+	}
 	w.nudges |= 1 << node
 	said := 0
 	for i := range p.nodes {

@@ -1,18 +1,19 @@
 -- ask: hold a name at this node, or be remembered as one who waits, or only look; or take over the hold of an owner.
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
--- ARGV  1 id, 2 mode, 3 length ":" owner label, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join, "t" try, "r" repair,
+-- ARGV  1 id, 2 mode, 3 payload, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join, "t" try, "r" repair,
 --       8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give back or "", 13 length ":" owner channel, or ""
 --       when no message reaches it, 14 us since when it waits, 15 ms that it is remembered, 16 owner or id and 17 token of
 --       the hold to take over, or "" and "", 18 ms of the longest TTL that the client may ask for
 -- reply "H" facts first last       it holds, and its tokens are accepted
 --       "T" facts                  it holds, but a larger token was accepted before
---       "B" facts remaining "|" holders "|" waiters "|" id length ":" owner label    another holds
+--       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a remainder keeps it out
 --       "Y" facts                  what it gave back is left to one who waits
 --       "U" facts                  its owner shares the name, and it excludes
 --       "F" what                   the key is of another kind or format, and was not touched
 --       "L" now                    it came too late and did nothing
--- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay.
+-- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. One whose hold has become a remainder
+-- is told "B", and is not remembered.
 
 --@include state
 if now > ARGV[6] then
@@ -20,54 +21,70 @@ if now > ARGV[6] then
 end
 --@include facts
 local key, id, mode, owner = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
-local holds, odd, replaced = live(key, mode)
+local holds, left = live(key, mode)
 if not holds then
-  return 'F' .. odd
+  return 'F' .. left
 end
 local head, last = facts(KEYS[4], ARGV[11], ARGV[18]) -- so whatever forgets the TTL forgets the hold
-local given = ARGV[12] ~= '' and holds[ARGV[12]]
+local given = ARGV[12] ~= '' and (holds[ARGV[12]] or left['-' .. ARGV[12]])
 if ARGV[12] ~= '' then
   redis.call('ZREM', KEYS[2], ARGV[12] .. mode .. ARGV[13])
-  ended(key, replaced, ARGV[12])
 end
 if given then
-  redis.call('HDEL', key, ARGV[12], '<' .. ARGV[12])
-  holds[ARGV[12]] = nil
+  redis.call('HDEL', key, ARGV[12], '-' .. ARGV[12])
+  holds[ARGV[12]], left['-' .. ARGV[12]] = nil, nil
 end
 
--- stands tells whether a resume keeps this owner out for what it replaced: that is trusted until a majority agrees to the resume.
-local function stands(under, owner)
-  return under and tonumber(string.sub(under, 26, 38)) > ms and owner_of(under, 87) ~= owner
+-- Ids are the smallest of their sort: every node names the same.
+local function smaller(one, other)
+  return (not other or one < other) and one or other
 end
 
-local mine, old, other, sharers = holds[id], nil, nil, false
-local count, soonest = 0, nil
+local shares = string.sub(mode, 3) == 's'
+local mine, late = holds[id], left['-' .. id]
+local old, other, named -- the hold to take over, one that keeps it out, and one that is there
+local own, reads, shared = false, false, false -- its owner excludes others, or shares; another shares as it does
+local barred = false -- it is kept out by some that share
+local count, hard, soft = 0, nil, nil -- when the first is over that keeps it out and excludes, or that keeps it out otherwise
 for held, value in pairs(holds) do
   if held ~= id then
-    count = count + 1
-    local theirs = owner_of(value, 65)
-    local shares = string.sub(value, 3, 3) == 's'
-    if ARGV[16] ~= '' and ARGV[17] >= string.sub(value, 17, 32) and ARGV[17] <= string.sub(value, 33, 48) and
+    local _, theirs = parts(value, PAYLOAD)
+    local excludes, same = string.sub(value, 3, 3) ~= 's', owner ~= '' and theirs == owner
+    count, named = count + 1, smaller(held, named)
+    own, reads = own or same and excludes, reads or same and not excludes
+    if ARGV[16] ~= '' and excludes and ARGV[17] >= string.sub(value, 17, 32) and ARGV[17] <= string.sub(value, 33, 48) and
       (theirs == ARGV[16] or theirs == '' and held == ARGV[16]) then
       old = held
-    elseif owner ~= '' and theirs == owner and not stands(replaced['<' .. held], owner) then
-      if shares and string.sub(mode, 3) ~= 's' and not mine then
-        return 'U' .. head .. last
-      end
-    elseif not (shares and string.sub(mode, 3) == 's') then
-      local ends = tonumber(string.sub(value, 4, 16))
-      soonest = math.min(soonest or ends, ends)
-      if not other or held < other then -- every node names the same
-        other = held
-      end
-    elseif not sharers or held < sharers then
-      sharers = held
+    elseif not same and excludes then
+      other, hard = smaller(held, other), math.min(hard or ends_at(value), ends_at(value))
+    elseif not same and not shares then
+      other, soft, barred = smaller(held, other), math.min(soft or ends_at(value), ends_at(value)), true
     end
+    shared = shared or not same and not excludes and shares
+  end
+end
+if reads and not shares and not mine and not late then
+  return 'U' .. head .. last
+end
+
+-- A remainder excludes as the hold did, but not the id that it went to, nor the next that takes over from that. Beside one of
+-- its own owner a caller enters only where a hold of that owner excludes others, too.
+local kept, remainders = false, 0
+for _, value in pairs(left) do
+  local to = successor(value)
+  local _, theirs = parts(value, PAYLOAD)
+  local excludes = string.sub(value, 3, 3) ~= 's'
+  local beside = mine or to and (to == id or to == old) or own and theirs == owner
+  remainders = remainders + 1
+  if not beside and not excludes and shares then
+    shared = true
+  elseif not beside then
+    kept, soft, barred = true, math.min(soft or ends_at(value), ends_at(value)), barred or not excludes
   end
 end
 
 local waiter = ARGV[13] ~= '' and id .. mode .. ARGV[13]
-if given and not mine and count == 0 then
+if given and not mine and count + remainders == 0 then
   local next = redis.call('ZRANGE', KEYS[2], '0', '1')
   if next[1] and next[1] ~= '!' and next[1] ~= waiter then
     wake(KEYS[2], 0)
@@ -79,29 +96,34 @@ if given and not mine and count == 0 then
   end
 end
 
--- One who excludes and was refused because others share keeps new ones of them out for half a second, so that they end.
-local held_off = 0
-if sharers and not other and not mine and ARGV[7] ~= 'r' then
-  held_off = HELD_OFF - (ms - math.floor((tonumber(redis.call('ZSCORE', KEYS[2], '!')) or 0) / 1000))
-  if held_off > 0 then
-    other, soonest = sharers, ms + held_off
+-- One who excludes and was refused because others share keeps new ones of them out for half a second, so that they end; not
+-- those whose owner shares already. A time that is yet to come says that the clock was set back since.
+local held_off = false
+if shared and not (other or kept or mine or reads or late) and ARGV[7] ~= 'r' then
+  local since = redis.call('ZSCORE', KEYS[2], '!')
+  local past = since and ms - math.floor(since / 1000)
+  if past and past >= 0 and past < HELD_OFF then
+    held_off, soft = true, ms + HELD_OFF - past
   end
 end
 
-if other or ARGV[16] ~= '' and not old and not mine then
+if other or kept or held_off or late or ARGV[16] ~= '' and not old and not mine then
   local waiters = redis.call('ZCARD', KEYS[2])
-  if waiter and ARGV[7] == 'j' then
+  if waiter and ARGV[7] == 'j' and not late then
     redis.call('ZADD', KEYS[2], string.format('%.0f', tonumber(now) - tonumber(ARGV[14])), waiter)
-    if string.sub(mode, 3) ~= 's' and string.sub(holds[other], 3, 3) == 's' then
+    if not shares and barred then
       redis.call('ZADD', KEYS[2], now, '!')
     end
     redis.call('PEXPIRE', KEYS[2], ARGV[15])
   end
-  local what = '0|' .. count .. '|' .. waiters .. '|'
-  if other then
-    what = string.format('%.0f', soonest - ms) .. '|' .. count .. '|' .. waiters .. '|' .. other .. string.sub(holds[other], 65)
+  local who, which = '', other or named
+  if which then
+    who = which .. string.sub(holds[which], 17, 32) .. string.sub(holds[which], PAYLOAD)
+  elseif remainders > 0 then
+    who = NOBODY
   end
-  return 'B' .. head .. last .. what
+  local over = hard or soft or which and ends_at(holds[which]) or ms
+  return 'B' .. head .. last .. string.format('%.0f', over - ms) .. '|' .. (count > 0 and count or remainders) .. '|' .. waiters .. '|' .. who
 end
 
 local first, final = ARGV[8], ARGV[9]
@@ -123,15 +145,21 @@ if mine then
   if string.sub(mine, 49, 64) > round then
     round = string.sub(mine, 49, 64)
   end
-  ends = math.max(ends, tonumber(string.sub(mine, 4, 16))) -- it may have been confirmed for so long
+  ends = math.max(ends, ends_at(mine)) -- it may have been confirmed for so long
 end
 if old then
-  redis.call('HSET', key, '<' .. id, old .. holds[old])
-  redis.call('HDEL', key, old, '<' .. old)
-end
-if ARGV[16] ~= '' then -- until this is confirmed, what it replaces is trusted, and keeps others out to its own end
-  local under = old and old .. holds[old] or replaced['<' .. id]
-  ends = math.max(ends, under and tonumber(string.sub(under, 26, 38)) or 0)
+  for field, value in pairs(left) do
+    if successor(value) == old then
+      redis.call('HSET', key, field, passed(value, id, 1))
+    end
+  end
+  local _, _, _, label = parts(ARGV[3], 1)
+  local channel = parts(holds[old], PAYLOAD)
+  redis.call('HSET', key, '-' .. old, remaining(holds[old], label, id))
+  redis.call('HDEL', key, old)
+  if channel ~= '' then
+    redis.pcall('PUBLISH', channel, FORMAT .. 'R' .. old)
+  end
 end
 redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. round .. ARGV[3])
 outlive(key, ends)

@@ -4,15 +4,16 @@
 -- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket, 5 length ":" owner channel, or "" when no message reaches it
 -- reply "H" facts first last    it holds, and shares
 --       "B" facts "0|0|0|"      there is no such hold
+--       "R" facts why by        it was taken over by a caller with that label
 --       "F" what                the key is of another kind or format, and was not touched
 -- Replays: a hold that shares already is told so, with the full TTL.
 
 --@include state
 --@include facts
 local key, id, mode = KEYS[1], ARGV[1], ARGV[2]
-local holds, odd = live(key, mode)
+local holds, left = live(key, mode)
 if not holds then
-  return 'F' .. odd
+  return 'F' .. left
 end
 local head, last = facts(KEYS[4], ARGV[4])
 local opened = leave(KEYS[2], id, mode, ARGV[5]) -- where another kept it out, it may be known to wait
@@ -20,6 +21,9 @@ local mine = holds[id]
 if not mine then
   if opened then
     wake(KEYS[2], 0)
+  end
+  if left['-' .. id] then
+    return 'R' .. head .. last .. taken(left['-' .. id])
   end
   return 'B' .. head .. last .. '0|0|0|'
 end

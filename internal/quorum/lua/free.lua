@@ -5,52 +5,123 @@
 --       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up, "p" it
 --       does not wait any more, and holds elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
--- reply "1" there was a hold, "0" there was none, "F" what: another kind or format
+-- reply "1" there was a hold, "0" there was none, "R" why by    it was taken over by a caller with that label: what remained of
+--       it is removed, or ends after 4 if that is sooner; "F" what: another kind or format
 -- Replays find nothing and change nothing. What frees memory comes before what needs it.
 
 --@include state
-local key, id = KEYS[1], ARGV[1]
-local holds, odd, replaced = live(key, ARGV[2])
+local key, id, how = KEYS[1], ARGV[1], ARGV[5]
+local holds, left = live(key, ARGV[2])
 if not holds then
-  return 'F' .. odd
+  return 'F' .. left
 end
 local opened = leave(KEYS[2], id, ARGV[2], ARGV[6])
-local mine = holds[id]
-if mine and (string.sub(mine, 49, 64) > ARGV[3] or ARGV[5] == 'p') then
-  mine = nil
+local function meant(value)
+  return value and string.sub(value, 49, 64) <= ARGV[3] and how ~= 'p' and value or nil
 end
-if ARGV[5] == 'f' then
-  ended(key, replaced, id)
-end
+local mine, late = meant(holds[id]), meant(left['-' .. id])
 local keep = tonumber(ARGV[4])
-if mine then
-  local old = ARGV[5] == 'u' and replaced['<' .. id]
-  redis.call('HDEL', key, id, '<' .. id)
-  holds[id] = nil
-  if old then
-    local ends = tonumber(string.sub(old, 26, 38))
-    if ends > ms and not holds[string.sub(old, 1, 22)] then -- one that was set again meanwhile may be confirmed for longer
-      redis.call('HSET', key, string.sub(old, 1, 22), string.sub(old, 23))
-      outlive(key, ends)
+
+-- undo brings back what a resume has taken over, if that remains: a hold again, with the end that it had. What the resume had
+-- from others before goes back to it.
+local function undo()
+  local old
+  for field, value in pairs(left) do
+    local to, more = successor(value)
+    if to == id and more == 0 then
+      old = string.sub(field, 2)
     end
+  end
+  if not old then
+    return false
+  end
+  redis.call('HDEL', key, '-' .. old)
+  redis.call('HSET', key, old, before(left['-' .. old]))
+  for field, value in pairs(left) do
+    local to, more = successor(value)
+    if to == id and more > 0 then
+      redis.call('HSET', key, field, passed(value, old, -1))
+    end
+  end
+  return true
+end
+
+-- rest is what a min hold leaves of a hold: as that of others before, of the same owner or of nobody, and the longer of both.
+local function rest()
+  local field, ends = REST .. string.sub(mine, 3, 3), ms + keep
+  local _, owner = parts(mine, PAYLOAD)
+  if left[field] then
+    local _, theirs = parts(left[field], PAYLOAD)
+    owner, ends = theirs == owner and owner or '', math.max(ends, ends_at(left[field]))
+  end
+  left[field] = string.sub(mine, 1, 3) .. string.format('%013.0f', ends) .. string.sub(mine, 17, 48) .. NONE .. '0:0:' .. #owner ..
+    ':0:' .. owner
+  redis.call('HSET', key, field, left[field])
+end
+
+-- expire lets the key last as long as what is left in it.
+local function expire()
+  local last = 0
+  for _, all in ipairs({holds, left}) do
+    for _, value in pairs(all) do
+      last = math.max(last, ends_at(value))
+    end
+  end
+  if last > 0 then
+    redis.call('PEXPIREAT', key, string.format('%.0f', last))
+  end
+end
+
+local said = late and taken(late)
+if late then
+  redis.call('HDEL', key, '-' .. id)
+  if keep <= 0 then
+    left['-' .. id] = nil
+  else
+    local ends = math.min(ms + keep, ends_at(late))
+    left['-' .. id] = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
+    redis.call('HSET', key, '-' .. id, left['-' .. id])
+  end
+end
+if mine then
+  redis.call('HDEL', key, id)
+  holds[id] = nil
+  if how == 'u' and undo() then
+    expire()
     return '1'
   end
-  local left = REST .. string.sub(mine, 3, 3)
-  local rest = holds[left] -- of another hold of the same owner, or of another that shared
-  if keep > 0 and not (rest and tonumber(string.sub(rest, 4, 16)) >= ms + keep) then
-    redis.call('HSET', key, left, string.sub(mine, 1, 3) .. string.format('%013.0f', ms + keep) ..
-      string.sub(mine, 17, 48) .. NONE .. '0:')
-    outlive(key, ms + keep)
+  if keep > 0 then
+    rest()
   end
 end
+if mine or late then
+  expire()
+end
+
 local shared = mine and string.sub(mine, 3, 3) ~= 's' -- from now on: an owner may share what it excluded others from
+local own = false -- others of the owner that holds may enter, once a remainder is gone
 for _, value in pairs(holds) do
+  local _, owner = parts(value, PAYLOAD)
+  shared, own = shared and string.sub(value, 3, 3) == 's', own or owner ~= ''
+end
+local after, early = 0, false -- how long remainders keep others out; they may be given back before
+for field, value in pairs(left) do
   shared = shared and string.sub(value, 3, 3) == 's'
+  if not next(holds) then
+    after, early = math.max(after, ends_at(value) - ms), early or string.sub(field, 1, 1) == '-'
+  end
 end
-if opened or (shared or not next(holds)) and (mine and (ARGV[5] == 'f' or ARGV[5] == 'u') or ARGV[5] == 'w') then
-  wake(KEYS[2], keep)
+if shared or opened then
+  after = 0
 end
-if mine and ARGV[5] == 'f' then
+local ends = mine and (how == 'f' or how == 'u') or late and how == 'f' or how == 'w'
+if opened or (shared or not next(holds)) and ends or late and own then
+  wake(KEYS[2], after, early)
+end
+if mine and how == 'f' then
   changed(KEYS[3])
+end
+if late and how == 'f' then
+  return 'R' .. said
 end
 return mine and '1' or '0'

@@ -1,54 +1,66 @@
--- state: what the scripts share. The state of a name is a hash; each field is one hold:
---   id -> mode(3) end(13, ms) first(16) last(16) round(16) length ":" owner label
+-- state: what the scripts share. The state of a name is a hash; each field is one hold, or the remainder of one:
+--   id -> mode(3) end(13, ms) first(16) last(16) round(16) payload
 -- Mode is the format, the kind, and "x" or "s": it excludes, or shares. first and last are the tokens reserved for it, zeros
--- when none was accepted. "<" id -> the field and value that a resume replaced, for as long as it may be undone. What a min
--- hold leaves has an id that nobody draws and that comes last: REST, and "x" or "s".
+-- when none was accepted. "-" id -> the remainder of a hold that another caller took over: what the hold was, with extras. What
+-- a min hold leaves has an id that nobody draws: REST, and "x" or "s".
 
+--@include payload
+
+local FORMAT = '2' -- of values, of who waits, and of messages
 local NONE, REST = '0000000000000000', string.rep('~', 21)
+local NOBODY = REST .. '~' .. NONE .. '0:0:0:0:' -- who holds where only remainders are left: an id, a token and a payload
 local AGREED = '4503599627370495' -- the round of a hold that was confirmed since: what gives a round back is late, and leaves it alone
 local time = redis.call('TIME')
 local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
 local ms = math.floor(tonumber(now) / 1000)
 
--- live reads the holds whose time is not over, by id, and takes the others out; or says what is there instead. The third is
--- what resumes replaced: "<" id -> the id and value of the hold that comes back if it is undone.
+local function ends_at(value)
+  return tonumber(string.sub(value, 4, 16))
+end
+
+-- odd says what a value is that is none of ours; nil of one of ours.
+local function odd(value)
+  local form = string.match(value, '^(%d)%a[xs]%d+')
+  if form and form ~= FORMAT and #value >= PAYLOAD then
+    return 'a lock of kind ' .. string.sub(value, 2, 2) .. ', format ' .. form
+  elseif not form or not ends_at(value) or not string.find(value, '^%d+f?:%d+:%d+:%d+:', PAYLOAD) then
+    return 'not of this format'
+  end
+end
+
+-- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the others out; or says what is
+-- there instead, and touches nothing then.
 local function live(key, mode)
   local all = redis.pcall('HGETALL', key)
   if all.err then
     return nil, 'of another type'
   end
-  local holds, replaced = {}, {}
+  local holds, left, over, is = {}, {}, {}, nil
   for i = 1, #all, 2 do
-    local id, value = all[i], all[i + 1]
-    if string.sub(id, 1, 1) == '<' then
-      replaced[id] = value
+    local field, value = all[i], all[i + 1]
+    local other = odd(value)
+    if other then
+      is = is ~= nil and string.find(is, 'format %d') and is or other
+    elseif ends_at(value) <= ms then
+      table.insert(over, field)
+    elseif string.sub(value, 2, 2) ~= string.sub(mode, 2, 2) then
+      is = is or 'a lock of kind ' .. string.sub(value, 2, 2) .. ', format ' .. FORMAT
+    elseif #field == 23 and string.sub(field, 1, 1) == '-' or string.sub(field, 1, 21) == REST then
+      left[field] = value
     else
-      local ends = tonumber(string.sub(value, 4, 16))
-      if not ends then
-        return nil, 'not of this format'
-      end
-      if ends <= ms then
-        redis.call('HDEL', key, id, '<' .. id)
-      elseif string.sub(value, 1, 2) ~= string.sub(mode, 1, 2) then
-        return nil, 'a lock of kind ' .. string.sub(value, 2, 2) .. ', format ' .. string.sub(value, 1, 1)
-      else
-        holds[id] = value
-      end
+      holds[field] = value
     end
   end
-  return holds, nil, replaced
-end
-
--- ended is for a hold that is given back: a resume that has it for now, and may be undone, must not bring it back.
-local function ended(key, replaced, id)
-  for resume, old in pairs(replaced) do
-    if string.sub(old, 1, 22) == id then
-      redis.call('HDEL', key, resume)
-    end
+  if is then
+    return nil, is
   end
+  for _, field in ipairs(over) do
+    redis.call('HDEL', key, field)
+  end
+  return holds, left
 end
 
--- owner_of is whom a hold, or a waiter, belongs to: its text from a place on is length ":" owner and more.
+-- owner_of is whom a waiter belongs to, and where its channel begins: from a place on it is length ":" owner channel.
 local function owner_of(text, from)
   local colon = string.find(text, ':', from, true)
   local size = tonumber(string.sub(text, from, colon - 1))
@@ -101,14 +113,15 @@ local function leave(waiting, id, mode, waiter)
 end
 
 -- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold
--- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again.
+-- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again, but
+-- not while the name may be free sooner (early): then it is told again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
-local function wake(waiting, after)
+local function wake(waiting, after, early)
   local told, first, owner, off = 0, nil, nil, false
   for _, waiter in ipairs(redis.call('ZRANGE', waiting, '0', '31')) do
     if waiter == '!' then
       off = true
-    else
+    elseif string.sub(waiter, 23, 23) == FORMAT then
       local mine, from = owner_of(waiter, 26)
       local beside = not first or string.sub(waiter, 25, 25) == 's' and string.sub(first, 25, 25) == 's' or mine ~= '' and mine == owner
       local delay = after
@@ -116,8 +129,9 @@ local function wake(waiting, after)
         delay = after + (told == 1 and 25 or 75)
       end
       if beside or told < 3 then
-        local heard = redis.pcall('PUBLISH', string.sub(waiter, from), 'N' .. string.sub(waiter, 1, 22) .. string.format('%.0f', delay))
-        if heard == 0 or beside then
+        local text = FORMAT .. 'N' .. string.sub(waiter, 1, 22) .. string.format('%.0f', delay)
+        local heard = redis.pcall('PUBLISH', string.sub(waiter, from), text)
+        if heard == 0 or beside and not early then
           redis.call('ZREM', waiting, waiter)
         end
         if heard ~= 0 then
@@ -137,7 +151,7 @@ end
 -- changed tells those who watch the name, each once. A watcher is id channel.
 local function changed(watching)
   for _, watcher in ipairs(redis.call('ZRANGE', watching, '0', '-1')) do
-    redis.pcall('PUBLISH', string.sub(watcher, 23), 'N' .. string.sub(watcher, 1, 22) .. '0')
+    redis.pcall('PUBLISH', string.sub(watcher, 23), FORMAT .. 'N' .. string.sub(watcher, 1, 22) .. '0')
   end
   redis.call('DEL', watching)
 end

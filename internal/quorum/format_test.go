@@ -1,0 +1,155 @@
+package quorum
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A client that meets a lock of an earlier format says so, and touches nothing: neither what is held, nor what a resume had replaced,
+// nor what is over.
+func TestAnEarlierFormat(t *testing.T) {
+	ms := func(after time.Duration) string { return native.Digits16(time.Now().Add(after).UnixMilli())[3:] }
+	tokens := native.Digits16(7) + native.Digits16(7) + native.Digits16(1)
+	for what, keeps := range map[string][]any{
+		"a hold":               {string(id(1)), "1mx" + ms(time.Minute) + tokens + "1:olabel"},
+		"a hold and a resume":  {string(id(2)), "1mx" + ms(time.Minute) + tokens + "0:", "<" + string(id(2)), string(id(1)) + "1mx" + ms(time.Minute) + tokens + "0:"},
+		"the rest of min hold": {strings.Repeat("~", 21) + "x", "1mx" + ms(time.Minute) + tokens + "0:"},
+		"what is over":         {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel"},
+		"what is over, and one of ours": {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel",
+			string(id(2)), written("2mx", 7, 7), string(id(3)), "2mx" + ms(-time.Minute) + tokens + "0:0:0:0:"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			warm(t, p)
+			for _, s := range servers {
+				do(t, s, append([]any{"HSET", "q:{%quorum}:x"}, keeps...)...)
+				do(t, s, "PEXPIRE", "q:{%quorum}:x", 60_000)
+			}
+			before, r := fields(t, servers[0]), mutexOf(p)
+			joins := ask(1)
+			joins.Join = true
+			for op, f := range map[string]func() error{
+				"ask":         func() error { _, err := r.Ask(t.Context(), ask(4)); return err },
+				"ask to wait": func() error { _, err := r.Ask(t.Context(), joins); return err },
+				"resume":      func() error { _, err := r.Resume(t.Context(), ask(4), string(id(1)), 7); return err },
+				"downgrade":   func() error { _, err := r.Downgrade(t.Context(), ask(1)); return err },
+				"look":        func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: id(5)}); return err },
+				"free":        func() error { _, err := r.Free(t.Context(), protocol.Free{Ticket: ask(1).Ticket}); return err },
+				"renew": func() (err error) {
+					p.Renew(t.Context(), []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Second}},
+						func(_ int, answer protocol.Renewed) { err = answer.Err })
+					return err
+				},
+			} {
+				err := f()
+				quiet(t, p)
+				_, held := before[string(id(1))]
+				var foreign *protocol.Foreign
+				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" && !strings.Contains(err.Error(), "is a lock of kind m, format 1, not") {
+					t.Errorf("%s: got %v", op, err)
+				}
+				for i, s := range servers {
+					left := do(t, s, "PTTL", "q:{%quorum}:x").(int64)
+					if got := fields(t, s); !maps.Equal(got, before) || left < 10_000 || left > 60_000 {
+						t.Fatalf("%s: master %d has %q for %d ms, had %q", op, i+1, got, left, before)
+					}
+					if n := do(t, s, "EXISTS", "q:{%quorum}+x", "q:{%quorum}=x"); n != int64(0) {
+						t.Errorf("%s: %d other keys", op, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Who waits in another format is none of ours to wake.
+func TestAnEarlierFormatWaits(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	r := mutexOf(p)
+	hold(t, r, servers, 1)
+	for _, s := range servers {
+		do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"1mx0:q:{%quorum}@nobody")
+	}
+	free(t, r, 1)
+	quiet(t, p)
+	for _, s := range servers {
+		if n := do(t, s, "ZCARD", "q:{%quorum}+x"); n != int64(1) {
+			t.Errorf("%d wait", n)
+		}
+	}
+}
+
+// What a hold says of itself can be read, also of a process that cannot be told anything.
+func TestPayload(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, "host-7-random")
+	for _, c := range []struct {
+		spec protocol.Spec
+		deaf bool
+		want string
+	}{
+		{protocol.Spec{TTL: 15 * time.Second, Owner: "o", Label: "label"}, false, "15000:25:1:0:q:{%quorum}@host-7-randomolabel"},
+		{protocol.Spec{TTL: 1500 * time.Microsecond, Fixed: true}, false, "1f:25:0:0:q:{%quorum}@host-7-random"},
+		{protocol.Spec{TTL: time.Hour, Label: "a:b"}, true, "3600000:0:0:0:a:b"},
+	} {
+		c.spec.Name, c.spec.Kind, c.spec.Life = "x", protocol.Mutex, time.Minute
+		r := p.Bind(c.spec)
+		asks := ask(1)
+		asks.Ticket.Deaf = c.deaf
+		answer, err := r.Ask(t.Context(), asks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "hold", answer, protocol.Held)
+		quiet(t, p)
+		token := native.Digits16(answer.Token)
+		for i, s := range servers {
+			if text := value(t, s, 1); len(text) < 64 || text[:3] != "2mx" || text[16:48] != token+token || text[64:] != c.want {
+				t.Errorf("master %d has %q, want %q", i+1, text, c.want)
+			}
+		}
+		owner := c.spec.Owner
+		if owner == "" {
+			owner = string(id(1))
+		}
+		if s := look(t, r); s.Holder != (protocol.Party{Owner: owner, Label: c.spec.Label}) || s.Token != answer.Token {
+			t.Errorf("got %+v", s)
+		}
+		free(t, r, 1)
+		quiet(t, p)
+	}
+}
+
+// Extras that a later version writes are skipped, and stay with the hold.
+func TestExtrasAreSkipped(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	text := strings.TrimSuffix(written("2mx", 7, 7), "0:0:0:") + "7:1:17:channelotrace:2:ab" + "since:3:xyzlabel"
+	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
+	for _, s := range servers {
+		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text)
+	}
+	r := mutexOf(p)
+	busy := try(t, r, 2)
+	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
+		t.Errorf("got %+v", busy)
+	}
+	takes := &taking{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: native.Digits16(7), fate: newFate()}
+	if a := takes.ask1(p.nodes[0], 1, 1e15*5); !a.won() {
+		t.Fatalf("resume: %+v", a)
+	}
+	if _, _, err := p.nodes[0].free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, servers[0], 1); got != text {
+		t.Errorf("got %q, want %q", got, text)
+	}
+}

@@ -1,0 +1,74 @@
+-- payload: takes apart what the package document says of payloads. PAYLOAD is where that of a hold begins, in its value.
+
+local PAYLOAD = 65
+
+-- parts are the channel, the owner, the extras and the label of the payload that begins at a place in a text.
+local function parts(text, from)
+  local channel, owner, extras, at = string.match(text, '^%d+f?:(%d+):(%d+):(%d+):()', from)
+  channel = at + channel
+  owner = channel + owner
+  extras = owner + extras
+  return string.sub(text, at, channel - 1), string.sub(text, channel, owner - 1), string.sub(text, owner, extras - 1),
+    string.sub(text, extras)
+end
+
+-- extra is the value of a named extra; nil when there is none.
+local function extra(extras, name)
+  local at = 1
+  while at <= #extras do
+    local key, length, from = string.match(extras, '^(%a+):(%d+):()', at)
+    if not key or key == name then
+      return key and string.sub(extras, from, from + length - 1)
+    end
+    at = from + length
+  end
+end
+
+-- taking is what the extras of a remainder begin with. "by" is the label of the caller that took the hold over. "to" is the id
+-- that the remainder does not exclude, and how many more have taken over since: the id is that of the last of them.
+local function taking(by, to, more)
+  to = to .. string.format('%.0f', more)
+  return 'why:1:rby:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to
+end
+
+-- successor is the id that a remainder does not exclude, and how many took over after the first; nil of a min hold's.
+local function successor(value)
+  local _, _, extras = parts(value, PAYLOAD)
+  local to = extra(extras, 'to')
+  if to then
+    return string.sub(to, 1, 22), tonumber(string.sub(to, 23))
+  end
+end
+
+-- taken is what a remainder tells: why, and by whom.
+local function taken(value)
+  local _, _, extras = parts(value, PAYLOAD)
+  return extra(extras, 'why') .. extra(extras, 'by')
+end
+
+-- having is a value with other extras.
+local function having(value, extras)
+  local channel, owner, _, label = parts(value, PAYLOAD)
+  return string.sub(value, 1, PAYLOAD - 1) .. string.match(value, '^%d+f?:', PAYLOAD) .. #channel .. ':' .. #owner .. ':' .. #extras ..
+    ':' .. channel .. owner .. extras .. label
+end
+
+-- remaining is the remainder of a hold that a caller with this label and id takes over.
+local function remaining(value, by, to)
+  local _, _, extras = parts(value, PAYLOAD)
+  return having(value, taking(by, to, 0) .. extras)
+end
+
+-- before is the hold of which a remainder is left.
+local function before(value)
+  local _, _, extras = parts(value, PAYLOAD)
+  return having(value, string.sub(extras, #taking(extra(extras, 'by'), successor(value)) + 1))
+end
+
+-- passed is a remainder that goes to another id: to the next that takes over (1), or back when that is undone (-1).
+local function passed(value, to, step)
+  local _, _, extras = parts(before(value), PAYLOAD)
+  local _, more = successor(value)
+  local _, _, all = parts(value, PAYLOAD)
+  return having(value, taking(extra(all, 'by'), to, more + step) .. extras)
+end

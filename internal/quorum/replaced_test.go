@@ -1,0 +1,337 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/storetest/redisserver"
+)
+
+// remains is what a master keeps of a hold of this mode that id 2, labelled "by", has taken over.
+func remains(mode string) string {
+	extras := "why:1:rby:2:byto:23:" + string(id(2)) + "0"
+	return strings.TrimSuffix(written(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
+}
+
+// arranged starts masters that know of a hold with id 1 and the token 7, each in its way: "h" it holds; "t" it holds, with no
+// token; "r" the hold is a remainder; "b" the same, and id 2 holds; "-" nothing; "d" as "h", but it does not answer.
+func arranged(t *testing.T, masters, mode string) (servers []native.Server, p *Protocol) {
+	t.Helper()
+	for range masters {
+		servers = append(servers, master{redisserver.Start(t)})
+	}
+	all, behind := gates(servers)
+	p = client(t, behind, true, id(0))
+	warm(t, p)
+	free(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1)
+	quiet(t, p)
+	for i, s := range servers {
+		hold, remainder := string(id(1)), "-"+string(id(1))
+		switch masters[i] {
+		case 'h':
+			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 7, 7))
+		case 't':
+			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 0, 0))
+		case 'r':
+			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode))
+		case 'b':
+			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode), string(id(2)), written(mode, 8, 8)+"by")
+		case 'd':
+			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 7, 7))
+			all[i].shut()
+		}
+	}
+	return servers, p
+}
+
+// isReplaced tells whether an error says that "by" took the name over.
+func isReplaced(err error) bool {
+	var replaced *protocol.Replaced
+	return errors.As(err, &replaced) && *replaced == protocol.Replaced{Name: "x", By: "by"}
+}
+
+// A hold is given back where a majority had it. Where any master says else that it was taken over, it was: never is what may have
+// been said to be given back, and a second question finds nothing.
+func TestFreeOfWhatWasTakenOver(t *testing.T) {
+	for masters, want := range map[string]string{
+		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
+		"rrh": "replaced", "bbh": "replaced", "rrr": "replaced", "rrd": "replaced", "r-h": "replaced", "rdh": "replaced", "rdd": "replaced",
+		"---": "none", "--d": "none", "ddh": "failed",
+		"hhhrr": "given back", "rrrhh": "replaced", "rrhhd": "replaced", "rhh--": "replaced", "rrhdd": "replaced",
+	} {
+		t.Run(masters, func(t *testing.T) {
+			for _, keep := range []time.Duration{0, 30 * time.Second} {
+				servers, p := arranged(t, masters, "2mx")
+				ctx, cancel := context.WithTimeout(t.Context(), enough)
+				request := protocol.Free{Ticket: ask(1).Ticket}
+				if keep > 0 {
+					request.Keep = p.micros(time.Now().Add(keep))
+				}
+				was, err := mutexOf(p).Free(ctx, request)
+				cancel()
+				got := "none"
+				switch {
+				case was && err == nil:
+					got = "given back"
+				case !was && isReplaced(err):
+					got = "replaced"
+				case err != nil:
+					got = "failed"
+				}
+				if got != want {
+					t.Errorf("got %v, %v, want %s", was, err, want)
+				}
+				for i, s := range servers {
+					if masters[i] == 'd' {
+						continue
+					}
+					eventually(t, "the master was told", func() bool {
+						all := fields(t, s)
+						remainder := all["-"+string(id(1))]
+						return all[string(id(1))] == "" && (remainder == "" || keep > 0 && end(t, remainder) < time.Now().Add(keep+enough).UnixMilli()) &&
+							(masters[i] != 'b' || all[string(id(2))] != "")
+					})
+				}
+			}
+		})
+	}
+}
+
+// A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master says that the hold was taken over, it
+// was; then nothing is given back before its holder has stopped. A master where it was taken over is not told of it again.
+func TestRenewalOfWhatWasTakenOver(t *testing.T) {
+	for masters, want := range map[string]string{
+		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
+		"rrh": "replaced", "bbh": "replaced", "brr": "replaced", "r-h": "replaced", "rrd": "replaced",
+		"rhd": "failed", "---": "gone",
+		"hhhrr": "held", "rrrhh": "replaced", "r--hh": "replaced", "rhhdd": "failed",
+	} {
+		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
+			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
+				servers, p := arranged(t, masters, "2mx")
+				ctx, cancel := context.WithTimeout(t.Context(), enough)
+				defer cancel()
+				got := ""
+				p.Renew(ctx, []protocol.Renewal{{Resource: mutexOf(p), Ticket: ask(1).Ticket, Token: 7, TTL: ttl}},
+					func(_ int, r protocol.Renewed) {
+						got += "gone"
+						switch {
+						case r.Held && r.Err == nil:
+							got = "held"
+						case !r.Held && isReplaced(r.Err):
+							got = "replaced"
+						case r.Err != nil:
+							got = "failed"
+						}
+					})
+				if got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				quiet(t, p) // also what is repaired, and given back
+				for i, s := range servers {
+					all := fields(t, s)
+					hold, remainder := all[string(id(1))], all["-"+string(id(1))]
+					switch masters[i] {
+					case 'h', 't':
+						if hold == "" {
+							t.Errorf("master %d has ended the hold", i+1)
+						}
+					case 'r', 'b':
+						if hold != "" || remainder == "" || end(t, remainder) > time.Now().Add(time.Minute).UnixMilli() {
+							t.Errorf("master %d has %q", i+1, all)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Names of one command are told apart, also what is said of each.
+func TestRenewalsOfWhatWasTakenOver(t *testing.T) {
+	servers, p := arranged(t, "bbh", "2mx")
+	var renewals []protocol.Renewal
+	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
+	for i := range 6 {
+		name := fmt.Sprint("y", i)
+		r := p.Bind(protocol.Spec{Name: name, Kind: protocol.Mutex, Life: time.Minute})
+		want(t, "hold", try(t, r, 1), protocol.Held)
+		if label, taken := labels[i]; taken {
+			extras := fmt.Sprintf("why:1:rby:%d:%sto:23:%s0", len(label), label, id(2))
+			for _, s := range servers {
+				do(t, s, "DEL", "q:{%quorum}:"+name)
+				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)),
+					strings.TrimSuffix(written("2mx", 7, 7), "0:")+fmt.Sprintf("%d:%s", len(extras), extras))
+			}
+		}
+		renewals = append(renewals, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Minute})
+	}
+	quiet(t, p)
+	told := 0
+	p.Renew(t.Context(), renewals, func(i int, r protocol.Renewed) {
+		told++
+		var replaced *protocol.Replaced
+		label, taken := labels[i]
+		if taken != errors.As(r.Err, &replaced) || !taken && !r.Held || taken && (replaced.By != label || replaced.Name != fmt.Sprint("y", i)) {
+			t.Errorf("%d: got %+v", i, r)
+		}
+	})
+	if told != len(renewals) {
+		t.Errorf("%d answers", told)
+	}
+}
+
+// A downgrade of what was taken over says so.
+func TestDowngradeOfWhatWasTakenOver(t *testing.T) {
+	for masters, want := range map[string]string{"hhr": "held", "rrh": "replaced", "rrd": "replaced", "r-h": "replaced", "---": "busy", "rhd": "failed",
+		"hhhrr": "held", "rrrhh": "replaced"} {
+		t.Run(masters, func(t *testing.T) {
+			_, p := arranged(t, masters, "2rx")
+			for range 2 {
+				asks := ask(1)
+				answer, err := reader(p, "").Downgrade(t.Context(), asks)
+				got := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
+				switch {
+				case isReplaced(err):
+					got = "replaced"
+				case err != nil:
+					got = "failed"
+				}
+				if got != want {
+					t.Errorf("got %+v, %v, want %s", answer, err, want)
+				}
+			}
+		})
+	}
+}
+
+// Remainders are nobody's; beside them the holder is named, with its token.
+func TestLookAtWhatWasTakenOver(t *testing.T) {
+	by := protocol.Party{Owner: string(id(2)), Label: "by"}
+	for _, c := range []struct {
+		masters string
+		want    protocol.Standing
+	}{
+		{"bbh", protocol.Standing{Holder: by, Token: 8, Holders: 1}},
+		{"bbd", protocol.Standing{Holder: by, Token: 8, Holders: 1}},
+		{"bbr", protocol.Standing{Holder: by, Token: 8, Holders: 1}},
+		{"rrr", protocol.Standing{Holders: 1}},
+		{"rrh", protocol.Standing{Holders: 1}},
+		{"rr-", protocol.Standing{Holders: 1}},
+		{"r--", protocol.Standing{}},
+		{"hhb", protocol.Standing{Holder: protocol.Party{Owner: string(id(1))}, Token: 7, Holders: 1}},
+	} {
+		t.Run(c.masters, func(t *testing.T) {
+			_, p := arranged(t, c.masters, "2mx")
+			got := look(t, mutexOf(p))
+			got.Server, got.Since = 0, 0
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// Who is kept out is told the holder's token where it is known, whether it waits or not; nobody's where only remainders are left.
+func TestBusyTellsTheToken(t *testing.T) {
+	for _, c := range []struct {
+		masters string
+		who     protocol.ID // empty: nobody
+		token   int64
+		or      int64 // it depends on who answers first
+	}{
+		{"hhh", id(1), 7, 7}, {"hhd", id(1), 7, 7}, {"hht", id(1), 7, 0}, {"htt", id(1), 0, 0}, {"ttt", id(1), 0, 0}, {"bbb", id(2), 8, 8},
+		{"bbd", id(2), 8, 8}, {"rrr", "", 0, 0}, {"rrd", "", 0, 0}, {"rrh", "", 0, 0}, {"hhhtt", id(1), 7, 0}, {"httdd", id(1), 0, 0}, {"bbbdd", id(2), 8, 8},
+	} {
+		t.Run(c.masters, func(t *testing.T) {
+			for _, join := range []bool{false, true} {
+				_, p := arranged(t, c.masters, "2mx")
+				asks := ask(3)
+				asks.Join = join
+				answer, err := mutexOf(p).Ask(t.Context(), asks)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want(t, "ask", answer, protocol.Busy); answer.Token != c.token && answer.Token != c.or || answer.Holder.Owner != string(c.who) || answer.Holders != 1 {
+					t.Errorf("got %+v, want %q with token %d", answer, c.who, c.token)
+				}
+			}
+		})
+	}
+}
+
+// What a resume leaves at a majority keeps others out until the former holder has stopped or its time is over, also while the resumer
+// is gone and a master does not answer; at a minority it keeps nobody from what a majority agrees on.
+func TestOthersAreKeptOutByAMajority(t *testing.T) {
+	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
+		t.Run(masters, func(t *testing.T) {
+			_, p := arranged(t, masters, "2mx")
+			answer := try(t, mutexOf(p), 3)
+			if held := answer.Status == protocol.Held; held != enters {
+				t.Fatalf("got %+v", answer)
+			}
+			if enters {
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), enough)
+			defer cancel()
+			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isReplaced(err) {
+				t.Errorf("release: %v", err)
+			}
+			eventually(t, "it is free", func() bool { return try(t, mutexOf(p), 3).Status == protocol.Held })
+		})
+	}
+}
+
+// A resume at a majority replaces the hold, and at a minority it does not, also when a master does not answer.
+func TestResumeAtAMajority(t *testing.T) {
+	for masters, takes := range map[string]bool{"hhh": true, "hhd": true, "hh-": true, "h--": false, "htt": false, "hht": true, "rrh": false, "bbh": false, "hhhdd": true, "hh---": false} {
+		t.Run(masters, func(t *testing.T) {
+			servers, p := arranged(t, masters, "2mx")
+			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by", Life: time.Minute})
+			answer, err := r.Resume(t.Context(), ask(4), string(id(1)), 7)
+			if err != nil || (answer.Status == protocol.Held) != takes {
+				t.Fatalf("got %+v, %v", answer, err)
+			}
+			quiet(t, p)
+			for i, s := range servers {
+				if all := fields(t, s); masters[i] == 'h' && (all["-"+string(id(1))] == "") == takes {
+					t.Errorf("master %d has %q", i+1, all)
+				}
+			}
+			if !takes {
+				return
+			}
+			free(t, r, 4)
+			want(t, "another, when the resumer is gone", try(t, mutexOf(p), 3), protocol.Busy)
+			ctx, cancel := context.WithTimeout(t.Context(), enough)
+			defer cancel()
+			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isReplaced(err) {
+				t.Errorf("release: %v", err)
+			}
+			eventually(t, "it is free", func() bool { return try(t, mutexOf(p), 3).Status == protocol.Held })
+		})
+	}
+}
+
+// A token is known where a majority names it, of the hold that is told.
+func TestTokenIsKnownByAMajority(t *testing.T) {
+	for _, c := range []struct {
+		tokens []int64 // what masters name, in the order of their answers
+		want   int64
+	}{{[]int64{7, 7}, 7}, {[]int64{7, 0}, 0}, {[]int64{0, 7}, 0}, {[]int64{5, 7}, 0}, {[]int64{0, 7, 7}, 7}, {[]int64{7, 0, 7}, 7}, {[]int64{0, 0, 7}, 0}} {
+		out := &tally{need: 2, nodes: 3, replies: []*reply{{status: 'B', holder: id(2), token: 7}, {status: 'T'}}}
+		for _, token := range c.tokens {
+			out.replies = append(out.replies, &reply{status: 'B', holder: id(1), token: token})
+		}
+		if got := out.token(id(1)); got != c.want {
+			t.Errorf("%d: got %d, want %d", c.tokens, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package quorum
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// hears opens a subscription at all masters.
+func hears(t *testing.T, servers []native.Server, p *Protocol) *nudges {
+	t.Helper()
+	heard := &nudges{}
+	listening, err := p.Listen(t.Context(), heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(listening.Close)
+	heardAt(t, servers, p)
+	return heard
+}
+
+// A process that listens is told that its hold was taken over: when a majority says so, and once more, as what came meanwhile may have
+// told it nothing. One that cannot hear is told nothing.
+func TestFormerHolderIsTold(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	deaf := ask(3)
+	deaf.Ticket.Deaf = true
+	quietly := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex, Life: time.Minute})
+	silent, err := quietly.Ask(t.Context(), deaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := hold(t, mutexOf(p), servers, 1)
+	heard := hears(t, servers, p)
+	for _, c := range []struct {
+		r     protocol.Resource
+		n     int
+		token int64
+	}{{other.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex, Life: time.Minute}), 3, silent.Token}, {mutexOf(other), 1, held.Token}} {
+		answer, err := c.r.Resume(t.Context(), ask(10+c.n), string(id(c.n)), c.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "resume", answer, protocol.Held)
+	}
+	eventually(t, "it is told twice", func() bool { return heard.taken(id(1)) >= 2 })
+	if heard.taken(id(3)) != 0 || heard.taken(id(11)) != 0 || heard.taken(id(13)) != 0 {
+		t.Errorf("told: %q", heard.replaced)
+	}
+}
+
+// What a minority says is told too, as the messages of others may be lost.
+func TestFormerHolderIsToldByOne(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	held := hold(t, mutexOf(p), servers, 1)
+	heard := hears(t, servers, p)
+	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: native.Digits16(held.Token), fate: newFate()}
+	if a := takes.ask1(other.nodes[1], 1, held.Token+1e9); !a.won() {
+		t.Fatalf("resume at one master: %+v", a)
+	}
+	eventually(t, "it is told", func() bool { return heard.taken(id(1)) == 1 })
+	renew(t, p, protocol.Renewal{Resource: mutexOf(p), Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
+	if fields(t, servers[1])["-"+string(id(1))] == "" {
+		t.Error("a message has ended the remainder")
+	}
+}
+
+// A message that is none of ours, or of another format, tells nothing.
+func TestOtherMessages(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	heard := hears(t, servers, p)
+	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "1N" + string(id(1)) + "0", "1R" + string(id(1)), "2R", "2N" + string(id(1)),
+		"2N" + string(id(1)) + "-1", "2X" + string(id(1)) + "0", "3N" + string(id(1)) + "0", "2R" + string(id(1))[:21]} {
+		for _, s := range servers {
+			do(t, s, "PUBLISH", p.channel, text)
+		}
+	}
+	for _, s := range servers { // each master's messages come in order
+		do(t, s, "PUBLISH", p.channel, "2N"+string(id(2))+"0")
+	}
+	eventually(t, "the last were heard", func() bool { return heard.count(id(2)) == 3 })
+	if heard.count(id(1)) != 0 || heard.taken(id(1)) != 0 {
+		t.Errorf("told: %q, %q", heard.ids, heard.replaced)
+	}
+}
+
+// waitsAt waits until all masters know somebody to wait.
+func waitsAt(t *testing.T, servers []native.Server, n int64) {
+	t.Helper()
+	for _, s := range servers {
+		eventually(t, "a master knows who waits", func() bool { return do(t, s, "ZCARD", "q:{%quorum}+x") == n })
+	}
+}
+
+// Who waits is told when a remainder alone is left how long it keeps others out, and again when the former holder has stopped before.
+func TestWaiterBehindARemainder(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	heard, r := hears(t, servers, p), mutexOf(other)
+	held := hold(t, r, servers, 1)
+	taken, err := r.Resume(t.Context(), ask(2), string(id(1)), held.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "resume", taken, protocol.Held)
+	quiet(t, other)
+	waits := ask(3)
+	waits.Join = true
+	answer, err := mutexOf(p).Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "another", answer, protocol.Busy)
+	waitsAt(t, servers, 1)
+	free(t, r, 2)
+	eventually(t, "it is told when the remainder is over", func() bool {
+		after, ok := heard.last(id(3))
+		return ok && after > 20*time.Second
+	})
+	quiet(t, other)
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	if _, err := r.Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); err == nil {
+		t.Fatal("given back")
+	}
+	eventually(t, "it is told that the name is free", func() bool {
+		after, _ := heard.last(id(3))
+		return after < time.Second
+	})
+	want(t, "the waiter", try(t, mutexOf(p), 3), protocol.Held)
+}
+
+// The last reader tells who waits how long the min hold of another keeps it out.
+func TestWaiterBehindAMinHold(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
+	heard, r := hears(t, servers, p), reader(other, "")
+	want(t, "reader", try(t, r, 1), protocol.Held)
+	want(t, "reader", try(t, r, 2), protocol.Held)
+	quiet(t, other)
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	if was, err := r.Free(ctx, protocol.Free{Ticket: ask(1).Ticket, Keep: other.micros(time.Now().Add(30 * time.Second))}); !was || err != nil {
+		t.Fatal(was, err)
+	}
+	quiet(t, other)
+	waits := ask(3)
+	waits.Join = true
+	answer, err := writer(p, "").Ask(t.Context(), waits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want(t, "writer", answer, protocol.Busy); answer.Remaining > 31*time.Second || answer.Holders != 1 || answer.Holder.Owner != string(id(2)) {
+		t.Errorf("got %+v", answer)
+	}
+	waitsAt(t, servers, 2) // and that new readers are kept out
+	free(t, r, 2)
+	eventually(t, "it is told when the min hold is over", func() bool {
+		after, ok := heard.last(id(3))
+		return ok && after > 5*time.Second && after < 31*time.Second
+	})
+}
+
+// Beside its own hold an owner reads again while a writer waits, as readers that are in do; others wait.
+func TestAnOwnerReadsAgain(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	hold(t, reader(p, "o"), servers, 1)
+	hold(t, reader(p, ""), servers, 5)
+	eventually(t, "both ask within half a second", func() bool {
+		asked, waits := time.Now(), ask(2)
+		waits.Join = true
+		answer, err := writer(p, "p").Ask(t.Context(), waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "writer", answer, protocol.Busy)
+		quiet(t, p)
+		others, again := try(t, reader(p, "q"), 3), try(t, reader(p, "o"), 4)
+		if time.Since(asked) > 500*time.Millisecond {
+			free(t, reader(p, "q"), 3)
+			free(t, reader(p, "o"), 4)
+			return false
+		}
+		want(t, "another reader", others, protocol.Busy)
+		want(t, "the owner", again, protocol.Held)
+		return true
+	})
+}
