@@ -7,7 +7,7 @@ func scriptMutants() []Mutant {
 	const lua = "internal/native/lua/"
 	return []Mutant{
 		{"double grant", torture(history.RuleOverlap), []Patch{{lua + "ask.lua",
-			"local turn = (exclusive[1] or reads(payload)) and enters(ticket, payload)\n", "local turn = true\n"}}},
+			"local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)\n", "local beside = true\n"}}},
 		{"release without owner check", torture(history.RuleOverlap), []Patch{{lua + "free.lua",
 			"  if not given then\n    return 0\n  end\n", "  given, reply = ticket .. payload, 1\n"}}},
 		{"renewal without owner check", clock("TestClockKeyTaken"), []Patch{{lua + "renew.lua",
@@ -29,7 +29,7 @@ func scriptMutants() []Mutant {
           publish(`},
 		}},
 		{"queue entry leaked", suite("order/what_is_in_order_stays_so_after_an_expiry"), []Patch{{lua + "ask.lua",
-			"  if waits and leave(ticket, payload) then\n    tell()\n", "  if false then\n    tell()\n"}}},
+			"  if waits and leave(ticket, payload) then\n", "  if false then\n"}}},
 		{"waiter granted after it left", model("mutex"), []Patch{{lua + "free.lua",
 			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', line, ticket .. payload) then\n"}}},
 		{"dead waiter granted", clock("TestClockDeadWaiter"), []Patch{{lua + "state.lua",
@@ -80,6 +80,10 @@ func scriptMutants() []Mutant {
 			"hand_on(nil, true)", "hand_on(nil)"}}},
 		{"min hold not told to a new first", clock("TestClockMinHoldNewFirst"), []Patch{{lua + "state.lua",
 			"  if moved then\n", "  if false then\n"}}},
+		{"lapse told to nobody", clock("TestClockWaiterEntersWhenItCan"), []Patch{{lua + "state.lua",
+			"  if not lapses() then\n", "  if true then\n"}}},
+		{"waiter that asks lets nobody else in", clock("TestClockWaiterEntersWhenItCan"), []Patch{{lua + "ask.lua",
+			"    hand_on(nil, true, true)\n", "    tell()\n"}}},
 		{"key of another kind taken over", suite("kinds/of_one_name_exclude_each_other"), []Patch{{lua + "state.lua",
 			"  if sample and (string.sub(", "  if sample and false and (string.sub("}}},
 		{"group passes who waits", clock("TestClockGroupPassesNobody"), []Patch{{lua + "all.lua",
