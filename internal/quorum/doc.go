@@ -28,7 +28,7 @@
 //
 //	why   "r": another caller took the hold over
 //	by    the label of that caller
-//	to    the id that the remainder does not exclude, and how many took over after that label
+//	to    the id that the remainder does not exclude, and the number of callers after the first
 //
 // A message is the format number, what it says, the id of the ticket that it says it to, and the
 // rest:

@@ -116,8 +116,8 @@ local function leave(waiting, id, mode, waiter)
   return opened
 end
 
--- wake tells waiters that the name is free after some ms: the waiter that waits longest at once, and
--- with it all that can hold beside it; the next two a little later, should the first not come. A
+-- wake tells waiters that the name is free after some ms: the waiter that waits longest at once,
+-- and with it all that can hold beside it; the next two a little later, should the first not come. A
 -- waiter that is told at once is forgotten until it asks again, but not if the name may be free
 -- sooner (early): then it is told again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
