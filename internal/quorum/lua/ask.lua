@@ -4,8 +4,8 @@
 -- ARGV  1 id, 2 mode, 3 payload, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join,
 --       "t" try, "r" repair, 8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give
 --       back or "", 13 length ":" owner channel, or "" when no message reaches it, 14 us since when
---       it waits, 15 ms that it is remembered, 16 owner or id and 17 token of the hold to take over,
---       or "" and "", 18 ms of the longest TTL that the client may ask for
+--       it waits, 15 ms that it is remembered, 16 owner or id and 17 token of the hold to take
+--       over, or "" and "", 18 ms of the longest TTL that the client may ask for
 -- reply "H" facts first last       it holds, and its tokens are accepted
 --       "T" facts                  it holds, but a larger token was accepted before
 --       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a

@@ -117,8 +117,8 @@ local function leave(waiting, id, mode, waiter)
 end
 
 -- wake tells waiters that the name is free after some ms: the waiter that waits longest at once,
--- and with it all that can hold beside it; the next two a little later, should the first not come. A
--- waiter that is told at once is forgotten until it asks again, but not if the name may be free
+-- and with it all that can hold beside it; the next two a little later, should the first not come.
+-- A waiter that is told at once is forgotten until it asks again, but not if the name may be free
 -- sooner (early): then it is told again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
 local function wake(waiting, after, early)
