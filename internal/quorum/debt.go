@@ -148,8 +148,8 @@ func (n *node) pay(due []debt, silent, last bool) bool {
 
 var errBehind = errors.New("an earlier request is on its way, and got no answer yet")
 
-// free gives one ticket back at the node. It tells whether it had a hold there ('1'), had none ('0'), or had one that another caller
-// took over ('R'), with the label of that caller.
+// free gives one ticket back at the node. It tells whether it had a hold there ('1'), had none
+// ('0'), or had one that another caller took over ('R'), with the label of that caller.
 func (n *node) free(d *debt, deadline time.Time) (was byte, by string, err error) {
 	if !n.await(d.id, deadline) {
 		return 0, "", &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}

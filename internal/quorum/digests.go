@@ -4,10 +4,10 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "983eefff7447a0294a0b53a5b1482f6b2118f21c",
-	"downgrade": "ea763a07b1888c54305a24cb02d23ca59ecdaf8e",
-	"free":      "2cfcf416a0384b38016dc19fa509ab15ff4e9e98",
-	"look":      "753f4c924807bcd77a9a463d6c4cdb23b57a4be7",
-	"node":      "762478b87cb68a5d6afee8e8bd9f914a37fdd60e",
-	"renew":     "a77623e794199d87df01f597fa75af335dc7b2c0",
+	"ask":       "a609834cbf1eeccfc01beb8ada243104ee385e08",
+	"downgrade": "d003a440e371ef5328e513d9d4b5c4cabe0db651",
+	"free":      "5ee3ebfc8e9bc49d34b05ea2f02204a8c5aef881",
+	"look":      "63e24d506cc272c01acb323b4ee1a79afd28b5a6",
+	"node":      "61562beecf5a18c16ce9736f778215184a67ca44",
+	"renew":     "9acad979801dc5ed883ab6009a19d12bac3f7325",
 }

@@ -7,10 +7,37 @@
 // "%" is always followed by "25" or "7D". So a lock of any name that a client of one node keeps there is another's.
 //
 //	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the largest tokens
-//	PREFIX:{%quorum}:NAME     the holds of a name: a hash, a field a hold (state.lua)
+//	PREFIX:{%quorum}:NAME     the holds of a name, and what remains of holds: a hash, a field each
 //	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait
 //	PREFIX:{%quorum}=NAME     who watches it
 //	PREFIX:{%quorum}@PROCESS  no key but a channel: what is told to one client
+//
+// # The state of a name, at each node
+//
+//	field    value
+//	id       a hold: mode (3), end (13, ms), first and last token (16 each), round (16), payload
+//	"-" id   the remainder of a hold that another caller took over: what the hold was, with extras
+//	REST x   what min holds leave of holds that exclude; REST s: of holds that share
+//
+// A mode is the format number, the kind (m mutex, r read-write, e election), and "x" or "s": the
+// hold excludes, or shares. A payload is "ttl:length:length:length:", the channel, the owner, the
+// extras and the label, as in package native. The TTL is in milliseconds; an "f" behind it says
+// that the hold is fixed. The channel is that of the holder's process, or empty if no message
+// reaches it. An extra is "name:length:value", and readers skip the names that they do not know. A
+// hold has no extras yet. The extras of a remainder begin with these three:
+//
+//	why   "r": another caller took the hold over
+//	by    the label of that caller
+//	to    the id that the remainder does not exclude, and the number of callers after the first
+//
+// A message is the format number, what it says, the id of the ticket that it says it to, and the
+// rest:
+//
+//	2N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
+//	2R ID         its hold was taken over at this node
+//
+// A client that meets a value of another format says so and touches nothing, also where the time of
+// the value is over. It does not wake waiters of another format, and drops messages of one.
 //
 // # Asking
 //
@@ -32,18 +59,63 @@
 // leaves the holds of later rounds alone, and those that were renewed, downgraded or set again since. A node that does not
 // answer is asked for one thing at a time, and a release is kept for 18 s: what is left at one that was away for longer, its time ends.
 //
+// A caller that is kept out is told who holds, with the token that a majority of the answers names;
+// 0 where none is. Where only remainders keep it out, it is told nobody.
+//
 // A Look tells who holds at a majority, with the token that a majority accepted, and that token as the time since when, so
 // all who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
 // not answer may have accepted its largest token, and nobody if they cannot.
 //
-// A writer that waits for readers keeps new ones out, at each node, for half a second after each of its asks, and no longer
-// than one is known to wait there.
+// A writer that waits for readers keeps new ones out, at each node, for half a second after each of
+// its asks, and no longer than one is known to wait there. A reader whose owner shares the name at
+// that node is not kept out.
 //
 // Who holds may be known as one who waits at a minority that another kept from it. Its release takes that back, or a message a
 // second later.
 //
-// A free name wakes the one who waits longest: each node tells it, and it asks when a majority of nodes has said so, or 10 ms
-// after the first. The next two are told to ask 25 and 75 ms later, should the first not come. No order is promised.
+// A free name wakes the one who waits longest: each node tells it, and it asks when a majority of
+// nodes has said so, or 10 ms after the first. The next two are told to ask 25 and 75 ms later,
+// should the first not come. No order is promised. Where only remainders are left, the node tells
+// the waiters when the last of them ends, and tells them again if a release ends it before.
+//
+// # Taking over
+//
+// A Resume is an Ask that names the owner and a token of a hold. It wins a node that knows this
+// hold and no other hold that excludes the caller. There the caller gets a hold, and the old hold
+// becomes a remainder with the end that it had. The node tells the former holder's channel.
+//
+// A remainder excludes others at its node as the hold did. It does not exclude the caller that took
+// over, nor the next caller that takes over from that one. No request prolongs a remainder, takes
+// it over or enters it. Beside a hold of its own owner a caller enters only if all remainders there
+// are of that owner too. The same goes for a Resume that takes over one of several holds of an
+// owner. An Ask with the id of a remainder is told "busy" and leaves no place.
+//
+// A remainder ends in four ways:
+//
+//  1. The former holder's release ends it, or shortens it to the end of the min hold.
+//  2. Its time ends it.
+//  3. A Resume that failed is undone: the remainder is the hold again, as it was, and what the
+//     Resume had from earlier callers goes back to that hold.
+//  4. What gives an Ask back that failed ends it, by the rounds as above: that hold was nobody's
+//     lease.
+//
+// The release of the caller that took over leaves it.
+//
+// A renewal of the hold is answered "taken over" where the node has its remainder. A majority of
+// yes is a yes, whatever a minority says. Where a majority of yes is impossible, and a node says
+// "taken over", the hold is replaced. Then nothing is given back yet: the engine releases the hold
+// one margin after it ended the context. A node that has the remainder is never told of the hold
+// again, neither by a renewal nor by a repair of tokens that is on its way.
+//
+// A release says that the hold is given back if a majority had it. Otherwise it says that the hold
+// was replaced if any node says so, also where nodes do not answer. The release has ended the
+// remainder at that node, so a second release would find nothing there and could take the hold for
+// given back.
+//
+// A process that listens hears of it from each node. It believes no message: its engine asks the
+// nodes. The engine is told when a majority has sent the message, and once more 100 ms after the
+// first message, because messages can be lost. The second also covers a question that went out too
+// early.
 //
 // # Trust
 //
@@ -52,10 +124,11 @@
 // keeps the hold for at least as long as it is trusted, while the clocks of nodes run at rates that differ from ours by
 // less than one in a hundred, and none of them is set forward unseen.
 //
-// A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is a no, and the hold is
-// taken back everywhere; between these it is an error, and trust runs on to its end. After a yes, the nodes that do not know
-// the hold are told of it, unless they know another's or it was given back meanwhile; and its tokens, where they were refused.
-// One that missed a downgrade shares with the next renewal.
+// A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is
+// a no, and the hold is taken back everywhere; between these it is an error, and trust runs on to
+// its end. After a yes, the nodes that do not know the hold are told of it, unless they know
+// another's, or its remainder, or it was given back meanwhile; and its tokens, where they were
+// refused. One that missed a downgrade shares with the next renewal.
 //
 // # Nodes that forgot
 //
@@ -94,18 +167,44 @@
 //
 // # Exclusion
 //
-// Claim: no two holds that exclude each other are trusted at one moment. Let A and B be trusted at a moment t, by their last
-// confirmed rounds or renewals, which were sent at a and b. Each was confirmed by a majority of nodes that counted
-// when they answered, so some node n confirmed both. Say that n confirmed A first, at a' > a, with an end not before a' + TTL
-// by n's clock, which is later than the end of trust. When n confirmed B it knew nothing of A, or it would have said busy. So
-// in between n ended A's hold, or forgot it. It ended it because A's client gave it back: then A is not trusted at t, as the
-// engine ends trust before it sends a Free, and what gives a round back touches neither the hold of a later one, nor one that was
-// confirmed anew since. Or because its time was over: then trust was over before. Or a resume had replaced it, for whom A's owner
-// let it go: what resumes keeps others out at least to A's end, those of its own owner too where A's is another, until it is agreed
-// to; and when it is undone, A's hold is there again, with the later end if it was set meanwhile; so what resumed was given back by
-// its holder, who held in A's place. Or n forgot it: then n did not count at b', as a' + TTL was not over. For it counts
-// again, if a majority did not forget, after a majority R of other nodes that count was asked for the longest TTL; R has a node
-// that confirmed A, too, and knows it from A's ask; and that node has not forgotten it and come to count again before n. Contradiction.
+// Claim: no two holds that exclude each other are trusted at one moment, unless one took over from
+// the other. A hold takes over from another if its Resume named that one, or if it takes over from
+// a hold that did.
+//
+// Let A and B be trusted at a moment t, by their last confirmed rounds or renewals, which were sent
+// at a and b. Each was confirmed by a majority of nodes that counted when they answered, so some
+// node n confirmed both. Say that n confirmed A first, at a' > a, with an end not before a' + TTL
+// by n's clock, which is later than the end of trust. When n confirmed B it knew neither A's hold
+// nor a remainder of it, or it would have said busy. So in between n ended A's hold, or its
+// remainder, or forgot it.
+//
+//  1. A's client gave the hold back: then A is not trusted at t, as the engine ends trust before it
+//     sends a Free, and what gives a round back touches neither the hold of a later one, nor one
+//     that was confirmed anew since.
+//  2. Its time was over: then trust was over before.
+//  3. A Resume made it a remainder, and n ended that. The remainder has the end of the hold, so if
+//     its time was over, trust was over before. If A's release ended it, A's engine had ended trust
+//     before it sent the release: the holder had released, or the engine had been told that the
+//     hold was gone, or replaced and a margin ago. What gives a failed Ask back leaves a remainder
+//     alone if its hold was confirmed since, as in 1.
+//  4. The Resume was undone: then A's hold is there again, with the end that it had, and we are at
+//     the beginning. The Resume is undone only if it is nobody's lease. So no hold is trusted that
+//     took over from A by it.
+//  5. n forgot it: then n did not count at b', as a' + TTL was not over. For it counts again, if a
+//     majority did not forget, after a majority R of other nodes that count was asked for the
+//     longest TTL; R has a node that confirmed A, too, and knows it from A's ask; and that node has
+//     not forgotten it and come to count again before n. Contradiction.
+//
+// Case 3 needs no majority: a remainder keeps others out at each node where a Resume ended the
+// hold, and nowhere is anything else changed. So it does not matter whether the Resume was agreed
+// on, nor whether the caller that took over has given back since, nor in which order nodes hear of
+// it.
+//
+// A remainder at a minority does no harm. It excludes no more callers than the hold did, and no
+// longer. A's renewals are confirmed by the other nodes. When the Resume is undone, A's hold is
+// there again. If its client is gone, its hold there ends with its own TTL, and the remainder with
+// the end that A's hold had; the next renewal of A then sets A's hold there again. Until then A has
+// one node less to lose.
 //
 // # Tokens
 //

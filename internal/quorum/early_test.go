@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A backward is a master whose scripts see another clock than its own: so many microseconds earlier as its key "back" says. What
-// expires, expires by the clock of its own, after as long.
+// A backward is a master whose scripts see another clock than its own: so many microseconds earlier
+// as its key "back" says. What expires, expires by the clock of its own, after as long.
 type backward struct{ master }
 
 var elsewhen = strings.NewReplacer(
@@ -68,7 +68,8 @@ var starts = map[string]time.Duration{
 	"just before ten digits of seconds": 999_999_999 * time.Second, "2000": 946684800 * time.Second,
 }
 
-// What the clocks show does not matter: locks are held, renewed, given back, waited for and taken over, and tokens grow.
+// What the clocks show does not matter: locks are held, renewed, given back, waited for and taken
+// over, and tokens grow.
 func TestClocksOfAnyTime(t *testing.T) {
 	for name, at := range starts {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +135,8 @@ func TestClocksOfAnyTime(t *testing.T) {
 	}
 }
 
-// A clock that is set back, or forward from such a time, leaves tokens that grow, and masters that can be locked at.
+// A clock that is set back, or forward from such a time, leaves tokens that grow, and masters that
+// can be locked at.
 func TestClocksThatAreSet(t *testing.T) {
 	_, behind, set := backwards(t)
 	last := int64(0)
@@ -183,7 +185,8 @@ func TestWaitersOfAnyTime(t *testing.T) {
 	}
 }
 
-// Just after 1970 began no reader is kept out for a writer that does not wait; nor where a writer waited before the clock was set back.
+// Just after 1970 began no reader is kept out for a writer that does not wait; nor where a writer
+// waited before the clock was set back.
 func TestReadersOfAnyTime(t *testing.T) {
 	servers, behind, set := backwards(t)
 	p := client(t, behind, true, id(0))

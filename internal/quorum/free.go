@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done behind. The hold is given back
-// when a majority had it. Else it was taken over when any node says so: the same question finds nothing there again.
+// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done
+// behind. The hold is given back when a majority had it. Else it was taken over when any node says
+// so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

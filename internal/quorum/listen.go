@@ -131,8 +131,8 @@ func (l *listening) over() bool {
 	return l.closed
 }
 
-// An ear reads the messages of one node: the format number, what is said, the id of the ticket that it is said to, and the rest.
-// Anything that is none of ours is dropped: messages are hints.
+// An ear reads the messages of one node: the format number, what is said, the id of the ticket that
+// it is said to, and the rest. Anything that is none of ours is dropped: messages are hints.
 type ear struct {
 	*listening
 	node int
@@ -159,8 +159,9 @@ func (e ear) Message(channel, text string) {
 	}
 }
 
-// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority says so, and a little after the
-// first did: the messages of others may be lost, and one that came while it asked may have told it nothing.
+// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority
+// says so, and a little after the first did: the messages of others may be lost, and one that came
+// while it asked may have told it nothing.
 func (l *listening) replaced(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {

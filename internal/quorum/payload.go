@@ -10,7 +10,8 @@ import (
 
 const idSize = 22
 
-// payload is what others read of a hold: "ttl:length:length:length:" channel owner extras label (state.lua).
+// payload is what others read of a hold: "ttl:length:length:length:" channel owner extras label
+// (state.lua).
 func payload(spec protocol.Spec, channel string) string {
 	ttl := strconv.FormatInt(spec.TTL.Milliseconds(), 10)
 	if spec.Fixed {
@@ -55,7 +56,8 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 // leftover tells whether an id is that of nobody, where only remainders are left (state.lua).
 func leftover(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
 
-// takenBy reads who took a hold over: a letter that says why, and the label. False: it says nothing.
+// takenBy reads who took a hold over: a letter that says why, and the label. False: it says
+// nothing.
 func takenBy(text string) (by string, ok bool) {
 	if text == "" {
 		return "", false

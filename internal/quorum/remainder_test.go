@@ -22,8 +22,9 @@ func (h *half) renews(t *testing.T, n int, ttl time.Duration) *renewed {
 	return a
 }
 
-// What remains of a hold at a master is no hold: no request of the former holder, late or twice, makes it one, prolongs it or leaves
-// a place; nor does a late give-back of an earlier round end it, nor the release of the caller that took over.
+// What remains of a hold at a master is no hold: no request of the former holder, late or twice,
+// makes it one, prolongs it or leaves a place; nor does a late give-back of an earlier round end
+// it, nor the release of the caller that took over.
 func TestRemainderIsNoHold(t *testing.T) {
 	refused := func(t *testing.T, a *reply) {
 		t.Helper()
@@ -102,8 +103,8 @@ func TestRemainderIsNoHold(t *testing.T) {
 	}
 }
 
-// A remainder excludes as the hold did, but not the caller that took over. No caller enters it; beside a hold of its owner it does
-// where all that is left of others is of that owner too.
+// A remainder excludes as the hold did, but not the caller that took over. No caller enters it;
+// beside a hold of its owner it does where all that is left of others is of that owner too.
 func TestRemainderExcludes(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -153,7 +154,8 @@ func TestRemainderExcludes(t *testing.T) {
 	}
 }
 
-// A remainder does not keep out the caller that took over, nor the next that takes over from it. What is undone is as it was.
+// A remainder does not keep out the caller that took over, nor the next that takes over from it.
+// What is undone is as it was.
 func TestRemainderGoesOn(t *testing.T) {
 	t.Run("of an owner", func(t *testing.T) { remainderGoesOn(t, "o") })
 	t.Run("of nobody", func(t *testing.T) { remainderGoesOn(t, "") })
@@ -219,7 +221,8 @@ func TestRemainderStaysWithALaterRound(t *testing.T) {
 	}
 }
 
-// A caller that takes over from one of several holds of an owner has the others against it, and what remains of them.
+// A caller that takes over from one of several holds of an owner has the others against it, and
+// what remains of them.
 func TestResumeBesideARemainder(t *testing.T) {
 	for owner, enters := range map[string]bool{"o": true, "p": false, "": false} {
 		t.Run(owner, func(t *testing.T) {
@@ -245,7 +248,8 @@ func TestResumeBesideARemainder(t *testing.T) {
 	}
 }
 
-// The former holder's release ends the remainder, at the end of its min hold if that is sooner; a replay finds what the first left.
+// The former holder's release ends the remainder, at the end of its min hold if that is sooner; a
+// replay finds what the first left.
 func TestRemainderIsGivenBack(t *testing.T) {
 	t.Run("at once", func(t *testing.T) {
 		h := halfResumed(t, time.Minute, time.Minute)

@@ -214,7 +214,8 @@ func (t *renewing) ask(n *node) *renewed {
 	return out
 }
 
-// read takes the letters of so many renewals apart from what is said of each "R"; false when there are none.
+// read takes the letters of so many renewals apart from what is said of each "R"; false when there
+// are none.
 func (a *renewed) read(renewals int) bool {
 	if len(a.text) < renewals {
 		return false

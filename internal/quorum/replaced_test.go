@@ -19,8 +19,9 @@ func remains(mode string) string {
 	return strings.TrimSuffix(written(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
 }
 
-// arranged starts masters that know of a hold with id 1 and the token 7, each in its way: "h" it holds; "t" it holds, with no
-// token; "r" the hold is a remainder; "b" the same, and id 2 holds; "-" nothing; "d" as "h", but it does not answer.
+// arranged starts masters that know of a hold with id 1 and the token 7, each in its way: "h" it
+// holds; "t" it holds, with no token; "r" the hold is a remainder; "b" the same, and id 2 holds;
+// "-" nothing; "d" as "h", but it does not answer.
 func arranged(t *testing.T, masters, mode string) (servers []native.Server, p *Protocol) {
 	t.Helper()
 	for range masters {
@@ -56,8 +57,8 @@ func isReplaced(err error) bool {
 	return errors.As(err, &replaced) && *replaced == protocol.Replaced{Name: "x", By: "by"}
 }
 
-// A hold is given back where a majority had it. Where any master says else that it was taken over, it was: never is what may have
-// been said to be given back, and a second question finds nothing.
+// A hold is given back where a majority had it. Where any master says else that it was taken over,
+// it was: never is what may have been said to be given back, and a second question finds nothing.
 func TestFreeOfWhatWasTakenOver(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
@@ -103,8 +104,9 @@ func TestFreeOfWhatWasTakenOver(t *testing.T) {
 	}
 }
 
-// A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master says that the hold was taken over, it
-// was; then nothing is given back before its holder has stopped. A master where it was taken over is not told of it again.
+// A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master
+// says that the hold was taken over, it was; then nothing is given back before its holder has
+// stopped. A master where it was taken over is not told of it again.
 func TestRenewalOfWhatWasTakenOver(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
@@ -238,7 +240,8 @@ func TestLookAtWhatWasTakenOver(t *testing.T) {
 	}
 }
 
-// Who is kept out is told the holder's token where it is known, whether it waits or not; nobody's where only remainders are left.
+// Who is kept out is told the holder's token where it is known, whether it waits or not; nobody's
+// where only remainders are left.
 func TestBusyTellsTheToken(t *testing.T) {
 	for _, c := range []struct {
 		masters string
@@ -266,8 +269,9 @@ func TestBusyTellsTheToken(t *testing.T) {
 	}
 }
 
-// What a resume leaves at a majority keeps others out until the former holder has stopped or its time is over, also while the resumer
-// is gone and a master does not answer; at a minority it keeps nobody from what a majority agrees on.
+// What a resume leaves at a majority keeps others out until the former holder has stopped or its
+// time is over, also while the resumer is gone and a master does not answer; at a minority it keeps
+// nobody from what a majority agrees on.
 func TestOthersAreKeptOutByAMajority(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
@@ -289,7 +293,8 @@ func TestOthersAreKeptOutByAMajority(t *testing.T) {
 	}
 }
 
-// A resume at a majority replaces the hold, and at a minority it does not, also when a master does not answer.
+// A resume at a majority replaces the hold, and at a minority it does not, also when a master does
+// not answer.
 func TestResumeAtAMajority(t *testing.T) {
 	for masters, takes := range map[string]bool{"hhh": true, "hhd": true, "hh-": true, "h--": false, "htt": false, "hht": true, "rrh": false, "bbh": false, "hhhdd": true, "hh---": false} {
 		t.Run(masters, func(t *testing.T) {

@@ -22,8 +22,8 @@ func hears(t *testing.T, servers []native.Server, p *Protocol) *nudges {
 	return heard
 }
 
-// A process that listens is told that its hold was taken over: when a majority says so, and once more, as what came meanwhile may have
-// told it nothing. One that cannot hear is told nothing.
+// A process that listens is told that its hold was taken over: when a majority says so, and once
+// more, as what came meanwhile may have told it nothing. One that cannot hear is told nothing.
 func TestFormerHolderIsTold(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
@@ -98,7 +98,8 @@ func waitsAt(t *testing.T, servers []native.Server, n int64) {
 	}
 }
 
-// Who waits is told when a remainder alone is left how long it keeps others out, and again when the former holder has stopped before.
+// Who waits is told when a remainder alone is left how long it keeps others out, and again when the
+// former holder has stopped before.
 func TestWaiterBehindARemainder(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
@@ -167,7 +168,8 @@ func TestWaiterBehindAMinHold(t *testing.T) {
 	})
 }
 
-// Beside its own hold an owner reads again while a writer waits, as readers that are in do; others wait.
+// Beside its own hold an owner reads again while a writer waits, as readers that are in do; others
+// wait.
 func TestAnOwnerReadsAgain(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))

@@ -1,19 +1,21 @@
 -- ask: hold a name at this node, or be remembered as one who waits, or only look; or take over the hold of an owner.
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
--- ARGV  1 id, 2 mode, 3 payload, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join, "t" try, "r" repair,
---       8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give back or "", 13 length ":" owner channel, or ""
---       when no message reaches it, 14 us since when it waits, 15 ms that it is remembered, 16 owner or id and 17 token of
---       the hold to take over, or "" and "", 18 ms of the longest TTL that the client may ask for
+-- ARGV  1 id, 2 mode, 3 payload, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join,
+--       "t" try, "r" repair, 8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give
+--       back or "", 13 length ":" owner channel, or "" when no message reaches it, 14 us since when
+--       it waits, 15 ms that it is remembered, 16 owner or id and 17 token of the hold to take
+--       over, or "" and "", 18 ms of the longest TTL that the client may ask for
 -- reply "H" facts first last       it holds, and its tokens are accepted
 --       "T" facts                  it holds, but a larger token was accepted before
---       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a remainder keeps it out
+--       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a
+--                                  remainder keeps it out
 --       "Y" facts                  what it gave back is left to one who waits
 --       "U" facts                  its owner shares the name, and it excludes
 --       "F" what                   the key is of another kind or format, and was not touched
 --       "L" now                    it came too late and did nothing
--- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. One whose hold has become a remainder
--- is told "B", and is not remembered.
+-- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. An id
+-- whose hold has become a remainder is told "B", and leaves no place.
 
 --@include state
 if now > ARGV[6] then
@@ -35,7 +37,7 @@ if given then
   holds[ARGV[12]], left['-' .. ARGV[12]] = nil, nil
 end
 
--- Ids are the smallest of their sort: every node names the same.
+-- Of several ids the smallest is told, so that every node names the same.
 local function smaller(one, other)
   return (not other or one < other) and one or other
 end
@@ -67,8 +69,9 @@ if reads and not shares and not mine and not late then
   return 'U' .. head .. last
 end
 
--- A remainder excludes as the hold did, but not the id that it went to, nor the next that takes over from that. Beside one of
--- its own owner a caller enters only where a hold of that owner excludes others, too.
+-- A remainder excludes as the hold did, but not the id that took over, nor the next that takes over
+-- from that id. Beside a remainder of its owner a caller enters only where a hold of that owner
+-- excludes others, too.
 local kept, remainders = false, 0
 for _, value in pairs(left) do
   local to = successor(value)
@@ -96,8 +99,9 @@ if given and not mine and count + remainders == 0 then
   end
 end
 
--- One who excludes and was refused because others share keeps new ones of them out for half a second, so that they end; not
--- those whose owner shares already. A time that is yet to come says that the clock was set back since.
+-- A waiter that excludes, and was refused because others share, keeps new sharers out for half a
+-- second, so that their time ends; not a sharer whose owner shares already. A time that is yet to
+-- come says that the clock was set back since.
 local held_off = false
 if shared and not (other or kept or mine or reads or late) and ARGV[7] ~= 'r' then
   local since = redis.call('ZSCORE', KEYS[2], '!')

@@ -5,8 +5,11 @@
 --       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up, "p" it
 --       does not wait any more, and holds elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
--- reply "1" there was a hold, "0" there was none, "R" why by    it was taken over by a caller with that label: what remained of
---       it is removed, or ends after 4 if that is sooner; "F" what: another kind or format
+-- reply "1"         there was a hold
+--       "0"         there was none
+--       "R" why by  it was taken over by a caller with that label: what remained of it is
+--                   removed, or ends after 4 if that is sooner
+--       "F" what    the key is of another kind or format, and was not touched
 -- Replays find nothing and change nothing. What frees memory comes before what needs it.
 
 --@include state
@@ -22,8 +25,8 @@ end
 local mine, late = meant(holds[id]), meant(left['-' .. id])
 local keep = tonumber(ARGV[4])
 
--- undo brings back what a resume has taken over, if that remains: a hold again, with the end that it had. What the resume had
--- from others before goes back to it.
+-- undo brings back the hold that a resume has taken over, if its remainder is there. Remainders
+-- that the resume had from earlier callers go back to that hold.
 local function undo()
   local old
   for field, value in pairs(left) do
@@ -46,7 +49,8 @@ local function undo()
   return true
 end
 
--- rest is what a min hold leaves of a hold: as that of others before, of the same owner or of nobody, and the longer of both.
+-- rest is what a min hold leaves of a hold. With what others have left it is one: as long as the
+-- longer, and of their owner if that is the same, else of nobody.
 local function rest()
   local field, ends = REST .. string.sub(mine, 3, 3), ms + keep
   local _, owner = parts(mine, PAYLOAD)

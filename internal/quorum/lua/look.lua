@@ -2,8 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
 -- ARGV  1 mode, 2 id and channel of the watcher, or "", 3 ms that it is remembered, 4 "w" to forget the watcher instead, or ""
--- reply "S" facts holders "|" waiters "|" and, when somebody holds, id first payload; where only remainders are left, how many
---       and nobody
+-- reply "S" facts holders "|" waiters "|" and, when somebody holds, id first payload; where only
+--       remainders are left, their number and nobody
 --       "F" what    the key is of another kind or format, and was not touched
 
 --@include state

@@ -1,8 +1,10 @@
--- payload: takes apart what the package document says of payloads. PAYLOAD is where that of a hold begins, in its value.
+-- payload: takes apart what the package document says of payloads. PAYLOAD is where that of a hold
+-- begins, in its value.
 
 local PAYLOAD = 65
 
--- parts are the channel, the owner, the extras and the label of the payload that begins at a place in a text.
+-- parts are the channel, the owner, the extras and the label of the payload that begins at a place
+-- in a text.
 local function parts(text, from)
   local channel, owner, extras, at = string.match(text, '^%d+f?:(%d+):(%d+):(%d+):()', from)
   channel = at + channel
@@ -24,14 +26,16 @@ local function extra(extras, name)
   end
 end
 
--- taking is what the extras of a remainder begin with. "by" is the label of the caller that took the hold over. "to" is the id
--- that the remainder does not exclude, and how many more have taken over since: the id is that of the last of them.
+-- taking is what the extras of a remainder begin with. "by" is the label of the caller that took
+-- the hold over. "to" is the id that the remainder does not exclude, and how many callers took over
+-- after the first; the id is that of the last.
 local function taking(by, to, more)
   to = to .. string.format('%.0f', more)
   return 'why:1:rby:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to
 end
 
--- successor is the id that a remainder does not exclude, and how many took over after the first; nil of a min hold's.
+-- successor is the id that a remainder does not exclude, and how many callers took over after the
+-- first; nil of what a min hold leaves.
 local function successor(value)
   local _, _, extras = parts(value, PAYLOAD)
   local to = extra(extras, 'to')
@@ -65,7 +69,8 @@ local function before(value)
   return having(value, string.sub(extras, #taking(extra(extras, 'by'), successor(value)) + 1))
 end
 
--- passed is a remainder that goes to another id: to the next that takes over (1), or back when that is undone (-1).
+-- passed is a remainder that goes to another id: to the next that takes over (1), or back when that
+-- is undone (-1).
 local function passed(value, to, step)
   local _, _, extras = parts(before(value), PAYLOAD)
   local _, more = successor(value)

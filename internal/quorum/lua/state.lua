@@ -1,15 +1,18 @@
--- state: what the scripts share. The state of a name is a hash; each field is one hold, or the remainder of one:
+-- state: what the scripts share. The state of a name is a hash, as the package document says. Each
+-- field is a hold, or the remainder of one:
 --   id -> mode(3) end(13, ms) first(16) last(16) round(16) payload
--- Mode is the format, the kind, and "x" or "s": it excludes, or shares. first and last are the tokens reserved for it, zeros
--- when none was accepted. "-" id -> the remainder of a hold that another caller took over: what the hold was, with extras. What
--- a min hold leaves has an id that nobody draws: REST, and "x" or "s".
+-- first and last are the tokens reserved for the hold, zeros when none was accepted. The field of a
+-- remainder is "-" id, or REST and "x" or "s" for what min holds leave.
 
 --@include payload
 
-local FORMAT = '2' -- of values, of who waits, and of messages
+local FORMAT = '2' -- of values, waiters and messages
 local NONE, REST = '0000000000000000', string.rep('~', 21)
-local NOBODY = REST .. '~' .. NONE .. '0:0:0:0:' -- who holds where only remainders are left: an id, a token and a payload
-local AGREED = '4503599627370495' -- the round of a hold that was confirmed since: what gives a round back is late, and leaves it alone
+-- NOBODY holds where only remainders are left: an id, a token and a payload.
+local NOBODY = REST .. '~' .. NONE .. '0:0:0:0:'
+-- AGREED is the round of a hold that was confirmed since: what gives a round back is late, and
+-- leaves it alone.
+local AGREED = '4503599627370495'
 local time = redis.call('TIME')
 local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
 local ms = math.floor(tonumber(now) / 1000)
@@ -28,8 +31,8 @@ local function odd(value)
   end
 end
 
--- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the others out; or says what is
--- there instead, and touches nothing then.
+-- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the
+-- others out. Or it says what is there instead, and touches nothing.
 local function live(key, mode)
   local all = redis.pcall('HGETALL', key)
   if all.err then
@@ -60,7 +63,8 @@ local function live(key, mode)
   return holds, left
 end
 
--- owner_of is whom a waiter belongs to, and where its channel begins: from a place on it is length ":" owner channel.
+-- owner_of is the owner of a waiter, and where its channel begins. The waiter goes on with
+-- length ":" owner channel from that place.
 local function owner_of(text, from)
   local colon = string.find(text, ':', from, true)
   local size = tonumber(string.sub(text, from, colon - 1))
@@ -112,9 +116,10 @@ local function leave(waiting, id, mode, waiter)
   return opened
 end
 
--- wake tells who waits that the name is free after some ms: the one who waits longest at once, and with it all who can hold
--- beside it; the next two a little later, should the first not come. Who is told at once is forgotten until it asks again, but
--- not while the name may be free sooner (early): then it is told again.
+-- wake tells waiters that the name is free after some ms: the waiter that waits longest at once,
+-- and with it all that can hold beside it; the next two a little later, should the first not come.
+-- A waiter that is told at once is forgotten until it asks again, but not if the name may be free
+-- sooner (early): then it is told again.
 -- A waiter is id mode length ":" owner channel; its score is the time since which it waits.
 local function wake(waiting, after, early)
   local told, first, owner, off = 0, nil, nil, false
