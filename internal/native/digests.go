@@ -4,7 +4,7 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "82f8b6e605869d6c454af0e9cc5bffd880674620",
+	"all":       "fb68295b3ba862c9c89bb51212fbc93e1551251a",
 	"ask":       "89bdb1eb8b2abaa3aa684f03edf400f022ed7413",
 	"downgrade": "bb4eb6f593b6df77ff3dce44542c5fd118a87bc8",
 	"free":      "8031a4fdf3628ba32c533cf2db574e87fbe8db7f",

@@ -202,3 +202,50 @@ func TestRemainderReleasedByTheNextAsk(t *testing.T) {
 		})
 	}
 }
+
+// A group is refused as long as a remainder keeps one of its names, also for a request of the former holder that comes late, and
+// no longer: not when another member of the set would have lasted.
+func TestRemainderKeepsGroupsOut(t *testing.T) {
+	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	srv := redisserver.Start(t)
+	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
+		t.Run(side, func(t *testing.T) {
+			spec := protocol.Spec{Name: "one of two", Kind: protocol.Mutex, Label: "present", Claim: forever, Life: forever}
+			other := spec
+			other.Name = "the other of two"
+			k := &taken{T: t, p: p, spec: spec, to: spec, third: spec}
+			k.old, k.now = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
+			group := func(ticket protocol.Ticket) []protocol.Asking {
+				until := time.Now().Add(time.Minute)
+				return []protocol.Asking{{Resource: p.Bind(spec), Ask: protocol.Ask{Ticket: ticket, TTL: forever, Deadline: until}},
+					{Resource: p.Bind(other), Ask: protocol.Ask{Ticket: protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, TTL: forever, Deadline: until}}}
+			}
+			refused := func(what string, ticket protocol.Ticket) {
+				t.Helper()
+				if answers, err := p.AskAll(t.Context(), group(ticket)); err != nil || answers[0].Status != protocol.Busy || answers[0].Holders != 1 {
+					t.Errorf("%s: got %+v, %v", what, answers, err)
+				}
+			}
+			k.token = k.ask(spec, k.old, true, nil).Token
+			k.resume(spec, k.now)
+			for range 2 {
+				refused("the former holder", k.old)
+				refused("another", protocol.Ticket{ID: id(runs.Add(1)), Block: 1})
+			}
+			_, _ = k.free(spec, k.now, 0)
+			refused("beside the remainder", protocol.Ticket{ID: id(runs.Add(1)), Block: 1})
+			_, err := k.free(spec, k.old, time.Now().Add(50*time.Millisecond).UnixMicro())
+			k.replaced("release with a min hold", err)
+			for deadline := time.Now().Add(time.Minute); ; {
+				answers, err := p.AskAll(t.Context(), group(protocol.Ticket{ID: id(runs.Add(1)), Block: 1}))
+				if errors.Is(err, protocol.ErrApart) || err == nil && answers[0].Status == protocol.Held {
+					break
+				}
+				if err != nil || time.Now().After(deadline) {
+					t.Fatalf("after the min hold: %+v, %v", answers, err)
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+		})
+	}
+}

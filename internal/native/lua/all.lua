@@ -4,7 +4,7 @@
 -- ARGV  1 TTL in ms, 2 not after (server us), then of each name two: ticket, payload
 -- reply "H" now and the tokens, 16 digits each    the tickets hold
 --       else nothing was done: "B" or "F", the number of the first name that is taken, from 1, "|", and as for ask
---       "A" all could be free: somebody waits for one of them, and may have to be let in first
+--       "A" all could be free: somebody waits for one of them, and may have to be let in first; or what held one is over
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
@@ -26,13 +26,16 @@ for at = 1, names do
     if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then
       return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
     end
+    if sample ~= value and redis.call('ZSCORE', state, sample) % 10000000000000 <= now / 1000 then
+      return 'A'
+    end
     local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
       redis.call('ZCOUNT', line, '1', '+inf') .. '|'
     if sample == value then
       return reply .. value
     end
     local held = string.sub(sample, 1, 26)
-    return reply .. held .. string.format('%016.0f', -redis.call('ZSCORE', state, 't' .. held)) .. string.sub(sample, 27)
+    return reply .. held .. string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. held) or 0)) .. string.sub(sample, 27)
   end
   waiters = waiters or redis.call('EXISTS', line) == 1
   local last = redis.call('GET', clock)
