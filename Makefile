@@ -41,7 +41,7 @@ fetched:
 	@scripts/fetch
 
 .PHONY: mutants
-mutants: ## breaks the library on purpose, some eighty times, and prints which check noticed, in each of RUNS=n runs (1)
+mutants: ## breaks the library on purpose, some hundred times, and prints which check noticed, in each of RUNS=n runs (1)
 	@scripts/need redis-server faketime
 	go -C proof run ./mutant/table -runs $(or $(RUNS),1)
 
