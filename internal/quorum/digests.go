@@ -6,7 +6,7 @@ package quorum
 var digests = map[string]string{
 	"ask":       "a609834cbf1eeccfc01beb8ada243104ee385e08",
 	"downgrade": "d003a440e371ef5328e513d9d4b5c4cabe0db651",
-	"free":      "5ee3ebfc8e9bc49d34b05ea2f02204a8c5aef881",
+	"free":      "1252dab6f779964de22d06b6da551c53a0f24394",
 	"look":      "63e24d506cc272c01acb323b4ee1a79afd28b5a6",
 	"node":      "61562beecf5a18c16ce9736f778215184a67ca44",
 	"renew":     "9acad979801dc5ed883ab6009a19d12bac3f7325",

@@ -48,10 +48,11 @@ func FuzzReplies(f *testing.F) {
 		id    = "0123456789012345678901"
 		token = "0946684800000001"
 	)
-	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" + id + "2:chowner", "B" + facts + "|||",
-		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "1:oL", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
-		"R" + facts + "1", "R" + facts, "1", "0", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
-		"H" + strings.Repeat("9", 81), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + "99999:"} {
+	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" + id + token + "1000f:1:1:0:cow", "B" + facts + "|||",
+		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
+		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r", "Rrlabel", "R", "1", "0",
+		"F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
+		"H" + strings.Repeat("9", 81), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
 		for shape := range byte(4) {
 			f.Add(shape, text, text)
 		}

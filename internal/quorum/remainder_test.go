@@ -207,6 +207,51 @@ func TestRemainderDoesNotComeBackToAnother(t *testing.T) {
 	}
 }
 
+// A hold that was released while another had taken it over does not come back when that is undone:
+// what its min hold leaves stays a remainder.
+func TestRemainderOfAMinHoldDoesNotComeBack(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		h := halfResumed(t, time.Minute, time.Minute)
+		last := 2
+		if twice {
+			if last = 3; !h.asks(t, h.r, 3, takesOver("o", h.next)).won() {
+				t.Fatal("not taken over")
+			}
+		}
+		h.frees(t, 1, 'f', endless, 30*time.Second)
+		for n := last; n >= 2; n-- {
+			h.frees(t, n, 'u', endless, 0)
+		}
+		if got := h.all(t); len(got) != 1 || h.remainder(t) == "" {
+			t.Errorf("got %q, want a remainder", got)
+		}
+		if a := h.asks(t, h.of("o"), 4, nil); a.won() {
+			t.Error("entered")
+		}
+	}
+}
+
+// What a min hold leaves is of its owner: beside another hold of that owner the owner enters, and
+// beside what is left alone nobody does.
+func TestMinHoldOfAnOwner(t *testing.T) {
+	for _, other := range []string{"o", "p"} {
+		h := halfResumed(t, time.Minute, time.Minute)
+		h.undo(t)
+		if !h.asks(t, h.of("o"), 3, nil).won() {
+			t.Fatal("not beside its owner")
+		}
+		h.frees(t, 1, 'f', endless, 30*time.Second)
+		if a := h.asks(t, h.of(other), 4, nil); a.won() != (other == "o") {
+			t.Errorf("%q, beside a hold of \"o\": %c", other, a.status)
+		}
+		h.frees(t, 3, 'f', endless, 10*time.Second)
+		h.frees(t, 4, 'f', endless, 0)
+		if a := h.asks(t, h.of(other), 4, nil); a.won() || !leftover(a.holder) || a.remaining < 15*time.Second {
+			t.Errorf("%q, beside what is left: %+v", other, a)
+		}
+	}
+}
+
 // A late undoing of an earlier try leaves what was agreed on since.
 func TestRemainderStaysWithALaterRound(t *testing.T) {
 	h := halfResumed(t, time.Minute, time.Minute)

@@ -206,7 +206,7 @@ func (t *tally) noMajority(op string) error {
 	for _, a := range t.replies {
 		said[a.node.index] = t.r.p.said(a.node, a.facts, a.counts, a.err)
 		if a.status != 0 && a.counts {
-			said[a.node.index].Answer = map[byte]string{'H': "free", 'T': "free", 'Y': "free", 'U': "shared by the same owner"}[a.status]
+			said[a.node.index].Answer = map[byte]string{'H': "free", 'T': "free", 'Y': "free", 'U': "shared by the same owner", 'R': "taken over"}[a.status]
 			if a.status == 'B' {
 				said[a.node.index].Answer = "kept from others" // what a min hold keeps has no holder
 				if a.party.Label != "" {

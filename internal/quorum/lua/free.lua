@@ -81,9 +81,10 @@ if late then
   redis.call('HDEL', key, '-' .. id)
   if keep <= 0 then
     left['-' .. id] = nil
-  else
+  else -- it goes on as if another had taken over since: no undo brings it back
     local ends = math.min(ms + keep, ends_at(late))
-    left['-' .. id] = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
+    late = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
+    left['-' .. id] = passed(late, successor(late), 1)
     redis.call('HSET', key, '-' .. id, left['-' .. id])
   end
 end
