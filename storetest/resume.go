@@ -253,13 +253,13 @@ func resumeCrashed(e *env) {
 	e.release(next)
 }
 
-// A fixed lease has no renewal that could tell: the message makes its process ask.
+// A fixed lease has no renewal that could tell: the message makes its process ask. The process listens as it waits for the same
+// name; where channels are sharded, it hears of no other.
 func resumeTells(e *env) {
 	a, b := e.client(), e.client(label("B"))
-	busy := e.lock(b.Mutex("another"))
-	w := e.wait(e.ctx(), a, a.Mutex("another")) // so that A listens
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
 	ctx := lease.Context()
+	w := e.wait(e.ctx(), a, a.Mutex(name))
 	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
 	err := e.ended(ctx)
 	e.lost(err, holdfast.LossReplaced)
@@ -267,9 +267,7 @@ func resumeTells(e *env) {
 		e.Errorf("got %v, want by B", err)
 	}
 	e.release(taken)
-	e.release(e.lock(b.Mutex(name))) // one margin after the former lease has ended
-	e.release(busy)
-	e.release(w.in())
+	e.release(w.in()) // one margin after the former lease has ended
 }
 
 // The hold that was taken over excluded the owner that resumes, but for the caller that does: so does what is left of it.
