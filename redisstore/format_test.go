@@ -54,7 +54,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := laterExtras + "why:1:rby:7:presentformer"
+	want := laterExtras + "why:1:rby:7:presentto:22:" + taken.Owner() + "former"
 	members := must(t, srv, "ZRANGE", keyOf("taken"), 0, -1).([]any)
 	found := false
 	for _, member := range members {

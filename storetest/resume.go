@@ -26,6 +26,7 @@ func resume() []test {
 		{"tells a former holder that listens by message", resumeTells, token},
 		{"lets nobody in beside a former holder of another owner", resumeEnters, token},
 		{"of one of several holds of an owner, by another owner", resumeBesideOwner, token},
+		{"of a hold beside a former holder, by another owner", resumeBesideRemainder, token},
 		{"is not a hold to renew, resume or enter any more", resumeRemainder, token},
 	}
 }
@@ -295,6 +296,25 @@ func resumeBesideOwner(e *env) {
 	e.release(two)
 	e.release(e.resume(b.Mutex(name), "o", one.Token()))
 	e.lost(one.Release(e.ctx()), holdfast.LossReplaced)
+}
+
+// What is left of a hold excludes all but the caller that took that hold over, and those that take over from that caller: not
+// one that takes over another hold of its owner.
+func resumeBesideRemainder(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	owner := holdfast.WithOwner("o")
+	former := e.lock(a.Mutex(name, owner, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
+	taken := e.resume(b.Mutex(name, owner), "o", former.Token())
+	beside := e.lock(c.Mutex(name, owner))
+	e.release(taken)
+	again, err := e.reach(resuming(b.Mutex(name), "o", beside.Token()))
+	if e.is(err, holdfast.ErrHeld); again != nil {
+		e.Error("taken over beside a lease of another owner that is trusted")
+	}
+	e.lost(former.Release(e.ctx()), holdfast.LossReplaced)
+	last := e.resume(b.Mutex(name), "o", beside.Token())
+	e.lost(beside.Release(e.ctx()), holdfast.LossReplaced)
+	e.release(last)
 }
 
 func resumeRemainder(e *env) {

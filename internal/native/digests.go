@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "fb68295b3ba862c9c89bb51212fbc93e1551251a",
-	"ask":       "89bdb1eb8b2abaa3aa684f03edf400f022ed7413",
-	"downgrade": "bb4eb6f593b6df77ff3dce44542c5fd118a87bc8",
-	"free":      "8031a4fdf3628ba32c533cf2db574e87fbe8db7f",
+	"ask":       "d797c7e647f6e46725955bcee32ae46dd4b2fad0",
+	"downgrade": "eda44702568456ab64bf475f2077bcb138c7ebc6",
+	"free":      "7a42d19d92b040c49956e70053affa592a0e8c78",
 	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "d8980703315983282d300ad1e7b5bbc313cfb4bb",
+	"look":      "871e94d56b8da595557b444dde6bc017ba95554e",
 	"renew":     "3501381225ed07ad3a9cbf54a4816d5ba8992b4a",
-	"resize":    "f481ad7b6c8cc20f49c29702c84b38a09e2d4029",
-	"resume":    "bc52cc417bf371aae161236e25c452a71f09f3e4",
+	"resize":    "1a797a58dcd7f74b6b7c7809d28c1e06ac4ba154",
+	"resume":    "d3bd40273ac2fcc8dda88022c90e41a19e7fe422",
 }

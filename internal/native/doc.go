@@ -68,9 +68,10 @@
 //
 // A hold becomes a remainder when it is released before its min hold is over, and when another caller takes it over. The remainder
 // excludes others as the hold did, to the end of the min hold, or to the end that the hold had. Its ticket is that of the
-// hold with the mode "-", and its payload that of the hold with two extras more: "why", which is "k" for a min hold and "r" after
-// a resume, and "by", the label of the caller that took the hold over. That caller holds beside it, so the state is a set until
-// one of the two is left. An owner enters beside a hold of its own only if every remainder is its own as well.
+// hold with the mode "-", and its payload that of the hold with three extras more: "why", which is "k" for a min hold and "r" after
+// a resume; "by", the label of the caller that took the hold over; and "to", the id of that caller's ticket, or of the last that took
+// over from it. That ticket holds beside it, so the state is a set until one of the two is left. To all other resumes it is in the
+// way. An owner enters beside a hold of its own only if every remainder is its own as well.
 //
 // The former holder's process is told of a resume on its channel, and else by the answer to its next renewal. Its free removes the
 // remainder, or ends it at the end of its min hold, and is answered "was taken over". Without a free the remainder ends by itself.

@@ -73,7 +73,7 @@ if left <= 0 then
     changed()
   end
 elseif reply == 1 then
-  remain(given, 'k', '', left)
+  remain(given, 'k', '', '', left)
   tell()
 else
   shorten(given, left)

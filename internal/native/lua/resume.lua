@@ -3,8 +3,9 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 owner, 6 token (16 digits)
 -- reply as for ask; "B" when there is no such hold
--- The old hold becomes a remainder, and its process is told; the new token is larger. Another hold that excludes the ticket, of
--- the old owner, is in its way. Replays: as for ask.
+-- The old hold becomes a remainder, and its process is told; the new token is larger. What is left of holds that the old one had
+-- taken over does not exclude the ticket either. Other holds of the old owner, and other remainders, are in its way if they exclude
+-- it. Replays: as for ask.
 
 --@include time
 --@untouched
@@ -30,6 +31,7 @@ if remainder(ticket) then -- it comes late: the hold was released, or taken over
 end
 local _, _, _, own = parts(payload)
 local old, others
+local left = {}
 for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive) do
   local holder, theirs = string.sub(member, 1, 26), string.sub(member, 27)
   if string.byte(holder, 3) ~= 45 then -- no remainder
@@ -42,6 +44,17 @@ for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '
     elseif owner == '' or owner ~= own then
       others = true
     end
+  else
+    table.insert(left, member)
+  end
+end
+local lineage = {}
+for _, member in ipairs(old and left or {}) do
+  local _, _, _, owner = parts(string.sub(member, 27))
+  if extra(string.sub(member, 27), 'to') == string.sub(old, 5, 26) then
+    table.insert(lineage, member)
+  elseif owner == '' or owner ~= own then
+    others = true
   end
 end
 if not old or others then
@@ -50,7 +63,10 @@ end
 token = take('1')
 local _, label = tail(payload)
 local _, _, channel = parts(string.sub(old, 27))
-remain(old, 'r', label)
+for _, member in ipairs(lineage) do
+  retarget(member, string.sub(old, 5, 26), string.sub(ticket, 5))
+end
+remain(old, 'r', label, string.sub(ticket, 5))
 admit(ticket, payload, token, ARGV[3])
 if channel ~= '' then
   publish(channel, '2R' .. string.sub(old, 5, 26))

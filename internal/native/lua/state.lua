@@ -157,12 +157,13 @@ local function last(ticket, payload, ttl)
 end
 
 -- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the hold had left, but no caller
--- can renew, resume or enter it. Why is "k" of what a min hold keeps, and "r" of a hold that a caller with this label took over.
-local function remain(member, why, by, left)
+-- can renew, resume or enter it. Why is "k" of what a min hold keeps, and "r" of a hold that a caller with this label took over,
+-- by the id that is not excluded.
+local function remain(member, why, by, to, left)
   local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
   local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == 115
   local front, channel, owner, extras, text = string.match(payload, '^([%d/]+:%d+:%d+f?:)(%d+):(%d+):(%d+):(.*)$')
-  local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by, channel + owner + extras
+  local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to, channel + owner + extras
   payload = front .. channel .. ':' .. owner .. ':' .. whole(extras + #more) .. ':' ..
     string.sub(text, 1, at) .. more .. string.sub(text, at + 1)
   for i, other in ipairs(exclusive) do
@@ -190,6 +191,21 @@ local function remain(member, why, by, left)
       redis.call('ZADD', state, whole(ends), rest .. payload, '-' .. token, 't' .. rest)
     end
     redis.call('ZREM', state, member, 't' .. ticket)
+  end
+end
+
+-- retarget lets a remainder of the set not exclude another id: the id that took over from the one that it did not exclude. Both are of
+-- one length, so the payload stays as long as it is.
+local function retarget(member, from, to)
+  local note = 'to:' .. #from .. ':'
+  local at = string.find(member, note .. from, 27, true)
+  local changed = string.sub(member, 1, at + #note - 1) .. to .. string.sub(member, at + #note + #from)
+  redis.call('ZADD', state, redis.call('ZSCORE', state, member), changed)
+  redis.call('ZREM', state, member)
+  for i, other in ipairs(exclusive) do
+    if other == member then
+      exclusive[i] = changed
+    end
   end
 end
 

@@ -109,7 +109,12 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	for _, h := range n.holds {
 		if h.state == held && !h.spec.Shared && (h.spec.Owner == owner || h.spec.Owner == "" && string(h.ticket.ID) == owner) && owner != "" &&
 			h.token <= token && token < h.token+h.ticket.Block && n.leaves(h, r.spec) {
-			h.state, h.by = replaced, r.spec.Label
+			for _, left := range n.holds {
+				if left.state == replaced && left.to == h.ticket.ID {
+					left.to = ask.Ticket.ID
+				}
+			}
+			h.state, h.by, h.to = replaced, r.spec.Label, ask.Ticket.ID
 			id := h.ticket.ID
 			h.client.tell(func(sink protocol.Sink) { sink.Replaced(id) })
 			ticket := ask.Ticket
@@ -120,10 +125,12 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 }
 
-// leaves tells whether all other holds are of the owner that wants to take one over: else they exclude it.
+// leaves tells whether all other holds, and the remainders of holds that this one did not take over, are of the owner that wants to
+// take it over: else they exclude that owner.
 func (n *name) leaves(taken *entry, to protocol.Spec) bool {
 	return !slices.ContainsFunc(n.holds, func(h *entry) bool {
-		return h != taken && h.state == held && (to.Owner == "" || h.spec.Owner != to.Owner)
+		lineage := h.state == replaced && h.to == taken.ticket.ID
+		return h != taken && !lineage && (to.Owner == "" || h.spec.Owner != to.Owner)
 	})
 }
 

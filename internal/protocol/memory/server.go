@@ -41,7 +41,8 @@ func (n *name) used() bool { return len(n.holds)+len(n.line) > 0 || n.latch != n
 type entry struct {
 	ticket protocol.Ticket
 	state  state
-	by     string // of a hold that was taken over: the label of the caller that did
+	by     string      // of a hold that was taken over: the label of the caller that did
+	to     protocol.ID // and the id that it does not exclude: of the last that took over
 	spec   protocol.Spec
 	client *Client
 	until  int64 // server time: the end of the hold, or of the place in line
