@@ -79,9 +79,11 @@ func TestClockOrderAtEveryDigit(t *testing.T) {
 				pass(time.Microsecond)
 			}
 			line = append(line, s.wait(s.actor(fmt.Sprint("w", i)), "n"))
-			held := busy(t, other.Mutex("n").TryLock)
-			if held.Waiters != i+1 || held.Remaining <= 0 || held.Remaining > 15*time.Second {
-				t.Errorf("with %d who wait: %+v", i+1, held)
+			for _, lock := range []func(context.Context) (*holdfast.Lease, error){other.Mutex("n").TryLock, other.All([]string{"m", "n"}).TryLock} {
+				held := busy(t, lock)
+				if held.Waiters != i+1 || held.Remaining <= 0 || held.Remaining > 15*time.Second {
+					t.Errorf("with %d who wait: %+v", i+1, held)
+				}
 			}
 			pass(time.Microsecond)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,16 +40,16 @@ func convene(t *testing.T, shows [3]time.Time, f func(*council)) {
 		}
 		c.show(shows)
 		founder := c.client("founder")
-		for counting := 0; counting < len(shows); pass(100 * time.Millisecond) {
+		for tries := 0; ; pass(100 * time.Millisecond) {
 			nodes, err := founder.Quorum(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			counting = 0
-			for _, node := range nodes {
-				if node.Counts {
-					counting++
-				}
+			if !slices.ContainsFunc(nodes, func(node holdfast.QuorumNode) bool { return !node.Counts }) {
+				break
+			}
+			if tries++; tries == 100 {
+				t.Fatalf("after 10 s they do not count: %v", nodes)
 			}
 		}
 		c.show(shows)

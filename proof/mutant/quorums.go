@@ -33,6 +33,15 @@ func quorumMutants() []Mutant {
 			}},
 		},
 		{
+			Name:   "quorum: time not padded",
+			Caught: clock("TestClockQuorumShowsAnyTime/1970"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/state.lua",
+				Old:  "local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)\n",
+				New:  "local now = time[1] .. string.sub('00000' .. time[2], -6)\n",
+			}},
+		},
+		{
 			Name:   "quorum: all nodes are blamed for our own clock",
 			Caught: inside("TestThisMachineStoodStill"),
 			Patches: []Patch{{

@@ -68,15 +68,17 @@ func (w *world) covered() {
 	}
 }
 
+// factsKey is what a master knows of itself.
+const factsKey = "holdfast:{%quorum}"
+
 // lets tells why a master would let another in while a hold is trusted; empty: it would not.
 func (h *host) lets(name string, held *holding) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	const facts = "holdfast:{%quorum}"
-	if h.HGet(facts, "counts") == "" {
-		return "" // it has no vote
+	if h.HGet(factsKey, "counts") == "" || h.untold() {
+		return "" // it has no vote; or none with those who see that its clock was set
 	}
-	key, now := facts+":"+name, h.tick().UnixMilli()
+	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
 	var known []string
 	for _, id := range h.ids(key) {

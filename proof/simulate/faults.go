@@ -119,8 +119,8 @@ func (l *ledger) forgets(f *Fault) bool {
 
 // settling is how long after its end a fault excuses a waiter.
 func (f *Fault) settling() time.Duration {
-	if f.Kind == Step {
-		return settled + max(f.Delay, -f.Delay)
+	if f.Kind == Step && f.Delay < 0 && f.Delay > -leap { // it ends what is there so much later; see late for more
+		return settled - f.Delay
 	}
 	if f.Kind == Duplicate {
 		return settled + f.Delay

@@ -66,9 +66,13 @@ type ledger struct {
 	faulty  int                   // faults that last
 	peace   time.Time             // when everything must have come right since the last fault
 	blind   time.Time             // until when overlaps are excused
-	events  []event
-	found   []Violation
-	counts  map[string]int
+	setBack time.Time             // since when the only server's clock is set back by years; zero: it is not
+
+	outlived func(room string) bool // the server keeps a hold from before that
+	stray    func(*client) bool     // a master may let it in that has ended holds early
+	events   []event
+	found    []Violation
+	counts   map[string]int
 }
 
 // A room is all that is held together.
@@ -76,6 +80,7 @@ type room struct {
 	idle    time.Time // since when, if nobody holds
 	leaving int       // releases under way
 	waiting map[*wait]bool
+	died    []time.Time // when processes did that waited
 }
 
 // empty notes that a holding is over: nobody holds from now on, or from the end of the last min hold.
@@ -107,6 +112,7 @@ type holding struct {
 	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
+	stray     bool          // who was there before may not have been known where it was let in
 }
 
 type event struct {
@@ -154,6 +160,11 @@ func (h *holding) excludes(other *holding) bool {
 	return h != other && !(h.shared && other.shared) && (h.op.Owner == "" || h.op.Owner != other.op.Owner)
 }
 
+// overlaps tells whether they are no two to be trusted at one time, as far as whoever let the later in could know.
+func (h *holding) overlaps(other *holding) bool {
+	return h.excludes(other) && !(h.stray && h.from.After(other.from) || other.stray && other.from.After(h.from))
+}
+
 // queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
 func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 
@@ -188,6 +199,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 		r.empty(h)
 		return h
 	}
+	h.stray = l.plan.Mode == Quorum && l.stray(h.client)
 	for _, name := range w.op.Names {
 		l.enter(name, h)
 	}
@@ -198,7 +210,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
 	l.alone(name)
-	if early := time.Until(l.kept[name]); early > 0 && h.op.Owner == "" && !h.resumes {
+	if early := time.Until(l.kept[name]); early > 0 && h.op.Owner == "" && !h.resumes && !h.stray {
 		l.violation(RuleMinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.resumes {
@@ -256,7 +268,7 @@ func (l *ledger) alone(name string) {
 	}
 	together := len(alone) > 0 && len(all) > 1
 	if together { // owners exclude only others
-		together = slices.ContainsFunc(alone, func(h *holding) bool { return slices.ContainsFunc(all, h.excludes) })
+		together = slices.ContainsFunc(alone, func(h *holding) bool { return slices.ContainsFunc(all, h.overlaps) })
 	}
 	if together || taken > permits {
 		var text []string
@@ -296,7 +308,8 @@ func (l *ledger) stuck(r *room) {
 	if r.idle.After(since) {
 		since = r.idle
 	}
-	if now := time.Now(); now.After(since.Add(l.tight())) && now.After(l.peace) {
+	more, ever := l.late(class(first.op.Names[0]))
+	if now := time.Now(); now.After(since.Add(l.tight()+more)) && now.After(l.peace) && !ever {
 		l.violation(RuleStuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
 			first, first.called.Sub(l.zero), since.Sub(l.zero), l.peace.Add(-settled).Sub(l.zero))
 	}
@@ -441,6 +454,7 @@ func (l *ledger) upset(f *Fault) {
 	if peace := time.Now().Add(f.settling()); peace.After(l.peace) {
 		l.peace = peace
 	}
+	l.leapt(f)
 	if !l.forgets(f) {
 		return
 	}

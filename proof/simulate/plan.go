@@ -19,6 +19,7 @@ type Plan struct {
 
 // A Server is one, with what makes it differ from others.
 type Server struct {
+	Shows   time.Time     // its clock, at the begin
 	Drift   float64       // how much faster its clock runs
 	Latency time.Duration // one way, besides that of the client
 }
@@ -134,6 +135,7 @@ func Draw(seed uint64) Plan {
 	if p.Mode != Calm {
 		p.drawFaults(d)
 	}
+	p.drawClock(clocks(seed))
 	return p
 }
 

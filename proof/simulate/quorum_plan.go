@@ -19,6 +19,7 @@ func DrawQuorum(seed uint64) Plan {
 	}
 	p.drawQuorumOps(d)
 	p.drawQuorumFaults(d)
+	p.drawClocks(clocks(seed))
 	return p
 }
 
@@ -123,7 +124,7 @@ func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duratio
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		at := op.At + d.short(0, op.Hold)
-		if op.Hold < 300*time.Millisecond || at < last+25*time.Second || at < from || at > to || d.percent(50) {
+		if op.Hold < 300*time.Millisecond || at < last+recounts || at < from || at > to || d.percent(50) {
 			continue
 		}
 		last = at

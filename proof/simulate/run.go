@@ -41,17 +41,16 @@ type world struct {
 func Run(t *testing.T, p Plan) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		// Bubbles begin in the year 2000, whose microseconds have 15 digits; the scripts compare 16.
-		pass(2 * 365 * 24 * time.Hour)
 		w := &world{plan: p, clients: make([]*client, len(p.Latency)), lives: make([]int, len(p.Latency))}
 		w.ledger = newLedger(&w.plan)
 		for _, server := range p.Servers {
-			host, err := newHost(server.Drift, w.renewed)
+			host, err := newHost(server, w.renewed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.hosts = append(w.hosts, host)
 		}
+		w.outlived, w.stray = w.hosts[0].outlived, w.strays
 		if err := w.play(); err != nil {
 			w.violation(RuleFailed, "%v", err)
 		}

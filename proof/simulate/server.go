@@ -21,6 +21,7 @@ type host struct {
 
 	mu      sync.Mutex
 	step    time.Duration // by which its clock was set
+	known   knowing
 	down    int
 	refuses []string // error lines for scripts; the first counts
 }
@@ -28,8 +29,8 @@ type host struct {
 // operator is what the connection of the simulation itself calls itself; nothing is refused to it.
 const operator = "operator"
 
-func newHost(drift float64, renewed func(id string)) (*host, error) {
-	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: drift, renewed: renewed}
+func newHost(s Server, renewed func(id string)) (*host, error) {
+	h := &host{Miniredis: miniredis.NewMiniRedis(), began: time.Now(), drift: s.Drift, step: time.Until(s.Shows), renewed: renewed}
 	first, err := h.Dial() // starts it
 	if err != nil {
 		return nil, err

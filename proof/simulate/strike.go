@@ -63,6 +63,7 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 		h.change(h.FlushAll)
 		return undo
 	case Flush:
+		w.anew(f.Server)
 		w.flushScripts(f.Server)
 	case Refuse:
 		h.change(func() { h.refuses = append(h.refuses, f.Text) })
@@ -72,7 +73,12 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 	case ForgetKey:
 		h.change(func() { h.Del("holdfast:" + f.Name) })
 	case Step:
-		h.change(func() { h.step += f.Delay })
+		if f.Delay > 0 {
+			w.forward(f.Server)
+		} else {
+			w.anew(f.Server)
+		}
+		h.set(f.Delay)
 	}
 	return nil
 }
@@ -87,6 +93,7 @@ func (w *world) crash(i int, how func(*wire)) {
 		for wait := range r.waiting {
 			if wait.client == c {
 				delete(r.waiting, wait)
+				r.died = append(r.died, time.Now())
 			}
 		}
 	}
@@ -122,6 +129,7 @@ func (w *world) cutAll(server int) {
 func (w *world) restart(server int) (up func()) {
 	h := w.hosts[server]
 	w.flushScripts(server)
+	w.anew(server)
 	h.change(func() { h.down++ })
 	w.cutAll(server)
 	return func() { h.change(func() { h.down-- }) }

@@ -27,6 +27,7 @@ type wire struct {
 	rules []*rule
 	links map[*link]bool
 	awake chan struct{} // closed and renewed when silence may be over
+	heard time.Time     // when the last answer of a script came
 }
 
 // A way is a direction.
@@ -213,6 +214,9 @@ func (l *link) deliver(way way) {
 			e.over = true
 		} else if !e.closed {
 			e.buf = append(e.buf, p.data...)
+			if way == back && p.data[0] == '$' {
+				l.w.heard = time.Now()
+			}
 		}
 		f.queue = f.queue[1:]
 	}
