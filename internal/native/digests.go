@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "fb68295b3ba862c9c89bb51212fbc93e1551251a",
-	"ask":       "d797c7e647f6e46725955bcee32ae46dd4b2fad0",
-	"downgrade": "eda44702568456ab64bf475f2077bcb138c7ebc6",
-	"free":      "7a42d19d92b040c49956e70053affa592a0e8c78",
+	"ask":       "5488e78aa68579274d98c11ee0399de5b5ecbd91",
+	"downgrade": "6a7ffe4670d8d564d54c0fc4ed242c2fb2ec41d2",
+	"free":      "09f1dbe3e2601db72475af8f8ea6cb7f247e0ec3",
 	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "871e94d56b8da595557b444dde6bc017ba95554e",
-	"renew":     "3501381225ed07ad3a9cbf54a4816d5ba8992b4a",
-	"resize":    "1a797a58dcd7f74b6b7c7809d28c1e06ac4ba154",
-	"resume":    "d3bd40273ac2fcc8dda88022c90e41a19e7fe422",
+	"look":      "057bb6c6c5ef731c0b35f737ba386a2328260135",
+	"renew":     "fc50111813df6cca686695b9ed3367fdbd0b7643",
+	"resize":    "fcf482df3cb4c8082a187b2097f8ffa3f90bfcce",
+	"resume":    "578a236b7bb0eb93f195f0e8462c2ceac1491d68",
 }

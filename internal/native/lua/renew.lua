@@ -85,7 +85,7 @@ local function renew(key, at)
   local ttl = term(at)
   if ttl > 0 then
     -- Without memory to spare the server refuses ZADD, but not behind a command that needs none.
-    redis.call('PEXPIRE', key, string.format('%.0f', math.max(ttl, redis.call('PTTL', key))))
+    redis.call('PEXPIRE', key, string.format('%.0f', math.max(ttl, redis.call('PTTL', key) + 1)))
     redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
   end
   return '1'

@@ -183,7 +183,7 @@ local function remain(member, why, by, to, left)
   else
     local ends = left and ms + left or redis.call('ZSCORE', state, member) % SHARED
     -- It frees memory when it needs some: a command that does not need any comes first, or the server may refuse.
-    redis.call('PEXPIRE', state, whole(math.max(redis.call('PTTL', state), ends - ms)))
+    redis.call('PEXPIRE', state, whole(math.max(redis.call('PTTL', state) + 1, ends - ms)))
     if shared then
       local all_over = math.min(redis.call('ZSCORE', state, 'r') or 0, -ends)
       redis.call('ZADD', state, whole(ends + SHARED), rest .. payload, '-' .. token, 't' .. rest, whole(all_over), 'r')
