@@ -62,6 +62,33 @@ func TestClockClaim(t *testing.T) {
 	}
 }
 
+// Trap 18: the hosts of the first waiters fall silent. The next is in after its first ask, at most 6 s
+// later, and a claim for each of them.
+func TestClockSilentHeads(t *testing.T) {
+	for after := range 8 {
+		play(t, func(t *testing.T, s *scene) {
+			const silent, place = 5, 20 * time.Millisecond
+			lease := s.lock(s.actor("a"), "n")
+			var heads []*actor
+			for i := range silent {
+				heads = append(heads, s.actor("head"+string(rune('a'+i))))
+				s.wait(heads[i], "n")
+			}
+			next := s.wait(s.actor("next"), "n")
+			pass(time.Duration(after) * 700 * time.Millisecond)
+			for _, head := range heads {
+				head.silence()
+			}
+			s.release(lease)
+			released := time.Now()
+			const limit = slowAsk + silent*(claimTime+silent*place)
+			if g := s.take(next); g.err != nil || g.at.Sub(released) < claimTime || g.at.Sub(released) > limit {
+				t.Errorf("the next got in after %v, %v; want at most %v", g.at.Sub(released), g.err, limit)
+			}
+		})
+	}
+}
+
 // Trap 4: a message of a hand-over that comes after the claim is no lease; one that comes in time is confirmed first where
 // less than half of the claim is left.
 func TestClockLateMessage(t *testing.T) {

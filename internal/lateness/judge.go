@@ -19,6 +19,7 @@ type Ticket struct {
 	spec   protocol.Spec
 	weight int64
 	joined time.Time
+	heard  time.Time // since when messages reach its process: until then it may be passed
 	left   time.Time // the queue, without a hold
 	ends   time.Time // of its hold, or of what its min hold keeps
 }
@@ -26,6 +27,10 @@ type Ticket struct {
 // Slack is how late a waiter may be: each place in the queue asks 20 ms later than the one before it, a server counts whole
 // milliseconds, and requests and messages take their time.
 const Slack = 250 * time.Millisecond
+
+// moment is less than lies between two steps of a mix, and more than one step at the server seems
+// to take.
+const moment = 10 * time.Microsecond
 
 // Faults are the tickets that entered too late, too early or before another that came first, and the callers that did not enter;
 // empty when there are none.
@@ -66,10 +71,13 @@ func (r *Run) earliest(i int) (at time.Time, passed string) {
 		if done.IsZero() {
 			done = before.left
 		}
-		if done.IsZero() || done.After(t.Entered.Add(time.Millisecond)) {
+		switch {
+		case !done.IsZero() && !done.After(t.Entered.Add(moment)):
+			if done.After(at) {
+				at = done
+			}
+		case !before.heard.IsZero() && before.heard.Add(4*r.mix.Delay).Before(t.Entered): // it asks again once it hears
 			passed = ", before " + string(before.ID[:4])
-		} else if done.After(at) {
-			at = done
 		}
 	}
 	for {
@@ -94,7 +102,10 @@ func (r *Run) room(i int, at time.Time) (room bool, change time.Time) {
 	taken := t.weight
 	room = true
 	for j, other := range r.tickets {
-		in := other.Entered.Before(t.Entered) || j < i && other.Entered.Equal(t.Entered)
+		in := other.Entered.Add(moment).Before(t.Entered)
+		if j < i {
+			in = !other.Entered.After(t.Entered.Add(moment))
+		}
 		if j == i || other.Entered.IsZero() || !in || !other.ends.After(at) {
 			continue
 		}

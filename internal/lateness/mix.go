@@ -93,8 +93,7 @@ func draw(seed uint64) Mix {
 		case runOut && rng.IntN(3) == 0:
 			c.RunsOut, c.TTL = true, ttls[rng.IntN(2)]
 		}
-		// Where holds exclude, nobody tells the next waiter of a lease that runs out when the first in the queue gives up.
-		if rng.IntN(5) == 0 && (!runOut || m.Kind == protocol.Semaphore) {
+		if rng.IntN(5) == 0 {
 			c.Wait = 1 + upTo(rng, 8*second)
 		}
 		m.Callers = append(m.Callers, c)

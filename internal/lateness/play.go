@@ -103,6 +103,7 @@ type link struct {
 	protocol.Protocol
 	run     *Run
 	process int
+	open    int // subscriptions; guarded by the run's mutex
 }
 
 func (l *link) pause() {
@@ -142,7 +143,31 @@ func (l *link) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 func (l *link) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	l.pause()
 	defer l.pause()
-	return l.Protocol.Listen(ctx, &messages{sink, l})
+	open, err := l.Protocol.Listen(ctx, &messages{sink, l})
+	if err != nil {
+		return nil, err
+	}
+	l.run.request(func(at time.Time) {
+		l.open++
+		for _, t := range l.run.tickets {
+			if t.Process == l.process && t.heard.IsZero() {
+				t.heard = at
+			}
+		}
+	})
+	return &listening{open, l}, nil
+}
+
+// A listening counts the subscriptions of a process.
+type listening struct {
+	protocol.Listening
+	link *link
+}
+
+// Close implements protocol.Listening.
+func (l *listening) Close() {
+	l.link.run.request(func(time.Time) { l.link.open-- })
+	l.Listening.Close()
 }
 
 // Messages of a process come one after the other, each a little late.
@@ -194,6 +219,9 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (answer protocol.A
 		t := run.ticket(ask.Ticket.ID)
 		if t == nil {
 			t = &Ticket{ID: ask.Ticket.ID, Process: r.link.process, spec: r.spec, weight: ask.Ticket.Weight, joined: at}
+			if r.link.open > 0 {
+				t.heard = at
+			}
 			run.tickets = append(run.tickets, t)
 		}
 		if answer.Status != protocol.Held {
