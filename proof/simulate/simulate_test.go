@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -188,19 +187,21 @@ func child(t *testing.T, from uint64, runs int) ([]string, error) {
 	cmd.Env = append(os.Environ(), "HOLDFAST_SIMULATE=1", "HOLDFAST_SEED="+strconv.FormatUint(from, 10),
 		"HOLDFAST_RUNS="+strconv.Itoa(runs), "GOGC=off", "GOMEMLIMIT=400MiB")
 	out, err := cmd.CombinedOutput()
-	var lines []string
-	for scan := bufio.NewScanner(strings.NewReader(string(out))); scan.Scan(); {
-		lines = append(lines, scan.Text())
-	}
-	return lines, err
+	return strings.Split(string(out), "\n"), err
 }
 
-// trouble is what of a child's output is worth reading.
+// trouble is what of a failed child's output is worth reading: each violation, and why the process ended.
 func trouble(lines []string) (bad []string) {
 	for i, line := range lines {
-		if strings.Contains(line, "violation ") || strings.HasPrefix(line, "panic: ") {
+		switch {
+		case strings.Contains(line, "violation "), strings.HasPrefix(line, "panic: "):
 			bad = append(bad, lines[i:min(i+12, len(lines))]...)
+		case strings.HasPrefix(line, "fatal error: "):
+			bad = append(bad, lines[i:min(i+60, len(lines))]...)
 		}
+	}
+	if bad == nil {
+		return lines[max(0, len(lines)-60):]
 	}
 	return bad
 }

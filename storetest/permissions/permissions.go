@@ -145,9 +145,6 @@ func (r Realm) refused(t *testing.T, commands []string, without string) (refused
 				t.Fatal(err)
 			}
 			v.user, err = w.open(prefix, true)
-			for _, do := range r.Servers {
-				_, _ = do("SCRIPT", "FLUSH") // whoever comes first loads a script
-			}
 			if failed = err; failed == nil {
 				failed = o.run(at)
 			}

@@ -47,8 +47,8 @@ func (v *visitor) operations() map[string]operation {
 			defer v.release(v.taken(v.operator.Mutex(n, holdfast.WithOwner("o"), holdfast.WithTTL(time.Minute)).Lock(v.ctx())))
 			return v.held(v.user.Mutex(n, holdfast.WithOwner("o")).Lock(v.ctx()))
 		}, mutex},
-		"min hold": {func(n string) error {
-			return v.held(v.user.Mutex(n, holdfast.WithMinHold(900*time.Millisecond)).Lock(v.ctx()))
+		"min hold": {func(n string) error { // longer than the machine may stand still before the release
+			return v.held(v.user.Mutex(n, holdfast.WithMinHold(patience)).Lock(v.ctx()))
 		}, mutex},
 		"resume": {func(n string) error {
 			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))

@@ -52,7 +52,13 @@ func (s *watchedStore) Do(ctx context.Context, reqs []holdfast.Request) []holdfa
 	w := s.watcher
 	w.one.Lock()
 	defer w.one.Unlock()
-	if !s.watched || len(reqs) != 1 {
+	if !s.watched {
+		return s.Store.Do(ctx, reqs)
+	}
+	for _, do := range w.realm.Servers {
+		_, _ = do("SCRIPT", "FLUSH") // else it depends on time which scripts the operator has loaded already
+	}
+	if len(reqs) != 1 {
 		return s.Store.Do(ctx, reqs)
 	}
 	began := time.Now()
