@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -23,15 +24,20 @@ type clock struct {
 	since  time.Time // what was asked for before bounds nothing
 }
 
-// forward tells whether an answer is of a clock that was set forward by more than a leap, and takes it down if it is not. A
-// memory that began since the last one is of a clock that others saw set, or of another machine: it is no older than the
-// time since then.
+// forward tells whether an answer is of a clock that was set forward by more than a leap, and takes it down if it is not.
 func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Duration) bool {
+	return c.lead(now, born, sent, received, leap) > 0
+}
+
+// lead is how much more an answer shows than the node's clock can, if that is more than a leap. Otherwise it is 0, and the
+// answer is taken down. A memory that began since the last one is of a clock that others saw set, or of another machine: it
+// is no older than the time since then.
+func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Observe(now, received)
 	if sent.Before(c.since) {
-		return false
+		return 0
 	}
 	if c.server != 0 {
 		from := c.server
@@ -40,14 +46,19 @@ func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Dur
 		}
 		late := latest(from, c.sent, received)
 		if now > late+leap.Microseconds() {
-			return true
+			return micros(now - late)
 		}
 		if latest(now, sent, received) >= late {
-			return false
+			return 0
 		}
 	}
 	c.server, c.born, c.sent = now, born, sent
-	return false
+	return 0
+}
+
+// micros is a number of microseconds, which may be thousands of years, as a duration, which is at most 292 years.
+func micros(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
 
 // latest is the latest that a clock can show at a local time. While a machine sleeps its monotonic clock may stand still, so

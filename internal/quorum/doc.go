@@ -155,8 +155,8 @@
 // A node whose clock is set forward ends holds early, which is to forget them, with all marks in place. Clients see it: an
 // answer cannot show more than an earlier one did and the time since that was asked for. One that shows a tenth of a second
 // more, and a hundredth of that time, does not count, and the node is told to begin its memory anew, so that it counts for nobody until
-// whatever it ended is over. But if more nodes seem to be ahead than in time, it is our clock that stood still, as that of
-// a virtual machine does while it is moved: nothing is concluded then, and all begins anew with the answers to what is asked for
+// whatever it ended is over. But if more nodes seem to be ahead by the same than in time, it is our clock that stood still, as
+// that of a virtual machine does while it is moved: nothing is concluded then, and all begins anew with the answers to what is asked for
 // from then on (inquiry.go). As long as fewer than a majority say which it is, what seems to be ahead does not count.
 //
 // Of a memory that began since the earlier answer, only what makes it older than that is held against the node: it was told to
@@ -234,7 +234,8 @@
 // # What is not guaranteed
 //
 // A node whose clock is set forward counts for clients that never met it before, until one that did, at the latest the
-// holder with its next renewal, is answered; and for all if the step is too small to be seen, or that of most that answer at one time. One that
+// holder with its next renewal, is answered; and for all if the step is too small to be seen, or the same as that of most that
+// answer at one time. One that
 // forgot in this way is survived while the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
 // down at the same time. Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A
 // node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none. (Before

@@ -6,7 +6,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 )
 
-// An inquiry finds out whose clock is wrong when a node's seems to be ahead: the node's, or ours, as all nodes seem to be.
+// An inquiry finds out whose clock is wrong when a node's seems to be ahead: the node's, or ours. If it is ours, most nodes
+// seem to be ahead, and by the same.
 type inquiry struct {
 	over  chan struct{} // closed when wrong says it
 	wrong whose
@@ -23,9 +24,10 @@ const (
 
 // inquire begins an inquiry, one for all that seem to be ahead at one time, or returns the one that goes on. All nodes are
 // asked, as few may have answered since. It is nil when the node seems so no more, as an inquiry ended just now.
-func (p *Protocol) inquire(n *node, ahead func() bool) *inquiry {
+func (p *Protocol) inquire(n *node, lead func() time.Duration) *inquiry {
 	p.mu.Lock()
-	if !ahead() {
+	by := lead()
+	if by == 0 {
 		p.mu.Unlock()
 		return nil
 	}
@@ -38,7 +40,7 @@ func (p *Protocol) inquire(n *node, ahead func() bool) *inquiry {
 	p.inquiry = q
 	p.mu.Unlock()
 	p.run(func() {
-		if q.wrong = p.investigate(n); q.wrong == ours {
+		if q.wrong = p.investigate(n, by); q.wrong == ours {
 			for _, n := range p.nodes {
 				n.clock.forget()
 			}
@@ -51,46 +53,66 @@ func (p *Protocol) inquire(n *node, ahead func() bool) *inquiry {
 	return q
 }
 
-// investigate tells whether as many nodes are in time as seem to be ahead. Those that do not answer within a second are
-// neither. Half a leap is ahead: a clock of ours that is slow, as one that is slewed, finds one node ahead first, and the
-// others nearly.
-func (p *Protocol) investigate(first *node) whose {
+// investigate tells whether as many nodes are in time as seem to be ahead by the same. Nodes that seem to be ahead by
+// different times were set: no stop of our clock explains both. Nodes that do not answer within a second are neither. Half
+// a leap is ahead: a clock of ours that is slow, as one that is slewed, finds one node ahead first, and the others nearly.
+func (p *Protocol) investigate(first *node, by time.Duration) whose {
 	deadline := time.Now().Add(time.Second)
-	type finding struct{ ahead, inTime bool }
-	findings := make(chan finding, len(p.nodes))
+	const silent = -1
+	findings := make(chan time.Duration, len(p.nodes))
 	for _, n := range p.nodes {
 		if n == first {
 			continue
 		}
 		p.run(func() {
 			f, sent, err := n.introduce(deadline, "", "", "")
-			ahead := err == nil && n.clock.forward(f.now, f.born, sent, time.Now(), leap/2)
-			findings <- finding{ahead, err == nil && !ahead}
+			if err != nil {
+				findings <- silent
+				return
+			}
+			findings <- n.clock.lead(f.now, f.born, sent, time.Now(), leap/2)
 		})
 	}
-	ahead, inTime := 1, 0
+	leads, inTime, ahead := []time.Duration{by}, 0, 1
 	// Until those that are left can change nothing.
-	for left := len(p.nodes) - 1; left > 0 && inTime < ahead+left && (ahead <= inTime+left || ahead+inTime < p.need); left-- {
-		switch f := <-findings; {
-		case f.ahead:
-			ahead++
-		case f.inTime:
+	for left := len(p.nodes) - 1; left > 0 && inTime < ahead+left && (ahead <= inTime+left || len(leads)+inTime < p.need); left-- {
+		switch lead := <-findings; lead {
+		case silent:
+		case 0:
 			inTime++
+		default:
+			leads = append(leads, lead)
+			ahead = alike(leads)
 		}
 	}
 	switch {
 	case inTime >= ahead:
 		return theirs
-	case ahead+inTime >= p.need:
+	case len(leads)+inTime >= p.need:
 		return ours
 	}
 	return unknown
 }
 
+// alike is how many leads at most one stop of our clock explains. They differ by the rates of the nodes' clocks, and by the
+// time that answers took.
+func alike(leads []time.Duration) (most int) {
+	for _, least := range leads {
+		n := 0
+		for _, lead := range leads {
+			if lead >= least && lead-least <= time.Second+least/20 {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // explain finds out why the node seems to be ahead, and takes down when its clock was set; false when that is not known by
 // the deadline. What comes out later is for the next answers.
 func (n *node) explain(f facts, sent, received, deadline time.Time) bool {
-	q := n.p.inquire(n, func() bool { return n.clock.forward(f.now, f.born, sent, received, leap) })
+	q := n.p.inquire(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) })
 	if q == nil {
 		return true
 	}

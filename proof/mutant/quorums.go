@@ -28,7 +28,7 @@ func quorumMutants() []Mutant {
 			Caught: quorum("TestClockSetForward"),
 			Patches: []Patch{{
 				File: "internal/quorum/clock.go",
-				Old:  "\t\tif now > late+leap.Microseconds() {\n\t\t\treturn true\n\t\t}\n",
+				Old:  "\t\tif now > late+leap.Microseconds() {\n\t\t\treturn micros(now - late)\n\t\t}\n",
 				New:  "",
 			}},
 		},
@@ -48,6 +48,15 @@ func quorumMutants() []Mutant {
 				File: "internal/quorum/inquiry.go",
 				Old:  "\t\treturn ours\n",
 				New:  "\t\treturn theirs\n",
+			}},
+		},
+		{
+			Name:   "quorum: two steps of different size pass for a stop of our own clock",
+			Caught: inside("TestTwoNodesSetForwardByDifferentTimes"),
+			Patches: []Patch{{
+				File: "internal/quorum/inquiry.go",
+				Old:  "\t\t\tahead = alike(leads)\n",
+				New:  "\t\t\tahead = len(leads)\n",
 			}},
 		},
 		{

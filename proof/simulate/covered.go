@@ -84,13 +84,8 @@ func (h *host) lets(name string, held *holding) string {
 	for _, id := range h.ids(key) {
 		value := h.HGet(key, id)
 		known = append(known, id+"="+value)
-		resumed := strings.HasPrefix(id, "<") // what it replaced: the resume keeps others out in its place
-		if resumed && held.is(name, value[:22], value[22:]) {
-			value = h.HGet(key, id[1:])
-		} else if resumed || !held.is(name, id, value) {
-			continue
-		}
-		if len(value) >= 16 && decimal(value[3:16]) >= until {
+		id = strings.TrimPrefix(id, "-") // what remains of a hold that was taken over keeps others out as the hold did
+		if held.is(name, id, value) && decimal(value[3:16]) >= until {
 			return ""
 		}
 	}
@@ -106,12 +101,24 @@ func (h *host) ids(key string) []string {
 // is tells whether a master's value is that of a hold, as far as can be told: of names behind a group's first the id is not known, and a
 // master that refused its token has another.
 func (h *holding) is(name, id, value string) bool {
-	token, owner := h.tokens[name], h.op.Owner
-	if owner == "" && len(h.op.Names) > 1 {
-		owner = h.client.name
+	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) {
+		return true
 	}
-	return id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) ||
-		owner != "" && strings.Contains(value[64:], ":"+owner)
+	owner, label := said(value[64:])
+	return h.op.Owner != "" && owner == h.op.Owner || h.op.Owner == "" && len(h.op.Names) > 1 && label == h.client.name
+}
+
+// said are the owner and the label of a payload.
+func said(payload string) (owner, label string) {
+	parts := strings.SplitN(payload, ":", 5) // the TTL, and the lengths of channel, owner and extras
+	text := parts[4]
+	var ends [3]int
+	at := 0
+	for i := range ends {
+		at += int(decimal(parts[i+1]))
+		ends[i] = at
+	}
+	return text[ends[0]:ends[1]], text[ends[2]:]
 }
 
 // decimal reads what scripts write with leading zeros.
