@@ -1,6 +1,9 @@
 # What a developer and CI run. Every module of go.work is meant by the package pattern "work".
 .DEFAULT_GOAL := help
 
+# Much of these waits: the longest first.
+LONGEST = ./redisstore ./rueidisstore ./valkeystore ./cmd/holdfast
+
 GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
 
 .PHONY: help
@@ -17,16 +20,16 @@ lint: ## gofmt and golangci-lint, changing nothing
 	scripts/each $(GOLANGCI) run ./...
 
 .PHONY: test
-test: ## all tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)
+test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)
 	@scripts/need redis-server
-	CGO_ENABLED=0 go test -p 4 -timeout 10m ./redisstore ./cmd/holdfast ./rueidisstore ./valkeystore work # as check does
+	CGO_ENABLED=0 go test -p 4 -timeout 10m $(LONGEST) work
 
 .PHONY: check
-check: fetched lint ## all that CI runs: lint, longer tests with -race, Go 1.25, other systems, each module alone, lowest versions
+check: fetched lint ## all that CI runs, and certain: lint, tests with -race, Go 1.25, other systems, each module alone, lowest versions
 	@scripts/need redis-server gcc
 	go vet work
 	@go list -race -test -export work >/dev/null # nothing is compiled beside a test
-	HOLDFAST_CHECK=1 go test -race -count=1 -p 4 -timeout 30m ./redisstore ./rueidisstore ./valkeystore work # much of it waits; the longest first
+	go test -race -count=1 -p 4 -timeout 30m $(LONGEST) $$(go list work | grep -v '/proof/\(faults\|quorum\)$$')
 	@$(MAKE) --no-print-directory simulate RUNS=50 SEED=1
 	@$(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
 	scripts/oldest
@@ -35,6 +38,11 @@ check: fetched lint ## all that CI runs: lint, longer tests with -race, Go 1.25,
 	scripts/lowest
 	scripts/consumer
 	scripts/vulnerabilities
+
+.PHONY: quick
+quick: ## half a minute: the library, the engine, the scripts, and one adapter on the embedded server
+	go test . ./internal/engine ./internal/native
+	go test -run 'TestConformance/miniredis$$' ./redisstore
 
 .PHONY: fetched
 fetched:
@@ -62,14 +70,9 @@ simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on, QUORU
 	HOLDFAST_RUNS=$(or $(RUNS),100) HOLDFAST_SEED=$(SEED) HOLDFAST_QUORUM=$(QUORUM) go -C proof test -count=1 -v -timeout 0 -run '^TestSimulate$$' ./simulate
 
 .PHONY: proof
-proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum
-	@scripts/need redis-server faketime
-	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C proof test -count=1 -v -timeout 20m ./...
-	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C redisstore test -count=1 -v -parallel 1 -timeout 20m -run 'TestQuorumConformance|TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
-	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C rueidisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance' .
-	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C cmd/holdfast test -count=1 -v -timeout 20m -run '^Test(Demo|RunKilled|RunLeavesNothing|RunServerStops)$$' .
-	@$(MAKE) --no-print-directory simulate RUNS=200
-	@$(MAKE) --no-print-directory simulate RUNS=50 QUORUM=1
+proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum; PART=name for one part
+	@scripts/need redis-server faketime gcc
+	@scripts/proof $(PART)
 
 .PHONY: torture
 torture: ## MINUTES=n (10) of processes that are killed, stopped and cut off, from SEED=

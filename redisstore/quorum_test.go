@@ -57,6 +57,7 @@ func (m masters) left(tb testing.TB, prefix string) (keys []string) {
 }
 
 func TestQuorumConformance(t *testing.T) {
+	long(t)
 	for name, n := range map[string]int{"three masters": 3, "five masters": 5} {
 		t.Run(name, func(t *testing.T) {
 			if n > 3 {
