@@ -69,9 +69,7 @@ func TestOrderThroughStepsBack(t *testing.T) {
 			t.Parallel()
 			clock := redisserver.NewClock(t)
 			v := &visit{T: t, srv: clock.Start(t), name: "n", tokens: map[string]int64{}}
-			join := func() *waiter {
-				return v.waits(client(t, v.srv.Addr(), &holdfast.Config{TTL: time.Minute}).Mutex(v.name).Lock)
-			}
+			join := func() *waiter { return v.settles(&holdfast.Config{TTL: time.Minute}) }
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
 			line := []*waiter{join(), join()}
 			for _, at := range steps {
@@ -98,9 +96,7 @@ func TestOrderThroughAStepForward(t *testing.T) {
 			t.Parallel()
 			clock := redisserver.NewClock(t)
 			v := &visit{T: t, srv: clock.Start(t), name: "n", tokens: map[string]int64{}}
-			join := func() *waiter {
-				return v.waits(client(t, v.srv.Addr(), &holdfast.Config{TTL: time.Minute}).Mutex(v.name).Lock)
-			}
+			join := func() *waiter { return v.settles(&holdfast.Config{TTL: time.Minute}) }
 			// It ends in five minutes from now, whatever the clock shows before.
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
 			clock.Show(step.from)
@@ -114,6 +110,16 @@ func TestOrderThroughAStepForward(t *testing.T) {
 			v.done(lease)
 		})
 	}
+}
+
+// settles lets one more wait, and returns when it has asked once more, as it does as soon as it listens. Then no script runs
+// for seconds. A clock that is set back while one runs may end the line, which its waiters then join anew.
+func (v *visit) settles(config *holdfast.Config) *waiter {
+	v.Helper()
+	before := v.asked(time.UnixMilli(0))
+	w := v.waits(client(v.T, v.srv.Addr(), config).Mutex(v.name).Lock)
+	eventually(v.T, "the waiter has asked once more", func() bool { return v.asked(time.UnixMilli(0)) == before+1 })
+	return w
 }
 
 // asked is how many in line live beyond a moment: those that have asked again after it.
