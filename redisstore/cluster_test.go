@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // startCluster runs two masters with half the slots each, and returns their ids as well.
@@ -150,7 +150,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 func TestClusterSubscription(t *testing.T) {
 	servers, _ := startCluster(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	for i, srv := range servers {
 		eventually(t, "the message", func() bool {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if their link is there

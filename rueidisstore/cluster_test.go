@@ -10,9 +10,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // startCluster runs two masters with half the slots each, and returns their ids as well.
@@ -141,7 +141,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 func TestClusterSubscription(t *testing.T) {
 	servers, _ := startCluster(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	eventually(t, "both messages", func() bool {
 		for i, srv := range servers {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if they are connected at this moment

@@ -19,7 +19,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/network"
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // A Server is miniredis behind a network that obeys. It is safe for concurrent use.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/storetest/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
 // echo is a server that answers each line with itself, and tells what it got.

@@ -1,5 +1,5 @@
-// Package hearing tests what every store promises of its subscriptions, on real servers.
-package hearing
+// Package pubsubtest tests what every store promises of its subscriptions, on real servers.
+package pubsubtest
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // A Sink remembers what it hears, and notices when it is told two things at a time.

@@ -1,10 +1,10 @@
-package fault_test
+package redisserver_test
 
 import (
 	"os"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // TestMain fails when a goroutine is left behind (trap 33).
