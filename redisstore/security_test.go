@@ -1,7 +1,6 @@
 package redisstore_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -93,13 +92,6 @@ func TestTenants(t *testing.T) {
 	release(t, held)
 	handBack(t, next.got(t))
 	release(t, alike)
-}
-
-func given(lease *holdfast.Lease, err error) error {
-	if err != nil {
-		return err
-	}
-	return lease.Release(context.Background())
 }
 
 // The id of a hold is 128 random bits: none comes twice, and each bit is as often set as not.

@@ -59,12 +59,6 @@ func quicker(took *time.Duration, began time.Time) {
 	}
 }
 
-func listening(t *testing.T, srv *redisserver.Server) int {
-	t.Helper()
-	channels, _ := must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
-	return len(channels)
-}
-
 // Trap 18: a dead waiter at the head blocks the others. One whose process crashed is passed over, and one that cannot be
 // told from a living one gets its claim; the next asks when the last holder's time would have been over, as it was told.
 func TestDeadWaiter(t *testing.T) {
