@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -20,5 +22,59 @@ func TestMain(m *testing.M) {
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
+
+// patience bounds what must happen, on a machine that has much else to do, and stands still at times.
+const patience = 30 * time.Second
+
+// long skips a test that takes long or judges how long something took.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it takes long: HOLDFAST_PROOF=1 runs it")
+	}
+}
+
+// noLeak returns a check that fails the test when goroutines are left that were not there before.
+func noLeak(t *testing.T) (check func()) {
+	left := leak.Watch()
+	return func() {
+		t.Helper()
+		if left := left(); left != "" {
+			t.Errorf("goroutines left behind:\n\n%s", left)
+		}
+	}
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options)) *redis.Client {
+	t.Helper()
+	opt := &redis.Options{Addr: srv.Addr()}
+	for _, change := range opts {
+		change(opt)
+	}
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// within is a context that ends with the test, or after d.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 func request(args ...any) []holdfast.Request { return []holdfast.Request{{Args: args}} }

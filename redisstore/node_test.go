@@ -54,7 +54,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 		}
 	})
 	t.Run("cluster", func(t *testing.T) {
-		servers, _ := startCluster(t)
+		servers, _ := redisserver.StartTwoMasters(t)
 		rdb, met := clusterClient(t, servers), map[string]bool{}
 		for i := range 6 {
 			name := fmt.Sprint("n", i)

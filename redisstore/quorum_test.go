@@ -60,7 +60,7 @@ func TestQuorumConformance(t *testing.T) {
 	for name, n := range map[string]int{"three masters": 3, "five masters": 5} {
 		t.Run(name, func(t *testing.T) {
 			if n > 3 {
-				longer(t)
+				long(t)
 			}
 			all := startMasters(t, n)
 			storetest.Run(t, storetest.Backend{

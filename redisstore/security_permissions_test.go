@@ -51,10 +51,3 @@ func realm(srv *redisserver.Server) permissions.Realm {
 		},
 	}
 }
-
-// grant makes a user of a server who may touch what begins with a prefix, and run the commands.
-func grant(t *testing.T, srv *redisserver.Server, user, prefix string, commands ...string) func(*redis.Options) {
-	t.Helper()
-	realm(srv).Grant(t, user, prefix, commands...)
-	return func(o *redis.Options) { o.Username, o.Password = user, "pw" }
-}

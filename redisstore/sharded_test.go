@@ -30,7 +30,7 @@ func spublish(rig *redisserver.Cluster, channel, payload string) int64 {
 // listeners are the connections with messages at the nodes that run.
 func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 	for _, srv := range rig.Masters() {
-		n += strings.Count(must(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
+		n += strings.Count(do(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
 	}
 	return n
 }
@@ -42,7 +42,7 @@ func TestSharded(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
 		pubsubtest.Add(t, sub, "{m}1", "plain", "{m}2")
 		for _, name := range []string{"{m}1", "plain", "{m}2"} {
-			eventually(t, name+" without sharding", func() bool { must(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
+			eventually(t, name+" without sharding", func() bool { do(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
 		}
 		return
 	}
@@ -59,15 +59,15 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		for _, srv := range rig.Masters() {
-			must(t, srv, "PUBLISH", "{1}c", "not sharded")
+			do(t, srv, "PUBLISH", "{1}c", "not sharded")
 		}
 		for _, name := range names {
 			eventually(t, name, func() bool { return s.Heard(name + ":x") })
 		}
 		for _, srv := range rig.Masters() {
 			eventually(t, "plain", func() bool { // from any node, if its link to that of the subscription is there
-				must(t, srv, "PUBLISH", "plain", srv.Addr())
-				must(t, srv, "PUBLISH", "{}empty", srv.Addr())
+				do(t, srv, "PUBLISH", "plain", srv.Addr())
+				do(t, srv, "PUBLISH", "{}empty", srv.Addr())
 				return s.Heard("plain:"+srv.Addr()) && s.Heard("{}empty:"+srv.Addr())
 			})
 		}
@@ -110,7 +110,7 @@ func TestSharded(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
 		pubsubtest.Add(t, sub, "{m}1", "{m}2", "{other}")
 		for _, srv := range rig.Masters() {
-			must(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
+			do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
 		eventually(t, "all are back", func() bool {
 			return spublish(rig, "{m}1", "x")+spublish(rig, "{m}2", "x")+spublish(rig, "{other}", "x") == 3
@@ -119,7 +119,7 @@ func TestSharded(t *testing.T) {
 	})
 	t.Run("denied", func(t *testing.T) {
 		for _, srv := range rig.Servers() {
-			must(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
+			do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
 		}
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Username: "few", Password: "pw"})
 		t.Cleanup(func() { rdb.Close() })

@@ -37,7 +37,7 @@ func move(t *testing.T, servers []*redisserver.Server, ids []string, slot any, t
 
 // Trap 46: what a script says by SPUBLISH is heard where the keys' slot is served, and only there.
 func TestSharded(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	if spublish(servers, "{a}", "") != 0 {
 		t.Skip("the server has no sharded channels")
 	}

@@ -52,7 +52,7 @@ func clientMutants() []Mutant {
 			"if a.server != 0 || !unsettled.IsZero() {", "if false {"}}},
 		{"late hand-over kept by one who gave up", clock("TestClockLateAskIsHandedTo"), []Patch{{engine + "tidy.go",
 			"\t\t\tcase <-granted:\n", ""}}},
-		{"entry counted twice by a replay", server("TestEntryWithoutAnswer"), []Patch{{engine + "attempt.go",
+		{"entry counted twice by a replay", trap("TestEntryWithoutAnswer"), []Patch{{engine + "attempt.go",
 			"\tsent := time.Now()\n\task := protocol.Ask{\n", "\tif !a.unsettled.IsZero() {\n\t\ta.ticket.ID = ID()\n\t}\n\tsent := time.Now()\n\task := protocol.Ask{\n"}}},
 		{"entry never given back", suite("reentry/under_a_lease's_context"), []Patch{{engine + "hold.go",
 			"if t.entries++; len(t.leases) == 0 {", "if t.entries += 1 + min(1, t.entries); len(t.leases) == 0 {"}}},

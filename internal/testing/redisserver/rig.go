@@ -28,6 +28,30 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 	return master, replicas
 }
 
+// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each, and
+// returns their ids as well. Nobody takes over when one stands still or is gone.
+func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
+	tb.Helper()
+	for i := range 2 {
+		srv := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		slots := []any{"CLUSTER", "ADDSLOTS"}
+		for slot := i * Slots / 2; slot < (i+1)*Slots/2; slot++ {
+			slots = append(slots, slot)
+		}
+		srv.must(slots...)
+		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		servers, ids = append(servers, srv), append(ids, srv.must("CLUSTER", "MYID").(string))
+	}
+	servers[0].must("CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
+	for _, srv := range servers {
+		await(tb, "the cluster is up", srv.healthy)
+	}
+	for _, srv := range servers { // a node that stands still takes the other down with it, but not so soon
+		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
+	}
+	return servers, ids
+}
+
 // await polls until the condition holds, and ends the test when it does not for too long.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
