@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,10 +56,19 @@ func Smallest(t *testing.T, column string) []string {
 	return slices.Sorted(maps.Keys(documented(t, column)))
 }
 
+// securityPage is the path of SECURITY.md, in a directory above that of the tests.
+func securityPage() string {
+	page := filepath.Join("..", "SECURITY.md")
+	if _, err := os.Stat(page); err != nil {
+		page = filepath.Join("..", page)
+	}
+	return page
+}
+
 // documented is a column of the table of SECURITY.md: for each command that is needed there, what is refused without it.
 func documented(t *testing.T, column string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("../SECURITY.md")
+	text, err := os.ReadFile(securityPage())
 	if err != nil {
 		t.Fatal(err)
 	}
