@@ -13,7 +13,7 @@ import (
 const granted = "\nH"
 
 // Trap 10: an acquire whose answer is lost is asked again and finds its own hold. Nobody else's is in the way.
-func TestClockAcquireAnswerLost(t *testing.T) {
+func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost int
 		max  time.Duration
@@ -54,7 +54,7 @@ func TestClockAcquireAnswerLost(t *testing.T) {
 }
 
 // Trap 10 and 12: whoever gives up after a lost answer leaves nothing behind, so that the next need not wait for the TTL.
-func TestClockAcquireGivenUp(t *testing.T) {
+func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		try  func(context.Context, *actor) (*holdfast.Lease, error)
 		want error
@@ -97,7 +97,7 @@ func TestClockAcquireGivenUp(t *testing.T) {
 }
 
 // Trap 10: one that joined the line without hearing so keeps its place.
-func TestClockJoinAnswerLost(t *testing.T) {
+func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		lease := s.lock(a, "n")

@@ -17,7 +17,7 @@ const (
 )
 
 // Trap 18: a hand-over that nobody takes up falls to the next after the claim: whoever is silent loses it.
-func TestClockClaim(t *testing.T) {
+func TestHandOverNotTakenUpFallsToNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		silent func(b *actor)
 		ttl    time.Duration
@@ -64,7 +64,7 @@ func TestClockClaim(t *testing.T) {
 
 // Trap 18: the hosts of the first waiters fall silent. The next is in after its first ask, at most 6 s
 // later, and a claim for each of them.
-func TestClockSilentHeads(t *testing.T) {
+func TestQueueSilentHeadsDelayNextByClaims(t *testing.T) {
 	for after := range 8 {
 		play(t, func(t *testing.T, s *scene) {
 			const silent, place = 5, 20 * time.Millisecond
@@ -91,7 +91,7 @@ func TestClockSilentHeads(t *testing.T) {
 
 // Trap 4: a message of a hand-over that comes after the claim is no lease; one that comes in time is confirmed first where
 // less than half of the claim is left.
-func TestClockLateMessage(t *testing.T) {
+func TestHandOverLateMessageIsNoLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration
 		next  bool // another waits, and has it by then
@@ -150,7 +150,7 @@ func TestClockLateMessage(t *testing.T) {
 
 // Trap 4: a hand-over whose first renewal never arrives is trusted for the claim alone, less the margin and the drift, and
 // counted from the hand-over, not from its message.
-func TestClockClaimTrust(t *testing.T) {
+func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "message delayed": 150 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
@@ -176,7 +176,7 @@ func TestClockClaimTrust(t *testing.T) {
 }
 
 // Trap 17: a message that is lost costs a slow ask, not the lease: while the claim lasts or after it.
-func TestClockLostMessage(t *testing.T) {
+func TestHandOverMessageLostCostsOneAsk(t *testing.T) {
 	for name, ttl := range map[string]time.Duration{"default": 15 * time.Second, "long": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
@@ -202,7 +202,7 @@ func TestClockLostMessage(t *testing.T) {
 }
 
 // A hand-over that crosses giving up goes on to the next (trap 20).
-func TestClockGivingUpCrossesGrant(t *testing.T) {
+func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		lease := s.lock(a, "n")
@@ -227,7 +227,7 @@ func TestClockGivingUpCrossesGrant(t *testing.T) {
 
 // The ask of one who gave up, which arrives after it was taken back and joins the line once more, is handed to: its process
 // gives that back at once (trap 20).
-func TestClockLateAskIsHandedTo(t *testing.T) {
+func TestHandOverToLateAskGoesBack(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		lease := s.lock(a, "n")
@@ -256,7 +256,7 @@ func TestClockLateAskIsHandedTo(t *testing.T) {
 }
 
 // A hand-over is trusted for its claim, which is short: the first renewal comes after a tenth of it, the next as always.
-func TestClockFirstRenewal(t *testing.T) {
+func TestHandOverFirstRenewalComesEarly(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
 		lease := s.lock(a, "n")

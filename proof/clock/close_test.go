@@ -11,7 +11,7 @@ import (
 )
 
 // Release takes no longer than the smaller of the remaining trust and ReleaseTimeout, although ctx is over (trap 13).
-func TestClockReleaseEnds(t *testing.T) {
+func TestLeaseReleaseEndsInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl, timeout, held time.Duration
 		silent             time.Duration // before the release
@@ -68,7 +68,7 @@ func TestClockReleaseEnds(t *testing.T) {
 }
 
 // Close gives all leases back together within ReleaseTimeout, and their contexts end at once.
-func TestClockCloseEnds(t *testing.T) {
+func TestClientCloseEndsInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout time.Duration
 		ttl     time.Duration

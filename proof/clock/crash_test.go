@@ -9,7 +9,7 @@ import (
 )
 
 // A holder that crashes is replaced within its TTL and 200 ms.
-func TestClockHolderCrash(t *testing.T) {
+func TestMutexHolderCrashedIsReplacedInTime(t *testing.T) {
 	for _, ttl := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second, 5 * time.Minute} {
 		for name, crash := range map[string]func(*actor){"silent": func(a *actor) { a.silence() }, "killed": func(a *actor) { a.kill() }} {
 			for _, waiters := range []int{1, 3} {

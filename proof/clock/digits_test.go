@@ -63,7 +63,7 @@ func busy(t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *ho
 
 // Those who join a microsecond apart, while the server's clock gets a digit more, are handed the lock in order. Tokens follow the
 // clock, and others are told who holds and how many wait.
-func TestClockOrderAtEveryDigit(t *testing.T) {
+func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 	eachDigit(t, func(t *testing.T, s *scene, more int64) {
 		a, other := s.actor("a"), s.actor("other")
 		s.clock.Show(time.UnixMicro(max(1, more-3)))
@@ -99,7 +99,7 @@ func TestClockOrderAtEveryDigit(t *testing.T) {
 }
 
 // What ends by itself ends in time, also while the server's clock gets a digit more.
-func TestClockEndsAtEveryDigit(t *testing.T) {
+func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 	const ttl = 100 * time.Millisecond
 	fixed := []holdfast.Option{holdfast.WithTTL(ttl), holdfast.WithoutRenewal()}
 	for name, test := range map[string]struct {
@@ -183,7 +183,7 @@ func TestClockEndsAtEveryDigit(t *testing.T) {
 }
 
 // The server's clock stands still at its first microsecond, or behind a digit more: order and tokens do not need it.
-func TestClockStandsStill(t *testing.T) {
+func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 	for _, at := range []int64{1, 999, 999_999, 1e15 - 1, 1e15 + 1} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
@@ -207,7 +207,7 @@ func TestClockStandsStill(t *testing.T) {
 
 // The server's clock steps over a digit in the middle of a line: who joins then is behind all who joined before, and all are
 // handed on in order.
-func TestClockStepsOverADigit(t *testing.T) {
+func TestQueueClockStepsOverDigitKeepsOrder(t *testing.T) {
 	const step = 8 * time.Second // less than the life of a place, and of a hold
 	for power := 7; power < 16; power++ {
 		at := time.UnixMicro(int64(math.Pow10(power)) + 3)
@@ -230,7 +230,7 @@ func TestClockStepsOverADigit(t *testing.T) {
 }
 
 // The server's clock is set back by years, and by more years: nobody loses a place.
-func TestClockStepsBackByYears(t *testing.T) {
+func TestQueueClockStepsBackByYearsKeepsPlaces(t *testing.T) {
 	const today = 1_790_000_000 * time.Second
 	for name, shows := range map[string][]time.Duration{
 		"to 2000":                {today, 946_684_800 * time.Second},
@@ -282,7 +282,7 @@ func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *act
 
 // A clock that is set forward by years ends holds and places, as if it was time that passed. All who wait are in in the end,
 // one after the other, with tokens that grow.
-func TestClockStepsForwardByYears(t *testing.T) {
+func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
 	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6, 1e15 - 5e6: 7_258_118_400e6} {
 		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {

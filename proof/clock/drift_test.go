@@ -8,7 +8,7 @@ import (
 )
 
 // Renewals of one reader must not bring forward the end of another's hold.
-func TestClockRenewalsOfOneReaderKeepTheOther(t *testing.T) {
+func TestReaderRenewalsKeepOtherReader(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		const ttl = 10 * time.Second

@@ -11,7 +11,7 @@ import (
 )
 
 // Waiting ends when its ctx does, to the nanosecond, whatever the network does (traps 20, 22).
-func TestClockWaitEnds(t *testing.T) {
+func TestMutexWaitEndsWithContext(t *testing.T) {
 	for name, test := range map[string]struct {
 		silent  time.Duration // after the beginning; negative: never
 		options []holdfast.Option
@@ -66,7 +66,7 @@ func TestClockWaitEnds(t *testing.T) {
 
 // TryLock on a silent network takes no longer than one request may; the first of a client asks what the server is before
 // that, for a second at most.
-func TestClockTryEnds(t *testing.T) {
+func TestMutexTryOnSilentNetworkEndsInTime(t *testing.T) {
 	for _, ttl := range []time.Duration{120 * time.Millisecond, 3 * time.Second, time.Minute} {
 		for name, known := range map[string]bool{"first": false, "later": true} {
 			t.Run(fmt.Sprint(ttl, "/", name), func(t *testing.T) {

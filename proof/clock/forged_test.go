@@ -11,7 +11,7 @@ import (
 
 // Messages are hints. Who may publish on a waiter's channel, and read its id from the line, can make it believe for one claim
 // that it holds; not for longer, and not without the id. SECURITY.md says so.
-func TestClockForgedGrant(t *testing.T) {
+func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
 	for name, test := range map[string]struct {
 		message  func(id string, server int64) string
 		believed bool

@@ -8,7 +8,7 @@ import (
 )
 
 // A group does not pass who waits for one of its names: neither where the name has just become free, nor later.
-func TestClockGroupPassesNobody(t *testing.T) {
+func TestGroupPassesNobody(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
 		s.lock(a, "n", holdfast.WithTTL(time.Second), holdfast.WithoutRenewal())

@@ -8,7 +8,7 @@ import (
 )
 
 // A max hold ends the context a margin earlier, and the server's expiry is never set past it.
-func TestClockMaxHold(t *testing.T) {
+func TestLeaseMaxHoldEndsInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl, hold time.Duration
 		delay     time.Duration // of each answer
@@ -91,7 +91,7 @@ func (s *scene) holdLeft(name string, lease *holdfast.Lease) time.Duration {
 
 // The clocks of server and client drift apart for as long as a lease is held: at the end of a max hold it is that
 // drift, not the drift of one TTL, by which the server may be ahead.
-func TestClockMaxHoldDrift(t *testing.T) {
+func TestLeaseMaxHoldAllowsForDrift(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
 		s.lock(a, "n", holdfast.WithTTL(3*time.Second), holdfast.WithMaxHold(time.Minute))

@@ -9,7 +9,7 @@ import (
 )
 
 // A waiter's sign of life: it asks every 5 s, +-20 %, and nothing else; its process says on its subscription that it lives.
-func TestClockSignOfLife(t *testing.T) {
+func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
 		s.lock(a, "n")
@@ -37,7 +37,7 @@ func TestClockSignOfLife(t *testing.T) {
 }
 
 // Rule 6: an idle holder costs its renewals, an idle client nothing.
-func TestClockIdle(t *testing.T) {
+func TestClientIdleCostsRenewalsAlone(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		holder, waiter, unused := s.actor("holder"), s.actor("waiter"), s.actor("unused")
 		for i := range 50 {

@@ -32,7 +32,7 @@ func (s *scene) sluggish(name, op string) (*actor, *sluggard) {
 }
 
 // Trap 3: the answer to an acquire that comes when its trust is over is no lease: the server is asked again.
-func TestClockAcquireAnswerTooLate(t *testing.T) {
+func TestMutexLockAnswerTooLateIsNoLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration
 		trust time.Duration // after the answer; 0: asked again
@@ -81,7 +81,7 @@ func TestClockAcquireAnswerTooLate(t *testing.T) {
 }
 
 // The answer to a renewal gives trust from its sending, and one that comes when trust is over brings nothing back.
-func TestClockRenewalAnswerTooLate(t *testing.T) {
+func TestLeaseRenewalAnswerTooLateRevivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration // of the answer to the renewal at 5 s
 		end   time.Duration // when trust ends, with a network that is silent from then on

@@ -21,7 +21,7 @@ import (
 
 // The first in the queue enters when it can, whatever mix of holds it waits for. The protocol in memory passes the same test
 // in internal/engine, with many more mixes.
-func TestClockWaiterEntersWhenItCan(t *testing.T) {
+func TestWaiterEntersWhenItCan(t *testing.T) {
 	mixes := 60
 	if harness.Thorough {
 		mixes = 600

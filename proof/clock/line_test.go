@@ -11,7 +11,7 @@ import (
 )
 
 // Trap 18: a waiter that died is skipped. After three missed asks, 18 s, it has no place any more.
-func TestClockDeadWaiter(t *testing.T) {
+func TestQueueDeadWaiterIsSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
 		die   func(b *actor)
 		after time.Duration // of its death: the release
@@ -51,7 +51,7 @@ func TestClockDeadWaiter(t *testing.T) {
 }
 
 // Trap 17: one whose subscription broke asks as soon as it is there again.
-func TestClockSubscriptionGap(t *testing.T) {
+func TestWaiterAsksAfterSubscriptionGap(t *testing.T) {
 	for name, away := range map[string]time.Duration{"short": 0, "long": time.Second} { // so that it does not ask by itself sooner
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
@@ -89,7 +89,7 @@ func TestClockSubscriptionGap(t *testing.T) {
 }
 
 // Waiting does not cure a permission that was taken away: who waits is told at its next request. Being out of memory may pass.
-func TestClockRefusedInLine(t *testing.T) {
+func TestWaiterPermissionTakenAwayIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		line string
 		ends bool
@@ -131,7 +131,7 @@ func TestClockRefusedInLine(t *testing.T) {
 
 // A caller whose wait is over in vain is not told who held when he last asked, if nobody answers any more: one more request
 // goes out in time.
-func TestClockServerGoneBeforeTheEndOfAWait(t *testing.T) {
+func TestWaiterServerGoneSaysUnavailable(t *testing.T) {
 	for name, silent := range map[string]bool{"silent": true, "it answers": false} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {

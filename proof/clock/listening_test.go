@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-func TestQuietConnections(t *testing.T) {
+func TestSubscriptionQuietIsPinged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		sub, s := pubsubtest.Subscribe(t, redisstore.New(srv.Client()))
@@ -48,7 +48,7 @@ func TestQuietConnections(t *testing.T) {
 	})
 }
 
-func TestHalfOpenConnection(t *testing.T) {
+func TestSubscriptionHalfOpenTellsGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		sub, s := pubsubtest.Subscribe(t, redisstore.New(srv.Client()))
@@ -71,7 +71,7 @@ func TestHalfOpenConnection(t *testing.T) {
 	})
 }
 
-func TestNoTightLoop(t *testing.T) {
+func TestSubscriptionServerGoneMakesNoTightLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		var dials atomic.Int32

@@ -10,7 +10,7 @@ import (
 )
 
 // A min hold lets Release return at once and keeps others out until it is over, also after a crash of the holder.
-func TestClockMinHold(t *testing.T) {
+func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, test := range map[string]struct {
 		ttl     time.Duration
@@ -79,7 +79,7 @@ func TestClockMinHold(t *testing.T) {
 }
 
 // Who is told when a min hold is over is the first in line. When it gives up meanwhile, the next is told.
-func TestClockMinHoldFirstLeaves(t *testing.T) {
+func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, share := range map[string]bool{"mutex": false, "readers": true} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestClockMinHoldFirstLeaves(t *testing.T) {
 }
 
 // Who becomes the first in line while a min hold still keeps a permit is told when that is over, whoever else holds.
-func TestClockMinHoldNewFirst(t *testing.T) {
+func TestMinHoldNewFirstIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, test := range map[string]struct {
 		permits int64
@@ -180,7 +180,7 @@ func TestClockMinHoldNewFirst(t *testing.T) {
 }
 
 // A first waiter that crashed cannot be told when a min hold is over. The next that hears is told, and passes it.
-func TestClockMinHoldFirstCrashed(t *testing.T) {
+func TestMinHoldFirstCrashedNextIsTold(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		const hold = 3 * time.Second // over before a waiter asks by itself
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")

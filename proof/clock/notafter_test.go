@@ -9,7 +9,7 @@ import (
 )
 
 // Trap 35: an acquire that reaches the server after its sender gave up does nothing: it neither holds nor joins the line.
-func TestClockNotAfter(t *testing.T) {
+func TestMutexLateAcquireDoesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		known bool // the client has heard the server's time before
 		held  bool

@@ -9,7 +9,7 @@ import (
 )
 
 // A fixed lease ends a TTL after it was asked for, less the margin, however it was granted, and is not renewed.
-func TestClockFixed(t *testing.T) {
+func TestLeaseFixedEndsWithItsTTL(t *testing.T) {
 	for name, handed := range map[string]bool{"asked for": false, "handed over": true} {
 		for _, ttl := range []time.Duration{100 * time.Millisecond, 15 * time.Second} {
 			t.Run(name+"/"+ttl.String(), func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestClockFixed(t *testing.T) {
 }
 
 // Polling asks every interval, exactly so many times; a handle remembers nothing of it (trap 31).
-func TestClockPolling(t *testing.T) {
+func TestMutexPollingAsksEveryInterval(t *testing.T) {
 	for name, test := range map[string]struct {
 		interval time.Duration
 		attempts int

@@ -177,7 +177,7 @@ func (c *council) uses() {
 }
 
 // What the clocks of three masters show does not matter, nor that they differ by decades.
-func TestClockQuorumShowsAnyTime(t *testing.T) {
+func TestQuorumClocksShowAnyTime(t *testing.T) {
 	in2000, today := time.Unix(946_684_807, 0), time.Unix(1_790_000_000, 0)
 	for name, shows := range map[string][3]time.Time{
 		"1970, 2000 and today":      {time.UnixMicro(7), in2000, today},
@@ -191,7 +191,7 @@ func TestClockQuorumShowsAnyTime(t *testing.T) {
 }
 
 // The clocks of three masters get a digit more while a lock is taken, waited for and ends.
-func TestClockQuorumAtEveryDigit(t *testing.T) {
+func TestQuorumAtEveryDigitOfClocks(t *testing.T) {
 	more := int64(1)
 	for power := range 16 {
 		at := time.UnixMicro(max(1, more-50_007))
@@ -217,7 +217,7 @@ func TestClockQuorumAtEveryDigit(t *testing.T) {
 
 // In the first half second since 1970 nobody has waited yet: a reader enters beside a reader, where no other master can make up
 // for one that says no.
-func TestClockQuorumFirstHalfSecond(t *testing.T) {
+func TestQuorumFirstHalfSecondReadersShare(t *testing.T) {
 	later := time.Unix(946_684_807, 0)
 	for _, at := range []int64{1, 999, 200_000, 499_999} {
 		for name, silent := range map[string]bool{"of one, another silent": true, "of all": false} {
@@ -249,7 +249,7 @@ func TestClockQuorumFirstHalfSecond(t *testing.T) {
 }
 
 // A writer that waited for readers is gone, and then the clocks are set back: it keeps new readers out no longer than before.
-func TestClockQuorumStepBackAfterAWriter(t *testing.T) {
+func TestQuorumStepBackAfterWriterLetsReadersIn(t *testing.T) {
 	const key = "holdfast:{%quorum}+rw"
 	later := time.Unix(946_684_807, 0)
 	for _, back := range []time.Duration{time.Second, time.Hour, 30 * 365 * 24 * time.Hour} {

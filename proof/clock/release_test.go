@@ -9,7 +9,7 @@ import (
 )
 
 // Trap 11: a release whose answer is lost is given back or uncertain, never "not held"; whoever came next keeps what it has.
-func TestClockReleaseAnswerLost(t *testing.T) {
+func TestLeaseReleaseAnswerLostIsNeverNotHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose    func(*scene, *actor)
 		timeout time.Duration
@@ -64,7 +64,7 @@ func TestClockReleaseAnswerLost(t *testing.T) {
 }
 
 // A release that is uncertain is followed up: as soon as the server answers again the lock is free, long before its TTL.
-func TestClockUncertainRelease(t *testing.T) {
+func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = 100 * time.Millisecond })
 		lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))

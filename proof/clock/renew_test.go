@@ -9,7 +9,7 @@ import (
 )
 
 // A lease is renewed at every third of its TTL, all leases of a client together, a hundred in a command.
-func TestClockRenewal(t *testing.T) {
+func TestLeaseRenewalOfAllTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl      time.Duration
 		leases   int
@@ -56,7 +56,7 @@ func TestClockRenewal(t *testing.T) {
 }
 
 // Trap 7: renewals that fail for a while do not end renewal, as long as trust lasts.
-func TestClockRenewalRecovers(t *testing.T) {
+func TestLeaseRenewalRecovers(t *testing.T) {
 	for name, fail := range map[string]func(*scene, *actor){
 		"silence":          func(_ *scene, a *actor) { a.silence() },
 		"answers lost":     func(_ *scene, a *actor) { a.silence(back) },
@@ -99,7 +99,7 @@ func TestClockRenewalRecovers(t *testing.T) {
 }
 
 // Trap 14: a server that forgot the scripts is sent them whole, by a renewal too.
-func TestClockRenewalAfterScriptFlush(t *testing.T) {
+func TestLeaseRenewalAfterScriptFlushSendsScript(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		lease := s.lock(s.actor("a"), "n")
 		for range 5 {

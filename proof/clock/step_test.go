@@ -10,7 +10,7 @@ import (
 
 // Trap 2 and 40: the server's clock steps back, or forward to where it was, while one holds and another waits: nobody gets
 // in beside the holder, nobody is stuck, and tokens grow.
-func TestClockServerStepsBack(t *testing.T) {
+func TestMutexServerStepsBackExcludes(t *testing.T) {
 	for name, steps := range map[string][]time.Duration{
 		"an hour back":           {-time.Hour},
 		"back and forth":         {-time.Hour, 0},
@@ -59,7 +59,7 @@ func TestClockServerStepsBack(t *testing.T) {
 
 // A step forward lets all leases lapse at the server. A holder is told by the next answer, nothing is revived, and
 // whoever gets in has a larger token.
-func TestClockServerStepsForward(t *testing.T) {
+func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 	for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
 		t.Run(kind, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {
@@ -87,7 +87,7 @@ func TestClockServerStepsForward(t *testing.T) {
 }
 
 // Trap 40: tokens grow through every step of the server's clock, and the first request after one is answered.
-func TestClockTokensGrow(t *testing.T) {
+func TestTokensGrowThroughClockSteps(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
 		for i, step := range []time.Duration{0, time.Hour, 0, -time.Hour, -2 * time.Hour, time.Hour, time.Hour, 24 * time.Hour, 0, time.Millisecond} {
@@ -106,7 +106,7 @@ func TestClockTokensGrow(t *testing.T) {
 }
 
 // A server's clock that is set between the last answer and the hand-over does not make its trust longer.
-func TestClockStepBeforeGrant(t *testing.T) {
+func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Second, -10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 		400 * time.Millisecond, time.Second, time.Hour} {
 		for name, silent := range map[string]bool{"": false, ", then silent": true} {

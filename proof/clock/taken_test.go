@@ -10,7 +10,7 @@ import (
 
 // Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is left as it is, and
 // nothing more is sent about it.
-func TestClockKeyTaken(t *testing.T) {
+func TestLeaseKeyTakenIsLost(t *testing.T) {
 	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
 	for name, test := range map[string]struct {
 		command []any // empty: DEL
@@ -61,7 +61,7 @@ func TestClockKeyTaken(t *testing.T) {
 }
 
 // Trap 8: a renewal that is under way, or arrives late, brings nothing back after the release.
-func TestClockRenewalAndRelease(t *testing.T) {
+func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay, release time.Duration // of the renewal; after the grant
 		waiting        bool

@@ -35,7 +35,7 @@ func lost(t *testing.T, lease *holdfast.Lease, reason holdfast.LossReason) time.
 
 // Trap 1: with a silent network the context ends at sent + TTL - margin, to the nanosecond, while the key is still there,
 // and before the next can be let in.
-func TestClockTrustEnds(t *testing.T) {
+func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl   time.Duration
 		after time.Duration // of the grant: when the network falls silent
@@ -85,7 +85,7 @@ func TestClockTrustEnds(t *testing.T) {
 }
 
 // An answer that comes late gives trust from the sending, never from its coming.
-func TestClockSlowAnswer(t *testing.T) {
+func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
 	for name, test := range map[string]struct{ ttl, delay time.Duration }{
 		"at once":         {15 * time.Second, 0},
 		"a tenth":         {15 * time.Second, 100 * time.Millisecond},

@@ -20,7 +20,7 @@ import (
 )
 
 // Who may read the keys sees the id and the token of a hold, and can do nothing with them.
-func TestReadersChangeNothing(t *testing.T) {
+func TestKeyReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	as := grant(t, srv, "reader", "holdfast", "@read")
@@ -53,7 +53,7 @@ func TestReadersChangeNothing(t *testing.T) {
 }
 
 // Who may run the scripts and has read the id of a hold can do with it what its holder can, who is told.
-func TestIDsThatWereRead(t *testing.T) {
+func TestHoldIDReadActsAsHolder(t *testing.T) {
 	t.Parallel()
 	for op, attack := range map[string]func(*testing.T, *visitor){
 		"release": func(t *testing.T, v *visitor) {

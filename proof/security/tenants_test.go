@@ -28,7 +28,7 @@ import (
 )
 
 // A tenant with a prefix and a user of its own cannot see, touch, hear or tell another's locks; each has all it needs.
-func TestTenants(t *testing.T) {
+func TestTenantReachesNoOther(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	commands := permissions.Smallest(t, "refused without it")
@@ -98,7 +98,7 @@ func TestTenants(t *testing.T) {
 }
 
 // The id of a hold is 128 random bits: none comes twice, and each bit is as often set as not.
-func TestHoldIDs(t *testing.T) {
+func TestHoldIDsAreRandom(t *testing.T) {
 	t.Parallel()
 	c := harness.Locker(t, redisserver.Start(t).Addr(), nil)
 	const n = 2000
@@ -124,7 +124,7 @@ func TestHoldIDs(t *testing.T) {
 }
 
 // Over TLS, requests and messages alike, with certificates both ways.
-func TestTLS(t *testing.T) {
+func TestTLSBothWays(t *testing.T) {
 	t.Parallel()
 	pair, cert, key := certify(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,7 +17,7 @@ import (
 
 // An uncontended lock costs one command, as does its release; only the first of a client asks before what
 // the server is and what time it has.
-func TestCommandsOfAPair(t *testing.T) {
+func TestMutexPairCostsTwoCommands(t *testing.T) {
 	t.Parallel()
 	_, p := harness.Proxied(t)
 	m := harness.Locker(t, p.Addr(), nil).Mutex("n")
@@ -47,7 +47,7 @@ func renewals(seen *harness.Events) int {
 
 // Trap 15: holding a lock idly floods the server. One lease costs one command a renewal; a client that holds nothing
 // sends nothing.
-func TestCommandsWhileHolding(t *testing.T) {
+func TestLeaseHeldCostsRenewalsAlone(t *testing.T) {
 	t.Parallel()
 	_, p := harness.Proxied(t)
 	seen := new(harness.Events)
@@ -72,7 +72,7 @@ func TestCommandsWhileHolding(t *testing.T) {
 
 // Trap 15, many: 1,000 leases of two clients cost their renewals, a hundred in a command, and no goroutine each.
 // It is not parallel, because it counts goroutines.
-func TestThousandIdleLeases(t *testing.T) {
+func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 	srv := redisserver.Start(t)
 	const each, ttl, rounds = 500, 6 * time.Second, 2
 	before := runtime.NumGoroutine()
@@ -131,7 +131,7 @@ func TestThousandIdleLeases(t *testing.T) {
 }
 
 // Trap 33: goroutines are left behind after reentry. It is not parallel, because it counts them.
-func TestReentryLeavesNoGoroutine(t *testing.T) {
+func TestMutexReentryLeavesNoGoroutine(t *testing.T) {
 	srv := redisserver.Start(t)
 	m := harness.Locker(t, srv.Addr(), nil).Mutex("n")
 	pair := func() {

@@ -14,7 +14,7 @@ import (
 
 // Trap 28, of the keys beside the state: who waits, who watches, and the clock of the slot. The error names the key, and none
 // that is ours where the server tells; it says whether anything was done; and the key is left as it was.
-func TestForeignKeysBeside(t *testing.T) {
+func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), nil)

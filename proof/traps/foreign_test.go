@@ -15,7 +15,7 @@ import (
 
 // Trap 28: the key exists with another type, or is another kind's or another format's. The error names it, and it is
 // left as it was.
-func TestForeignKeys(t *testing.T) {
+func TestMutexForeignKeyIsLeft(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c := harness.Locker(t, srv.Addr(), nil)
@@ -77,7 +77,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 // A held key that becomes another type is lost, as the release learns at the latest, and left as it is.
-func TestForeignWhileHeld(t *testing.T) {
+func TestLeaseForeignKeyIsLost(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
@@ -105,7 +105,7 @@ func TestForeignWhileHeld(t *testing.T) {
 }
 
 // Trap 6: Do tells of a loss that only the release learns of.
-func TestDoLearnsOfLossFromRelease(t *testing.T) {
+func TestMutexDoLearnsOfLossFromRelease(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))

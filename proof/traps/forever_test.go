@@ -11,7 +11,7 @@ import (
 
 // Trap 29: keys that never expire. One who waits alone is let in and never learns of it, as if it crashed at that
 // moment: nothing of the name may stay for ever. (A set whose last member is taken out loses its expiry.)
-func TestNothingForEver(t *testing.T) {
+func TestWaiterCrashedAfterGrantLeavesNothing(t *testing.T) {
 	t.Parallel()
 	type take = func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error)
 	for name, take := range map[string]take{

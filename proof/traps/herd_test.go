@@ -23,7 +23,7 @@ func scripts(srv *redisserver.Server) int { n, _ := counts(srv); return n }
 
 // Trap 16: each release wakes each waiter, so that an acquisition costs more, the more wait. Here it costs one command to
 // join, one to give back and one message, whether 8 wait, 200 or 2,000.
-func TestNoHerd(t *testing.T) {
+func TestMutexReleaseWakesOneWaiter(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const clients = 4
@@ -88,7 +88,7 @@ func TestNoHerd(t *testing.T) {
 }
 
 // Trap 21: a subscription for each waiter or each name. All waiters of a client share one, and it is let go.
-func TestOneSubscription(t *testing.T) {
+func TestClientSharesOneSubscription(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const names = 250

@@ -15,7 +15,7 @@ import (
 // Trap 10: an acquire whose answer is lost is "held by another", about its own key. Lock asks again and finds that it
 // holds; TryLock says that it does not know, and what it may have won is taken back.
 // Trap 36: the client's own retries send it again. Here nothing goes out twice.
-func TestAcquireWithoutAnswer(t *testing.T) {
+func TestMutexLockWithoutAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	c := harness.Locker(t, p.Addr(), harness.Brief(time.Minute), func(o *redis.Options) { o.MaxRetries = 3 })
@@ -47,7 +47,7 @@ func TestAcquireWithoutAnswer(t *testing.T) {
 }
 
 // Trap 10 with a hold of an owner: what counts entries counts a repeated one twice, and never comes to zero.
-func TestEntryWithoutAnswer(t *testing.T) {
+func TestMutexEntryWithoutAnswerCountsOnce(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	m := harness.Locker(t, p.Addr(), nil).Mutex("n", holdfast.WithOwner("me"))
@@ -65,7 +65,7 @@ func TestEntryWithoutAnswer(t *testing.T) {
 
 // Trap 11: a release whose answer is lost is "not held". It is sent again, and what it did is known by then; if no
 // answer comes at all, it is uncertain, and says so in time.
-func TestReleaseWithoutAnswer(t *testing.T) {
+func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	c := harness.Locker(t, p.Addr(), nil)
@@ -98,7 +98,7 @@ func TestReleaseWithoutAnswer(t *testing.T) {
 }
 
 // Traps 10 and 20: a Resume whose answer is lost has taken the hold from its owner; it asks again, and holds.
-func TestResumeWithoutAnswer(t *testing.T) {
+func TestMutexResumeWithoutAnswerHolds(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	m := harness.Locker(t, p.Addr(), nil).Mutex("n")
@@ -123,7 +123,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 }
 
 // A message of a hand-over that is lost (17): the waiter finds out by asking.
-func TestHandOverWithoutMessage(t *testing.T) {
+func TestHandOverWithoutMessageIsFoundByAsking(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	c := harness.Locker(t, p.Addr(), nil)
@@ -139,7 +139,7 @@ func TestHandOverWithoutMessage(t *testing.T) {
 }
 
 // Trap 12: a cancelled context may leave the request to be applied later: what it won is taken back.
-func TestCancelledInFlight(t *testing.T) {
+func TestMutexLockCancelledInFlightGoesBack(t *testing.T) {
 	t.Parallel()
 	for name, passed := range map[string]bool{"arrives": true, "answer cut off": false} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestCancelledInFlight(t *testing.T) {
 }
 
 // Trap 13: a release with a context that is over leaks the lock until its TTL.
-func TestReleaseWithDeadContext(t *testing.T) {
+func TestLeaseReleaseWithDeadContextFrees(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ import (
 )
 
 // Trap 29: fencing counters that never expire, one a name. Here there is at most one a slot, however many names come and go.
-func TestNamesCostNothing(t *testing.T) {
+func TestNamesGoneLeaveOneKeyPerSlot(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
 	c := harness.Locker(t, srv.Addr(), nil)
@@ -67,7 +67,7 @@ func TestChildLocks(t *testing.T) {
 
 // Trap 35: acquires that reach the server after their sender gave up, and after its cleaning up, would hold the lock for a
 // TTL that nobody renews. They carry a moment after which they do nothing.
-func TestZombies(t *testing.T) {
+func TestMutexAcquireAfterGivingUpDoesNothing(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
 	c := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute), func(o *redis.Options) { o.PoolSize = 64 })
@@ -95,7 +95,7 @@ func TestZombies(t *testing.T) {
 
 // Trap 40: tokens grow through the loss of all data, and through a clock that is ahead; a clock that holds something else
 // is refused and left.
-func TestTokensThroughTrouble(t *testing.T) {
+func TestTokensGrowThroughTrouble(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
 	m := harness.Locker(t, srv.Addr(), nil).Mutex("n")

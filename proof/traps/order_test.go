@@ -18,7 +18,7 @@ import (
 
 // Trap 19: order inside one second, or one millisecond, is not first come. Hundreds join within milliseconds, some give up
 // while the others are served, and those that stay are served in the order of the server's line.
-func TestOrderOfManyHandOvers(t *testing.T) {
+func TestQueueManyHandOversKeepOrder(t *testing.T) {
 	t.Parallel()
 	rounds, clients, each := 2, 4, 100
 	if harness.Thorough {

@@ -19,7 +19,7 @@ import (
 
 // Traps 3 and 39: a holder that was stopped past its lease, and goes on, sees at once that it is lost; its late release
 // does not touch the next holder.
-func TestHolderStopped(t *testing.T) {
+func TestLeaseProcessStoppedIsLost(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
 	holder := harness.Child("TestChildHolds", "HOLDFAST_ADDR="+srv.Addr())
@@ -69,7 +69,7 @@ func TestHolderStopped(t *testing.T) {
 	harness.Release(t, next)
 }
 
-// TestChildHolds is the holder of TestHolderStopped.
+// TestChildHolds is the holder of TestLeaseProcessStoppedIsLost.
 func TestChildHolds(t *testing.T) {
 	harness.OnlyChild(t)
 	lease := harness.Lock(t, harness.Locker(t, os.Getenv("HOLDFAST_ADDR"), harness.Brief(500*time.Millisecond)).Mutex("n"))

@@ -21,7 +21,7 @@ import (
 
 // Traps 22, 28 and 45: busy, down, denied and unable look alike. Each server that cannot serve is named for what it is,
 // with whether the request took effect, and leaves nothing behind.
-func TestRefusals(t *testing.T) {
+func TestMutexRefusedSaysWhy(t *testing.T) {
 	t.Parallel()
 	few := func(o *redis.Options) { o.Username, o.Password = "few", "pw" }
 	for name, test := range map[string]struct {
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 
 // Trap 22: a wait that ended says why it was in vain, and not that the last answer, for which there was no time left, did
 // not come: a connection's deadline is at times ahead of that of the context which it comes from.
-func TestRefusedUntilTheEnd(t *testing.T) {
+func TestWaiterRefusedToTheEndSaysWhy(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	harness.Must(t, srv, "REPLICAOF", "127.0.0.1", "1")
@@ -187,7 +187,7 @@ func saved(t *testing.T, srv *redisserver.Server) {
 
 // A server without memory, or that cannot persist, is waited for as one that loads: a Lock outlasts
 // it, a release is tried again, and only who asks once is refused.
-func TestLockOutlastsRefusal(t *testing.T) {
+func TestMutexLockOutlastsRefusal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		opts          []string
@@ -271,7 +271,7 @@ func TestLockOutlastsRefusal(t *testing.T) {
 }
 
 // Trap 22: busy is busy, in one round trip, and a wait that ends is no "busy".
-func TestBusyIsBusy(t *testing.T) {
+func TestMutexBusyIsHeldError(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	lease := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n", holdfast.WithLabel("me")))
@@ -296,7 +296,7 @@ func TestBusyIsBusy(t *testing.T) {
 }
 
 // Trap 28: a server that reads its data is loading, and a Lock that waits gets in when it has.
-func TestLoading(t *testing.T) {
+func TestMutexLockOutlastsLoading(t *testing.T) {
 	t.Parallel()
 	slow := []string{"--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"}
 	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
@@ -337,7 +337,7 @@ func TestLoading(t *testing.T) {
 
 // Trap 41: out of memory, a release must work, also one that hands on; and who joins waits for a
 // place.
-func TestOutOfMemory(t *testing.T) {
+func TestLeaseReleaseOutOfMemoryHandsOn(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	seen := new(harness.Events)

@@ -15,7 +15,7 @@ import (
 )
 
 // Trap 14: the server forgets its scripts between acquire and release, and while many lock.
-func TestScriptFlush(t *testing.T) {
+func TestMutexScriptsForgottenAreSentAgain(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c := harness.Locker(t, srv.Addr(), nil)
@@ -64,7 +64,7 @@ func TestScriptFlush(t *testing.T) {
 
 // Traps 5 and 14: a server that is started again empty, while a lock is held and waited for, has forgotten both. The
 // holder is told by its next renewal, and who waits gets in.
-func TestServerStartedAgainEmpty(t *testing.T) {
+func TestLeaseServerStartedEmptyIsLost(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	holder := harness.Lock(t, harness.Locker(t, srv.Addr(), harness.Brief(12*time.Second)).Mutex("n")) // time enough for the restart
@@ -114,7 +114,7 @@ func TestServerStartedAgainEmpty(t *testing.T) {
 }
 
 // A server that is away for a while, with its data: who waits goes on, and so does a holder that still has trust.
-func TestServerAwayForAWhile(t *testing.T) {
+func TestLeaseServerAwayForAWhileIsKept(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	holder := harness.Lock(t, harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)).Mutex("n"))

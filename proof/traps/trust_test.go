@@ -24,7 +24,7 @@ func expiry(t *testing.T, srv *redisserver.Server, name string) time.Time {
 
 // Trap 1: the new deadline is counted from the answer, or set before the asking, so that the holder learns of its loss
 // when the key is gone. Every answer is late by 100 ms here; the server's end must lie behind that of trust.
-func TestTrustEndsBeforeTheKey(t *testing.T) {
+func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	seen := new(harness.Events)
@@ -70,7 +70,7 @@ func TestTrustEndsBeforeTheKey(t *testing.T) {
 
 // Trap 5: a key that an operator deleted, overwrote or gave to another is noticed by the next renewal, and is neither
 // prolonged nor made again. Trap 7: renewal stops at once on such an answer.
-func TestTamperedKey(t *testing.T) {
+func TestLeaseKeyTamperedIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason holdfast.LossReason
@@ -117,7 +117,7 @@ func TestTamperedKey(t *testing.T) {
 }
 
 // Trap 7: the first renewal that fails ends renewal for ever.
-func TestRenewalSurvivesFailures(t *testing.T) {
+func TestLeaseRenewalSurvivesFailures(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	seen := new(harness.Events)
@@ -135,7 +135,7 @@ func TestRenewalSurvivesFailures(t *testing.T) {
 }
 
 // Trap 8: a renewal that is under way outlives the release and holds the lock, or prolongs what the next holds.
-func TestRenewalDoesNotOutliveRelease(t *testing.T) {
+func TestLeaseRenewalDoesNotOutliveRelease(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	lease := harness.Lock(t, harness.Locker(t, p.Addr(), harness.Brief(6*time.Second)).Mutex("n"))
@@ -162,7 +162,7 @@ func TestRenewalDoesNotOutliveRelease(t *testing.T) {
 }
 
 // Trap 4: a hand-over that arrives after its claim time is taken for a lease.
-func TestLateHandOver(t *testing.T) {
+func TestHandOverAfterClaimIsNoLease(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
 	c := harness.Locker(t, p.Addr(), nil)

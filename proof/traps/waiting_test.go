@@ -22,7 +22,7 @@ import (
 
 // Trap 17: a missed message costs the whole lease, or hangs for ever. The subscription is killed while one waits, and the
 // lock is given back before it is there again, or at the same time, or after.
-func TestSubscriptionKilled(t *testing.T) {
+func TestWaiterSubscriptionKilledGetsIn(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	one, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
@@ -62,7 +62,7 @@ func quicker(took *time.Duration, began time.Time) {
 
 // Trap 18: a dead waiter at the head blocks the others. One whose process crashed is passed over, and one that cannot be
 // told from a living one gets its claim; the next asks when the last holder's time would have been over, as it was told.
-func TestDeadWaiter(t *testing.T) {
+func TestQueueDeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*fault.Proxy){
 		"crashed":   func(p *fault.Proxy) { p.Silence(); p.Cut() },
@@ -100,7 +100,7 @@ func TestDeadWaiter(t *testing.T) {
 }
 
 // Trap 19: order inside one second is lexicographic, and waiting long loses one's place. Here all join within a second.
-func TestOrderOfJoining(t *testing.T) {
+func TestQueueJoiningKeepsOrder(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const n = 12
@@ -138,7 +138,7 @@ func TestOrderOfJoining(t *testing.T) {
 
 // Trap 20: a waiter that gives up at the very moment of its grant keeps the lock from all others. A thousand give up
 // around that moment; none is stuck, two are never in, and at the end the lock is free at once.
-func TestGivingUpAtTheGrant(t *testing.T) {
+func TestWaiterGivesUpAtGrantPassesOn(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const clients, each = 4, 250
@@ -185,7 +185,7 @@ func TestGivingUpAtTheGrant(t *testing.T) {
 }
 
 // Trap 20b: a waiter that takes its own failure for the release hangs with the lock free.
-func TestNobodyHangs(t *testing.T) {
+func TestWaiterAfterFailureDoesNotHang(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const clients, rounds = 8, 150
@@ -213,7 +213,7 @@ func TestNobodyHangs(t *testing.T) {
 }
 
 // Trap 43: events about expired keys come late. The next is in at the known expiry of a holder that is gone.
-func TestTakeOverAtExpiry(t *testing.T) {
+func TestWaiterEntersAtExpiry(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	one, other := harness.Locker(t, srv.Addr(), nil), harness.Locker(t, srv.Addr(), nil)

@@ -32,7 +32,7 @@ func (l *logbook) String() string {
 
 // Trap 42: a server that drops locks when its memory is full. The logger hears of it once; a server that may not be asked,
 // or has no limit, is used without a word.
-func TestEvictionIsTold(t *testing.T) {
+func TestServerEvictionIsTold(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		options []string

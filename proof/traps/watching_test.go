@@ -13,7 +13,7 @@ import (
 
 // Trap 17, for those who wait without wanting to hold: the subscription is killed while one waits for a latch, or watches
 // an election, and what it waits for happens before the subscription is there again, at the same time, or after.
-func TestSubscriptionKilledWhileWatching(t *testing.T) {
+func TestWatcherSubscriptionKilledSeesChange(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	one, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
@@ -77,7 +77,7 @@ func TestSubscriptionKilledWhileWatching(t *testing.T) {
 }
 
 // A leader that crashes is replaced when its TTL is over, and who watches is told of the next.
-func TestLeaderCrashes(t *testing.T) {
+func TestElectionLeaderCrashedIsReplaced(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	const ttl = 2 * time.Second
