@@ -21,20 +21,20 @@ const module = "github.com/holdfast-go/holdfast"
 // What each package of the root module may import of this module. A new package needs a line here: who may know whom
 // is decided, it does not happen.
 var mayImport = map[string][]string{
-	".":                        {"internal/engine", "internal/native", "internal/protocol", "internal/quorum"},
-	"internal/engine":          {"internal/protocol"},
-	"internal/native":          {"internal/protocol"},
-	"internal/lateness":        {"internal/engine", "internal/protocol"},
-	"internal/leak":            {},
-	"internal/network":         {},
-	"internal/protocol":        {},
-	"internal/protocol/memory": {"internal/protocol"},
-	"internal/quorum":          {"internal/native", "internal/protocol"},
-	"storetest":                {".", "internal/leak"},
-	"storetest/fault":          {},
-	"storetest/hearing":        {".", "internal/leak", "storetest/redisserver"},
-	"storetest/permissions":    {"."},
-	"storetest/redisserver":    {},
+	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum"},
+	"internal/engine":              {"internal/protocol"},
+	"internal/native":              {"internal/protocol"},
+	"internal/protocol":            {},
+	"internal/protocol/memory":     {"internal/protocol"},
+	"internal/quorum":              {"internal/native", "internal/protocol"},
+	"internal/testing/fault":       {},
+	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
+	"internal/testing/leak":        {},
+	"internal/testing/network":     {},
+	"internal/testing/permissions": {"."},
+	"internal/testing/pubsubtest":  {".", "internal/testing/leak", "internal/testing/redisserver"},
+	"internal/testing/redisserver": {},
+	"storetest":                    {".", "internal/testing/leak"},
 }
 
 // No file may be longer, so that each can be read in one go.

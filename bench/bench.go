@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 const (

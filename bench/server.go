@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // start starts the server, and returns what ends it and removes all files.

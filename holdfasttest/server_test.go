@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

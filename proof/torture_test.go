@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/leak"
 	"github.com/holdfast-go/holdfast/proof/linear"
 	"github.com/holdfast-go/holdfast/proof/workload"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 func TestMain(m *testing.M) {

@@ -10,32 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
-
-// startCluster runs two masters with half the slots each, and returns their ids as well.
-func startCluster(t *testing.T) (servers []*redisserver.Server, ids []string) {
-	t.Helper()
-	for i, slots := range [][2]int{{0, 8191}, {8192, 16383}} {
-		srv := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "15000")
-		args := []any{"CLUSTER", "ADDSLOTS"}
-		for slot := slots[0]; slot <= slots[1]; slot++ {
-			args = append(args, slot)
-		}
-		do(t, srv, args...)
-		do(t, srv, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		servers, ids = append(servers, srv), append(ids, do(t, srv, "CLUSTER", "MYID").(string))
-	}
-	do(t, servers[0], "CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
-	for _, srv := range servers {
-		eventually(t, "the cluster is up", func() bool {
-			return strings.Contains(do(t, srv, "CLUSTER", "INFO").(string), "cluster_state:ok")
-		})
-	}
-	return servers, ids
-}
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()
@@ -60,7 +38,7 @@ func set(keys ...string) (reqs []holdfast.Request) {
 }
 
 func TestClusterRoutes(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
@@ -91,7 +69,7 @@ func TestClusterRoutes(t *testing.T) {
 }
 
 func TestClusterFollowsSlots(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	key := "{a}" // slot 15495, at the second
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", key)
@@ -120,7 +98,7 @@ func TestClusterFollowsSlots(t *testing.T) {
 }
 
 func TestClusterSentOnceAndBounded(t *testing.T) {
-	servers, _ := startCluster(t)
+	servers, _ := redisserver.StartTwoMasters(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{servers[0].Addr()}, ReadTimeout: 30 * time.Second})
 	defer rdb.Close()
 	store := redisstore.New(rdb)
@@ -148,9 +126,9 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 }
 
 func TestClusterSubscription(t *testing.T) {
-	servers, _ := startCluster(t)
+	servers, _ := redisserver.StartTwoMasters(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	for i, srv := range servers {
 		eventually(t, "the message", func() bool {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if their link is there

@@ -3,16 +3,13 @@ package redisstore_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 func TestConformance(t *testing.T) {
@@ -27,38 +24,6 @@ func TestConformance(t *testing.T) {
 			Left: func(tb testing.TB, prefix string) []string { return left(tb, prefix, srv) },
 		})
 	})
-	for name, shows := range map[string]time.Time{
-		"miniredis":                   {},
-		"miniredis in 1970":           time.UnixMicro(10),
-		"miniredis in September 2001": time.UnixMicro(1e15 - 777_777), // soon there is a digit more
-	} {
-		t.Run(name, func(t *testing.T) {
-			var srv *embedded.Server
-			var clock *embedded.Clock
-			storetest.Run(t, storetest.Backend{
-				Around: func(t *testing.T, run func(*testing.T)) {
-					synctest.Test(t, func(t *testing.T) {
-						t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
-						srv = embedded.Start(t)
-						var err error
-						if clock, err = embedded.NewClock(srv); err != nil {
-							t.Fatal(err)
-						}
-						if !shows.IsZero() {
-							clock.Show(shows)
-						}
-						run(t)
-					})
-				},
-				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-					rdb := srv.Client(func(o *redis.Options) { o.ClientName = "suite" })
-					tb.Cleanup(func() { rdb.Close() })
-					return open(tb, rdb, config)
-				},
-				Left: func(_ testing.TB, prefix string) []string { clock.Tick(); return locks(srv.Redis.Keys(), prefix) },
-			})
-		})
-	}
 }
 
 func open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {

@@ -1,34 +1,14 @@
 package redisstore_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
-
-// long skips what is too long for every day.
-func long(t *testing.T) {
-	t.Helper()
-	if !thorough {
-		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
-	}
-}
-
-// measured tells whether times are judged: in make proof, where nothing else runs.
-func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
-
-// longer skips what takes a minute of its own.
-func longer(t *testing.T) {
-	t.Helper()
-	if !measured() {
-		t.Skip("it takes a minute of its own: make proof")
-	}
-}
 
 // calm is a cluster in which none is replaced, and no link between nodes given up, because it stood still for a moment.
 func calm(t *testing.T) *redisserver.Cluster {

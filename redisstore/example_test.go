@@ -5,41 +5,30 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 )
 
-// The examples run on a server inside the test. Each of these clients stands for a process, on a host of its own, which
-// would begin as Example does.
-func hosts(labels ...string) (clients []*holdfast.Client, end func()) {
-	server, stop := embedded.Open()
-	for _, label := range labels {
-		client, err := holdfast.New(redisstore.New(server.Client()), &holdfast.Config{Label: label})
-		if err != nil {
-			log.Fatal(err)
-		}
-		clients = append(clients, client)
-	}
-	return clients, func() {
-		for _, client := range clients {
-			client.Close()
-		}
-		stop()
-	}
-}
-
 func Example() {
-	server, end := embedded.Open()
-	defer end()
-	rdb := server.Client() // yours: redis.NewClient, redis.NewFailoverClient or redis.NewClusterClient
+	ctx := context.Background()
+	server, err := redisserver.Run(ctx) // stands for your server
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
 
+	// Yours: redis.NewClient, redis.NewFailoverClient or redis.NewClusterClient.
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
 	client, err := holdfast.New(redisstore.New(rdb), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	err = client.Mutex("order:42").Do(context.Background(), func(ctx context.Context) error {
+	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
 		fmt.Println("one process at a time")
 		return nil
 	})

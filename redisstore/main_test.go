@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/leak"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -24,7 +23,18 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// noLeak fails the test when goroutines are left from here on.
+// patience bounds what must happen, on a machine that has much else to do, and stands still at times.
+const patience = 30 * time.Second
+
+// long skips a test that takes long or judges how long something took.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it takes long: HOLDFAST_PROOF=1 runs it")
+	}
+}
+
+// noLeak returns a check that fails the test when goroutines are left that were not there before.
 func noLeak(t *testing.T) (check func()) {
 	left := leak.Watch()
 	return func() {
@@ -46,23 +56,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-}
-
-// answered is what a request of one try says once the server answers: who stands still for a moment does not, and a node that has just
-// come may not be found yet.
-func answered(t *testing.T, ask func() error) (err error) {
-	t.Helper()
-	eventually(t, "an answer", func() bool {
-		err = ask()
-		return !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLost)
-	})
-	return err
-}
-
-// checked is what Check says once the server answers.
-func checked(t *testing.T, lease *holdfast.Lease) error {
-	t.Helper()
-	return answered(t, func() error { return lease.Check(t.Context()) })
 }
 
 func client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options)) *redis.Client {

@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // masters are independent servers, each of which may forget.
@@ -61,7 +61,7 @@ func TestQuorumConformance(t *testing.T) {
 	for name, n := range map[string]int{"three masters": 3, "five masters": 5} {
 		t.Run(name, func(t *testing.T) {
 			if n > 3 {
-				longer(t)
+				long(t)
 			}
 			all := startMasters(t, n)
 			storetest.Run(t, storetest.Backend{

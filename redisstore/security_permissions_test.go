@@ -6,9 +6,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/permissions"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/permissions"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // Trap 47: the smallest user, command by command.
@@ -50,11 +50,4 @@ func realm(srv *redisserver.Server) permissions.Realm {
 			return redisstore.New(rdb), nil
 		},
 	}
-}
-
-// grant makes a user of a server who may touch what begins with a prefix, and run the commands.
-func grant(t *testing.T, srv *redisserver.Server, user, prefix string, commands ...string) func(*redis.Options) {
-	t.Helper()
-	realm(srv).Grant(t, user, prefix, commands...)
-	return func(o *redis.Options) { o.Username, o.Password = user, "pw" }
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // spublish sends to a sharded channel where its slot is served, and returns how many of that node heard it: -1 for an error.
@@ -30,7 +30,7 @@ func spublish(rig *redisserver.Cluster, channel, payload string) int64 {
 // listeners are the connections with messages at the nodes that run.
 func listeners(t *testing.T, rig *redisserver.Cluster) (n int) {
 	for _, srv := range rig.Masters() {
-		n += strings.Count(must(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
+		n += strings.Count(do(t, srv, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n")
 	}
 	return n
 }
@@ -40,9 +40,9 @@ func TestSharded(t *testing.T) {
 	rig := calm(t)
 	if !shards(t, rig.Servers()[0]) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "plain", "{m}2")
+		pubsubtest.Add(t, sub, "{m}1", "plain", "{m}2")
 		for _, name := range []string{"{m}1", "plain", "{m}2"} {
-			eventually(t, name+" without sharding", func() bool { must(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
+			eventually(t, name+" without sharding", func() bool { do(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
 		}
 		return
 	}
@@ -52,22 +52,22 @@ func TestSharded(t *testing.T) {
 		for i := range 300 {
 			names = append(names, fmt.Sprintf("{%d}c", i))
 		}
-		hearing.Add(t, sub, append(names, "plain", "{}empty")...)
+		pubsubtest.Add(t, sub, append(names, "plain", "{}empty")...)
 		for _, name := range names {
 			if n := spublish(rig, name, "x"); n != 1 {
 				t.Fatalf("%s has %d listeners", name, n)
 			}
 		}
 		for _, srv := range rig.Masters() {
-			must(t, srv, "PUBLISH", "{1}c", "not sharded")
+			do(t, srv, "PUBLISH", "{1}c", "not sharded")
 		}
 		for _, name := range names {
 			eventually(t, name, func() bool { return s.Heard(name + ":x") })
 		}
 		for _, srv := range rig.Masters() {
 			eventually(t, "plain", func() bool { // from any node, if its link to that of the subscription is there
-				must(t, srv, "PUBLISH", "plain", srv.Addr())
-				must(t, srv, "PUBLISH", "{}empty", srv.Addr())
+				do(t, srv, "PUBLISH", "plain", srv.Addr())
+				do(t, srv, "PUBLISH", "{}empty", srv.Addr())
 				return s.Heard("plain:"+srv.Addr()) && s.Heard("{}empty:"+srv.Addr())
 			})
 		}
@@ -83,14 +83,14 @@ func TestSharded(t *testing.T) {
 			}
 			eventually(t, "it is given up", func() bool { return spublish(rig, name, "y") == 0 })
 		}
-		hearing.Add(t, sub, names[0])
+		pubsubtest.Add(t, sub, names[0])
 		if n := spublish(rig, names[0], "z"); n != 1 {
 			t.Errorf("%d listeners", n)
 		}
 	})
 	t.Run("a slot moves", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
+		pubsubtest.Add(t, sub, "{m}1", "{m}2", "{other}")
 		slot := rig.Slot("{m}")
 		for round, to := range others(rig, slot) {
 			began := time.Now()
@@ -102,15 +102,15 @@ func TestSharded(t *testing.T) {
 				eventually(t, "the message", func() bool { return s.Heard(name + ":" + fmt.Sprint(round)) })
 			}
 		}
-		hearing.Add(t, sub, "{m}1", "{m}3")
+		pubsubtest.Add(t, sub, "{m}1", "{m}3")
 		// A replica may have told the client of the slots as they were: what it subscribed it then looks for once more.
 		eventually(t, "all are heard", func() bool { return spublish(rig, "{m}3", "x")+spublish(rig, "{other}", "x") == 2 })
 	})
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
+		pubsubtest.Add(t, sub, "{m}1", "{m}2", "{other}")
 		for _, srv := range rig.Masters() {
-			must(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
+			do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
 		eventually(t, "all are back", func() bool {
 			return spublish(rig, "{m}1", "x")+spublish(rig, "{m}2", "x")+spublish(rig, "{other}", "x") == 3
@@ -119,12 +119,12 @@ func TestSharded(t *testing.T) {
 	})
 	t.Run("denied", func(t *testing.T) {
 		for _, srv := range rig.Servers() {
-			must(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
+			do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "+cluster|nodes", "&*ok")
 		}
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Username: "few", Password: "pw"})
 		t.Cleanup(func() { rdb.Close() })
 		sub, _ := subscription(t, rdb)
-		hearing.Add(t, sub, "{m}ok")
+		pubsubtest.Add(t, sub, "{m}ok")
 		if err := sub.Add(within(t, patience), "{m}no"); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
 			t.Errorf("got %v", err)
 		}
@@ -142,12 +142,12 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		check := noLeak(t)
-		sub, err := store.Subscribe(context.Background(), new(hearing.Sink))
+		sub, err := store.Subscribe(context.Background(), new(pubsubtest.Sink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			hearing.Add(t, sub, fmt.Sprintf("{%d}", i))
+			pubsubtest.Add(t, sub, fmt.Sprintf("{%d}", i))
 		}
 		_ = sub.Close()
 		check()
@@ -186,7 +186,7 @@ func TestShardedNodeDies(t *testing.T) {
 	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
 			sub, s := subscription(t, clustered(t, rig))
-			hearing.Add(t, sub, "{m}1", "{other}", "plain")
+			pubsubtest.Add(t, sub, "{m}1", "{other}", "plain")
 			slot := rig.Slot("{m}1")
 			old := away(slot)
 			master := rig.NextMaster(slot, old)

@@ -10,35 +10,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
-
-// startCluster runs two masters with half the slots each, and returns their ids as well.
-func startCluster(t *testing.T) (servers []*redisserver.Server, ids []string) {
-	t.Helper()
-	for i, slots := range [][2]int{{0, 8191}, {8192, 16383}} {
-		srv := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
-		args := []any{"CLUSTER", "ADDSLOTS"}
-		for slot := slots[0]; slot <= slots[1]; slot++ {
-			args = append(args, slot)
-		}
-		do(t, srv, args...)
-		do(t, srv, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
-		servers, ids = append(servers, srv), append(ids, do(t, srv, "CLUSTER", "MYID").(string))
-	}
-	do(t, servers[0], "CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
-	for _, srv := range servers {
-		eventually(t, "the cluster is up", func() bool {
-			return strings.Contains(do(t, srv, "CLUSTER", "INFO").(string), "cluster_state:ok")
-		})
-	}
-	for _, srv := range servers { // one that stands still, or is gone, takes the other down with it, but not so soon
-		do(t, srv, "CONFIG", "SET", "cluster-node-timeout", 30_000)
-	}
-	return servers, ids
-}
 
 // clusterClient is a client that was told of the first server.
 func clusterClient(t *testing.T, servers []*redisserver.Server) rueidis.Client {
@@ -53,7 +28,7 @@ func set(keys ...string) (reqs []holdfast.Request) {
 }
 
 func TestClusterRoutes(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
@@ -84,7 +59,7 @@ func TestClusterRoutes(t *testing.T) {
 }
 
 func TestClusterFollowsSlots(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	key := "{a}" // slot 15495, at the second
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", key)
@@ -113,7 +88,7 @@ func TestClusterFollowsSlots(t *testing.T) {
 }
 
 func TestClusterSentOnceAndBounded(t *testing.T) {
-	servers, _ := startCluster(t)
+	servers, _ := redisserver.StartTwoMasters(t)
 	store := rueidisstore.New(clusterClient(t, servers))
 	keys := []string{"{a}", "{b}"} // one at each
 	for _, r := range store.Do(within(t, 20*time.Second), set(keys...)) {
@@ -139,9 +114,9 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 }
 
 func TestClusterSubscription(t *testing.T) {
-	servers, _ := startCluster(t)
+	servers, _ := redisserver.StartTwoMasters(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	eventually(t, "both messages", func() bool {
 		for i, srv := range servers {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if they are connected at this moment
@@ -169,7 +144,7 @@ func TestClusterSubscription(t *testing.T) {
 }
 
 func TestClusterUnreachable(t *testing.T) {
-	servers, _ := startCluster(t)
+	servers, _ := redisserver.StartTwoMasters(t)
 	rdb := clusterClient(t, servers)
 	store := rueidisstore.New(rdb)
 	for _, srv := range servers {
@@ -189,7 +164,7 @@ func TestClusterUnreachable(t *testing.T) {
 
 // A node that is there since a moment ago, and that neither the client nor the store has heard of, takes a slot over.
 func TestClusterNewNode(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 30*time.Second)
 	key := "{a}" // slot 15495, at the second
 	if r := store.Do(ctx, set(key))[0]; r.Value != "OK" {
@@ -233,7 +208,7 @@ func TestClusterNewNode(t *testing.T) {
 
 // A WAIT at the node that sends a request on says nothing of the node that carries it out.
 func TestClusterReplicas(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	replica := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
 	do(t, replica, "CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
 	eventually(t, "the replica knows its master", func() bool {
@@ -273,7 +248,7 @@ func TestClusterReplicas(t *testing.T) {
 
 // Trap 37: a node that is gone is left at once for the one that took its slots over.
 func TestClusterNodeGone(t *testing.T) {
-	servers, ids := startCluster(t)
+	servers, ids := redisserver.StartTwoMasters(t)
 	store, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 30*time.Second)
 	if r := store.Do(ctx, []holdfast.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
 		t.Fatal(r)

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 func TestConformance(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // Trap 30: it runs where SHA-1 is refused.

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // An error names the server that was asked: of a cluster the one that serves the name, of sentinels
@@ -54,7 +54,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 		}
 	})
 	t.Run("cluster", func(t *testing.T) {
-		servers, _ := startCluster(t)
+		servers, _ := redisserver.StartTwoMasters(t)
 		rdb, met := clusterClient(t, servers), map[string]bool{}
 		for i := range 6 {
 			name := fmt.Sprint("n", i)

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/permissions"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/permissions"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // Trap 47: the smallest user, command by command.

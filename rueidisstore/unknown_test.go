@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/storetest/fault"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // Traps 12 and 36: what has no answer is not sent again.

@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // A Backend is what the suite runs on.

@@ -12,8 +12,8 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/fault"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/leak"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // TestMain fails when a goroutine is left behind.

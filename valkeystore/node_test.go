@@ -12,7 +12,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
@@ -56,7 +56,7 @@ func TestErrorsNameTheServer(t *testing.T) {
 		}
 	})
 	t.Run("cluster", func(t *testing.T) {
-		servers, _ := startCluster(t)
+		servers, _ := redisserver.StartTwoMasters(t)
 		rdb, met := clusterClient(t, servers), map[string]bool{}
 		for i := range 6 {
 			name := fmt.Sprint("n", i)

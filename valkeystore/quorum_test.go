@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // TestMain lets the test binary be the program too: the demo starts the workers from os.Executable, and some tests

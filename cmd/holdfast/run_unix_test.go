@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // thorough tells whether tests may take their time.

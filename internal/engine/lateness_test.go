@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-go/holdfast/internal/lateness"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/lateness"
 )
 
 // The first in the queue enters when it can, whatever mix of holds it waits for. The scripts pass the same test in redisstore.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // TestMain fails when a goroutine is left behind (trap 33).

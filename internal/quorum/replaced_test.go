@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // remains is what a master keeps of a hold of this mode that id 2, labelled "by", has taken over.

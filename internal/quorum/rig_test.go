@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/leak"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
 // Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every type. Each must be told what it

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next renewal, at most a third of the TTL

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // What a server's clock shows. A machine without a battery for its clock shows 1970 or 2000 until it hears the time. In

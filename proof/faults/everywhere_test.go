@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/fault"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // TestFaults does one fault after the other to each topology.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/fault"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // client is a client of one server, on connections of its own.

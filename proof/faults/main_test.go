@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/leak"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
 // A taken is a hold that another caller has taken over, and the requests that may come late.

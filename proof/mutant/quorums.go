@@ -34,7 +34,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: time not padded",
-			Caught: clock("TestClockQuorumShowsAnyTime/1970"),
+			Caught: clock("TestQuorumClocksShowAnyTime/1970"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/state.lua",
 				Old:  "local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)\n",

@@ -9,12 +9,15 @@ import (
 // Mutants are the bugs that must be caught: of what runs at the server, and of the client.
 func Mutants() []Mutant { return slices.Concat(scriptMutants(), clientMutants(), quorumMutants()) }
 
-// clock is a test on an embedded server and a fake clock; server is one on a real server.
-func clock(name string) Check  { return Check{Module: "redisstore", Package: ".", Test: name} }
-func server(name string) Check { return clock(name) }
+// clock is a test on an embedded server and a fake clock; trap is one on a real server.
+func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
+func trap(name string) Check  { return Check{Module: "proof", Package: "./traps", Test: name} }
 
-// suite is a case of the conformance suite, on an embedded server.
+// suite is a case of the conformance suite, on an embedded server; realSuite is one on a real server.
 func suite(name string) Check { return clock("TestConformance/miniredis/" + name) }
+func realSuite(name string) Check {
+	return Check{Module: "redisstore", Package: ".", Test: "TestConformance/redis-server/" + name}
+}
 
 // root is a test of the engine on the protocol in memory.
 func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/storetest"
-	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
 // apart starts three masters, whose clocks show 1970, 2000 and today.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -1,0 +1,11 @@
+// Package examples shows what to use when, in programs that its tests run. It has tests alone.
+//
+//   - Example_billOnce: an order that several hosts hear of is billed once;
+//   - Example_config: a configuration that many read and one writes;
+//   - Example_cron: a cron job on many hosts runs on one of them;
+//   - Example_exports: at most n exports run at a time;
+//   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
+//   - Example_migration: all instances wait for a migration;
+//   - Example_transfer: a transfer locks two accounts;
+//   - Example_workflow and Example_handOver: a lease goes from process to process.
+package examples

@@ -1,0 +1,65 @@
+package examples_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A workflow whose steps run in several processes enters its own lock from each of them: they name the same owner. The lock is
+// free when every step has released it.
+func Example_workflow() {
+	clients, end := hosts("step 1", "step 2", "another workflow")
+	defer end()
+	ctx := context.Background()
+
+	first, err := clients[0].Mutex("customer:7", holdfast.WithOwner("workflow 12")).Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// The first step calls the second, in another process, and waits for its answer.
+	err = clients[1].Mutex("customer:7", holdfast.WithOwner("workflow 12")).Do(ctx, func(context.Context) error {
+		fmt.Println("step 2 is in beside step 1")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = clients[2].Mutex("customer:7", holdfast.WithOwner("workflow 13")).TryLock(ctx)
+	fmt.Println("another workflow is kept out:", errors.Is(err, holdfast.ErrHeld))
+	if err := first.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// step 2 is in beside step 1
+	// another workflow is kept out: true
+}
+
+// One request locks, another one, in another process, goes on with the lock and frees it. The first keeps the lease alive until
+// the second has taken it over.
+func Example_handOver() {
+	clients, end := hosts("request 1", "request 2")
+	defer end()
+	ctx := context.Background()
+
+	lease, err := clients[0].Mutex("upload:9").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	owner, token := lease.Owner(), lease.Token() // kept in the session, for the next request
+
+	resumed, err := clients[1].Mutex("upload:9").Resume(ctx, owner, token)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the token has grown:", resumed.Token() > token)
+	fmt.Println("the first request has it no more:", errors.Is(lease.Check(ctx), holdfast.ErrLost))
+	fmt.Println("released:", resumed.Release(ctx) == nil)
+	// Output:
+	// the token has grown: true
+	// the first request has it no more: true
+	// released: true
+}

@@ -1,0 +1,189 @@
+// Package permissions tests what SECURITY.md says of the smallest user, with the permissions of real servers.
+package permissions
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A Realm is servers whose users' permissions are tried: one, or the masters of a cluster.
+type Realm struct {
+	// Servers carry out commands as an operator who may all; so do replicas of them, if there are any.
+	Servers, Replicas []func(args ...any) (any, error)
+
+	// Store makes a store on a client of its own, which tb.Cleanup closes, as a user; as the operator where that is empty.
+	Store func(tb testing.TB, user, password string) (holdfast.Store, error)
+}
+
+// Run tries the smallest user as SECURITY.md tells of it, in the column of its table of this name: with all commands
+// everything works; without one, what the table says is refused, as denied and by name, and the rest works. An error that
+// says "not applied" is held against what the request changed, and no name is left unusable. Realm makes the
+// servers of a part of the test; parts run in parallel where each has servers of its own. Skipped are commands that are
+// not tried here.
+func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Realm, skipped ...string) {
+	t.Helper()
+	table := documented(t, column)
+	all := slices.Sorted(maps.Keys(table))
+	part := func(name, without string, commands, want []string) {
+		t.Run(name, func(t *testing.T) {
+			if parallel {
+				t.Parallel()
+			}
+			if got := realm(t).refused(t, commands, without); !slices.Equal(got, want) {
+				t.Errorf("refused: %s\nSECURITY.md says: %s", strings.Join(got, ", "), strings.Join(want, ", "))
+			}
+		})
+	}
+	part("all", "", all, nil)
+	for _, without := range slices.DeleteFunc(slices.Clone(all), func(c string) bool { return slices.Contains(skipped, c) }) {
+		few := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == without })
+		part("without "+without, without, few, slices.Sorted(slices.Values(table[without])))
+	}
+}
+
+// Smallest are the commands that SECURITY.md gives to the smallest user, by the column of its table.
+func Smallest(t *testing.T, column string) []string {
+	t.Helper()
+	return slices.Sorted(maps.Keys(documented(t, column)))
+}
+
+// securityPage is the path of SECURITY.md, in a directory above that of the tests.
+func securityPage() string {
+	page := filepath.Join("..", "SECURITY.md")
+	if _, err := os.Stat(page); err != nil {
+		page = filepath.Join("..", page)
+	}
+	return page
+}
+
+// documented is a column of the table of SECURITY.md: for each command that is needed there, what is refused without it.
+func documented(t *testing.T, column string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(securityPage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	everything := slices.Sorted(maps.Keys(new(visitor).operations()))
+	table, at := map[string][]string{}, 0
+	for row := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(row), `\|`, "/"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if i := slices.Index(cells, column); i > 0 {
+			at = i
+		}
+		if at == 0 || len(cells) <= at || !strings.HasPrefix(cells[1], "`+") {
+			continue
+		}
+		command := strings.ReplaceAll(strings.Trim(cells[1], "`+"), "/", "|")
+		switch what := cells[at]; {
+		case what == "not used":
+		case what == "nothing":
+			table[command] = nil
+		case what == "everything":
+			table[command] = everything
+		case strings.HasPrefix(what, "everything but "):
+			but := strings.Split(strings.TrimPrefix(what, "everything but "), ", ")
+			table[command] = slices.DeleteFunc(slices.Clone(everything), func(o string) bool { return slices.Contains(but, o) })
+		default:
+			table[command] = strings.Split(what, ", ")
+		}
+	}
+	if len(table) < 20 {
+		t.Fatalf("%d commands in the column %q of SECURITY.md", len(table), column)
+	}
+	return table
+}
+
+// Grant makes a user, with the password "pw", who may touch what begins with a prefix, and run the commands.
+func (r Realm) Grant(t *testing.T, user, prefix string, commands ...string) {
+	t.Helper()
+	rule := []any{"ACL", "SETUSER", user, "reset", "on", ">pw", "~" + prefix + ":*", "resetchannels", "&" + prefix + ":*", "-@all"}
+	for _, command := range commands {
+		rule = append(rule, "+"+command)
+	}
+	for _, do := range slices.Concat(r.Servers, r.Replicas) {
+		if _, err := do(rule...); err != nil {
+			t.Fatalf("%v: %v", rule, err)
+		}
+	}
+}
+
+// number is what the server answers that serves the key.
+func (r Realm) number(args ...any) (n int64) {
+	for _, do := range r.Servers {
+		if answer, err := do(args...); err == nil {
+			n, _ = answer.(int64)
+		}
+	}
+	return n
+}
+
+// unanswered tells of an error that it says nothing of what is allowed: no answer came in time, or a lease that a message had handed
+// over, and that is trusted for half a second at first, ended before it was confirmed.
+func unanswered(err error) bool {
+	var failure *holdfast.StoreError
+	if errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied {
+		return false
+	}
+	var lost *holdfast.LostError
+	return errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
+}
+
+// refused tells which operations a user with these commands is refused. Errors must name the one that is missing.
+func (r Realm) refused(t *testing.T, commands []string, without string) (refused []string) {
+	prefix := fmt.Sprintf("permissions-%d", time.Now().UnixNano())
+	r.Grant(t, prefix, prefix, commands...)
+	w := &watcher{t: t, realm: r, prefix: prefix}
+	v := &visitor{t: t, realm: r, prefix: prefix}
+	for name, o := range v.operations() {
+		var err, failed, unusable error
+		touched, at := false, name
+		for began, again := time.Now(), 1; ; again++ {
+			// Both are new: who already listens for messages asks otherwise.
+			if v.operator, err = w.open("", false); err != nil {
+				t.Fatal(err)
+			}
+			v.user, err = w.open(prefix, true)
+			if failed = err; failed == nil {
+				failed = o.run(at)
+			}
+			touched = w.touched.Swap(false)
+			if !unanswered(failed) || time.Since(began) > patience {
+				break
+			}
+			at = fmt.Sprint(name, again) // on a busy machine an answer may take longer than a request has
+		}
+		if failed != nil {
+			soon(func() bool { unusable = o.look(at); return !unanswered(unusable) })
+		}
+		var failure, left *holdfast.StoreError
+		switch {
+		case failed == nil:
+			continue
+		case err != nil && strings.HasPrefix(err.Error(), "NOPERM"): // a client that could not even be made
+		case !errors.As(failed, &failure) || failure.Kind != holdfast.StoreDenied:
+			t.Errorf("%s: %v", name, failed)
+			continue
+		case !strings.Contains(strings.ToLower(failed.Error()), without):
+			t.Errorf("%s: which command? %v", name, failed)
+		case touched && failure.Applied == holdfast.NotApplied:
+			t.Errorf("%s: something was written: %v", name, failed)
+		case errors.As(unusable, &left):
+			t.Errorf("%s: cannot be used afterwards: %v", name, unusable)
+		}
+		refused = append(refused, name)
+	}
+	slices.Sort(refused)
+	return refused
+}

@@ -1,0 +1,95 @@
+package redisserver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rigTime bounds whatever several servers have to agree on: a first synchronization, an election.
+const rigTime = 60 * time.Second
+
+// StartReplicated runs a master and n replicas of it until the test is over, and returns when all replicas are in step.
+// opts are for each of them.
+func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, replicas []*Server) {
+	tb.Helper()
+	opts = append([]string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)
+	master = Start(tb, opts...)
+	following := append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.Port())}, opts...)
+	for range n {
+		replicas = append(replicas, Start(tb, following...))
+	}
+	for _, r := range replicas {
+		await(tb, "a replica is in step", func() bool { return r.field("replication", "master_link_status") == "up" })
+	}
+	await(tb, "the master knows its replicas", func() bool { return master.field("replication", "connected_slaves") == strconv.Itoa(n) })
+	return master, replicas
+}
+
+// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each, and
+// returns their ids as well. Nobody takes over when one stands still or is gone.
+func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
+	tb.Helper()
+	for i := range 2 {
+		srv := Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		slots := []any{"CLUSTER", "ADDSLOTS"}
+		for slot := i * Slots / 2; slot < (i+1)*Slots/2; slot++ {
+			slots = append(slots, slot)
+		}
+		srv.must(slots...)
+		srv.must("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		servers, ids = append(servers, srv), append(ids, srv.must("CLUSTER", "MYID").(string))
+	}
+	servers[0].must("CLUSTER", "MEET", "127.0.0.1", servers[1].Port())
+	for _, srv := range servers {
+		await(tb, "the cluster is up", srv.healthy)
+	}
+	for _, srv := range servers { // a node that stands still takes the other down with it, but not so soon
+		srv.must("CONFIG", "SET", "cluster-node-timeout", 30_000)
+	}
+	return servers, ids
+}
+
+// await polls until the condition holds, and ends the test when it does not for too long.
+func await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	late := time.After(rigTime)
+	for !holds() {
+		select {
+		case <-poll.C:
+		case <-late:
+			tb.Fatalf("redisserver: not within %v: %s", rigTime, what)
+		}
+	}
+}
+
+// must is Do for what cannot fail but by a mistake of ours, or a server that is gone: it ends the test.
+func (s *Server) must(args ...any) any {
+	s.tb.Helper()
+	v, err := s.Do(args...)
+	if err != nil {
+		s.tb.Fatalf("redisserver: %s: %.100s: %v", s.Addr(), fmt.Sprint(args...), err)
+	}
+	return v
+}
+
+// field is one line of a section of INFO; empty when the server does not answer.
+func (s *Server) field(section, name string) string {
+	answer, _ := s.Do("INFO", section)
+	text, _ := answer.(string)
+	return line(text, name)
+}
+
+// line finds "name:value" in a text.
+func line(text, name string) string {
+	for l := range strings.SplitSeq(text, "\r\n") {
+		if value, ok := strings.CutPrefix(l, name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package clock_test
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/embedded"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// A scene is a fake clock, an embedded server, and clients with a network each. All of its times are exact: the clock
+// stands still while anybody has something to do.
+type scene struct {
+	t     *testing.T
+	srv   *embedded.Server
+	clock *embedded.Clock // the server's
+	rdb   *redis.Client   // the operator's
+	sha   map[string]string
+	mu    sync.Mutex
+	log   []arrival
+	deny  map[string]string // actor -> error line for its scripts
+	held  []*holdfast.Lease
+}
+
+// An arrival is a command that reached the server.
+type arrival struct {
+	at   time.Time
+	from string
+	op   string // of a script: ask, free, renew, resume; else the command
+	keys []string
+	args []string
+}
+
+// An actor is a client with a network of its own: a process on another host.
+type actor struct {
+	*holdfast.Client
+	*wire
+	name string
+}
+
+// play runs a scene. A bubble's clock begins in the year 2000, and so does the server's.
+func play(t *testing.T, f func(t *testing.T, s *scene)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
+		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
+		var err error
+		if s.clock, err = embedded.NewClock(s.srv); err != nil {
+			t.Fatal(err)
+		}
+		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
+		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.srv.Redis.Server().SetPreHook(s.arrived)
+		warm := s.actor("warm")
+		lease := s.lock(warm, "warm")
+		if err := lease.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.release(lease)
+		f(t, s)
+	})
+}
+
+// arrived notes a command and sets the server's clock. Commands of scripts come from nobody; their server is locked.
+func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
+	if c.ClientName == "" {
+		return false
+	}
+	s.clock.Tick()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := arrival{at: time.Now(), from: c.ClientName, op: cmd, args: args}
+	if cmd == "EVALSHA" || cmd == "EVAL" {
+		n, _ := strconv.Atoi(args[1])
+		a.keys, a.args = args[2:2+n], args[2+n:]
+		switch {
+		case len(a.args) == 5*n: // five a name
+			a.op = "renew"
+		case len(a.args) >= 7:
+			a.op = "ask"
+		case len(a.args) == 6:
+			a.op = "resume"
+		default:
+			a.op = "free"
+		}
+		if cmd == "EVALSHA" {
+			s.sha[a.op] = args[0]
+		}
+	}
+	s.log = append(s.log, a)
+	if line := s.deny[c.ClientName]; line != "" && a.keys != nil {
+		c.WriteError(line)
+		return true
+	}
+	return false
+}
+
+// script is the digest by which requests of an operation name it.
+func (s *scene) script(op string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sha[op]
+}
+
+// refuse makes the server answer the scripts of an actor with an error line; "" ends that.
+func (s *scene) refuse(a *actor, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deny[a.name] = line
+}
+
+// seen are the commands of an actor since a moment, of the given kinds, or all.
+func (s *scene) seen(a *actor, since time.Time, ops ...string) (found []arrival) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.log {
+		match := len(ops) == 0
+		for _, op := range ops {
+			match = match || c.op == op
+		}
+		if match && c.from == a.name && !c.at.Before(since) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
+	s.t.Helper()
+	return s.actorOn(name, func(store holdfast.Store) holdfast.Store { return store }, change...)
+}
+
+// actorOn makes an actor whose store is changed.
+func (s *scene) actorOn(name string, on func(holdfast.Store) holdfast.Store, change ...func(*holdfast.Config)) *actor {
+	s.t.Helper()
+	a := &actor{wire: newWire(s.srv.Redis), name: name}
+	rdb := s.srv.Client(func(o *redis.Options) {
+		o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true
+		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
+	})
+	s.t.Cleanup(a.kill)
+	config := &holdfast.Config{Label: name}
+	for _, f := range change {
+		f(config)
+	}
+	client, err := holdfast.New(on(redisstore.New(rdb)), config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.Client = client
+	s.t.Cleanup(func() { _ = client.Close() })
+	return a
+}
+
+// pass lets time go by.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// until lets time go by until a moment.
+func until(at time.Time) { pass(time.Until(at)) }

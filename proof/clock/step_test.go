@@ -1,0 +1,143 @@
+package clock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Trap 2 and 40: the server's clock steps back, or forward to where it was, while one holds and another waits: nobody gets
+// in beside the holder, nobody is stuck, and tokens grow.
+func TestMutexServerStepsBackExcludes(t *testing.T) {
+	for name, steps := range map[string][]time.Duration{
+		"an hour back":           {-time.Hour},
+		"back and forth":         {-time.Hour, 0},
+		"a second back":          {-time.Second},
+		"a second back and back": {-time.Second, -2 * time.Second},
+	} {
+		for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				play(t, func(t *testing.T, s *scene) {
+					a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+					lease := s.lock(a, "n")
+					var waiter <-chan got
+					if waiting {
+						waiter = s.wait(b, "n")
+					}
+					pass(time.Second)
+					for _, step := range steps {
+						s.clock.Ahead(step)
+						pass(time.Second)
+						if step == 0 {
+							break // the clock was an hour behind: what it gave then may be over now
+						}
+						pass(20 * time.Second)
+						if _, err := c.Mutex("n").TryLock(t.Context()); err == nil || lease.Err() != nil {
+							t.Fatalf("TryLock: %v, the holder: %v", err, lease.Err())
+						}
+					}
+					if !waiting {
+						waiter = s.wait(b, "n")
+					}
+					_ = lease.Release(t.Context())
+					released := time.Now()
+					g := s.take(waiter)
+					if took := g.at.Sub(released); g.err != nil || took > slowAsk {
+						t.Fatalf("the next got in after %v, %v", took, g.err)
+					}
+					pass(time.Minute)
+					if err := g.lease.Err(); err != nil {
+						t.Errorf("the next lost it: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A step forward lets all leases lapse at the server. A holder is told by the next answer, nothing is revived, and
+// whoever gets in has a larger token.
+func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
+	for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b := s.actor("a"), s.actor("b")
+				lease := s.lock(a, "n")
+				waiter := make(<-chan got)
+				if waiting {
+					waiter = s.wait(b, "n")
+				}
+				pass(time.Second)
+				s.clock.Ahead(time.Hour)
+				stepped := time.Now()
+				if end := lost(t, lease, holdfast.LossGone); end.Sub(stepped) > 5*time.Second {
+					t.Errorf("told after %v", end.Sub(stepped))
+				}
+				if !waiting {
+					waiter = s.wait(b, "n")
+				}
+				if g := s.take(waiter); g.err != nil || g.at.Sub(stepped) > 2*slowAsk || g.lease.Token() <= lease.Token() {
+					t.Errorf("the next got in after %v, %v", g.at.Sub(stepped), g.err)
+				}
+			})
+		})
+	}
+}
+
+// Trap 40: tokens grow through every step of the server's clock, and the first request after one is answered.
+func TestTokensGrowThroughClockSteps(t *testing.T) {
+	play(t, func(t *testing.T, s *scene) {
+		a, b := s.actor("a"), s.actor("b")
+		for i, step := range []time.Duration{0, time.Hour, 0, -time.Hour, -2 * time.Hour, time.Hour, time.Hour, 24 * time.Hour, 0, time.Millisecond} {
+			s.clock.Ahead(step)
+			for _, actor := range []*actor{a, b, a} {
+				lease, err := actor.Mutex("n").TryLock(t.Context())
+				if err != nil {
+					t.Fatalf("step %d, to %v: %v", i, step, err)
+				}
+				s.alone(lease)
+				s.release(lease)
+			}
+			pass(time.Second)
+		}
+	})
+}
+
+// A server's clock that is set between the last answer and the hand-over does not make its trust longer.
+func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -time.Second, -10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+		400 * time.Millisecond, time.Second, time.Hour} {
+		for name, silent := range map[string]bool{"": false, ", then silent": true} {
+			t.Run(fmt.Sprint(step, name), func(t *testing.T) {
+				play(t, func(t *testing.T, s *scene) {
+					a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
+					lease := s.lock(a, "n")
+					waiter := s.wait(b, "n")
+					pass(3 * time.Second)
+					if silent {
+						b.silence(there)
+					}
+					s.clock.Ahead(step)
+					released := time.Now()
+					_ = lease.Release(t.Context())
+					if !silent {
+						if g := s.take(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
+							t.Errorf("got in after %v, %v", g.at.Sub(released), g.err)
+						}
+						return
+					}
+					select {
+					case g := <-waiter:
+						if end := lost(t, g.lease, holdfast.LossExpired); end.Sub(released) > claimTime {
+							t.Errorf("trusted until %v after the hand-over", end.Sub(released))
+						}
+					case <-time.After(time.Second):
+					}
+					s.take(s.wait(c, "n"))
+				})
+			})
+		}
+	}
+}

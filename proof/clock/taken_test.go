@@ -1,0 +1,108 @@
+package clock_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is left as it is, and
+// nothing more is sent about it.
+func TestLeaseKeyTakenIsLost(t *testing.T) {
+	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
+	for name, test := range map[string]struct {
+		command []any // empty: DEL
+		reason  holdfast.LossReason
+		waiting bool
+	}{
+		"deleted":                     {nil, holdfast.LossGone, false},
+		"deleted while others wait":   {nil, holdfast.LossGone, true},
+		"overwritten":                 {[]any{"SET", key("n"), "mine"}, holdfast.LossForeign, false},
+		"given to another":            {[]any{"SET", key("n"), stranger}, holdfast.LossGone, false},
+		"overwritten with a list":     {[]any{"LPUSH", key("n"), "mine"}, holdfast.LossForeign, false},
+		"another while others wait":   {[]any{"SET", key("n"), "mine"}, holdfast.LossForeign, true},
+		"a set of somebody else":      {[]any{"ZADD", key("n"), 1, "mine"}, holdfast.LossGone, false},
+		"another format while I wait": {[]any{"SET", key("n"), "1mx:" + stranger[4:]}, holdfast.LossForeign, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, granted := s.actor("a"), s.actor("b"), time.Now()
+				lease := s.lock(a, "n")
+				if test.waiting {
+					s.wait(b, "n")
+				}
+				pass(7 * time.Second)
+				s.rdb.Del(t.Context(), key("n"))
+				if test.command != nil {
+					if err := s.rdb.Do(t.Context(), test.command...).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if end := lost(t, lease, test.reason); !end.Equal(granted.Add(10 * time.Second)) {
+					t.Errorf("told after %v, want at the second renewal", end.Sub(granted))
+				}
+				before := s.rdb.Dump(t.Context(), key("n")).Val()
+				told := time.Now().Add(1)
+				pass(time.Minute)
+				if after := s.rdb.Dump(t.Context(), key("n")).Val(); !test.waiting && after != before {
+					t.Errorf("the key was changed from %q to %q", before, after)
+				}
+				if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+					t.Errorf("released: %v", err)
+				}
+				if sent := s.seen(a, told); len(sent) != 0 {
+					t.Errorf("%d commands after the loss, the first %v", len(sent), sent[0])
+				}
+			})
+		})
+	}
+}
+
+// Trap 8: a renewal that is under way, or arrives late, brings nothing back after the release.
+func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		delay, release time.Duration // of the renewal; after the grant
+		waiting        bool
+	}{
+		"released while it is under way": {800 * time.Millisecond, 5100 * time.Millisecond, false},
+		"given up, arrives afterwards":   {3 * time.Second, 7 * time.Second, false},
+		"while others wait":              {3 * time.Second, 7 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, granted := s.actor("a"), s.actor("b"), time.Now()
+				lease := s.lock(a, "n")
+				var waiter <-chan got
+				if test.waiting {
+					waiter = s.wait(b, "n", holdfast.WithoutRenewal())
+				}
+				a.slow(there, s.script("renew"), 1, test.delay)
+				until(granted.Add(test.release))
+				s.release(lease)
+				released := time.Now()
+				if took := released.Sub(granted.Add(test.release)); took > time.Second {
+					t.Errorf("the release took %v", took)
+				}
+				if test.waiting {
+					next := s.take(waiter)
+					if end := lost(t, next.lease, holdfast.LossExpired); end.After(released.Add(15 * time.Second)) {
+						t.Errorf("a fixed lease lasted %v", end.Sub(released))
+					}
+				}
+				pass(2 * time.Second) // and the renewal arrives
+				if left := s.left("n"); left > 5*time.Second || !test.waiting && left > 0 {
+					t.Errorf("released, and the key has %v left", left)
+				}
+				pass(time.Minute)
+				if left := s.left("n"); left > 0 {
+					t.Errorf("after a minute the key has %v left", left)
+				}
+				if sent := s.seen(a, released.Add(2*time.Second)); len(sent) != 0 {
+					t.Errorf("%d commands after the release", len(sent))
+				}
+			})
+		})
+	}
+}

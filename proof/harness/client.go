@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// Client makes a client of go-redis. The test closes it when it ends.
+func Client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options)) *redis.Client {
+	t.Helper()
+	opt := &redis.Options{Addr: srv.Addr()}
+	for _, change := range opts {
+		change(opt)
+	}
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// Open makes a client of holdfast. The caller closes it.
+func Open(tb testing.TB, rdb redis.UniversalClient, config *holdfast.Config) *holdfast.Client {
+	tb.Helper()
+	client, err := holdfast.New(redisstore.New(rdb), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return client
+}
+
+// Locker makes a client of holdfast, on connections of its own. Without a config its TTL is longer
+// than Patience: a lock that is free within that time was given back.
+func Locker(t *testing.T, addr string, config *holdfast.Config, opts ...func(*redis.Options)) *holdfast.Client {
+	t.Helper()
+	opt := &redis.Options{Addr: addr}
+	for _, change := range opts {
+		change(opt)
+	}
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { rdb.Close() })
+	if config == nil {
+		config = Brief(time.Minute)
+	}
+	c := Open(t, rdb, config)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Proxied starts a server and a proxy before it.
+func Proxied(t *testing.T, opts ...string) (*redisserver.Server, *fault.Proxy) {
+	t.Helper()
+	srv := redisserver.Start(t, opts...)
+	return srv, fault.Start(t, srv.Addr())
+}
+
+// Brief is a configuration with a TTL and nothing else.
+func Brief(ttl time.Duration) *holdfast.Config { return &holdfast.Config{TTL: ttl} }
+
+// Answered asks until the server answers, and returns what it says. A server that stands still for a
+// moment does not answer, and a node that has just come may not be found yet.
+func Answered(t *testing.T, ask func() error) (err error) {
+	t.Helper()
+	Eventually(t, "an answer", func() bool {
+		err = ask()
+		return !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLost)
+	})
+	return err
+}
+
+// Checked is what Check of a lease says once the server answers.
+func Checked(t *testing.T, lease *holdfast.Lease) error {
+	t.Helper()
+	return Answered(t, func() error { return lease.Check(t.Context()) })
+}
+
+// An Observer is a function that is told of events.
+type Observer func(holdfast.Event)
+
+// Observe calls the function.
+func (f Observer) Observe(event holdfast.Event) { f(event) }
+
+// Events keeps what an observer is told.
+type Events struct {
+	mu  sync.Mutex
+	all []holdfast.Event
+}
+
+// Observe keeps the event.
+func (e *Events) Observe(event holdfast.Event) {
+	e.mu.Lock()
+	e.all = append(e.all, event)
+	e.mu.Unlock()
+}
+
+// Count is the number of events of a kind so far.
+func (e *Events) Count(kind holdfast.EventKind) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range e.all {
+		if event.Kind == kind {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+)
+
+// Patience bounds what must happen, on a machine that has much else to do, and stands still at times.
+const Patience = 30 * time.Second
+
+// Thorough tells that the long counts are wanted.
+var Thorough = os.Getenv("HOLDFAST_PROOF") == "1"
+
+// Long skips a test that takes long or judges how long something took.
+func Long(t *testing.T) {
+	t.Helper()
+	if !Thorough {
+		t.Skip("it takes long: HOLDFAST_PROOF=1 runs it")
+	}
+}
+
+// Quiet silences the log of go-redis. It logs every connection that fails, and here many do.
+func Quiet() { redis.SetLogger(silent{}) }
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// NoLeak returns a check that fails the test when goroutines are left that were not there before.
+func NoLeak(t *testing.T) (check func()) {
+	left := leak.Watch()
+	return func() {
+		t.Helper()
+		if left := left(); left != "" {
+			t.Errorf("goroutines left behind:\n\n%s", left)
+		}
+	}
+}
+
+// Eventually waits until the condition holds.
+func Eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(Patience)
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// Never fails the test when the condition comes to hold within d.
+func Never(t *testing.T, d time.Duration, holds func() bool) {
+	t.Helper()
+	over := time.After(d)
+	for {
+		if holds() {
+			t.Fatal("what must not happen happened")
+		}
+		select {
+		case <-over:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Signalled waits until a channel is closed.
+func Signalled(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(Patience):
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// Within is a context that ends with the test, or after d.
+func Within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Child runs one test of this program as a process of its own, with more environment.
+func Child(test string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.count=1", "-test.v")
+	cmd.Env = append(append(os.Environ(), "HOLDFAST_CHILD=1"), env...)
+	return cmd
+}
+
+// OnlyChild skips a test that Child alone runs.
+func OnlyChild(t *testing.T) {
+	if os.Getenv("HOLDFAST_CHILD") == "" {
+		t.Skip("a part of another test")
+	}
+}

@@ -1,0 +1,120 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Lock waits for a lease, long enough.
+func Lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
+	t.Helper()
+	lease, err := m.Lock(Within(t, Patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// Release releases a lease, and ends the test when that fails.
+func Release(t *testing.T, lease *holdfast.Lease) {
+	t.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		t.Fatal("release: ", err)
+	}
+}
+
+// HandBack releases a lease that may have been handed over by a message. Such a lease is trusted for
+// half a second, until its first renewal, and a release takes no longer than trust lasts. If process
+// or server stood still for so long, the lease was lost, or its release is not certain and goes on in
+// the background.
+func HandBack(t *testing.T, lease *holdfast.Lease) {
+	t.Helper()
+	if err := lease.Release(context.Background()); !LetGo(err) {
+		t.Error("hand back: ", err)
+	}
+}
+
+// LetGo tells whether a release or a check ended as one of a lease that was handed over may end.
+func LetGo(err error) bool {
+	var lost *holdfast.LostError
+	return err == nil || errors.Is(err, holdfast.ErrUncertain) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
+}
+
+// Given releases the lease of a successful lock, and returns the error of either.
+func Given(lease *holdfast.Lease, err error) error {
+	if err != nil {
+		return err
+	}
+	return lease.Release(context.Background())
+}
+
+// A Room is guarded by a lock: no two leases that are in it are trusted at one moment.
+type Room struct {
+	mu   sync.Mutex
+	in   map[*holdfast.Lease]bool
+	Were int // leases that have entered
+}
+
+// Enter fails the test when another trusted lease is in the room.
+func (r *Room) Enter(t *testing.T, lease *holdfast.Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other := range r.in {
+		if other.Err() == nil && lease.Err() == nil { // so the other's trust had not ended when this one's began
+			t.Errorf("two trusted leases: tokens %d and %d", other.Token(), lease.Token())
+		}
+	}
+	if r.in == nil {
+		r.in = make(map[*holdfast.Lease]bool)
+	}
+	r.in[lease] = true
+	r.Were++
+}
+
+// Leave takes the lease out of the room.
+func (r *Room) Leave(lease *holdfast.Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.in, lease)
+}
+
+// A Claimant is a Lock under way.
+type Claimant struct {
+	Done  chan struct{} // closed when Lock has returned
+	Lease *holdfast.Lease
+	Err   error
+}
+
+// Claim calls Lock in a goroutine.
+func Claim(ctx context.Context, m *holdfast.Mutex) *Claimant {
+	c := &Claimant{Done: make(chan struct{})}
+	go func() {
+		defer close(c.Done)
+		c.Lease, c.Err = m.Lock(ctx)
+	}()
+	return c
+}
+
+// Over tells whether Lock has returned.
+func (c *Claimant) Over() bool {
+	select {
+	case <-c.Done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Got waits for the lease.
+func (c *Claimant) Got(t *testing.T) *holdfast.Lease {
+	t.Helper()
+	Signalled(t, "the waiter returns", c.Done)
+	if c.Err != nil {
+		t.Fatal(c.Err)
+	}
+	return c.Lease
+}

@@ -1,0 +1,89 @@
+package harness
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// Must sends a command of the test itself.
+func Must(t *testing.T, srv *redisserver.Server, args ...any) any {
+	t.Helper()
+	v, err := srv.Do(args...)
+	if err != nil {
+		t.Fatalf("%v: %v", args[:min(2, len(args))], err)
+	}
+	return v
+}
+
+// KeyOf is the key of a name's state.
+func KeyOf(name string) string { return "holdfast:{" + name + "}" }
+
+// InLine is the number of tickets in the server's queue.
+func InLine(srv *redisserver.Server, name string) int64 {
+	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":line", "1", "+inf")
+	n, _ := v.(int64)
+	return n
+}
+
+// Waiting waits until n tickets are in the server's queue.
+func Waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
+	t.Helper()
+	Eventually(t, "all stand in line", func() bool { return InLine(srv, name) == n })
+}
+
+// Listening is the number of channels of processes that somebody listens to.
+func Listening(t *testing.T, srv *redisserver.Server) int {
+	t.Helper()
+	channels, _ := Must(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)
+	return len(channels)
+}
+
+// Hears has a client listen, so that its next waiter asks once. A waiter that joins before its client
+// listens asks again as soon as it does, and the answer may let it in instead of the message that a
+// test is about.
+func Hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
+	t.Helper()
+	holder := Lock(t, Locker(t, srv.Addr(), nil).Mutex("before"))
+	waiter := Claim(Within(t, Patience), c.Mutex("before"))
+	Waiting(t, srv, "before", 1)
+	Eventually(t, "it listens", func() bool { return Listening(t, srv) == 1 })
+	Release(t, holder)
+	HandBack(t, waiter.Got(t))
+}
+
+// Free fails the test when a name is held. What the server said was given back is not there any more.
+func Free(t *testing.T, srv *redisserver.Server, name string) {
+	t.Helper()
+	if v := Must(t, srv, "GET", KeyOf(name)); v != nil {
+		t.Errorf("%s is still held: %q", name, v)
+	}
+}
+
+// Gone waits until nothing is left of a name, and fails the test when that takes as long as only an
+// expiry does.
+func Gone(t *testing.T, srv *redisserver.Server, name string, limit time.Duration) {
+	t.Helper()
+	began := time.Now()
+	Eventually(t, name+" is free", func() bool { return Must(t, srv, "EXISTS", KeyOf(name)) == int64(0) })
+	if took := time.Since(began); took > limit {
+		t.Errorf("%s was free after %v only", name, took)
+	}
+}
+
+// SentTo is the names of the commands among what a proxy recorded, in order.
+func SentTo(p *fault.Proxy) (names []string) {
+	for _, chunk := range p.Sent("") {
+		for _, m := range beginning.FindAllStringSubmatch(chunk, -1) {
+			names = append(names, strings.ToUpper(m[1]))
+		}
+	}
+	return names
+}
+
+var beginning = regexp.MustCompile(`\*\d+\r\n\$\d+\r\n([A-Za-z]+)\r\n`)

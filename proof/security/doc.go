@@ -1,0 +1,2 @@
+// Package security tests what SECURITY.md promises, on real servers. It has tests alone.
+package security

@@ -1,0 +1,28 @@
+package security_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/permissions"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// grant makes a user of a server with permission for the keys that begin with a prefix, and for the
+// commands.
+func grant(t *testing.T, srv *redisserver.Server, user, prefix string, commands ...string) func(*redis.Options) {
+	t.Helper()
+	realm := permissions.Realm{
+		Servers: []func(...any) (any, error){srv.Do},
+		Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
+			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr(), Username: user, Password: password})
+			tb.Cleanup(func() { rdb.Close() })
+			return redisstore.New(rdb), nil
+		},
+	}
+	realm.Grant(t, user, prefix, commands...)
+	return func(o *redis.Options) { o.Username, o.Password = user, "pw" }
+}

@@ -1,0 +1,209 @@
+package security_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/permissions"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// A tenant with a prefix and a user of its own cannot see, touch, hear or tell another's locks; each has all it needs.
+func TestTenantReachesNoOther(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	commands := permissions.Smallest(t, "refused without it")
+	as := map[string]func(*redis.Options){}
+	for _, tenant := range []string{"a", "ab"} {
+		as[tenant] = grant(t, srv, tenant, tenant, commands...)
+	}
+	client := func(user, prefix string) *holdfast.Client {
+		return harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: prefix}, as[user])
+	}
+	mine, theirs := client("a", "a"), client("ab", "ab")
+	held, alike := harness.Lock(t, theirs.Mutex("n")), harness.Lock(t, mine.Mutex("n")) // one name, two locks
+	if err := errors.Join(harness.Checked(t, held), harness.Checked(t, alike)); err != nil {
+		t.Fatal(err)
+	}
+	next := harness.Claim(harness.Within(t, harness.Patience), client("ab", "ab").Mutex("n"))
+	harness.Eventually(t, "one waits", func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:line") == int64(1) })
+	channel := ""
+	harness.Eventually(t, "it listens", func() bool {
+		channels := harness.Must(t, srv, "PUBSUB", "CHANNELS", "ab:@*").([]any)
+		if len(channels) == 1 {
+			channel = channels[0].(string)
+		}
+		return channel != ""
+	})
+	before := harness.Must(t, srv, "DUMP", "ab:{n}")
+
+	for _, prefix := range []string{"ab", "holdfast", "b"} {
+		for op, do := range map[string]func(*holdfast.Client) error{
+			"lock": func(c *holdfast.Client) error { return harness.Given(c.Mutex("n").TryLock(t.Context())) },
+			"wait": func(c *holdfast.Client) error {
+				return harness.Given(c.Mutex("n").Lock(harness.Within(t, harness.Patience)))
+			},
+			"resume": func(c *holdfast.Client) error {
+				return harness.Given(c.Mutex("n").Resume(t.Context(), held.Owner(), held.Token()))
+			},
+			"group":    func(c *holdfast.Client) error { return harness.Given(c.All([]string{"n", "m"}).TryLock(t.Context())) },
+			"leader":   func(c *holdfast.Client) error { _, err := c.Election("n").Leader(t.Context()); return err },
+			"latch":    func(c *holdfast.Client) error { return c.Latch("n").Set(t.Context(), 1) },
+			"election": func(c *holdfast.Client) error { return harness.Given(c.Election("n").TryCampaign(t.Context())) },
+		} {
+			var failure *holdfast.StoreError
+			c := client("a", prefix)
+			if err := harness.Answered(t, func() error { return do(c) }); !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
+				t.Errorf("%s under the prefix %s: %v", op, prefix, err)
+			}
+		}
+	}
+	opt := &redis.Options{Addr: srv.Addr()}
+	as["a"](opt)
+	rdb := redis.NewClient(opt)
+	defer rdb.Close()
+	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"}, {"ZRANGE", "ab:{n}:line", 0, -1}, {"EXISTS", "ab:{n}"},
+		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"}, {"PSUBSCRIBE", "*"}, {"MONITOR"},
+		{"EVAL", "return redis.call('GET', KEYS[1])", 1, "ab:{n}"}, {"EVAL", "return redis.call('GET', 'ab:{n}')", 0},
+		{"EVAL", "return redis.call('PUBLISH', '" + channel + "', 'x')", 0}} {
+		if err := rdb.Do(t.Context(), command...).Err(); err == nil || errors.Is(err, redis.Nil) {
+			t.Errorf("%v is allowed", command)
+		}
+	}
+	if harness.Must(t, srv, "DUMP", "ab:{n}") != before {
+		t.Error("it was touched")
+	}
+	harness.Release(t, held)
+	harness.HandBack(t, next.Got(t))
+	harness.Release(t, alike)
+}
+
+// The id of a hold is 128 random bits: none comes twice, and each bit is as often set as not.
+func TestHoldIDsAreRandom(t *testing.T) {
+	t.Parallel()
+	c := harness.Locker(t, redisserver.Start(t).Addr(), nil)
+	const n = 2000
+	var set [128]int
+	seen := map[string]bool{}
+	for range n {
+		lease := harness.Lock(t, c.Mutex("n"))
+		id, err := base64.RawURLEncoding.DecodeString(lease.Owner())
+		if err != nil || len(id) != 16 || seen[lease.Owner()] {
+			t.Fatalf("id %q, seen before: %v", lease.Owner(), seen[lease.Owner()])
+		}
+		seen[lease.Owner()] = true
+		for bit := range set {
+			set[bit] += int(id[bit/8]) >> (bit % 8) & 1
+		}
+		harness.Release(t, lease)
+	}
+	for bit, k := range set {
+		if k < n*2/5 || k > n*3/5 { // nine standard deviations
+			t.Errorf("bit %d was set in %d of %d", bit, k, n)
+		}
+	}
+}
+
+// Over TLS, requests and messages alike, with certificates both ways.
+func TestTLSBothWays(t *testing.T) {
+	t.Parallel()
+	pair, cert, key := certify(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	srv, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	if err != nil {
+		t.Skipf("a server without TLS: %v", err)
+	}
+	t.Cleanup(func() { _ = srv.Close() })
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Leaf)
+	with := func(config *tls.Config) *holdfast.Client {
+		return harness.Locker(t, "127.0.0.1:"+port, nil, func(o *redis.Options) { o.TLSConfig = config })
+	}
+	good := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	holder := harness.Lock(t, with(good).Mutex("n"))
+	next := harness.Claim(harness.Within(t, harness.Patience), with(good).Mutex("n"))
+	harness.Waiting(t, srv, "n", 1)
+	harness.Eventually(t, "it listens", func() bool { return harness.Listening(t, srv) == 1 })
+	harness.Release(t, holder)
+	harness.HandBack(t, next.Got(t))
+	for name, config := range map[string]*tls.Config{
+		"unknown authority":   {Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		"without certificate": {RootCAs: roots, MinVersion: tls.VersionTLS12},
+		"without TLS":         nil,
+	} {
+		lease, err := with(config).Mutex("n").TryLock(harness.Within(t, harness.Patience))
+		if lease != nil || !errors.Is(err, holdfast.ErrUnavailable) && !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// certify makes a certificate that signs itself, for server and client, and writes it and its key to files.
+func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
+		t.Fatal(err)
+	}
+	if pair.Leaf == nil {
+		pair.Leaf = must509(t, signed)
+	}
+	return pair, cert, key
+}
+
+func must509(t *testing.T, der []byte) *x509.Certificate {
+	t.Helper()
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}

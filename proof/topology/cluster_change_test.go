@@ -1,0 +1,172 @@
+package topology_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// Slots move while locks on them are held and waited for, a node comes, and goes: nobody notices beyond latency.
+func TestClusterChangesUnderLocks(t *testing.T) {
+	harness.Long(t)
+	rig := redisserver.StartCluster(t)
+	names := numbered(30)
+	slots := make([]int, len(names))
+	for i, name := range names {
+		slots[i] = rig.Slot(harness.KeyOf(name))
+	}
+	idle, other := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
+	var held []*holdfast.Lease
+	var waiters []*harness.Claimant
+	for _, name := range names { // in the slots that move, and held all the time
+		m := fmt.Sprintf("held:%s", name)
+		slots = append(slots, rig.Slot(harness.KeyOf(m)))
+		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
+		waiters = append(waiters, harness.Claim(harness.Within(t, time.Minute), other.Mutex(m)))
+	}
+	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)}, names)
+	step := func(what string, change func()) {
+		t.Helper()
+		began, grants := time.Now(), c.grants.Load()
+		change()
+		took := time.Since(began)
+		during := c.grants.Load() - grants
+		harness.Eventually(t, "grants after "+what, func() bool { return c.grants.Load() > grants+during+200 })
+		t.Logf("%s in %v: %d grants meanwhile, %d failures, %d leases lost", what, took.Round(time.Millisecond), during, c.failures.Load(), c.lost.Load())
+	}
+	harness.Eventually(t, "grants", func() bool { return c.grants.Load() > 200 })
+	masters := rig.Masters()
+	for round := range 3 {
+		step("60 slots moved", func() { rig.Move(masters[round], slots...) })
+	}
+	var added *redisserver.Server
+	step("a node added", func() { added = rig.Add(); rig.Move(added, slots...) })
+	step("a node removed", func() { rig.Remove(added) })
+	c.leave()
+	for i, lease := range held {
+		if err := harness.Checked(t, lease); err != nil {
+			t.Errorf("%s: %v", lease.Name(), err)
+		}
+		began := time.Now()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
+		}
+		harness.HandBack(t, waiters[i].Got(t))
+	}
+	if c.failures.Load() > 0 || c.lost.Load() > 0 {
+		t.Errorf("%d calls failed, %d leases were lost", c.failures.Load(), c.lost.Load())
+	}
+	if c.breaches.Load() > 0 || c.stale.Load() > 0 {
+		t.Errorf("%d breaches, %d tokens not larger", c.breaches.Load(), c.stale.Load())
+	}
+}
+
+// Trap 9: a master stands still; the leases at the others are renewed as if nothing were.
+func TestStoppedMasterDelaysNoOther(t *testing.T) {
+	harness.Long(t)
+	rig := redisserver.StartCluster(t, "--cluster-replica-no-failover", "yes", "--cluster-require-full-coverage", "no") // nobody takes over
+	const leases = 10_000
+	client := closing(t, clustered(t, rig), 0)
+	held := make([]*holdfast.Lease, leases)
+	names := numbered(leases)
+	var all sync.WaitGroup
+	for part := range 100 {
+		all.Go(func() {
+			for i := part; i < leases; i += 100 {
+				var err error
+				if held[i], err = client.Mutex(names[i]).Lock(harness.Within(t, time.Minute)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	old := rig.StopMaster(rig.Slot(harness.KeyOf(names[0])))
+	mine := rig.Slot(harness.KeyOf(names[0])) // a third of the slots, beside it
+	third := mine * 3 / redisserver.Slots
+	began, least := time.Now(), time.Hour
+	for time.Since(began) < 10*time.Second {
+		for i, lease := range held {
+			if i%50 == 0 && slotThird(rig, names[i]) != third {
+				least = min(least, time.Until(lease.Until()))
+			}
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	old.Continue()
+	continued := time.Now()
+	harness.Eventually(t, "a renewal of each that is left", func() bool {
+		for _, lease := range held {
+			if lease.Err() == nil && lease.Until().Before(continued.Add(10*time.Second)) {
+				return false
+			}
+		}
+		return true
+	})
+	lost := map[bool]int{}
+	for i, lease := range held {
+		if lease.Err() != nil {
+			lost[slotThird(rig, names[i]) == third]++
+		}
+	}
+	t.Logf("%d leases: %d lost at the stopped master, %d elsewhere; those elsewhere had %v of trust left at least", leases, lost[true], lost[false], least.Round(time.Millisecond))
+	if lost[false] > 0 || least < 6*time.Second {
+		t.Errorf("%d leases of nodes that answered were lost, trust fell to %v", lost[false], least)
+	}
+}
+
+var thirds sync.Map // of names
+
+// slotThird is which third of the slots a name lies in.
+func slotThird(rig *redisserver.Cluster, name string) int {
+	if third, ok := thirds.Load(name); ok {
+		return third.(int)
+	}
+	third := rig.Slot(harness.KeyOf(name)) * 3 / redisserver.Slots
+	thirds.Store(name, third)
+	return third
+}
+
+// Trap 21: however many names are contended, a client has a subscription, or one a node, and gives it back.
+func TestClusterSubscriptionsAreShared(t *testing.T) {
+	harness.Long(t)
+	t.Parallel()
+	rig := calm(t)
+	const contended = 1000
+	holder, waiter := closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)
+	leases, claims := make([]*holdfast.Lease, contended), make([]*harness.Claimant, contended)
+	for i, name := range numbered(contended) {
+		leases[i] = harness.Lock(t, holder.Mutex(name))
+		claims[i] = harness.Claim(harness.Within(t, 5*time.Minute), waiter.Mutex(name))
+	}
+	for i := range contended { // one by one: to look at all takes longer than a wait may
+		harness.Eventually(t, "it stands in line", func() bool {
+			srv := rig.Master(rig.Slot(harness.KeyOf(fmt.Sprint(i))))
+			return srv != nil && harness.InLine(srv, fmt.Sprint(i)) == 1
+		})
+	}
+	commands := 0
+	for _, srv := range rig.Masters() {
+		stats := srv.CommandStats()
+		commands += stats["subscribe"] + stats["ssubscribe"]
+	}
+	connections := 0
+	harness.Eventually(t, "one connection a node", func() bool { connections = listeners(t, rig); return connections >= 1 && connections <= 4 })
+	t.Logf("%d contended names: %d connections with messages, %d commands to subscribe", contended, connections, commands)
+	if harness.Thorough && commands > contended+4 { // beside other tests an answer may take so long that it is asked again
+		t.Errorf("%d commands for %d names", commands, contended)
+	}
+	for i := range contended {
+		harness.Release(t, leases[i])
+		harness.HandBack(t, claims[i].Got(t))
+	}
+	harness.Eventually(t, "they are given back when idle", func() bool { return listeners(t, rig) == 0 })
+}

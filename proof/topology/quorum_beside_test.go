@@ -1,0 +1,79 @@
+package topology_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// Locks of a quorum and those that New keeps on one of its masters know nothing of each other, whatever their names (trap 27):
+// also those that a quorum's own keys may be taken for.
+func TestQuorumBesideSingleLocks(t *testing.T) {
+	t.Parallel()
+	var all []*redisserver.Server
+	var stores []holdfast.Store
+	for range 3 {
+		srv := redisserver.Start(t)
+		all, stores = append(all, srv), append(stores, redisstore.New(harness.Client(t, srv)))
+	}
+	majority, err := holdfast.NewQuorum(stores, &holdfast.Config{TrustNewNodes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = majority.Close() })
+	one, other := harness.Locker(t, all[0].Addr(), nil), harness.Locker(t, all[0].Addr(), nil)
+	names := []string{"quorum", "%quorum", "line", "watchers", "x"}
+	everywhere := func() {
+		t.Helper()
+		for _, name := range names {
+			lease, err := majority.Mutex(name).Lock(harness.Within(t, harness.Patience)) // asks again where two do not answer within a second
+			if err != nil {
+				t.Fatalf("%q of the quorum: %v", name, err)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatalf("%q of the quorum: %v", name, err)
+			}
+		}
+		harness.Eventually(t, "all nodes answer and count", func() bool {
+			nodes, err := majority.Quorum(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return !slices.ContainsFunc(nodes, func(node holdfast.QuorumNode) bool { return node.Err != nil || !node.Counts })
+		})
+	}
+	everywhere()
+	for _, name := range names {
+		lease, err := one.Mutex(name).Lock(harness.Within(t, harness.Patience))
+		if err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+			continue
+		}
+		got := make(chan error, 1)
+		go func() {
+			next, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
+			if err == nil {
+				err = next.Release(t.Context())
+			}
+			got <- err
+		}()
+		harness.Eventually(t, "the other waits in line", func() bool {
+			var held *holdfast.HeldError
+			_, err := one.Mutex(name).TryLock(harness.Within(t, harness.Patience))
+			return errors.As(err, &held) && held.Waiters == 1
+		})
+		everywhere()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+		}
+		if err := <-got; err != nil {
+			t.Errorf("%q of one master: %v", name, err)
+		}
+		everywhere()
+	}
+}

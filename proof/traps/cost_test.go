@@ -1,0 +1,153 @@
+package traps_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// An uncontended lock costs one command, as does its release; only the first of a client asks before what
+// the server is and what time it has.
+func TestMutexPairCostsTwoCommands(t *testing.T) {
+	t.Parallel()
+	_, p := harness.Proxied(t)
+	m := harness.Locker(t, p.Addr(), nil).Mutex("n")
+	p.Record()
+	harness.Release(t, harness.Lock(t, m))
+	first := slices.DeleteFunc(harness.SentTo(p), greets)
+	if want := []string{"INFO", "TIME", "EVALSHA", "EVAL", "EVALSHA", "EVAL"}; !slices.Equal(first, want) {
+		t.Errorf("the first pair sent %v, want %v", first, want)
+	}
+	const pairs = 50
+	p.Record()
+	for range pairs {
+		harness.Release(t, harness.Lock(t, m))
+	}
+	if sent := harness.SentTo(p); len(sent) != 2*pairs || slices.ContainsFunc(sent, func(name string) bool { return name != "EVALSHA" }) {
+		t.Errorf("%d pairs sent %d commands: %v", pairs, len(sent), sent)
+	}
+}
+
+// greets knows the commands that a new connection begins with.
+func greets(name string) bool { return name == "HELLO" || name == "CLIENT" }
+
+// renewals are how many an observer heard of, those that failed too: each is one command.
+func renewals(seen *harness.Events) int {
+	return seen.Count(holdfast.EventRenewed) + seen.Count(holdfast.EventRetried)
+}
+
+// Trap 15: holding a lock idly floods the server. One lease costs one command a renewal; a client that holds nothing
+// sends nothing.
+func TestLeaseHeldCostsRenewalsAlone(t *testing.T) {
+	t.Parallel()
+	_, p := harness.Proxied(t)
+	seen := new(harness.Events)
+	c := harness.Locker(t, p.Addr(), &holdfast.Config{TTL: 4500 * time.Millisecond, Observer: seen})
+	lease := harness.Lock(t, c.Mutex("n"))
+	harness.Eventually(t, "a renewal", func() bool { return seen.Count(holdfast.EventRenewed) >= 1 })
+	before := renewals(seen)
+	p.Record()
+	harness.Eventually(t, "two more", func() bool { return renewals(seen) >= before+2 })
+	sent := slices.DeleteFunc(harness.SentTo(p), greets)
+	if n := renewals(seen) - before; len(sent) < 1 || len(sent) > n+1 { // one may be on its way, at either end
+		t.Errorf("%d renewals sent %v", n, sent)
+	}
+	harness.Release(t, lease)
+	p.Record()
+	quiet := time.After(1600 * time.Millisecond)
+	<-quiet
+	if sent := harness.SentTo(p); len(sent) != 0 {
+		t.Errorf("an idle client sent %v", sent)
+	}
+}
+
+// Trap 15, many: 1,000 leases of two clients cost their renewals, a hundred in a command, and no goroutine each.
+// It is not parallel, because it counts goroutines.
+func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
+	srv := redisserver.Start(t)
+	const each, ttl, rounds = 500, 6 * time.Second, 2
+	before := runtime.NumGoroutine()
+	var leases [2][each]*holdfast.Lease
+	var seen [2]harness.Events
+	var all sync.WaitGroup
+	for i := range leases {
+		c := harness.Locker(t, srv.Addr(), &holdfast.Config{TTL: ttl, Observer: &seen[i]}, func(o *redis.Options) { o.PoolSize = 8 })
+		for g := range 8 {
+			all.Go(func() {
+				for n := g; n < each; n += 8 {
+					leases[i][n], _ = c.Mutex(fmt.Sprint("n", i, "/", n)).Lock(harness.Within(t, harness.Patience))
+				}
+			})
+		}
+	}
+	all.Wait()
+	renewed := func(n int) bool {
+		return seen[0].Count(holdfast.EventRenewed) >= n*each && seen[1].Count(holdfast.EventRenewed) >= n*each
+	}
+	harness.Eventually(t, "the first renewals", func() bool { return renewed(1) })
+	first := renewals(&seen[0]) + renewals(&seen[1])
+	calls, highest := scripts(srv), 0
+	harness.Eventually(t, "the next rounds", func() bool {
+		highest = max(highest, runtime.NumGoroutine()-before)
+		return renewed(1 + rounds)
+	})
+	calls = scripts(srv) - calls
+	told := float64(renewals(&seen[0])+renewals(&seen[1])-first) / (2 * each) // rounds, by the renewals in them
+	t.Logf("%d commands for 1,000 leases in %.1f rounds of renewals, at most %d more goroutines", calls, told, highest)
+	// Ten full commands a round, and as many again for those that were taken while others were renewed, or later.
+	if most := int(30 * (told + 1)); calls > most {
+		t.Errorf("%d commands, at most %d are expected", calls, most)
+	}
+	if highest > 60 { // connections, and the renewals under way; not one a lease
+		t.Errorf("%d more goroutines", highest)
+	}
+	for i := range leases {
+		for n, lease := range leases[i] {
+			if lease == nil {
+				t.Fatalf("no lease %d of client %d", n, i)
+			}
+			if err := lease.Err(); err != nil {
+				t.Fatalf("lease %d of client %d: %v", n, i, err)
+			}
+			all.Go(func() { harness.Release(t, lease) })
+		}
+	}
+	all.Wait()
+	calls = scripts(srv)
+	quiet := time.After(ttl / 2)
+	<-quiet
+	if n := scripts(srv) - calls; n != 0 {
+		t.Errorf("%d commands of idle clients", n)
+	}
+}
+
+// Trap 33: goroutines are left behind after reentry. It is not parallel, because it counts them.
+func TestMutexReentryLeavesNoGoroutine(t *testing.T) {
+	srv := redisserver.Start(t)
+	m := harness.Locker(t, srv.Addr(), nil).Mutex("n")
+	pair := func() {
+		outer := harness.Lock(t, m)
+		inner, err := m.Lock(outer.Context())
+		if err != nil || inner.Token() != outer.Token() {
+			t.Fatalf("reentry: %v", err)
+		}
+		_ = inner.Context()
+		harness.Release(t, inner)
+		harness.Release(t, outer)
+	}
+	pair()
+	check := harness.NoLeak(t)
+	for range 100 {
+		pair()
+	}
+	check()
+}

@@ -1,0 +1,130 @@
+package traps_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// Trap 28: the key exists with another type, or is another kind's or another format's. The error names it, and it is
+// left as it was.
+func TestMutexForeignKeyIsLeft(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), nil)
+	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:15000:0:0:0:"
+	for name, put := range map[string][]any{
+		"hash":             {"HSET", "", "f", "v"},
+		"list":             {"RPUSH", "", "a"},
+		"plain set":        {"SADD", "", "a"},
+		"stream":           {"XADD", "", "1-1", "f", "v"},
+		"string":           {"SET", "", "by hand"},
+		"empty string":     {"SET", "", ""},
+		"short string":     {"SET", "", "1"},
+		"almost ours":      {"SET", "", "2mx:"},
+		"sorted set":       {"ZADD", "", 1, "a"},
+		"scores":           {"ZADD", "", 1e15, "someone", 5, "else"},
+		"another kind":     {"SET", "", "2sx:" + id + rest},
+		"format 1":         {"SET", "", "1mx:" + id + "17637000000000001:1:0:0:"},
+		"another format":   {"SET", "", "3mx:" + id + rest},
+		"kind that shares": {"ZADD", "", 1.9e13, "2ss:" + id + "500:1:15000:0:0:0:"},
+		"format that held": {"ZADD", "", 9e12, "1mx:" + id + "500:1:0:0:"},
+		"line of a kind":   {"ZADD", ":line", 1e15, "2sx:" + id + "500:1:15000:0:0:0:"},
+		"line of a format": {"ZADD", ":line", 1e15, "1mx:" + id + "500:1:0:0:"},
+		"no line":          {"SET", ":line", "by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := harness.KeyOf(name) + put[1].(string)
+			put[1] = key
+			harness.Must(t, srv, put...)
+			harness.Must(t, srv, "PEXPIRE", key, 600_000)
+			before := harness.Must(t, srv, "DUMP", key)
+			m := c.Mutex(name)
+			calls := map[string]func() error{
+				"TryLock": func() error { _, err := m.TryLock(harness.Within(t, harness.Patience)); return err },
+				"Lock":    func() error { _, err := m.Lock(harness.Within(t, harness.Patience)); return err },
+				"with owner": func() error {
+					_, err := c.Mutex(name, holdfast.WithOwner("o")).TryLock(harness.Within(t, harness.Patience))
+					return err
+				},
+				"Resume": func() error {
+					_, err := m.Resume(harness.Within(t, harness.Patience), id, 1763700000000000)
+					return err
+				},
+			}
+			for call, do := range calls {
+				var failure *holdfast.StoreError
+				if err := harness.Answered(t, do); !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign || failure.Applied != holdfast.NotApplied ||
+					!strings.Contains(err.Error(), strconv.Quote(key)) || errors.Is(err, holdfast.ErrUnavailable) {
+					t.Errorf("%s: got %v", call, err)
+				}
+				if harness.Must(t, srv, "DUMP", key) != before {
+					t.Fatalf("%s touched it: %v", call, harness.Must(t, srv, "TYPE", harness.KeyOf(name)))
+				}
+			}
+			if left := harness.Must(t, srv, "PTTL", key).(int64); left < 590_000 {
+				t.Errorf("its time is %d ms now", left)
+			}
+		})
+	}
+}
+
+// A held key that becomes another type is lost, as the release learns at the latest, and left as it is.
+func TestLeaseForeignKeyIsLost(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
+	for name, put := range map[string][]any{
+		"list":   {"RPUSH", "", "a"},
+		"string": {"SET", "", "by hand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lease := harness.Lock(t, c.Mutex(name))
+			put[1] = harness.KeyOf(name)
+			harness.Must(t, srv, "DEL", put[1])
+			harness.Must(t, srv, put...)
+			before := harness.Must(t, srv, "DUMP", put[1])
+			err := lease.Release(t.Context())
+			var lost *holdfast.LostError
+			var failure *holdfast.StoreError
+			if !errors.As(err, &lost) || lost.Reason != holdfast.LossForeign || !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {
+				t.Errorf("got %v", err)
+			}
+			if harness.Must(t, srv, "DUMP", put[1]) != before {
+				t.Error("touched")
+			}
+		})
+	}
+}
+
+// Trap 6: Do tells of a loss that only the release learns of.
+func TestMutexDoLearnsOfLossFromRelease(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
+	for name, reason := range map[string]holdfast.LossReason{"gone": holdfast.LossGone, "overwritten": holdfast.LossForeign} {
+		t.Run(name, func(t *testing.T) {
+			fault := errors.New("half done")
+			err := c.Mutex(name).Do(t.Context(), func(context.Context) error {
+				harness.Must(t, srv, "DEL", harness.KeyOf(name))
+				if reason == holdfast.LossForeign {
+					harness.Must(t, srv, "RPUSH", harness.KeyOf(name), "a")
+				} else {
+					harness.Release(t, harness.Lock(t, other.Mutex(name)))
+				}
+				return fault
+			})
+			var lost *holdfast.LostError
+			if !errors.Is(err, fault) || !errors.As(err, &lost) || lost.Reason != reason {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package traps_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// The extras of a payload that a later version may write.
+const laterExtras = "trace:5:a:b|7later:0:"
+
+// laterTicket is a ticket and its payload as a later version may write them.
+func laterTicket(id, token, channel, label string) string {
+	return fmt.Sprintf("2mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
+}
+
+// Extras that a reader does not know are skipped, by the scripts and by the client: of a holder that is told to others, of a
+// waiter that is handed the lock, and of a hold that is taken over.
+func TestFormatUnknownExtras(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), nil)
+	const id, token = "AAAAAAAAAAAAAAAAAAAAAA", "1763700000000000"
+
+	harness.Must(t, srv, "SET", harness.KeyOf("told"), laterTicket(id, token, "", "a: later|one"), "PX", 60_000)
+	if held := heldBy(t, c.Mutex("told")); held.Holder != "a: later|one" {
+		t.Errorf("held by %q", held.Holder)
+	}
+
+	channel := "holdfast:@somewhere"
+	messages := harness.Client(t, srv).Subscribe(t.Context(), channel)
+	t.Cleanup(func() { messages.Close() })
+	if _, err := messages.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lease := harness.Lock(t, c.Mutex("handed"))
+	waiter := laterTicket(id, "", "p"+channel, "later")
+	harness.Must(t, srv, "ZADD", harness.KeyOf("handed")+":line", time.Now().UnixMicro(), waiter)
+	harness.Must(t, srv, "PEXPIRE", harness.KeyOf("handed")+":line", 60_000)
+	harness.Release(t, lease)
+	message, err := messages.ReceiveMessage(harness.Within(t, harness.Patience))
+	if err != nil || !strings.HasPrefix(message.Payload, "2G"+id) {
+		t.Errorf("told %v, %v", message, err)
+	}
+
+	harness.Must(t, srv, "SET", harness.KeyOf("taken"), laterTicket(id, token, "", "former"), "PX", 60_000)
+	taken, err := c.Mutex("taken", holdfast.WithLabel("present")).Resume(harness.Within(t, harness.Patience), id, 1763700000000000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := laterExtras + "why:1:rby:7:presentto:22:" + taken.Owner() + "former"
+	members := harness.Must(t, srv, "ZRANGE", harness.KeyOf("taken"), 0, -1).([]any)
+	found := false
+	for _, member := range members {
+		text := member.(string)
+		found = found || strings.HasPrefix(text, "2m-:"+id) && strings.HasSuffix(text, fmt.Sprintf(":0:0:%d:%s", len(want)-len("former"), want))
+	}
+	if !found {
+		t.Errorf("no remainder among %q", members)
+	}
+	if held := heldBy(t, c.Mutex("taken")); held.Holder != "present" || held.Holders != 1 {
+		t.Errorf("got %+v", held)
+	}
+	harness.Release(t, taken)
+	if held := heldBy(t, c.Mutex("taken")); held.Holder != "" || held.Holders != 1 {
+		t.Errorf("a remainder is told as %+v", held)
+	}
+}
+
+// A channel says which process listens there, and a payload the TTL and whether the hold is renewed.
+func TestFormatPayload(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), harness.Brief(9*time.Second))
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		options []holdfast.Option
+		head    string
+	}{
+		"renewed": {nil, "500:1:9000:"},
+		"fixed":   {[]holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)}, "500:1:60000f:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lease := harness.Lock(t, c.Mutex(name, append(test.options, holdfast.WithLabel("me"))...))
+			const ticket = 26 + 16
+			payload := harness.Must(t, srv, "GET", harness.KeyOf(name)).(string)[ticket:]
+			channel := fmt.Sprintf("pholdfast:@%s/%d/", host, os.Getpid())
+			size := len(channel) + 22
+			if head := fmt.Sprintf("%s%d:0:0:%s", test.head, size, channel); !strings.HasPrefix(payload, head) || payload[len(head)+22:] != "me" {
+				t.Errorf("got %q, want %q, 22 characters and %q", payload, head, "me")
+			}
+			harness.Release(t, lease)
+		})
+	}
+}
+
+// heldBy tries a mutex that another holds.
+func heldBy(t *testing.T, m *holdfast.Mutex) *holdfast.HeldError {
+	t.Helper()
+	var held *holdfast.HeldError
+	if err := harness.Answered(t, func() error { _, err := m.TryLock(harness.Within(t, harness.Patience)); return err }); !errors.As(err, &held) {
+		t.Fatalf("got %v", err)
+	}
+	return held
+}

@@ -1,0 +1,41 @@
+package rueidisstore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/rueidisstore"
+)
+
+func Example() {
+	ctx := context.Background()
+	server, err := redisserver.Run(ctx) // stands for your server
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+
+	rdb, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rdb.Close()
+	client, err := holdfast.New(rueidisstore.New(rdb), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
+		fmt.Println("one process at a time")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: one process at a time
+}
