@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/leak"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -84,4 +85,4 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []holdfast.Request { return []holdfast.Request{{Args: args}} }
+func request(args ...any) []store.Request { return []store.Request{{Args: args}} }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for locks that exclude everybody.
@@ -36,12 +37,12 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 			args = append(args, r.ticket(a.Ask.Ticket), r.payload(a.Ask.Ticket))
 		}
 		return args
-	}, func(reply Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
+	}, func(reply store.Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
 	return answers, err
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
+func (r *resource) readAll(reply store.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
 	const digits = 16
 	text, _ := reply.Value.(string)
 	switch {

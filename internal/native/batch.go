@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // those that come while more are travel together with the next flight. No flight takes more than its share of all: when
 // one carried everything, the server would rest while the goroutines work, and they while it does.
 type lane struct {
-	server Server
+	server store.Store
 	ends   deadlines
 	spare  sync.Pool // *call, of which nobody knows any more
 
@@ -37,16 +38,16 @@ type lane struct {
 
 // A call is one request under way.
 type call struct {
-	request  Request
+	request  store.Request
 	deadline time.Time
-	done     chan Reply  // of one
-	timer    *time.Timer // of the deadline
+	done     chan store.Reply // of one
+	timer    *time.Timer      // of the deadline
 }
 
 // A solo is what a caller takes along that carries its own request.
 type solo struct {
 	until    until
-	requests [1]Request
+	requests [1]store.Request
 }
 
 // errOver answers a request that was not sent in its time.
@@ -54,9 +55,9 @@ var errOver = errors.New("not sent in time: earlier requests got no answer")
 
 // do sends one request and waits for its reply, for ctx, or for the deadline. A reply of its own may still come after
 // ctx ended; it is dropped.
-func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Reply {
+func (l *lane) do(ctx context.Context, request store.Request, deadline time.Time) store.Reply {
 	if err := ctx.Err(); err != nil {
-		return Reply{Err: protocol.EndOf(ctx), Unsent: true}
+		return store.Reply{Err: protocol.EndOf(ctx), Unsent: true}
 	}
 	l.mu.Lock()
 	alone := l.flights == 0 || l.flights < maxFlights && l.aboard <= fewAboard
@@ -69,7 +70,7 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 			if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 				deadline = end
 			}
-			trip := &solo{until{deadline: deadline, all: &l.ends}, [1]Request{request}}
+			trip := &solo{until{deadline: deadline, all: &l.ends}, [1]store.Request{request}}
 			reply := l.server.Do(&trip.until, trip.requests[:])[0]
 			trip.until.over()
 			l.land(1, reply)
@@ -101,10 +102,10 @@ func (l *lane) do(ctx context.Context, request Request, deadline time.Time) Repl
 }
 
 // call is one that has been used before, if there is any. Its timer is still to be set.
-func (l *lane) call(request Request, deadline time.Time) *call {
+func (l *lane) call(request store.Request, deadline time.Time) *call {
 	c, _ := l.spare.Get().(*call)
 	if c == nil {
-		c = &call{done: make(chan Reply, 1), timer: time.NewTimer(time.Until(deadline))}
+		c = &call{done: make(chan store.Reply, 1), timer: time.NewTimer(time.Until(deadline))}
 	}
 	c.request, c.deadline = request, deadline
 	return c
@@ -113,31 +114,31 @@ func (l *lane) call(request Request, deadline time.Time) *call {
 // reuse takes a call back that was answered. To one that was abandoned, an answer may still come.
 func (l *lane) reuse(c *call) {
 	c.timer.Stop()
-	c.request = Request{}
+	c.request = store.Request{}
 	l.spare.Put(c)
 }
 
 // abandon leaves a call: taken from the queue if it is still there, else its outcome is unknown.
-func (l *lane) abandon(c *call, why error) Reply {
+func (l *lane) abandon(c *call, why error) store.Reply {
 	c.timer.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, other := range l.queue {
 		if other == c {
 			l.queue = append(l.queue[:i], l.queue[i+1:]...)
-			return Reply{Err: why, Unsent: true}
+			return store.Reply{Err: why, Unsent: true}
 		}
 	}
 	select {
 	case reply := <-c.done:
 		return reply
 	default:
-		return Reply{Err: why}
+		return store.Reply{Err: why}
 	}
 }
 
 // land ends a flight, or sends another off with what has gathered.
-func (l *lane) land(landed int, reply Reply) {
+func (l *lane) land(landed int, reply store.Reply) {
 	if next := l.next(landed, reply); next != nil {
 		go l.fly(next)
 	}
@@ -157,7 +158,7 @@ func (l *lane) fly(batch []*call) {
 
 // next takes what has gathered while a flight was under way; when that is nothing, the flight is over. Reply is one of
 // those that it brought.
-func (l *lane) next(landed int, reply Reply) []*call {
+func (l *lane) next(landed int, reply store.Reply) []*call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.aboard -= landed
@@ -195,9 +196,9 @@ func (l *lane) take() []*call {
 }
 
 // send carries one batch. Its deadline is the last of its calls': each of them waits no longer than for its own ctx.
-func (l *lane) send(batch []*call) []Reply {
+func (l *lane) send(batch []*call) []store.Reply {
 	now := time.Now()
-	requests := make([]Request, 0, len(batch))
+	requests := make([]store.Request, 0, len(batch))
 	var deadline time.Time
 	for _, c := range batch {
 		if c.deadline.After(now) {
@@ -207,7 +208,7 @@ func (l *lane) send(batch []*call) []Reply {
 			}
 		}
 	}
-	var sent []Reply
+	var sent []store.Reply
 	if len(requests) > 0 {
 		ctx := &until{deadline: deadline, all: &l.ends}
 		sent = l.server.Do(ctx, requests)
@@ -216,12 +217,12 @@ func (l *lane) send(batch []*call) []Reply {
 	if len(requests) == len(batch) {
 		return sent
 	}
-	replies := make([]Reply, len(batch))
+	replies := make([]store.Reply, len(batch))
 	for i, c := range batch {
 		if c.deadline.After(now) {
 			replies[i], sent = sent[0], sent[1:]
 		} else {
-			replies[i] = Reply{Err: errOver, Unsent: true}
+			replies[i] = store.Reply{Err: errOver, Unsent: true}
 		}
 	}
 	return replies

@@ -8,18 +8,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A held server answers every flight after a millisecond, and notes how many requests each carried.
 type held struct {
-	Server
+	store.Store
 
 	mu           sync.Mutex
 	sizes        []int
 	flying, most int
 }
 
-func (h *held) Do(ctx context.Context, requests []Request) []Reply {
+func (h *held) Do(ctx context.Context, requests []store.Request) []store.Reply {
 	h.mu.Lock()
 	h.sizes = append(h.sizes, len(requests))
 	h.flying++
@@ -32,7 +34,7 @@ func (h *held) Do(ctx context.Context, requests []Request) []Reply {
 	h.mu.Lock()
 	h.flying--
 	h.mu.Unlock()
-	return make([]Reply, len(requests))
+	return make([]store.Reply, len(requests))
 }
 
 // One goes at once, and so do a few; many travel together in flights that share them evenly, and never wait while
@@ -57,7 +59,7 @@ func TestLaneShares(t *testing.T) {
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						if reply := l.do(context.Background(), Request{}, time.Now().Add(time.Second)); reply.Err != nil {
+						if reply := l.do(context.Background(), store.Request{}, time.Now().Add(time.Second)); reply.Err != nil {
 							t.Error(reply.Err)
 						}
 					})
@@ -102,13 +104,13 @@ func TestLaneLanding(t *testing.T) {
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 19 {
-			wg.Go(func() { l.do(context.Background(), Request{}, began.Add(time.Second)) })
+			wg.Go(func() { l.do(context.Background(), store.Request{}, began.Add(time.Second)) })
 		}
 		synctest.Wait()
 		if len(server.sizes) > 0 {
 			t.Fatalf("%v went beside a flight of 60", server.sizes)
 		}
-		l.land(60, Reply{})
+		l.land(60, store.Reply{})
 		wg.Wait()
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("took %v: %v", took, server.sizes)

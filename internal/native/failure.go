@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // refusals are the error prefixes that mean something to us. They are the same on every server and version, while the
@@ -34,17 +35,17 @@ var refusals = []struct {
 }
 
 // failure reads why a reply is none; nil when it is one. The request was about these keys, and no script of this package.
-func (r *resource) failure(op string, reply Reply, keys ...any) error {
+func (r *resource) failure(op string, reply store.Reply, keys ...any) error {
 	return r.failureOf(&script{op: op}, reply, keys...)
 }
 
 // failureOf is failure, of a script with these KEYS.
-func (r *resource) failureOf(s *script, reply Reply, keys ...any) error {
+func (r *resource) failureOf(s *script, reply store.Reply, keys ...any) error {
 	return r.at(reply, r.reasonWhy(s, reply, keys))
 }
 
 // at names the server that was asked in an error about its reply, if it is known.
-func (r *resource) at(reply Reply, err error) error {
+func (r *resource) at(reply store.Reply, err error) error {
 	node := reply.Node
 	if node == "" && r.p != nil {
 		node = r.p.config.Node
@@ -62,7 +63,7 @@ func (r *resource) at(reply Reply, err error) error {
 	return err
 }
 
-func (r *resource) reasonWhy(s *script, reply Reply, keys []any) error {
+func (r *resource) reasonWhy(s *script, reply store.Reply, keys []any) error {
 	switch {
 	case reply.Refused != "":
 		b := s.blame(reply.Refused)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Traps 14 and 45: what a server says differs by version, also in where it says that it happened in a script.
@@ -80,7 +81,7 @@ func TestForeignLineOfAskThatGivesBack(t *testing.T) {
 		return l.text == "local waits = self and redis.call('ZSCORE', line, self)"
 	})
 	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)
-	r := New(liar{Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
+	r := New(liar{store.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
 	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: time.Now().Add(time.Minute)}
 	var foreign *protocol.Foreign
 	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:line" || len(foreign.Or) != 0 {
@@ -99,13 +100,13 @@ func TestFailureOfCauseThatSpeaksOfPermission(t *testing.T) {
 	r := New(nil, Config{Prefix: "p"}).bind(specOf("n"))
 	const words = "no permission to wait any longer"
 	for name, c := range map[string]struct {
-		reply Reply
+		reply store.Reply
 		want  protocol.Reason
 	}{
-		"cancelled":          {Reply{Err: fmt.Errorf("%w: %s", context.Canceled, words)}, protocol.Unreachable},
-		"too late":           {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words)}, protocol.NoAnswer},
-		"too late to send":   {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words), Unsent: true}, protocol.Unreachable},
-		"what a server says": {Reply{Err: errors.New(words)}, protocol.Denied},
+		"cancelled":          {store.Reply{Err: fmt.Errorf("%w: %s", context.Canceled, words)}, protocol.Unreachable},
+		"too late":           {store.Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words)}, protocol.NoAnswer},
+		"too late to send":   {store.Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words), Unsent: true}, protocol.Unreachable},
+		"what a server says": {store.Reply{Err: errors.New(words)}, protocol.Denied},
 	} {
 		var failure *protocol.Failure
 		if err := r.failure("lock", c.reply); !errors.As(err, &failure) || failure.Reason != c.want {

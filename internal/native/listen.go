@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where channels are sharded it
@@ -43,7 +44,7 @@ const unheard = 30 * time.Second
 
 type listening struct {
 	p            *Protocol
-	subscription Subscription
+	subscription store.Subscription
 
 	mu    sync.Mutex
 	slots map[int]*slotChannel // nil: one channel serves all names

@@ -3,6 +3,8 @@ package native
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A node is one server: what travels to it, and what is known of its clock. The clocks of two servers have nothing to do with
@@ -14,7 +16,7 @@ type node struct {
 
 // nodes are the servers behind a store. Which serves a slot is a hint: the store decides where a request goes.
 type nodes struct {
-	server Server
+	server store.Store
 	one    *node // of a single server, and for slots of which nothing is known
 
 	mu    sync.Mutex
@@ -22,7 +24,7 @@ type nodes struct {
 	table atomic.Pointer[[slots]*node]
 }
 
-func newNodes(server Server) *nodes {
+func newNodes(server store.Store) *nodes {
 	return &nodes{server: server, one: &node{lane: lane{server: server}}, known: make(map[string]*node)}
 }
 
@@ -35,7 +37,7 @@ func (n *nodes) serving(slot int) *node {
 }
 
 // learn takes in which node serves what.
-func (n *nodes) learn(shape Topology) {
+func (n *nodes) learn(shape store.Topology) {
 	if !shape.Cluster {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -22,7 +23,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
 			r := renewal.Resource.(*resource)
-			done(i, protocol.Renewed{Err: r.failure("renew", Reply{Err: protocol.EndOf(ctx), Unsent: true})})
+			done(i, protocol.Renewed{Err: r.failure("renew", store.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
 		}
 		return
 	}
@@ -71,15 +72,15 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	requests := make([]Request, len(parts))
+	requests := make([]store.Request, len(parts))
 	for i, part := range parts {
-		requests[i] = Request{Args: renewal(all, part), Key: keyOf(all, part)}
+		requests[i] = store.Request{Args: renewal(all, part), Key: keyOf(all, part)}
 		requests[i].Args[0], requests[i].Args[1] = "EVALSHA", p.scripts.renew.sha
 		p.confirm(&requests[i], deadline)
 	}
 	replies := p.server.Do(ctx, requests)
 	var unknown [][]int
-	var whole []Request
+	var whole []store.Request
 	for i, part := range parts {
 		if isUnknownScript(replies[i].Refused) {
 			request := requests[i]
@@ -121,7 +122,7 @@ func renewal(all []protocol.Renewal, part []int) []any {
 }
 
 // settle tells each renewal of a part what became of it.
-func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done func(int, protocol.Renewed)) {
+func (p *Protocol) settle(all []protocol.Renewal, part []int, reply store.Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
 	text, said, ok := takenOver(text, len(part))
 	for at, i := range part {

@@ -7,63 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
-
-// A Server carries requests: the root package's Store, in this package's words. See there for what each part means.
-type Server interface {
-	Do(ctx context.Context, requests []Request) []Reply
-	Subscribe(ctx context.Context, sink Sink) (Subscription, error)
-	Describe(ctx context.Context) (Topology, error)
-}
-
-// A Request is holdfast.Request.
-type Request struct {
-	Args            []any
-	Key             string
-	Node            string
-	Replicas        int
-	ReplicasTimeout int64
-}
-
-// A Reply is holdfast.Reply.
-type Reply struct {
-	Value    any
-	Refused  string
-	Err      error
-	Unsent   bool
-	Replicas int
-	Node     string
-}
-
-// A Sink is holdfast.Sink.
-type Sink interface {
-	Message(channel, payload string)
-	Gap()
-}
-
-// A Subscription is holdfast.Subscription.
-type Subscription interface {
-	Add(ctx context.Context, channel string) error
-	Remove(ctx context.Context, channel string) error
-	Close() error
-}
-
-// A Topology is what of holdfast.Topology matters here.
-type Topology struct {
-	Cluster       bool
-	ShardedPubSub bool
-	Nodes         []Node
-	Warnings      []string // what users should know
-}
-
-// A Node is a master and the slots that it serves.
-type Node struct {
-	ID    string
-	Slots []SlotRange
-}
-
-// A SlotRange is holdfast.SlotRange.
-type SlotRange struct{ From, To int }
 
 // Config is what a Protocol needs to know.
 type Config struct {
@@ -80,7 +25,7 @@ type Config struct {
 
 // Protocol is the seam's Protocol on one server.
 type Protocol struct {
-	server  Server
+	server  store.Store
 	config  Config
 	channel string
 	scripts *scripts
@@ -90,7 +35,8 @@ type Protocol struct {
 }
 
 // New makes a Protocol. It sends nothing.
-func New(server Server, config Config) *Protocol {
+func New(server store.Store, config Config) *Protocol {
+	server = complete{server}
 	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + config.Process, scripts: loadScripts()}
 	p.nodes = newNodes(server)
 	p.shape.learn = p.nodes.learn
@@ -109,10 +55,10 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 
 // run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or
 // SCRIPT FLUSH. A server that does not know a script has done nothing, so sending again is no repetition.
-func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, args []any) Reply {
+func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, args []any) store.Reply {
 	args[0], args[1] = "EVALSHA", s.sha
 	lane, key := &p.nodes.serving(k.slot).lane, k.state.(string)
-	request := Request{Args: args, Key: key}
+	request := store.Request{Args: args, Key: key}
 	if s.wins {
 		p.confirm(&request, deadline)
 	}
@@ -131,7 +77,7 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 
 // confirm asks for the replicas that make a request worth trust. They have less time than the request, so that
 // their number is heard.
-func (p *Protocol) confirm(request *Request, deadline time.Time) {
+func (p *Protocol) confirm(request *store.Request, deadline time.Time) {
 	if p.config.Replicas > 0 {
 		request.Replicas = p.config.Replicas
 		request.ReplicasTimeout = millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))
@@ -139,7 +85,7 @@ func (p *Protocol) confirm(request *Request, deadline time.Time) {
 }
 
 // unconfirmed is the failure of a request that took effect at a server, but not at as many replicas as must have it.
-func (r *resource) unconfirmed(op string, reply Reply) error {
+func (r *resource) unconfirmed(op string, reply store.Reply) error {
 	want := r.p.config.Replicas
 	if reply.Replicas >= want {
 		return nil
@@ -168,7 +114,7 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 	}
 	shape, err := p.shape.of(ctx, p.server, deadline)
 	if err != nil {
-		return r.failure("lock", Reply{Err: err, Unsent: true})
+		return r.failure("lock", store.Reply{Err: err, Unsent: true})
 	}
 	mark := plain
 	switch {
@@ -178,7 +124,7 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 		mark = broadcast
 	}
 	if p.marked.CompareAndSwap(nil, &mark) && p.config.Warn != nil {
-		for _, text := range shape.Warnings {
+		for _, text := range warnings(shape) {
 			p.config.Warn(text)
 		}
 	}
@@ -215,7 +161,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 	if at, ok := n.clock.notAfter(deadline); ok {
 		return at, nil
 	}
-	reply := n.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	reply := n.lane.do(ctx, store.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
 	if err := r.failure("lock", reply, r.keys.state); err != nil {
 		return "", err
 	}

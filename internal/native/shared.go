@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // What package quorum has in common with this one: each of its nodes is a server, asked the same way.
@@ -15,10 +16,10 @@ import (
 type Lane struct{ lane }
 
 // NewLane makes a lane. It sends nothing.
-func NewLane(server Server) *Lane { return &Lane{lane{server: server}} }
+func NewLane(server store.Store) *Lane { return &Lane{lane{server: complete{server}}} }
 
 // Do sends one request and waits for its reply, for ctx, or for the deadline.
-func (l *Lane) Do(ctx context.Context, request Request, deadline time.Time) Reply {
+func (l *Lane) Do(ctx context.Context, request store.Request, deadline time.Time) store.Reply {
 	return l.do(ctx, request, deadline)
 }
 
@@ -42,13 +43,13 @@ func (c *Clock) At(local time.Time) (server int64, ok bool) {
 func Digits16(n int64) string { return digits16(n) }
 
 // FailureOf reads why a reply to a script, sent with these words, is none; nil when it is one.
-func FailureOf(op, name string, reply Reply, args []any) error {
+func FailureOf(op, name string, reply store.Reply, args []any) error {
 	r := resource{spec: protocol.Spec{Name: name}}
 	return r.failure(op, reply, keysIn(args)...)
 }
 
 // UnknownScript tells whether a server refused because it does not know the script.
-func UnknownScript(reply Reply) bool { return isUnknownScript(reply.Refused) }
+func UnknownScript(reply store.Reply) bool { return isUnknownScript(reply.Refused) }
 
 // Number reads a decimal number as scripts write it.
 func Number(text string) (int64, bool) { return number(text) }

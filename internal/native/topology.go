@@ -2,10 +2,12 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // doubtful is how soon what is known of a cluster may be read again.
@@ -15,11 +17,11 @@ const doubtful = time.Second
 // want to know; none of them can cancel it for the others. Which node serves a slot is a hint: it decides what travels
 // together, and the store where to.
 type topology struct {
-	learn func(Topology) // told of every answer
+	learn func(store.Topology) // told of every answer
 
 	mu     sync.Mutex
 	known  bool
-	shape  Topology
+	shape  store.Topology
 	err    error         // of the last question
 	asking chan struct{} // closed when the first one is answered
 	read   time.Time
@@ -27,7 +29,7 @@ type topology struct {
 }
 
 // of is what is behind the store; the error of the question, or of ctx.
-func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (Topology, error) {
+func (t *topology) of(ctx context.Context, server store.Store, deadline time.Time) (store.Topology, error) {
 	t.mu.Lock()
 	if t.known {
 		defer t.mu.Unlock()
@@ -44,16 +46,16 @@ func (t *topology) of(ctx context.Context, server Server, deadline time.Time) (T
 	select {
 	case <-asking:
 	case <-ctx.Done():
-		return Topology{}, protocol.EndOf(ctx)
+		return store.Topology{}, protocol.EndOf(ctx)
 	case <-timer.C:
-		return Topology{}, context.DeadlineExceeded
+		return store.Topology{}, context.DeadlineExceeded
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.shape, t.err
 }
 
-func (t *topology) ask(server Server, deadline time.Time) {
+func (t *topology) ask(server store.Store, deadline time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	shape, err := server.Describe(ctx)
@@ -68,7 +70,7 @@ func (t *topology) ask(server Server, deadline time.Time) {
 }
 
 // single tells whether one server has all keys; false while that is not known: slot by slot is right everywhere.
-func (t *topology) single(ctx context.Context, server Server, deadline time.Time) bool {
+func (t *topology) single(ctx context.Context, server store.Store, deadline time.Time) bool {
 	shape, err := t.of(ctx, server, deadline)
 	return err == nil && !shape.Cluster
 }
@@ -99,7 +101,7 @@ func (t *topology) doubted() bool {
 }
 
 // refresh asks again. Without an answer it stays doubtful.
-func (t *topology) refresh(server Server, deadline time.Time) {
+func (t *topology) refresh(server store.Store, deadline time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	shape, err := server.Describe(ctx)
@@ -111,4 +113,23 @@ func (t *topology) refresh(server Server, deadline time.Time) {
 	}
 	t.shape = shape
 	t.learn(shape)
+}
+
+// warnings are what users should know of a topology before they trust it.
+func warnings(t store.Topology) (texts []string) {
+	for _, n := range t.Nodes {
+		if n.Eviction != "" && n.Eviction != "noeviction" {
+			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: its maxmemory-policy is %s, not noeviction", n.ID, n.Eviction))
+		}
+		if major, minor := release(n.Version); major > 0 && (major < 6 || major == 6 && minor < 2) {
+			texts = append(texts, fmt.Sprintf("server %s is of version %s; holdfast is made for 6.2 and newer", n.ID, n.Version))
+		}
+	}
+	return texts
+}
+
+// release reads a version; 0 where there is none.
+func release(version string) (major, minor int) {
+	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return major, minor
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It returns when a majority
@@ -107,7 +108,7 @@ func (l *listening) keep(until context.Context, n *node, first chan<- opened) {
 	}
 }
 
-func (l *listening) open(ctx context.Context, n *node) (native.Subscription, error) {
+func (l *listening) open(ctx context.Context, n *node) (store.Subscription, error) {
 	subscription, err := n.server.Subscribe(ctx, ear{l, n.index})
 	if err == nil {
 		if err = subscription.Add(ctx, l.p.channel); err == nil {
@@ -138,7 +139,7 @@ type ear struct {
 	node int
 }
 
-// Message implements native.Sink.
+// Message implements store.Sink.
 func (e ear) Message(channel, text string) {
 	const head = 2
 	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A node is one of the independent masters.
 type node struct {
 	p      *Protocol
 	index  int
-	server native.Server
+	server store.Store
 	lane   *native.Lane
 	clock  clock
 
@@ -63,14 +64,14 @@ func head(text string) (f facts, rest string, ok bool) {
 // exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script has
 // done nothing, so sending again is no repetition; but it may have been started since, so a node that does not know the script
 // "node" either is told to look at its memory first. Whoever finds any script there can be sure that somebody has done that.
-func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
+func (n *node) exec(s *script, deadline time.Time, args []any) store.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
 	if none != nil {
 		return *none
 	}
 	args[0], args[1] = "EVALSHA", digests[s.at]
-	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
+	reply := n.lane.Do(context.Background(), store.Request{Args: args, Key: key}, deadline)
 	if !native.UnknownScript(reply) {
 		return reply
 	}
@@ -78,10 +79,10 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	key, _ = n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", digests[look.at], 1, key, "", "", "", longest}, Key: key}, deadline)
+		reply = n.lane.Do(context.Background(), store.Request{Args: []any{"EVALSHA", digests[look.at], 1, key, "", "", "", longest}, Key: key}, deadline)
 	}
 	if native.UnknownScript(reply) {
-		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)
+		reply = n.lane.Do(context.Background(), store.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // of what was to be sent
@@ -89,7 +90,7 @@ func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
 	}
 	whole := append([]any(nil), args...) // a store may keep what it was given
 	whole[0], whole[1] = "EVAL", s.source
-	return n.lane.Do(context.Background(), native.Request{Args: whole, Key: key}, deadline)
+	return n.lane.Do(context.Background(), store.Request{Args: whole, Key: key}, deadline)
 }
 
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.

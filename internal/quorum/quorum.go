@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // What a quorum refuses, and why.
@@ -56,7 +57,7 @@ type Protocol struct {
 }
 
 // New makes a Protocol. It sends nothing.
-func New(servers []native.Server, config Config) *Protocol {
+func New(servers []store.Store, config Config) *Protocol {
 	p := &Protocol{
 		config:   config,
 		scripts:  loadScripts(config.Prefix),

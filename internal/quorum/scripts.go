@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 //go:embed lua/*.lua
@@ -67,14 +68,14 @@ const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. 
 var errDigests = errors.New("the node's answer is no list of digests")
 
 // digests are those of the scripts. Of another prefix than the usual they are asked for, once. A reply says why there are none.
-func (n *node) digests(deadline time.Time) ([]any, *native.Reply) {
+func (n *node) digests(deadline time.Time) ([]any, *store.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {
 		return *known, nil
 	}
 	args := []any{"EVAL", digestsOf, 0, s.ask.source, s.downgrade.source, s.free.source, s.look.source, s.node.source, s.renew.source}
 	key, _ := n.p.factsKey().(string)
-	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
+	reply := n.lane.Do(context.Background(), store.Request{Args: args, Key: key}, deadline)
 	all, _ := reply.Value.(string)
 	if reply.Err == nil && reply.Refused == "" && len(all) != 40*len(names) {
 		reply.Err = errDigests
