@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -38,14 +39,14 @@ func (s *skewed) Do(ctx context.Context, requests []store.Request) []store.Reply
 			replies[i] = store.Reply{Value: []any{number10(now.Unix()), "0"}}
 			continue
 		}
-		notAfter, _ := number(r.Args[10].(string))
+		notAfter, _ := wire.Number(r.Args[10].(string))
 		s.late[node] = time.UnixMicro(notAfter).Sub(now)
-		replies[i] = store.Reply{Value: "H" + digits16(now.UnixMicro()) + "1|" + digits16(now.UnixMicro())}
+		replies[i] = store.Reply{Value: "H" + wire.Digits16(now.UnixMicro()) + "1|" + wire.Digits16(now.UnixMicro())}
 	}
 	return replies
 }
 
-func number10(n int64) string { return strings.TrimLeft(digits16(n), "0") }
+func number10(n int64) string { return strings.TrimLeft(wire.Digits16(n), "0") }
 
 // On a cluster each node has a clock of its own, by which requests to it are late; and one that does not answer delays
 // none that go elsewhere (trap 9).
@@ -73,8 +74,9 @@ func TestNodesApart(t *testing.T) {
 			}
 		}
 		server.dead = "high"
+		const waiting = 9 // more than are under way at once
 		blocked := make(chan error)
-		for range 3 * maxFlights {
+		for range waiting {
 			go func() { blocked <- ask(names["high"]) }()
 		}
 		synctest.Wait()
@@ -82,10 +84,12 @@ func TestNodesApart(t *testing.T) {
 		if err := ask(names["low"]); err != nil || time.Since(began) > 0 {
 			t.Errorf("asked beside a node that is silent: %v after %v", err, time.Since(began))
 		}
-		for range 3 * maxFlights {
+		for range waiting {
 			if err := <-blocked; err == nil {
 				t.Error("a silent node granted")
 			}
 		}
 	})
 }
+
+func specOf(name string) protocol.Spec { return protocol.Spec{Name: name, Kind: protocol.Mutex} }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -26,7 +27,7 @@ type halved struct {
 
 func (h *halved) node(key string) string {
 	tag := key[strings.Index(key, "{")+1 : strings.Index(key, "}")]
-	if slotOf(tag) < slots/2 {
+	if wire.SlotOf(tag) < wire.Slots/2 {
 		return "low"
 	}
 	return "high"
@@ -67,7 +68,7 @@ func (h *halved) Describe(context.Context) (store.Topology, error) {
 	defer h.mu.Unlock()
 	h.described++
 	return store.Topology{Cluster: true, Nodes: []store.Node{
-		{ID: "low", Slots: []store.SlotRange{{From: 0, To: slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []store.SlotRange{{From: slots / 2, To: slots - 1}}}}}, nil
+		{ID: "low", Slots: []store.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []store.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
 }
 
 // watchdogs is a context that is never cancelled, as the watchdog's.

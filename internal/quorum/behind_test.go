@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -53,7 +54,7 @@ func TestRepair(t *testing.T) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat("0", 32)+text[48:])
 		}, nil, time.Minute},
 		{"other tokens", func(t *testing.T, s store.Store, text string) {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(native.Digits16(5), 2)+text[48:])
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:])
 		}, nil, time.Minute},
 		{"that it shares", func(t *testing.T, s store.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:2]+"x"+text[3:])
@@ -75,10 +76,10 @@ func TestRepair(t *testing.T) {
 			}
 			renew(t, p, renewal)
 			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
-			if got == "" || got[:3] != "2rs" || got[16:48] != native.Digits16(held.Token)+native.Digits16(held.Token) || got[16:48] != want[16:48] {
+			if got == "" || got[:3] != "2rs" || got[16:48] != wire.Digits16(held.Token)+wire.Digits16(held.Token) || got[16:48] != want[16:48] {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			at, _ := native.Number(got[3:16])
+			at, _ := wire.Number(got[3:16])
 			if left := time.Until(time.UnixMilli(at)); left > c.ends || left < c.ends-20*time.Second {
 				t.Errorf("for another %v, want %v", left, c.ends)
 			}
@@ -101,12 +102,12 @@ func TestARepairShortensNothing(t *testing.T) {
 	}
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute, Ceiling: p.micros(end)})
 	repaired := value(t, servers[0], 1)
-	if repaired[16:32] != native.Digits16(held.Token) {
+	if repaired[16:32] != wire.Digits16(held.Token) {
 		t.Fatalf("not repaired: %q", repaired)
 	}
-	at, _ := native.Number(repaired[3:16])
+	at, _ := wire.Number(repaired[3:16])
 	const slower = 100 // ms: an answer that came since may have said less of the clock; the repair has ten seconds to arrive
-	if until, _ := native.Number(confirmed); at < until/1000-slower {
+	if until, _ := wire.Number(confirmed); at < until/1000-slower {
 		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-at)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -198,7 +199,7 @@ func TestANodeSetBack(t *testing.T) {
 	founded(t, servers)
 	p := young(t, servers, false, memory)
 	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
-	do(t, servers[1], "HSET", "q:{%quorum}", "born", native.Digits16(time.Now().Add(time.Hour).UnixMicro()))
+	do(t, servers[1], "HSET", "q:{%quorum}", "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
 	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
 		t.Error("it never counts")
 	}

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -27,7 +28,7 @@ func (l *liar) Do(_ context.Context, requests []store.Request) []store.Reply {
 		replies[i] = l.reply
 		if l.p != nil && request.Args[1] == digests["node"] {
 			now := time.Now().UnixMicro()
-			replies[i].Refused, replies[i].Value = "", "N"+native.Digits16(now)+native.Digits16(now-1e9)+"1"+native.Digits16(now-1e6)+"1000"
+			replies[i].Refused, replies[i].Value = "", "N"+wire.Digits16(now)+wire.Digits16(now-1e9)+"1"+wire.Digits16(now-1e6)+"1000"
 		}
 	}
 	return replies

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -73,7 +74,7 @@ func (g *gate) shown(text string) string {
 	if f.born >= g.since {
 		f.born += g.ahead.Microseconds()
 	}
-	return text[:1] + native.Digits16(f.now+g.ahead.Microseconds()) + native.Digits16(f.born) + counts + native.Digits16(f.last) + rest
+	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) + counts + wire.Digits16(f.last) + rest
 }
 
 // shut lets nothing through.

@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -172,13 +173,13 @@ func (s *prompt) Do(_ context.Context, requests []store.Request) []store.Reply {
 	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
 	replies := make([]store.Reply, len(requests))
 	for i, r := range requests {
-		head := native.Digits16(time.Now().Add(s.ahead).UnixMicro()) + native.Digits16(s.born.UnixMicro()) + "1"
+		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + "1"
 		switch r.Args[1] {
 		case digests["node"]:
 			if r.Args[6] == "a" {
 				s.told.Store(true)
 			}
-			replies[i].Value = "N" + head + native.Digits16(0) + "1000"
+			replies[i].Value = "N" + head + wire.Digits16(0) + "1000"
 		case digests["ask"]:
 			replies[i].Value = "H" + head + r.Args[15].(string) + r.Args[14].(string) + r.Args[15].(string)
 		default:

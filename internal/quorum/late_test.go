@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -361,7 +362,7 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 func accepts(t *testing.T, s store.Store, held protocol.Answer) {
 	t.Helper()
 	text := value(t, s, 1)
-	do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(native.Digits16(held.Token), 2)+text[48:])
+	do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:])
 }
 
 // renewedHold renews the hold of a writer.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It returns when a majority
@@ -21,7 +21,9 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 		l.all.Add(1)
 		p.run(func() {
 			defer l.all.Done()
-			l.keep(until, n, tries)
+			wire.Subscribe(until, n.store, p.channel, ear{l, n.index}, func(err error) {
+				tries <- opened{n.index, wire.At(nodeName(n.index), err)}
+			})
 		})
 	}
 	good, failures := 0, make([]Node, len(p.nodes))
@@ -81,44 +83,6 @@ type opened struct {
 	err  error
 }
 
-// keep subscribes at one node, again while it fails, and tells the outcome of the first try.
-func (l *listening) keep(until context.Context, n *node, first chan<- opened) {
-	for again := false; ; again = true {
-		ctx, cancel := context.WithTimeout(until, 2*time.Second)
-		subscription, err := l.open(ctx, n)
-		cancel()
-		if !again {
-			first <- opened{n.index, err}
-		}
-		if err == nil {
-			if again {
-				l.Gap()
-			}
-			<-until.Done()
-			_ = subscription.Close()
-			return
-		}
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-timer.C:
-		case <-until.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
-
-func (l *listening) open(ctx context.Context, n *node) (store.Subscription, error) {
-	subscription, err := n.server.Subscribe(ctx, ear{l, n.index})
-	if err == nil {
-		if err = subscription.Add(ctx, l.p.channel); err == nil {
-			return subscription, nil
-		}
-		_ = subscription.Close()
-	}
-	return nil, n.named(native.Deafness(l.p.channel, err))
-}
-
 // Gap tells the sink that messages may have been missed.
 func (l *listening) Gap() {
 	if !l.over() {
@@ -150,7 +114,7 @@ func (e ear) Message(channel, text string) {
 	case 'R':
 		e.replaced(id, e.node)
 	case 'N':
-		after, ok := native.Number(rest)
+		after, ok := wire.Number(rest)
 		if !ok || after < 0 {
 			return
 		}

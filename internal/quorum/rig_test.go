@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/leak"
-	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
@@ -131,8 +132,8 @@ const enough = 10 * time.Second
 
 // written is what a master keeps of a hold without owner and label, for a minute.
 func written(mode string, first, last int64) string {
-	return mode + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
-		native.Digits16(1) + "60000:0:0:0:"
+	return mode + wire.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) +
+		wire.Digits16(1) + "60000:0:0:0:"
 }
 
 // want fails unless an ask has this outcome.

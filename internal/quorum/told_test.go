@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -62,10 +63,10 @@ func TestFormerHolderIsToldByOne(t *testing.T) {
 	held := hold(t, mutexOf(p), servers, 1)
 	heard := hears(t, servers, p)
 	at := 0 // a master that has not refused the token
-	for !strings.Contains(value(t, servers[at], 1), native.Digits16(held.Token)) {
+	for !strings.Contains(value(t, servers[at], 1), wire.Digits16(held.Token)) {
 		at++
 	}
-	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: native.Digits16(held.Token), fate: newFate()}
+	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: wire.Digits16(held.Token), fate: newFate()}
 	if a := takes.ask1(other.nodes[at], 1, held.Token+1e9); !a.won() {
 		t.Fatalf("resume at one master: %+v", a)
 	}

@@ -1,4 +1,4 @@
-package native
+package wire
 
 import (
 	"context"
@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A complete store has a reply to every request, also where the store behind it breaks its contract and returns fewer.
+// A complete store has a reply to every request. The store behind it may break its contract and
+// return fewer.
 type complete struct{ store.Store }
 
 var errMissingReply = errors.New("the store returned fewer replies than it was given requests")
