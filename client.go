@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Client makes locks and keeps their leases: one watchdog, one subscription and one queue a lock for all of its
@@ -20,19 +21,19 @@ type Client struct {
 
 // New makes a client. It sends nothing: a server that is not there shows with the first lock. The store stays the
 // caller's, to be closed after the client. The error is an *ArgumentError with every bad field.
-func New(store Store, config *Config) (*Client, error) {
+func New(s store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
-	if bad.checkStore("store", store); len(bad) > 0 {
+	if bad.checkStore("store", s); len(bad) > 0 {
 		return nil, joinArguments(bad.err("New"), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newClient(native.New(transport{store}, native.Config{
+	return newClient(native.New(s, native.Config{
 		Prefix:          filled.Prefix,
 		Process:         processID(),
-		Node:            address(store),
+		Node:            address(s),
 		Timeout:         time.Second,
 		Warn:            func(text string) { filled.Logger.Warn("holdfast: " + text) },
 		Replicas:        filled.Replicas.Count,

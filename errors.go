@@ -33,8 +33,6 @@ var (
 	// ErrUnavailable: the server could not be asked, or cannot serve now. The error is a *StoreError, or a *WaitError
 	// that no answer ever reached.
 	ErrUnavailable = errors.New("holdfast: server unavailable")
-
-	errMissingReply = errors.New("the store returned fewer replies than it was given requests")
 )
 
 // A HeldError says who holds a lock that was tried, or that a latch is set. It matches ErrHeld.

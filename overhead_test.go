@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // An instant store answers at once, so that what is measured is all that this module does around a request.
-type instant struct{ holdfast.Store }
+type instant struct{ store.Store }
 
-func (instant) Do(_ context.Context, requests []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(requests))
+func (instant) Do(_ context.Context, requests []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(requests))
 	for i, request := range requests {
 		switch {
 		case len(request.Args) == 1:
@@ -26,7 +27,7 @@ func (instant) Do(_ context.Context, requests []holdfast.Request) []holdfast.Rep
 	return replies
 }
 
-func (instant) Describe(context.Context) (holdfast.Topology, error) { return holdfast.Topology{}, nil }
+func (instant) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
 
 // TestInstant keeps the benchmark in step with the requests.
 func TestInstant(t *testing.T) {

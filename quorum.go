@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // NewQuorum makes a client on three to nine independent masters, an odd number: each a store of its own, a single server
@@ -25,23 +25,21 @@ import (
 //
 // It sends nothing. The error is an *ArgumentError with every bad field. Equal stores are refused; two stores of one server
 // are not noticed.
-func NewQuorum(stores []Store, config *Config) (*Client, error) {
+func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
 	bad.check(len(stores) >= 3 && len(stores) <= 9 && len(stores)%2 == 1, "stores", len(stores), "3, 5, 7 or 9")
-	servers := make([]native.Server, len(stores))
 	if config != nil {
 		bad.check(config.Replicas.Count == 0, "Config.Replicas.Count", config.Replicas.Count, "0: a quorum's masters replicate to nobody")
 	}
-	for i, store := range stores {
-		bad.checkStore(fmt.Sprintf("stores[%d]", i), store)
+	for i, s := range stores {
+		bad.checkStore(fmt.Sprintf("stores[%d]", i), s)
 		for j := range stores[:i] {
-			if same(stores[j], store) {
+			if same(stores[j], s) {
 				bad.add(fmt.Sprintf("stores[%d]", i), fmt.Sprintf("the same as stores[%d]", j), "a master of its own")
 				break
 			}
 		}
-		servers[i] = transport{store}
 	}
 	if wrong := bad.err("NewQuorum"); wrong != nil {
 		return nil, joinArguments(wrong, err)
@@ -49,7 +47,7 @@ func NewQuorum(stores []Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := quorum.New(servers, quorum.Config{
+	p := quorum.New(stores, quorum.Config{
 		Prefix:  filled.Prefix,
 		Process: processID(),
 		MaxTTL:  filled.MaxTTL,

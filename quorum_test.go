@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // away is a store that nobody may ask.
 type away struct {
-	holdfast.Store
+	store.Store
 	t *testing.T
 }
 
-func (a away) Do(context.Context, []holdfast.Request) []holdfast.Reply {
+func (a away) Do(context.Context, []store.Request) []store.Reply {
 	a.t.Error("a request was sent")
 	return nil
 }
@@ -27,8 +28,8 @@ type plural struct {
 }
 
 func TestNewQuorumArguments(t *testing.T) {
-	stores := func(n int) []holdfast.Store {
-		all := make([]holdfast.Store, n)
+	stores := func(n int) []store.Store {
+		all := make([]store.Store, n)
 		for i := range all {
 			all[i] = &away{t: t}
 		}
@@ -37,7 +38,7 @@ func TestNewQuorumArguments(t *testing.T) {
 	one, many := stores(3), plural{away: away{t: t}}
 	for _, c := range []struct {
 		name   string
-		stores []holdfast.Store
+		stores []store.Store
 		config *holdfast.Config
 		wrong  string // in the error; empty: none
 	}{
@@ -51,11 +52,11 @@ func TestNewQuorumArguments(t *testing.T) {
 		{"eleven", stores(11), nil, "3, 5, 7 or 9"},
 		{"one is nil", append(stores(2), nil), nil, "stores[2]"},
 		{"one twice", append(stores(2), one[0], stores(1)[0], one[0]), nil, `stores[4] is "the same as stores[2]"`},
-		{"one three times", []holdfast.Store{one[1], one[1], one[1]}, nil, `stores[2] is "the same as stores[0]"`},
-		{"equal values", []holdfast.Store{away{t: t}, one[0], away{t: t}}, nil, `stores[2] is "the same as stores[0]"`},
-		{"two are nil", []holdfast.Store{nil, one[0], nil}, nil, "stores[2]"},
-		{"values that nobody can compare", []holdfast.Store{many, many, one[0]}, nil, ""},
-		{"some that nobody can compare", []holdfast.Store{away{Store: many, t: t}, away{Store: many, t: t}, one[0]}, nil, ""},
+		{"one three times", []store.Store{one[1], one[1], one[1]}, nil, `stores[2] is "the same as stores[0]"`},
+		{"equal values", []store.Store{away{t: t}, one[0], away{t: t}}, nil, `stores[2] is "the same as stores[0]"`},
+		{"two are nil", []store.Store{nil, one[0], nil}, nil, "stores[2]"},
+		{"values that nobody can compare", []store.Store{many, many, one[0]}, nil, ""},
+		{"some that nobody can compare", []store.Store{away{Store: many, t: t}, away{Store: many, t: t}, one[0]}, nil, ""},
 		{"replicas", stores(3), &holdfast.Config{Replicas: holdfast.Replicas{Count: 1}}, "replicate to nobody"},
 		{"any other bad field", stores(3), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},
 		{"two bad fields", stores(4), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},

@@ -21,20 +21,22 @@ const module = "github.com/holdfast-go/holdfast"
 // What each package of the root module may import of this module. A new package needs a line here: who may know whom
 // is decided, it does not happen.
 var mayImport = map[string][]string{
-	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum"},
+	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "store"},
 	"internal/engine":              {"internal/protocol"},
-	"internal/native":              {"internal/protocol"},
+	"internal/native":              {"internal/protocol", "internal/wire", "store"},
 	"internal/protocol":            {},
 	"internal/protocol/memory":     {"internal/protocol"},
-	"internal/quorum":              {"internal/native", "internal/protocol"},
+	"internal/quorum":              {"internal/protocol", "internal/wire", "store"},
 	"internal/testing/fault":       {},
 	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
 	"internal/testing/leak":        {},
 	"internal/testing/network":     {},
-	"internal/testing/permissions": {"."},
-	"internal/testing/pubsubtest":  {".", "internal/testing/leak", "internal/testing/redisserver"},
+	"internal/testing/permissions": {".", "store"},
+	"internal/testing/pubsubtest":  {"internal/testing/leak", "internal/testing/redisserver", "store"},
 	"internal/testing/redisserver": {},
-	"storetest":                    {".", "internal/testing/leak"},
+	"internal/wire":                {"internal/protocol", "store"},
+	"store":                        {},
+	"storetest":                    {".", "internal/testing/leak", "store"},
 }
 
 // No file may be longer, so that each can be read in one go.

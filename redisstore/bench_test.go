@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // BenchmarkOneRequest compares a command of the bare client with the same as a request of the store.
@@ -34,24 +34,24 @@ func BenchmarkOneRequest(b *testing.B) {
 		}
 	})
 	b.Run("store", func(b *testing.B) {
-		store := redisstore.New(rdb)
-		reqs := []holdfast.Request{{Args: args, Key: "k"}}
+		st := redisstore.New(rdb)
+		reqs := []store.Request{{Args: args, Key: "k"}}
 		b.ReportAllocs()
 		for b.Loop() {
-			if r := store.Do(ctx, reqs)[0]; r.Err != nil {
+			if r := st.Do(ctx, reqs)[0]; r.Err != nil {
 				b.Fatal(r.Err)
 			}
 		}
 	})
 	b.Run("store, eight at once", func(b *testing.B) {
-		store := redisstore.New(rdb)
-		reqs := make([]holdfast.Request, 8)
+		st := redisstore.New(rdb)
+		reqs := make([]store.Request, 8)
 		for i := range reqs {
-			reqs[i] = holdfast.Request{Args: args, Key: "k"}
+			reqs[i] = store.Request{Args: args, Key: "k"}
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			for _, r := range store.Do(ctx, reqs) {
+			for _, r := range st.Do(ctx, reqs) {
 				if r.Err != nil {
 					b.Fatal(r.Err)
 				}
@@ -69,9 +69,9 @@ func BenchmarkMessage(b *testing.B) {
 	b.Cleanup(func() { _ = srv.Close() })
 	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
 	defer rdb.Close()
-	store, ctx := redisstore.New(rdb), context.Background()
+	st, ctx := redisstore.New(rdb), context.Background()
 	heard := make(listener, 1)
-	sub, err := store.Subscribe(ctx, heard)
+	sub, err := st.Subscribe(ctx, heard)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -79,10 +79,10 @@ func BenchmarkMessage(b *testing.B) {
 	if err := sub.Add(ctx, "c"); err != nil {
 		b.Fatal(err)
 	}
-	reqs := []holdfast.Request{{Args: []any{"PUBLISH", "c", "m"}}}
+	reqs := []store.Request{{Args: []any{"PUBLISH", "c", "m"}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r := store.Do(ctx, reqs)[0]; r.Value != int64(1) {
+		if r := st.Do(ctx, reqs)[0]; r.Value != int64(1) {
 			b.Fatal(r)
 		}
 		<-heard

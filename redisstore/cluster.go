@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried out.
@@ -39,8 +39,8 @@ type stop struct {
 	asking bool // the node has not taken the slot over yet
 }
 
-func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(reqs))
+func (c *cluster) Do(ctx context.Context, reqs []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(reqs))
 	if err := c.load(ctx); err != nil {
 		return unsent(replies, err)
 	}
@@ -48,7 +48,7 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 	for i := range reqs {
 		n, err := c.serving(ctx, &reqs[i])
 		if err != nil {
-			replies[i] = holdfast.Reply{Err: err, Unsent: true}
+			replies[i] = store.Reply{Err: err, Unsent: true}
 			continue
 		}
 		stops = append(stops, stop{index: i, at: n})
@@ -69,7 +69,7 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 }
 
 // send sends every node what it shall get in one flush, all nodes at the same time.
-func (c *cluster) send(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) {
+func (c *cluster) send(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) {
 	loads := map[*node][]stop{}
 	for _, s := range stops {
 		loads[s.at] = append(loads[s.at], s)
@@ -85,17 +85,17 @@ func (c *cluster) send(ctx context.Context, reqs []holdfast.Request, replies []h
 	all.Wait()
 }
 
-func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []holdfast.Request, replies []holdfast.Reply) {
-	batch := make([]holdfast.Request, 0, len(load))
+func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []store.Request, replies []store.Reply) {
+	batch := make([]store.Request, 0, len(load))
 	for _, s := range load {
 		if s.asking {
-			batch = append(batch, holdfast.Request{Args: []any{"ASKING"}})
+			batch = append(batch, store.Request{Args: []any{"ASKING"}})
 		}
 		batch = append(batch, reqs[s.index])
 	}
 	answers := n.do(ctx, batch)
 	for _, s := range load {
-		var asked holdfast.Reply
+		var asked store.Reply
 		if s.asking {
 			asked, answers = answers[0], answers[1:]
 		}
@@ -112,7 +112,7 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []hold
 
 // redirected returns the stops of those that were sent on to a node that is known, and of those that could not be sent
 // because the node is gone, where another serves the slot by now.
-func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) []stop {
+func (c *cluster) redirected(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) []stop {
 	var next []stop
 	fresh := false
 	for _, s := range stops {
@@ -149,7 +149,7 @@ func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, repli
 }
 
 // serving is the node that the request is for.
-func (c *cluster) serving(ctx context.Context, r *holdfast.Request) (*node, error) {
+func (c *cluster) serving(ctx context.Context, r *store.Request) (*node, error) {
 	if r.Node == "" {
 		rdb, err := c.rdb.MasterForKey(ctx, r.Key)
 		if err != nil {
@@ -210,7 +210,7 @@ func (c *cluster) load(ctx context.Context) error {
 	return err
 }
 
-func (c *cluster) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+func (c *cluster) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
@@ -30,21 +30,21 @@ func clusterClient(t *testing.T, servers []*redisserver.Server) *redis.ClusterCl
 	return rdb
 }
 
-func set(keys ...string) (reqs []holdfast.Request) {
+func set(keys ...string) (reqs []store.Request) {
 	for _, k := range keys {
-		reqs = append(reqs, holdfast.Request{Key: k, Args: []any{"SET", k, "v"}})
+		reqs = append(reqs, store.Request{Key: k, Args: []any{"SET", k, "v"}})
 	}
 	return reqs
 }
 
 func TestClusterRoutes(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	st, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
 		keys = append(keys, fmt.Sprint("k", i))
 	}
-	for i, r := range store.Do(ctx, set(keys...)) {
+	for i, r := range st.Do(ctx, set(keys...)) {
 		if r.Value != "OK" {
 			t.Fatalf("%s: %+v", keys[i], r)
 		}
@@ -52,17 +52,17 @@ func TestClusterRoutes(t *testing.T) {
 	if a, b := do(t, servers[0], "DBSIZE").(int64), do(t, servers[1], "DBSIZE").(int64); a == 0 || b == 0 || a+b != 50 {
 		t.Errorf("%d and %d keys", a, b)
 	}
-	top, err := store.Describe(ctx)
+	top, err := st.Describe(ctx)
 	if err != nil || !top.Cluster || top.ShardedPubSub != shards(t, servers[0]) || len(top.Nodes) != 2 {
 		t.Fatalf("got %+v, %v", top, err)
 	}
 	for _, n := range top.Nodes {
-		r := store.Do(ctx, []holdfast.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
+		r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
 		if r.Value != n.ID || n.Role != "master" || n.Version == "" || len(n.Slots) != 1 || n.ID != ids[0] && n.ID != ids[1] {
 			t.Errorf("node %+v says %+v", n, r)
 		}
 	}
-	r := store.Do(ctx, []holdfast.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
+	r := st.Do(ctx, []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
 	if !r[0].Unsent || r[1].Value != "PONG" {
 		t.Errorf("got %+v", r)
 	}
@@ -101,17 +101,17 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 	servers, _ := redisserver.StartTwoMasters(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{servers[0].Addr()}, ReadTimeout: 30 * time.Second})
 	defer rdb.Close()
-	store := redisstore.New(rdb)
+	st := redisstore.New(rdb)
 	keys := []string{"{a}", "{b}"} // one at each
-	for _, r := range store.Do(within(t, 20*time.Second), set(keys...)) {
+	for _, r := range st.Do(within(t, 20*time.Second), set(keys...)) {
 		if r.Value != "OK" {
 			t.Fatal(r)
 		}
 	}
 	servers[1].Stop()
 	began := time.Now()
-	incr := []holdfast.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
-	got := store.Do(within(t, 3*time.Second), incr)
+	incr := []store.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
+	got := st.Do(within(t, 3*time.Second), incr)
 	if took := time.Since(began); took > patience { // the client's own timeout is longer
 		t.Errorf("took %v", took)
 	}

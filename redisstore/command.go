@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A command is one request on its way through go-redis.
@@ -32,18 +32,18 @@ func (c *command) Args() []any {
 }
 
 // answer is what became of the command, once it was processed.
-func (c *command) answer() holdfast.Reply {
+func (c *command) answer() store.Reply {
 	err := c.Err()
 	if err == nil {
-		return holdfast.Reply{Value: plain(c.Val())}
+		return store.Reply{Value: plain(c.Val())}
 	}
 	if text, ok := refusal(err); ok {
-		return holdfast.Reply{Refused: text}
+		return store.Reply{Refused: text}
 	}
 	if errors.Is(err, redis.Nil) {
-		return holdfast.Reply{}
+		return store.Reply{}
 	}
-	return holdfast.Reply{Err: err, Unsent: !c.written || neverWritten(err)}
+	return store.Reply{Err: err, Unsent: !c.written || neverWritten(err)}
 }
 
 // refusal returns the error line of the server, if err is one. It may be the answer to the greeting of a new

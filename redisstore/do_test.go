@@ -10,36 +10,36 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestAnswers(t *testing.T) {
 	srv := redisserver.Start(t)
 	for name, protocol := range map[string]int{"RESP2": 2, "RESP3": 3} {
 		t.Run(name, func(t *testing.T) {
-			store := redisstore.New(client(t, srv, func(o *redis.Options) { o.Protocol = protocol }))
+			st := redisstore.New(client(t, srv, func(o *redis.Options) { o.Protocol = protocol }))
 			for _, test := range []struct {
 				args []any
-				want holdfast.Reply
+				want store.Reply
 			}{
-				{[]any{"SET", "k", []byte("v\x00\r\n")}, holdfast.Reply{Value: "OK"}},
-				{[]any{"GET", "k"}, holdfast.Reply{Value: "v\x00\r\n"}},
-				{[]any{"GET", "none"}, holdfast.Reply{}},
-				{[]any{"SET", "k", "w", "NX"}, holdfast.Reply{}},
-				{[]any{"INCRBY", "n", 41}, holdfast.Reply{Value: int64(41)}},
-				{[]any{"INCRBY", "n", int64(1)}, holdfast.Reply{Value: int64(42)}},
-				{[]any{"MGET", "n", "none"}, holdfast.Reply{Value: []any{"42", nil}}},
+				{[]any{"SET", "k", []byte("v\x00\r\n")}, store.Reply{Value: "OK"}},
+				{[]any{"GET", "k"}, store.Reply{Value: "v\x00\r\n"}},
+				{[]any{"GET", "none"}, store.Reply{}},
+				{[]any{"SET", "k", "w", "NX"}, store.Reply{}},
+				{[]any{"INCRBY", "n", 41}, store.Reply{Value: int64(41)}},
+				{[]any{"INCRBY", "n", int64(1)}, store.Reply{Value: int64(42)}},
+				{[]any{"MGET", "n", "none"}, store.Reply{Value: []any{"42", nil}}},
 				{[]any{"EVAL", "return {1,'two',{redis.call('GET','none'),{}}}", 0},
-					holdfast.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
-				{[]any{"LPUSH", "n", 1}, holdfast.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
-				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, holdfast.Reply{Refused: "NOSCRIPT No matching script."}},
-				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, holdfast.Reply{Refused: "MY word"}},
-				{[]any{"DEL", "n"}, holdfast.Reply{Value: int64(1)}},
+					store.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
+				{[]any{"LPUSH", "n", 1}, store.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
+				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, store.Reply{Refused: "NOSCRIPT No matching script."}},
+				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, store.Reply{Refused: "MY word"}},
+				{[]any{"DEL", "n"}, store.Reply{Value: int64(1)}},
 			} {
 				ctx := within(t, 5*time.Second)
-				got := store.Do(ctx, request(test.args...))[0]
+				got := st.Do(ctx, request(test.args...))[0]
 				got.Refused = strings.TrimSuffix(got.Refused, " Please use EVAL.") // some say no more
 				if !reflect.DeepEqual(got, test.want) {
 					t.Errorf("%v: got %#v", test.args, got)
@@ -51,23 +51,23 @@ func TestAnswers(t *testing.T) {
 
 func TestBatchIsAnsweredEachForItself(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := redisstore.New(client(t, srv))
+	st := redisstore.New(client(t, srv))
 	for name, ctx := range map[string]context.Context{"deadline": within(t, 5*time.Second), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			got := store.Do(ctx, []holdfast.Request{
+			got := st.Do(ctx, []store.Request{
 				{Args: []any{"LPUSH", "list", "a"}},
 				{Args: []any{"GET", "list"}},
 				{Args: []any{"GET", "none"}},
 				{Args: []any{"NOSUCH"}},
 				{Args: []any{"DEL", "list"}},
 			})
-			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (holdfast.Reply{}) ||
+			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (store.Reply{}) ||
 				!strings.HasPrefix(got[3].Refused, "ERR unknown command") || got[4].Value != int64(1) {
 				t.Fatalf("got %+v", got)
 			}
 		})
 	}
-	if got := store.Do(context.Background(), nil); len(got) != 0 {
+	if got := st.Do(context.Background(), nil); len(got) != 0 {
 		t.Fatalf("no requests: %+v", got)
 	}
 }
@@ -82,8 +82,8 @@ func TestReplicas(t *testing.T) {
 	})
 	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			store := redisstore.New(client(t, srv, func(o *redis.Options) { o.ReadTimeout = 2 * time.Second }))
-			got := store.Do(ctx, []holdfast.Request{
+			st := redisstore.New(client(t, srv, func(o *redis.Options) { o.ReadTimeout = 2 * time.Second }))
+			got := st.Do(ctx, []store.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"LPUSH", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"SET", "b", 1}},
@@ -93,7 +93,7 @@ func TestReplicas(t *testing.T) {
 			}
 			replica.Stop() // the answer comes later than the client's ReadTimeout, and says that none confirmed
 			defer replica.Continue()
-			got = store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2500}})
+			got = st.Do(ctx, []store.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2500}})
 			if got[0].Value != "OK" || got[0].Replicas != 0 {
 				t.Fatalf("got %+v", got)
 			}
@@ -103,8 +103,8 @@ func TestReplicas(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := redisstore.New(client(t, srv))
-	top, err := store.Describe(within(t, 5*time.Second))
+	st := redisstore.New(client(t, srv))
+	top, err := st.Describe(within(t, 5*time.Second))
 	if err != nil || len(top.Nodes) != 1 || top.Cluster || top.ShardedPubSub != shards(t, srv) {
 		t.Fatalf("got %+v, %v", top, err)
 	}
@@ -112,11 +112,11 @@ func TestNode(t *testing.T) {
 	if node.ID != srv.Addr() || node.Role != "master" || node.Version == "" {
 		t.Fatalf("got %+v", node)
 	}
-	got := store.Do(context.Background(), []holdfast.Request{{Args: []any{"PING"}, Node: node.ID}})
+	got := st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: node.ID}})
 	if got[0].Value != "PONG" {
 		t.Fatalf("got %+v", got)
 	}
-	got = store.Do(context.Background(), []holdfast.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
+	got = st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
 	if got[0].Err == nil || !got[0].Unsent {
 		t.Fatalf("got %+v", got)
 	}

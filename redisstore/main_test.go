@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -77,4 +77,4 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []holdfast.Request { return []holdfast.Request{{Args: args}} }
+func request(args ...any) []store.Request { return []store.Request{{Args: args}} }

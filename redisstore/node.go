@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A node sends requests to one server, each once, bounded by the deadline of ctx.
@@ -25,21 +25,21 @@ func newNode(rdb *redis.Client) *node {
 }
 
 // do sends the requests in one flush and returns their replies.
-func (n *node) do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+func (n *node) do(ctx context.Context, reqs []store.Request) []store.Reply {
 	rdb := n.rdb
 	if deadline, ok := ctx.Deadline(); ok {
 		if time.Until(deadline) <= 0 {
-			return unsent(make([]holdfast.Reply, len(reqs)), context.DeadlineExceeded)
+			return unsent(make([]store.Reply, len(reqs)), context.DeadlineExceeded)
 		}
 		rdb = n.bounded
 	}
 	if err := ctx.Err(); err != nil {
-		return unsent(make([]holdfast.Reply, len(reqs)), err)
+		return unsent(make([]store.Reply, len(reqs)), err)
 	}
 	if len(reqs) == 1 && reqs[0].Replicas <= 0 {
 		alone := &struct {
 			command
-			reply [1]holdfast.Reply
+			reply [1]store.Reply
 		}{command: newCommand(ctx, reqs[0].Args)}
 		_ = rdb.Process(ctx, &alone.command) // the command has the error too
 		alone.reply[0] = alone.answer()
@@ -50,8 +50,8 @@ func (n *node) do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply
 
 // flush sends the requests in one pipeline, and one WAIT behind them for those that ask for replicas: it counts the
 // replicas that have everything written on its connection, so a single one at the end holds for all.
-func (n *node) flush(ctx context.Context, rdb *redis.Client, reqs []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(reqs))
+func (n *node) flush(ctx context.Context, rdb *redis.Client, reqs []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(reqs))
 	if len(reqs) == 0 {
 		return replies
 	}
@@ -86,7 +86,7 @@ func (n *node) flush(ctx context.Context, rdb *redis.Client, reqs []holdfast.Req
 		switch {
 		case reqs[i].Replicas <= 0 || replies[i].Err != nil || replies[i].Refused != "":
 		case hasPrefix(wait.answer().Refused, "NOPERM"): // carried out, and nobody may ask whether by others
-			replies[i] = holdfast.Reply{Err: wait.Err()}
+			replies[i] = store.Reply{Err: wait.Err()}
 		default:
 			replies[i].Replicas = int(confirmed)
 		}

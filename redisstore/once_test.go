@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A scissors is a way of dialing whose connections break when an INCR was written, before its answer comes.
@@ -84,17 +84,17 @@ func TestSentOnceByEachKind(t *testing.T) {
 				}
 				return n
 			}
-			store := redisstore.New(rdb)
-			if r := store.Do(within(t, patience), []holdfast.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
+			st := redisstore.New(rdb)
+			if r := st.Do(within(t, patience), []store.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
 				t.Fatal(r)
 			}
 			for _, batch := range []int{1, 3} {
 				before, cuts := calls(), s.cuts.Load()
-				reqs := make([]holdfast.Request, batch)
+				reqs := make([]store.Request, batch)
 				for i := range reqs {
-					reqs[i] = holdfast.Request{Key: "n", Args: []any{"INCR", "n"}}
+					reqs[i] = store.Request{Key: "n", Args: []any{"INCR", "n"}}
 				}
-				for _, r := range store.Do(within(t, patience), reqs) {
+				for _, r := range st.Do(within(t, patience), reqs) {
 					if r.Err == nil || r.Unsent {
 						t.Errorf("got %+v", r)
 					}

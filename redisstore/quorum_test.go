@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest"
 )
 
@@ -27,7 +28,7 @@ func startMasters(t *testing.T, n int) masters {
 // open makes a client on all of them.
 func (m masters) open(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 	tb.Helper()
-	stores := make([]holdfast.Store, len(m))
+	stores := make([]store.Store, len(m))
 	for i, srv := range m {
 		rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
 		tb.Cleanup(func() { rdb.Close() })

@@ -5,10 +5,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Trap 47: the smallest user, command by command.
@@ -23,7 +23,7 @@ func TestPermissionsCluster(t *testing.T) {
 	t.Parallel()
 	rig := calm(t)
 	realm := func() permissions.Realm {
-		r := permissions.Realm{Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
+		r := permissions.Realm{Store: func(tb testing.TB, user, password string) (store.Store, error) {
 			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), DialerRetries: 1, Username: user, Password: password})
 			tb.Cleanup(func() { rdb.Close() })
 			return redisstore.New(rdb), nil
@@ -44,7 +44,7 @@ func TestPermissionsCluster(t *testing.T) {
 func realm(srv *redisserver.Server) permissions.Realm {
 	return permissions.Realm{
 		Servers: []func(...any) (any, error){srv.Do},
-		Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
+		Store: func(tb testing.TB, user, password string) (store.Store, error) {
 			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr(), Username: user, Password: password})
 			tb.Cleanup(func() { rdb.Close() })
 			return redisstore.New(rdb), nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // greetingTime bounds each answer while a connection for messages is made.
@@ -32,17 +32,17 @@ func (s *single) Address() string {
 	return s.id
 }
 
-func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+func (s *single) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	for i := range reqs {
 		if reqs[i].Node != "" && reqs[i].Node != s.id {
 			err := fmt.Errorf("redisstore: no node %q, there is only %q", reqs[i].Node, s.id)
-			return unsent(make([]holdfast.Reply, len(reqs)), err)
+			return unsent(make([]store.Reply, len(reqs)), err)
 		}
 	}
 	return s.do(ctx, reqs)
 }
 
-func (s *single) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+func (s *single) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func listener(rdb *redis.Client) func() *redis.PubSub {
 	return func() *redis.PubSub { return quiet.Subscribe(context.Background()) }
 }
 
-func (s *single) Describe(ctx context.Context) (holdfast.Topology, error) {
+func (s *single) Describe(ctx context.Context) (store.Topology, error) {
 	node, err := describe(ctx, s.node)
 	if err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	node.ID = s.id
-	return holdfast.Topology{ShardedPubSub: shards(node.Version), Nodes: []holdfast.Node{node}}, nil
+	return store.Topology{ShardedPubSub: shards(node.Version), Nodes: []store.Node{node}}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 type ownClient struct{ *redis.Client }
@@ -37,23 +38,23 @@ func TestNewRefuses(t *testing.T) {
 		"nil of that type": {(*ownClient)(nil), "a *redisstore_test.ownClient is neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, ctx := redisstore.New(test.rdb), context.Background()
-			replies := store.Do(ctx, append(request("PING"), request("PING")...))
+			st, ctx := redisstore.New(test.rdb), context.Background()
+			replies := st.Do(ctx, append(request("PING"), request("PING")...))
 			if len(replies) != 2 || replies[1].Err == nil || !replies[1].Unsent {
 				t.Fatalf("got %+v", replies)
 			}
-			_, err := store.Subscribe(ctx, nil)
-			_, err2 := store.Describe(ctx)
+			_, err := st.Subscribe(ctx, nil)
+			_, err2 := st.Describe(ctx)
 			for _, err := range []error{replies[0].Err, err, err2} {
 				if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "geheim") {
 					t.Errorf("got %v", err)
 				}
 			}
 			var bad *holdfast.ArgumentError
-			if _, err := holdfast.New(store, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
+			if _, err := holdfast.New(st, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v", err)
 			}
-			if _, err := holdfast.NewQuorum([]holdfast.Store{store, store, store}, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
+			if _, err := holdfast.NewQuorum([]store.Store{st, st, st}, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("NewQuorum: %v", err)
 			}
 		})

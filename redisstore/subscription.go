@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
@@ -47,7 +47,7 @@ func (c *channel) settle(err error) {
 	c.verdict = &verdict{done: make(chan struct{})}
 }
 
-func newSubscription(sink holdfast.Sink, open func() *redis.PubSub) *subscription {
+func newSubscription(sink store.Sink, open func() *redis.PubSub) *subscription {
 	s := &subscription{sink: &turnstile{sink: sink}, channels: map[string]*channel{}}
 	s.plain = newLine(s, open)
 	return s
@@ -140,7 +140,7 @@ func (s *subscription) drop(c *channel) {
 // A turnstile lets several lines into a sink one after the other.
 type turnstile struct {
 	mu   sync.Mutex
-	sink holdfast.Sink
+	sink store.Sink
 }
 
 func (t *turnstile) Message(channel, payload string) {

@@ -9,22 +9,22 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Describe lists the nodes that serve slots and their replicas. A node that does not answer has no version.
-func (c *cluster) Describe(ctx context.Context) (holdfast.Topology, error) {
+func (c *cluster) Describe(ctx context.Context) (store.Topology, error) {
 	if err := c.load(ctx); err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	if err := c.refresh(ctx); err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	nodes, _, err := c.slots(ctx)
 	if err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
-	t := holdfast.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
+	t := store.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
 	var all sync.WaitGroup
 	for i := range nodes {
 		rdb := c.lookup(nodes[i].ID)
@@ -92,12 +92,12 @@ func (c *cluster) refresh(ctx context.Context) error {
 }
 
 // slots asks a node for CLUSTER SLOTS, and returns the nodes and the address of each id.
-func (c *cluster) slots(ctx context.Context) ([]holdfast.Node, map[string]string, error) {
+func (c *cluster) slots(ctx context.Context) ([]store.Node, map[string]string, error) {
 	rdb, err := c.rdb.MasterForKey(ctx, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	r := c.node(rdb).do(ctx, []holdfast.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
+	r := c.node(rdb).do(ctx, []store.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
 	if r.Err != nil {
 		return nil, nil, r.Err
 	}
@@ -105,7 +105,7 @@ func (c *cluster) slots(ctx context.Context) ([]holdfast.Node, map[string]string
 	if !ok {
 		return nil, nil, errSlots
 	}
-	var nodes []holdfast.Node
+	var nodes []store.Node
 	index := map[string]int{}
 	addresses := map[string]string{}
 	for _, e := range ranges {
@@ -121,11 +121,11 @@ func (c *cluster) slots(ctx context.Context) ([]holdfast.Node, map[string]string
 			if !seen {
 				at = len(nodes)
 				index[id], addresses[id] = at, addr
-				nodes = append(nodes, holdfast.Node{ID: id, Role: "replica"})
+				nodes = append(nodes, store.Node{ID: id, Role: "replica"})
 			}
 			if i == 0 {
 				nodes[at].Role = "master"
-				nodes[at].Slots = append(nodes[at].Slots, holdfast.SlotRange{From: int(from), To: int(to)})
+				nodes[at].Slots = append(nodes[at].Slots, store.SlotRange{From: int(from), To: int(to)})
 			}
 		}
 	}

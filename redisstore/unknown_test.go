@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // hangUp serves connections that refuse the greeting and end when a SET comes. It counts those.
@@ -55,7 +55,7 @@ func TestSentOnce(t *testing.T) {
 				addr, sets := hangUp(t)
 				rdb := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: follows, MinRetryBackoff: 1})
 				defer rdb.Close()
-				reqs := make([]holdfast.Request, n)
+				reqs := make([]store.Request, n)
 				for i := range reqs {
 					reqs[i].Args = []any{"SET", "k", "v"}
 				}
@@ -82,22 +82,22 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 		"no timeout":            func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -1, -1 },
 		"no deadlines":          func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = -2, -2, true },
 	} {
-		for kind, reqs := range map[string][]holdfast.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
+		for kind, reqs := range map[string][]store.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				srv := redisserver.Start(t)
-				store := redisstore.New(client(t, srv, func(o *redis.Options) {
+				st := redisstore.New(client(t, srv, func(o *redis.Options) {
 					o.ReadTimeout, o.WriteTimeout = 30*time.Second, 30*time.Second
 					change(o)
 				}))
-				if r := store.Do(within(t, patience), request("PING"))[0]; r.Err != nil {
+				if r := st.Do(within(t, patience), request("PING"))[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
 				srv.Stop()
 				const limit = 3 * time.Second                // longer than the machine stands still between looking at it and writing
 				for _, unsent := range []bool{false, true} { // the connection at hand first, then a new one that is not greeted
 					began := time.Now()
-					replies := store.Do(within(t, limit), reqs)
+					replies := st.Do(within(t, limit), reqs)
 					if took := time.Since(began); took < limit-10*time.Millisecond || took > patience {
 						t.Errorf("took %v", took)
 					}
@@ -134,7 +134,7 @@ func TestUnsent(t *testing.T) {
 		"pool, timeout": {ctx: within(t, time.Minute), change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond }, before: occupy(t),
 			want: redis.ErrPoolTimeout},
 	} {
-		for kind, reqs := range map[string][]holdfast.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
+		for kind, reqs := range map[string][]store.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				if test.change == nil {
 					test.change = func(*redis.Options) {}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried out.
@@ -33,8 +33,8 @@ type stop struct {
 	asking bool // the node has not taken the slot over yet
 }
 
-func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(reqs))
+func (c *cluster) Do(ctx context.Context, reqs []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(reqs))
 	if err := over(ctx); err != nil {
 		return unsent(replies, err)
 	}
@@ -42,7 +42,7 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 	for i := range reqs {
 		addr, err := c.serving(ctx, &reqs[i])
 		if err != nil {
-			replies[i] = holdfast.Reply{Err: err, Unsent: true}
+			replies[i] = store.Reply{Err: err, Unsent: true}
 			continue
 		}
 		stops = append(stops, stop{index: i, addr: addr})
@@ -63,7 +63,7 @@ func (c *cluster) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Re
 }
 
 // send sends every node what it shall get in one flush, all nodes at the same time.
-func (c *cluster) send(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) {
+func (c *cluster) send(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) {
 	loads := map[string][]stop{}
 	for _, s := range stops {
 		loads[s.addr] = append(loads[s.addr], s)
@@ -79,26 +79,26 @@ func (c *cluster) send(ctx context.Context, reqs []holdfast.Request, replies []h
 	all.Wait()
 }
 
-func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []holdfast.Request, replies []holdfast.Reply) {
+func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []store.Request, replies []store.Reply) {
 	client, err := c.at(ctx, addr, reqs[load[0].index].Key)
 	if err != nil {
 		for _, s := range load {
 			if replies[s.index].Refused == "" { // it was sent on to nowhere
-				replies[s.index] = holdfast.Reply{Err: err, Unsent: true, Node: addr}
+				replies[s.index] = store.Reply{Err: err, Unsent: true, Node: addr}
 			}
 		}
 		return
 	}
-	batch := make([]holdfast.Request, 0, len(load))
+	batch := make([]store.Request, 0, len(load))
 	for _, s := range load {
 		if s.asking {
-			batch = append(batch, holdfast.Request{Args: []any{"ASKING"}})
+			batch = append(batch, store.Request{Args: []any{"ASKING"}})
 		}
 		batch = append(batch, reqs[s.index])
 	}
 	answers := send(ctx, client, batch)
 	for _, s := range load {
-		var asked holdfast.Reply
+		var asked store.Reply
 		if s.asking {
 			asked, answers = answers[0], answers[1:]
 		}
@@ -115,7 +115,7 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 
 // redirected returns the stops of those that were sent on, and of those that could not be sent because the node is gone,
 // where another serves the slot by now.
-func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, replies []holdfast.Reply, stops []stop) (next []stop) {
+func (c *cluster) redirected(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) (next []stop) {
 	fresh := false
 	for _, s := range stops {
 		r := &replies[s.index]
@@ -144,7 +144,7 @@ func (c *cluster) redirected(ctx context.Context, reqs []holdfast.Request, repli
 }
 
 // serving is the address of the node that the request is for.
-func (c *cluster) serving(ctx context.Context, r *holdfast.Request) (string, error) {
+func (c *cluster) serving(ctx context.Context, r *store.Request) (string, error) {
 	for fresh := false; ; fresh = true {
 		t, err := c.known(ctx, fresh)
 		if err != nil {
@@ -192,7 +192,7 @@ func (c *cluster) at(ctx context.Context, addr, key string) (rueidis.Client, err
 	return nil, fmt.Errorf("rueidisstore: the client has no connection to %s", addr)
 }
 
-func (c *cluster) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+func (c *cluster) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

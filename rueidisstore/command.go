@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // command builds a request for the connections of blocking commands. It is no read in the eyes of rueidis, which sends
@@ -36,23 +36,23 @@ func command(client rueidis.Client, args []any) (rueidis.Completed, error) {
 }
 
 // answer is what became of a command.
-func answer(result rueidis.RedisResult) holdfast.Reply {
+func answer(result rueidis.RedisResult) store.Reply {
 	msg, err := result.ToMessage()
 	if err == nil {
-		return holdfast.Reply{Value: plain(&msg)}
+		return store.Reply{Value: plain(&msg)}
 	}
 	if rueidis.IsRedisNil(err) {
-		return holdfast.Reply{}
+		return store.Reply{}
 	}
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		// The error has lost its "ERR ", the message has not. There is no message when a new connection was refused, as
 		// with WRONGPASS; the request was not carried out then either.
 		if line, _ := msg.ToString(); line != "" {
-			return holdfast.Reply{Refused: line}
+			return store.Reply{Refused: line}
 		}
-		return holdfast.Reply{Refused: refused.Error()}
+		return store.Reply{Refused: refused.Error()}
 	}
-	return holdfast.Reply{Err: err, Unsent: neverWritten(err)}
+	return store.Reply{Err: err, Unsent: neverWritten(err)}
 }
 
 // neverWritten knows the errors that come before a connection is there. On the connections for blocking commands,

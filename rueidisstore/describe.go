@@ -7,19 +7,19 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // describe asks a server for its version, role and eviction policy. What it refuses to say stays empty.
-func describe(ctx context.Context, client rueidis.Client) (holdfast.Node, error) {
-	var node holdfast.Node
+func describe(ctx context.Context, client rueidis.Client) (store.Node, error) {
+	var node store.Node
 	limited := false
-	replies := send(ctx, client, []holdfast.Request{
+	replies := send(ctx, client, []store.Request{
 		{Args: []any{"INFO"}},
 	})
 	for _, r := range replies {
 		if r.Err != nil {
-			return holdfast.Node{}, r.Err
+			return store.Node{}, r.Err
 		}
 		info, _ := r.Value.(string)
 		for line := range strings.SplitSeq(info, "\n") {

@@ -9,38 +9,38 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestAnswers(t *testing.T) {
 	srv := redisserver.Start(t)
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
-			store := rueidisstore.New(client(t, srv.Addr(), protocol))
+			st := rueidisstore.New(client(t, srv.Addr(), protocol))
 			for _, test := range []struct {
 				args []any
-				want holdfast.Reply
+				want store.Reply
 			}{
-				{[]any{"SET", "k", []byte("v\x00\r\n")}, holdfast.Reply{Value: "OK"}},
-				{[]any{"GET", "k"}, holdfast.Reply{Value: "v\x00\r\n"}},
-				{[]any{"GET", "none"}, holdfast.Reply{}},
-				{[]any{"SET", "k", "w", "NX"}, holdfast.Reply{}},
-				{[]any{"INCRBY", "n", 41}, holdfast.Reply{Value: int64(41)}},
-				{[]any{"INCRBY", "n", int64(1)}, holdfast.Reply{Value: int64(42)}},
-				{[]any{"MGET", "n", "none"}, holdfast.Reply{Value: []any{"42", nil}}},
+				{[]any{"SET", "k", []byte("v\x00\r\n")}, store.Reply{Value: "OK"}},
+				{[]any{"GET", "k"}, store.Reply{Value: "v\x00\r\n"}},
+				{[]any{"GET", "none"}, store.Reply{}},
+				{[]any{"SET", "k", "w", "NX"}, store.Reply{}},
+				{[]any{"INCRBY", "n", 41}, store.Reply{Value: int64(41)}},
+				{[]any{"INCRBY", "n", int64(1)}, store.Reply{Value: int64(42)}},
+				{[]any{"MGET", "n", "none"}, store.Reply{Value: []any{"42", nil}}},
 				{[]any{"EVAL", "return {1,'two',{redis.call('GET','none'),{}}}", 0},
-					holdfast.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
-				{[]any{"EVAL", "return {redis.error_reply('MY word'),1}", 0}, holdfast.Reply{Value: []any{"MY word", int64(1)}}},
-				{[]any{"LPUSH", "n", 1}, holdfast.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
-				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, holdfast.Reply{Refused: "NOSCRIPT No matching script. Please use EVAL."}},
-				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, holdfast.Reply{Refused: "MY word"}},
-				{[]any{"SELECT", "x"}, holdfast.Reply{Refused: "ERR value is not an integer or out of range"}},
-				{[]any{"DEL", "n"}, holdfast.Reply{Value: int64(1)}},
+					store.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
+				{[]any{"EVAL", "return {redis.error_reply('MY word'),1}", 0}, store.Reply{Value: []any{"MY word", int64(1)}}},
+				{[]any{"LPUSH", "n", 1}, store.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
+				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, store.Reply{Refused: "NOSCRIPT No matching script. Please use EVAL."}},
+				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, store.Reply{Refused: "MY word"}},
+				{[]any{"SELECT", "x"}, store.Reply{Refused: "ERR value is not an integer or out of range"}},
+				{[]any{"DEL", "n"}, store.Reply{Value: int64(1)}},
 			} {
-				if got := store.Do(within(t, 5*time.Second), request(test.args...))[0]; !reflect.DeepEqual(got, test.want) {
+				if got := st.Do(within(t, 5*time.Second), request(test.args...))[0]; !reflect.DeepEqual(got, test.want) {
 					t.Errorf("%v: got %#v", test.args, got)
 				}
 			}
@@ -60,33 +60,33 @@ func TestAnswersOfScriptsThatSpeakRESP3(t *testing.T) {
 
 func TestBatchIsAnsweredEachForItself(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := rueidisstore.New(client(t, srv.Addr()))
+	st := rueidisstore.New(client(t, srv.Addr()))
 	for name, ctx := range map[string]context.Context{"deadline": within(t, 5*time.Second), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			got := store.Do(ctx, []holdfast.Request{
+			got := st.Do(ctx, []store.Request{
 				{Args: []any{"LPUSH", "list", "a"}},
 				{Args: []any{"GET", "list"}},
 				{Args: []any{"GET", "none"}},
 				{Args: []any{"NOSUCH"}},
 				{Args: []any{"DEL", "list"}},
 			})
-			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (holdfast.Reply{}) ||
+			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (store.Reply{}) ||
 				!strings.HasPrefix(got[3].Refused, "ERR unknown command") || got[4].Value != int64(1) {
 				t.Fatalf("got %+v", got)
 			}
 		})
 	}
-	if got := store.Do(context.Background(), nil); len(got) != 0 {
+	if got := st.Do(context.Background(), nil); len(got) != 0 {
 		t.Fatalf("no requests: %+v", got)
 	}
 }
 
 func TestBadArguments(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := rueidisstore.New(client(t, srv.Addr()))
+	st := rueidisstore.New(client(t, srv.Addr()))
 	for name, args := range map[string][]any{"none": nil, "of another type": {"SET", "k", 1.5}} {
-		for _, reqs := range [][]holdfast.Request{{{Args: args}}, {{Args: []any{"SET", "k", "v"}}, {Args: args}}} {
-			for _, r := range store.Do(within(t, 5*time.Second), reqs) {
+		for _, reqs := range [][]store.Request{{{Args: args}}, {{Args: []any{"SET", "k", "v"}}, {Args: args}}} {
+			for _, r := range st.Do(within(t, 5*time.Second), reqs) {
 				if r.Err == nil || !r.Unsent {
 					t.Errorf("%s: got %+v", name, r)
 				}
@@ -102,13 +102,13 @@ func TestBadArguments(t *testing.T) {
 func TestOneFlush(t *testing.T) {
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
-	store := rueidisstore.New(client(t, p.Addr()))
-	reqs := make([]holdfast.Request, 100)
+	st := rueidisstore.New(client(t, p.Addr()))
+	reqs := make([]store.Request, 100)
 	for i := range reqs {
 		reqs[i].Args = []any{"INCR", "n"}
 	}
 	p.Record()
-	for i, r := range store.Do(within(t, 5*time.Second), reqs) {
+	for i, r := range st.Do(within(t, 5*time.Second), reqs) {
 		if r.Value != int64(i+1) {
 			t.Fatalf("%d: got %+v", i, r)
 		}
@@ -129,8 +129,8 @@ func TestReplicas(t *testing.T) {
 	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
 			rdb := client(t, srv.Addr(), unasked, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 2 * time.Second })
-			store := rueidisstore.New(rdb)
-			got := store.Do(ctx, []holdfast.Request{
+			st := rueidisstore.New(rdb)
+			got := st.Do(ctx, []store.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"LPUSH", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"SET", "b", 1}},
@@ -140,9 +140,9 @@ func TestReplicas(t *testing.T) {
 			}
 			replica.Stop() // the answer comes later than the client's own time-out, and says that none confirmed
 			defer replica.Continue()
-			done := make(chan holdfast.Reply, 1)
+			done := make(chan store.Reply, 1)
 			go func() {
-				done <- store.Do(ctx, []holdfast.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 3500}})[0]
+				done <- st.Do(ctx, []store.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 3500}})[0]
 			}()
 			eventually(t, "a WAIT is under way", func() bool { return strings.Contains(do(t, srv, "CLIENT", "LIST").(string), "cmd=wait") })
 			if err := rdb.Do(within(t, 5*time.Second), rdb.B().Get().Key("b").Build()).Error(); err != nil {
@@ -162,10 +162,10 @@ func TestReplicas(t *testing.T) {
 func TestReplicasOnTheConnectionOfTheWrite(t *testing.T) {
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
-	store := rueidisstore.New(client(t, p.Addr()))
+	st := rueidisstore.New(client(t, p.Addr()))
 	p.Record()
 	for range 3 {
-		r := store.Do(within(t, 5*time.Second), []holdfast.Request{{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 1}})[0]
+		r := st.Do(within(t, 5*time.Second), []store.Request{{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 1}})[0]
 		if r.Value != "OK" || r.Replicas != 0 {
 			t.Fatalf("got %+v", r)
 		}
@@ -177,8 +177,8 @@ func TestReplicasOnTheConnectionOfTheWrite(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := rueidisstore.New(client(t, srv.Addr()))
-	top, err := store.Describe(within(t, 5*time.Second))
+	st := rueidisstore.New(client(t, srv.Addr()))
+	top, err := st.Describe(within(t, 5*time.Second))
 	if err != nil || len(top.Nodes) != 1 || top.Cluster || !top.ShardedPubSub {
 		t.Fatalf("got %+v, %v", top, err)
 	}
@@ -186,11 +186,11 @@ func TestNode(t *testing.T) {
 	if node.ID != srv.Addr() || node.Role != "master" || node.Version == "" {
 		t.Fatalf("got %+v", node)
 	}
-	got := store.Do(context.Background(), []holdfast.Request{{Args: []any{"PING"}, Node: node.ID}, {Args: []any{"PING"}}})
+	got := st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: node.ID}, {Args: []any{"PING"}}})
 	if got[0].Value != "PONG" || got[1].Value != "PONG" {
 		t.Fatalf("got %+v", got)
 	}
-	got = store.Do(context.Background(), []holdfast.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
+	got = st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
 	if got[0].Err == nil || !got[0].Unsent {
 		t.Fatalf("got %+v", got)
 	}

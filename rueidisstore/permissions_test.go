@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Trap 47: the smallest user, command by command.
@@ -66,8 +67,8 @@ func operators(servers ...*redisserver.Server) (do []func(...any) (any, error)) 
 }
 
 // as makes stores for users.
-func as(where func(*rueidis.ClientOption)) func(testing.TB, string, string) (holdfast.Store, error) {
-	return func(tb testing.TB, user, password string) (holdfast.Store, error) {
+func as(where func(*rueidis.ClientOption)) func(testing.TB, string, string) (store.Store, error) {
+	return func(tb testing.TB, user, password string) (store.Store, error) {
 		opt := rueidis.ClientOption{Username: user, Password: password, DisableCache: true}
 		where(&opt)
 		rdb, err := rueidis.NewClient(opt)

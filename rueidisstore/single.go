@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // single is a store on one server, or on the master that sentinels name.
@@ -27,10 +27,10 @@ func (s *single) Address() string {
 	return ""
 }
 
-func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+func (s *single) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	client, err := s.serving(reqs)
 	if err != nil {
-		return unsent(make([]holdfast.Reply, len(reqs)), err)
+		return unsent(make([]store.Reply, len(reqs)), err)
 	}
 	replies := send(ctx, client, reqs)
 	for i := range replies {
@@ -44,7 +44,7 @@ func (s *single) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Rep
 
 // serving is the client that carries the requests. A client that follows REDIRECT (EnableRedirect) does so with all
 // commands of a batch for the sake of one, also with those that were carried out; the client of its node does not.
-func (s *single) serving(reqs []holdfast.Request) (rueidis.Client, error) {
+func (s *single) serving(reqs []store.Request) (rueidis.Client, error) {
 	if len(reqs) == 1 && reqs[0].Node == "" && reqs[0].Replicas <= 0 {
 		return s.client, nil
 	}
@@ -67,7 +67,7 @@ func (s *single) serving(reqs []holdfast.Request) (rueidis.Client, error) {
 	return client, nil
 }
 
-func (s *single) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+func (s *single) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (s *single) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Su
 }
 
 // Describe tells of the server, or of all that the client knows: those that do not answer are left out, unless all are.
-func (s *single) Describe(ctx context.Context) (holdfast.Topology, error) {
-	var t holdfast.Topology
+func (s *single) Describe(ctx context.Context) (store.Topology, error) {
+	var t store.Topology
 	var failed error
 	nodes := s.client.Nodes()
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
@@ -90,7 +90,7 @@ func (s *single) Describe(ctx context.Context) (holdfast.Topology, error) {
 		t.Nodes = append(t.Nodes, node)
 	}
 	if len(t.Nodes) == 0 && failed != nil {
-		return holdfast.Topology{}, failed
+		return store.Topology{}, failed
 	}
 	return t, nil
 }

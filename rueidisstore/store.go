@@ -7,12 +7,12 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // New returns a store on a client of rueidis.NewClient. For a client that is nil it returns a store whose methods all fail
 // with the reason. It neither sends anything nor starts a goroutine, and never panics.
-func New(client rueidis.Client) holdfast.Store {
+func New(client rueidis.Client) store.Store {
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return useless{errors.New("rueidisstore: the client is nil")}
 	}
@@ -28,22 +28,22 @@ type useless struct{ why error }
 // Unusable makes holdfast.New refuse it.
 func (u useless) Unusable() error { return u.why }
 
-func (u useless) Do(_ context.Context, reqs []holdfast.Request) []holdfast.Reply {
-	return unsent(make([]holdfast.Reply, len(reqs)), u.why)
+func (u useless) Do(_ context.Context, reqs []store.Request) []store.Reply {
+	return unsent(make([]store.Reply, len(reqs)), u.why)
 }
 
-func (u useless) Subscribe(context.Context, holdfast.Sink) (holdfast.Subscription, error) {
+func (u useless) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
 	return nil, u.why
 }
 
-func (u useless) Describe(context.Context) (holdfast.Topology, error) {
-	return holdfast.Topology{}, u.why
+func (u useless) Describe(context.Context) (store.Topology, error) {
+	return store.Topology{}, u.why
 }
 
 // unsent says of all replies that their requests were not sent.
-func unsent(replies []holdfast.Reply, err error) []holdfast.Reply {
+func unsent(replies []store.Reply, err error) []store.Reply {
 	for i := range replies {
-		replies[i] = holdfast.Reply{Err: err, Unsent: true}
+		replies[i] = store.Reply{Err: err, Unsent: true}
 	}
 	return replies
 }

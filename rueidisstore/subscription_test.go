@@ -11,27 +11,27 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
-func subscription(t *testing.T, rdb rueidis.Client) (holdfast.Subscription, *pubsubtest.Sink) {
+func subscription(t *testing.T, rdb rueidis.Client) (store.Subscription, *pubsubtest.Sink) {
 	t.Helper()
 	return pubsubtest.Subscribe(t, rueidisstore.New(rdb))
 }
 
 func TestSubscription(t *testing.T) {
-	speaking := map[string]func(*testing.T, *redisserver.Server) holdfast.Store{}
+	speaking := map[string]func(*testing.T, *redisserver.Server) store.Store{}
 	for name, protocol := range protocols {
-		speaking[name] = func(t *testing.T, srv *redisserver.Server) holdfast.Store {
+		speaking[name] = func(t *testing.T, srv *redisserver.Server) store.Store {
 			return rueidisstore.New(client(t, srv.Addr(), protocol))
 		}
 	}
 	pubsubtest.Run(t, pubsubtest.Backend{
-		Open: func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store {
+		Open: func(t *testing.T, srv *redisserver.Server, user string) store.Store {
 			return rueidisstore.New(client(t, srv.Addr(), func(o *rueidis.ClientOption) {
 				o.Dialer.KeepAlive = time.Hour // it pings as often
 				if user != "" {
@@ -45,7 +45,7 @@ func TestSubscription(t *testing.T) {
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *pubsubtest.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -26,7 +26,7 @@ var errSlots = errors.New("rueidisstore: cannot read the answer to CLUSTER SLOTS
 
 // A table is what one node knew of the slots at one time, and the clients of the nodes.
 type table struct {
-	nodes     []holdfast.Node
+	nodes     []store.Node
 	addresses map[string]string // by id
 	ranges    []served          // in order
 	clients   map[string]rueidis.Client
@@ -150,7 +150,7 @@ func read(clients map[string]rueidis.Client) (*table, error) {
 
 // slotsOf asks the node at an address for CLUSTER SLOTS.
 func slotsOf(ctx context.Context, client rueidis.Client, asked string) (*table, error) {
-	r := send(ctx, client, []holdfast.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
+	r := send(ctx, client, []store.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -173,11 +173,11 @@ func slotsOf(ctx context.Context, client rueidis.Client, asked string) (*table, 
 			if !seen {
 				at = len(t.nodes)
 				index[id], t.addresses[id] = at, addr
-				t.nodes = append(t.nodes, holdfast.Node{ID: id, Role: "replica"})
+				t.nodes = append(t.nodes, store.Node{ID: id, Role: "replica"})
 			}
 			if i == 0 {
 				t.nodes[at].Role = "master"
-				t.nodes[at].Slots = append(t.nodes[at].Slots, holdfast.SlotRange{From: int(from), To: int(to)})
+				t.nodes[at].Slots = append(t.nodes[at].Slots, store.SlotRange{From: int(from), To: int(to)})
 				t.ranges = append(t.ranges, served{int(from), int(to), addr})
 			}
 		}
@@ -213,16 +213,16 @@ func endpoint(host, port, asked string) string {
 }
 
 // Describe lists the nodes that serve slots and their replicas. A node that does not answer has no version.
-func (c *cluster) Describe(ctx context.Context) (holdfast.Topology, error) {
+func (c *cluster) Describe(ctx context.Context) (store.Topology, error) {
 	if err := over(ctx); err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	seen, err := c.known(ctx, true)
 	if err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	nodes := slices.Clone(seen.nodes)
-	t := holdfast.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
+	t := store.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
 	var all sync.WaitGroup
 	for i := range nodes {
 		client := seen.clients[seen.addresses[nodes[i].ID]]

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/rueidisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Traps 12 and 36: what has no answer is not sent again.
@@ -30,7 +31,7 @@ func TestSentOnce(t *testing.T) {
 				srv := redisserver.Start(t)
 				p := fault.Start(t, srv.Addr())
 				rdb := client(t, p.Addr(), change)
-				reqs := make([]holdfast.Request, n)
+				reqs := make([]store.Request, n)
 				for i := range reqs {
 					reqs[i].Args = []any{"INCR", "n"}
 				}
@@ -63,22 +64,22 @@ func TestSentOnceWhileConnectionsBreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			p := fault.Start(t, srv.Addr())
-			store := rueidisstore.New(client(t, p.Addr(), change))
+			st := rueidisstore.New(client(t, p.Addr(), change))
 			const carriers, rounds, batch = 8, 40, 4
-			replies := make([][]holdfast.Reply, carriers*rounds)
+			replies := make([][]store.Reply, carriers*rounds)
 			var all sync.WaitGroup
 			for carrier := range carriers {
 				all.Go(func() {
 					for round := range rounds {
 						id := carrier*rounds + round
-						reqs := make([]holdfast.Request, 1+id%batch)
+						reqs := make([]store.Request, 1+id%batch)
 						for i := range reqs {
 							reqs[i].Args = []any{"INCR", fmt.Sprintf("n%d-%d", id, i)}
 						}
 						if id%16 == 7 {
 							p.Cut()
 						}
-						replies[id] = store.Do(within(t, 5*time.Second), reqs)
+						replies[id] = st.Do(within(t, 5*time.Second), reqs)
 					}
 				})
 			}
@@ -117,12 +118,12 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 		"all pipelined":    func(o *rueidis.ClientOption) { o.AlwaysPipelining = true },
 		"shorter time-out": func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 2 * time.Second }, // the greeting has no more, too
 	} {
-		for kind, reqs := range map[string][]holdfast.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
+		for kind, reqs := range map[string][]store.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				srv := redisserver.Start(t)
-				store := rueidisstore.New(client(t, srv.Addr(), change, unasked))
-				if r := store.Do(within(t, 5*time.Second), request("PING"))[0]; r.Err != nil {
+				st := rueidisstore.New(client(t, srv.Addr(), change, unasked))
+				if r := st.Do(within(t, 5*time.Second), request("PING"))[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
 				srv.Stop()
@@ -132,7 +133,7 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 				}
 				for _, greeted := range []bool{true, false} { // the connection at hand first, then a new one
 					began := time.Now()
-					replies := store.Do(within(t, limit), reqs)
+					replies := st.Do(within(t, limit), reqs)
 					if took := time.Since(began); greeted && took < limit-10*time.Millisecond || took > 8*time.Second { // rueidis gives up after ten by itself
 						t.Errorf("took %v", took)
 					}
@@ -166,7 +167,7 @@ func TestUnsent(t *testing.T) {
 			})
 		}},
 	} {
-		for kind, reqs := range map[string][]holdfast.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
+		for kind, reqs := range map[string][]store.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				srv := redisserver.Start(t)
 				rdb := client(t, srv.Addr())

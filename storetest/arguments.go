@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func arguments() []test {
@@ -44,9 +45,9 @@ func (e *env) refused(err error, arguments ...string) *holdfast.ArgumentError {
 
 // silent is a client whose store must not be used.
 func (e *env) silent(config *holdfast.Config) *client {
-	c, err := holdfast.New(fakeStore{func(r holdfast.Request) holdfast.Reply {
+	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
 		e.Errorf("sent: %q", r.Args)
-		return holdfast.Reply{Err: errors.New("not to be sent")}
+		return store.Reply{Err: errors.New("not to be sent")}
 	}}, config)
 	if err != nil {
 		e.Fatalf("New: %v", err)
@@ -112,7 +113,7 @@ func badMutex(e *env) {
 }
 
 func badConfig(e *env) {
-	store, long := fakeStore{}, strings.Repeat("x", 1025)
+	st, long := fakeStore{}, strings.Repeat("x", 1025)
 	for _, test := range []struct {
 		config   holdfast.Config
 		argument string
@@ -129,16 +130,16 @@ func badConfig(e *env) {
 		{holdfast.Config{Prefix: long}, "Config.Prefix"},
 		{holdfast.Config{Label: long}, "Config.Label"},
 	} {
-		c, err := holdfast.New(store, &test.config)
+		c, err := holdfast.New(st, &test.config)
 		if e.refused(err, test.argument); c != nil {
 			e.Errorf("%s: a client came with the error", test.argument)
 		}
 	}
 	var none *fakeStore
-	for _, store := range []holdfast.Store{nil, none} {
-		_, err := holdfast.New(store, nil)
+	for _, st := range []store.Store{nil, none} {
+		_, err := holdfast.New(st, nil)
 		e.refused(err, "store")
-		_, err = holdfast.New(store, &holdfast.Config{TTL: -1})
+		_, err = holdfast.New(st, &holdfast.Config{TTL: -1})
 		e.refused(err, "store", "Config.TTL")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func failures() []test {
@@ -21,32 +22,32 @@ func failures() []test {
 
 // A fakeStore answers with a function: the errors of the client, whatever the store.
 type fakeStore struct {
-	answer func(holdfast.Request) holdfast.Reply
+	answer func(store.Request) store.Reply
 }
 
-// Do implements holdfast.Store.
-func (s fakeStore) Do(_ context.Context, requests []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(requests))
+// Do implements store.Store.
+func (s fakeStore) Do(_ context.Context, requests []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(requests))
 	for i, r := range requests {
 		replies[i] = s.answer(r)
 	}
 	return replies
 }
 
-// Subscribe implements holdfast.Store.
-func (fakeStore) Subscribe(context.Context, holdfast.Sink) (holdfast.Subscription, error) {
+// Subscribe implements store.Store.
+func (fakeStore) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
 	return nil, errors.New("no messages here")
 }
 
-// Describe implements holdfast.Store.
-func (fakeStore) Describe(context.Context) (holdfast.Topology, error) {
-	return holdfast.Topology{}, nil
+// Describe implements store.Store.
+func (fakeStore) Describe(context.Context) (store.Topology, error) {
+	return store.Topology{}, nil
 }
 
 // faked is a client whose every request gets this reply.
-func (e *env) faked(reply holdfast.Reply) *client {
+func (e *env) faked(reply store.Reply) *client {
 	seen := newEvents(e.T)
-	c, err := holdfast.New(fakeStore{func(holdfast.Request) holdfast.Reply { return reply }},
+	c, err := holdfast.New(fakeStore{func(store.Request) store.Reply { return reply }},
 		&holdfast.Config{Observer: seen, ReleaseTimeout: 10 * time.Millisecond})
 	if err != nil {
 		e.Fatalf("New: %v", err)
@@ -89,7 +90,7 @@ func refusals(e *env) {
 		{"ERR something else", holdfast.StoreOther, false, false},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", holdfast.StoreForeign, false, false},
 	} {
-		c := e.faked(holdfast.Reply{Refused: test.line})
+		c := e.faked(store.Reply{Refused: test.line})
 		m := c.Mutex(name)
 		_, err := m.TryLock(e.ctx())
 		e.failed(err, test.kind, holdfast.NotApplied)
@@ -115,7 +116,7 @@ func refusals(e *env) {
 
 func unreachable(e *env) {
 	refused := errors.New("connection refused")
-	c := e.faked(holdfast.Reply{Err: refused, Unsent: true})
+	c := e.faked(store.Reply{Err: refused, Unsent: true})
 	_, err := c.Mutex(name).TryLock(e.ctx())
 	e.failed(err, holdfast.StoreUnreachable, holdfast.NotApplied)
 	e.is(err, holdfast.ErrUnavailable, refused)
@@ -129,11 +130,11 @@ func unreachable(e *env) {
 // Trap 10: what may have been done is said to be unknown. A server that was never heard is first asked for the time,
 // which cannot have done anything that matters, so here it answers that.
 func noAnswer(e *env) {
-	c, err := holdfast.New(fakeStore{func(r holdfast.Request) holdfast.Reply {
+	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
 		if r.Args[0] == "TIME" {
-			return holdfast.Reply{Value: []any{"1700000000", "000000"}}
+			return store.Reply{Value: []any{"1700000000", "000000"}}
 		}
-		return holdfast.Reply{Err: os.ErrDeadlineExceeded}
+		return store.Reply{Err: os.ErrDeadlineExceeded}
 	}}, &holdfast.Config{ReleaseTimeout: 10 * time.Millisecond})
 	if err != nil {
 		e.Fatalf("New: %v", err)
@@ -146,7 +147,7 @@ func noAnswer(e *env) {
 
 // Trap 22: nobody is known to hold it, and that is said.
 func waitUnanswered(e *env) {
-	c := e.faked(holdfast.Reply{Err: errors.New("connection refused"), Unsent: true})
+	c := e.faked(store.Reply{Err: errors.New("connection refused"), Unsent: true})
 	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
 	defer cancel()
 	var waiters []*waiter

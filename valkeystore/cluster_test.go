@@ -11,9 +11,9 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
@@ -22,21 +22,21 @@ func clusterClient(t *testing.T, servers []*redisserver.Server) valkey.Client {
 	return client(t, servers[0].Addr())
 }
 
-func set(keys ...string) (reqs []holdfast.Request) {
+func set(keys ...string) (reqs []store.Request) {
 	for _, k := range keys {
-		reqs = append(reqs, holdfast.Request{Key: k, Args: []any{"SET", k, "v"}})
+		reqs = append(reqs, store.Request{Key: k, Args: []any{"SET", k, "v"}})
 	}
 	return reqs
 }
 
 func TestClusterRoutes(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
 		keys = append(keys, fmt.Sprint("k", i))
 	}
-	for i, r := range store.Do(ctx, set(keys...)) {
+	for i, r := range st.Do(ctx, set(keys...)) {
 		if r.Value != "OK" {
 			t.Fatalf("%s: %+v", keys[i], r)
 		}
@@ -44,17 +44,17 @@ func TestClusterRoutes(t *testing.T) {
 	if a, b := do(t, servers[0], "DBSIZE").(int64), do(t, servers[1], "DBSIZE").(int64); a == 0 || b == 0 || a+b != 50 {
 		t.Errorf("%d and %d keys", a, b)
 	}
-	top, err := store.Describe(ctx)
+	top, err := st.Describe(ctx)
 	if err != nil || !top.Cluster || !top.ShardedPubSub || len(top.Nodes) != 2 {
 		t.Fatalf("got %+v, %v", top, err)
 	}
 	for _, n := range top.Nodes {
-		r := store.Do(ctx, []holdfast.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
+		r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
 		if r.Value != n.ID || n.Role != "master" || n.Version == "" || len(n.Slots) != 1 || n.ID != ids[0] && n.ID != ids[1] {
 			t.Errorf("node %+v says %+v", n, r)
 		}
 	}
-	r := store.Do(ctx, []holdfast.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
+	r := st.Do(ctx, []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
 	if !r[0].Unsent || r[1].Value != "PONG" {
 		t.Errorf("got %+v", r)
 	}
@@ -91,17 +91,17 @@ func TestClusterFollowsSlots(t *testing.T) {
 
 func TestClusterSentOnceAndBounded(t *testing.T) {
 	servers, _ := redisserver.StartTwoMasters(t)
-	store := valkeystore.New(clusterClient(t, servers))
+	st := valkeystore.New(clusterClient(t, servers))
 	keys := []string{"{a}", "{b}"} // one at each
-	for _, r := range store.Do(within(t, 20*time.Second), set(keys...)) {
+	for _, r := range st.Do(within(t, 20*time.Second), set(keys...)) {
 		if r.Value != "OK" {
 			t.Fatal(r)
 		}
 	}
 	servers[1].Stop()
 	began := time.Now()
-	incr := []holdfast.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
-	got := store.Do(within(t, 3*time.Second), incr)
+	incr := []store.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
+	got := st.Do(within(t, 3*time.Second), incr)
 	if took := time.Since(began); took > 8*time.Second { // valkey-go gives up after ten by itself
 		t.Errorf("took %v", took)
 	}
@@ -167,9 +167,9 @@ func TestClusterUnreachable(t *testing.T) {
 // A node that is there since a moment ago, and that neither the client nor the store has heard of, takes a slot over.
 func TestClusterNewNode(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
+	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
 	key := "{a}" // slot 15495, at the second
-	if r := store.Do(ctx, set(key))[0]; r.Value != "OK" {
+	if r := st.Do(ctx, set(key))[0]; r.Value != "OK" {
 		t.Fatal(r)
 	}
 	added := redisserver.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
@@ -187,7 +187,7 @@ func TestClusterNewNode(t *testing.T) {
 	do(t, servers[1], "CLUSTER", "SETSLOT", slot, "MIGRATING", id)
 	reqs := set("{a}new", "{a}newer")
 	reqs[1].Replicas, reqs[1].ReplicasTimeout = 1, 1
-	if r := store.Do(ctx, reqs); r[0].Value != "OK" || r[1].Value != "OK" {
+	if r := st.Do(ctx, reqs); r[0].Value != "OK" || r[1].Value != "OK" {
 		t.Fatalf("got %+v", r)
 	}
 	if n := do(t, added, "CLUSTER", "COUNTKEYSINSLOT", slot); n != int64(2) {
@@ -196,14 +196,14 @@ func TestClusterNewNode(t *testing.T) {
 	do(t, servers[1], "MIGRATE", "127.0.0.1", added.Port(), key, 0, 5000)
 	do(t, added, "CLUSTER", "SETSLOT", slot, "NODE", id)
 	do(t, servers[1], "CLUSTER", "SETSLOT", slot, "NODE", id)
-	if r := store.Do(ctx, set("{a}newest"))[0]; r.Value != "OK" {
+	if r := st.Do(ctx, set("{a}newest"))[0]; r.Value != "OK" {
 		t.Fatal(r)
 	}
 	eventually(t, "the new node is described", func() bool {
-		top, err := store.Describe(ctx)
+		top, err := st.Describe(ctx)
 		return err == nil && len(top.Nodes) == 3
 	})
-	if r := store.Do(ctx, []holdfast.Request{{Args: []any{"CLUSTER", "MYID"}, Node: id}})[0]; r.Value != id {
+	if r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: id}})[0]; r.Value != id {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -251,19 +251,19 @@ func TestClusterReplicas(t *testing.T) {
 // Trap 37: a node that is gone is left at once for the one that took its slots over.
 func TestClusterNodeGone(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
-	if r := store.Do(ctx, []holdfast.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
+	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
+	if r := st.Do(ctx, []store.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
 		t.Fatal(r)
 	}
 	servers[1].Kill()
 	eventually(t, "the connection is known to be lost", func() bool {
-		r := store.Do(ctx, []holdfast.Request{{Key: "{a}", Args: []any{"PING"}}})[0]
+		r := st.Do(ctx, []store.Request{{Key: "{a}", Args: []any{"PING"}}})[0]
 		return r.Unsent
 	})
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")
 	do(t, servers[0], "CONFIG", "SET", "cluster-require-full-coverage", "no")
 	do(t, servers[0], "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
-	if r := store.Do(ctx, set("{a}"))[0]; r.Value != "OK" {
+	if r := st.Do(ctx, set("{a}"))[0]; r.Value != "OK" {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -71,7 +71,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []holdfast.Request { return []holdfast.Request{{Args: args}} }
+func request(args ...any) []store.Request { return []store.Request{{Args: args}} }
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
@@ -68,8 +69,8 @@ func operators(servers ...*redisserver.Server) (do []func(...any) (any, error)) 
 }
 
 // as makes stores for users.
-func as(where func(*valkey.ClientOption)) func(testing.TB, string, string) (holdfast.Store, error) {
-	return func(tb testing.TB, user, password string) (holdfast.Store, error) {
+func as(where func(*valkey.ClientOption)) func(testing.TB, string, string) (store.Store, error) {
+	return func(tb testing.TB, user, password string) (store.Store, error) {
 		opt := valkey.ClientOption{Username: user, Password: password, DisableCache: true}
 		where(&opt)
 		rdb, err := valkey.NewClient(opt)

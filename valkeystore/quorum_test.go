@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
@@ -31,7 +32,7 @@ func TestQuorumConformance(t *testing.T) {
 func quorumConformance(t *testing.T, masters []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-			stores := make([]holdfast.Store, len(masters))
+			stores := make([]store.Store, len(masters))
 			for i, srv := range masters {
 				stores[i] = valkeystore.New(client(tb, srv.Addr()))
 			}

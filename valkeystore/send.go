@@ -8,15 +8,15 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // patience bounds what comes without a deadline.
 const patience = 10 * time.Second
 
 // send sends the requests to one server, each once, in one flush, and returns their replies.
-func send(ctx context.Context, client valkey.Client, reqs []holdfast.Request) []holdfast.Reply {
-	replies := make([]holdfast.Reply, len(reqs))
+func send(ctx context.Context, client valkey.Client, reqs []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(reqs))
 	if len(reqs) == 0 {
 		return replies
 	}
@@ -60,7 +60,7 @@ func send(ctx context.Context, client valkey.Client, reqs []holdfast.Request) []
 		switch {
 		case reqs[i].Replicas <= 0 || replies[i].Err != nil || replies[i].Refused != "":
 		case waited != nil && hasPrefix(waited.Error(), "NOPERM"): // carried out, and nobody may ask whether by others
-			replies[i] = holdfast.Reply{Err: waited}
+			replies[i] = store.Reply{Err: waited}
 		default:
 			replies[i].Replicas = int(confirmed)
 		}
@@ -70,7 +70,7 @@ func send(ctx context.Context, client valkey.Client, reqs []holdfast.Request) []
 
 // confirmations is what one WAIT behind all requests must ask for, none: 0. It counts the replicas that have
 // everything written on its connection, so that a single one at the end holds for all.
-func confirmations(reqs []holdfast.Request) (replicas int, timeout int64) {
+func confirmations(reqs []store.Request) (replicas int, timeout int64) {
 	for i := range reqs {
 		if reqs[i].Replicas > 0 {
 			replicas, timeout = max(replicas, reqs[i].Replicas), max(timeout, reqs[i].ReplicasTimeout, 1) // 0 is for ever

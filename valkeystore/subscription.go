@@ -10,13 +10,13 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
 // hash tag on the line to the node that serves their slot.
 type subscription struct {
-	sink   holdfast.Sink
+	sink   store.Sink
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	works  sync.WaitGroup
@@ -56,7 +56,7 @@ func (c *channel) settle(err error) {
 }
 
 // newSubscription makes one whose plain line goes to the server of the client that node returns.
-func newSubscription(sink holdfast.Sink, node func(context.Context) (valkey.Client, error)) *subscription {
+func newSubscription(sink store.Sink, node func(context.Context) (valkey.Client, error)) *subscription {
 	s := &subscription{sink: sink, quiet: quiet, linger: linger, channels: map[string]*channel{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.plain = newLine(s, node)

@@ -13,27 +13,27 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
-func subscription(t *testing.T, rdb valkey.Client) (holdfast.Subscription, *pubsubtest.Sink) {
+func subscription(t *testing.T, rdb valkey.Client) (store.Subscription, *pubsubtest.Sink) {
 	t.Helper()
 	return pubsubtest.Subscribe(t, valkeystore.New(rdb))
 }
 
 func TestSubscription(t *testing.T) {
-	speaking := map[string]func(*testing.T, *redisserver.Server) holdfast.Store{}
+	speaking := map[string]func(*testing.T, *redisserver.Server) store.Store{}
 	for name, protocol := range protocols {
-		speaking[name] = func(t *testing.T, srv *redisserver.Server) holdfast.Store {
+		speaking[name] = func(t *testing.T, srv *redisserver.Server) store.Store {
 			return valkeystore.New(client(t, srv.Addr(), protocol))
 		}
 	}
 	pubsubtest.Run(t, pubsubtest.Backend{
-		Open: func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store {
+		Open: func(t *testing.T, srv *redisserver.Server, user string) store.Store {
 			return valkeystore.New(client(t, srv.Addr(), func(o *valkey.ClientOption) {
 				o.Dialer.KeepAlive = time.Hour // it pings as often
 				if user != "" {
@@ -47,7 +47,7 @@ func TestSubscription(t *testing.T) {
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *pubsubtest.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())

@@ -14,7 +14,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -28,7 +28,7 @@ var errSlots = errors.New("valkeystore: cannot read the answer to CLUSTER SLOTS"
 
 // A table is what one node knew of the slots at one time, and the clients of the nodes.
 type table struct {
-	nodes     []holdfast.Node
+	nodes     []store.Node
 	addresses map[string]string // by id
 	ranges    []served          // in order
 	clients   map[string]valkey.Client
@@ -152,7 +152,7 @@ func read(clients map[string]valkey.Client) (*table, error) {
 
 // slotsOf asks the node at an address for CLUSTER SLOTS.
 func slotsOf(ctx context.Context, client valkey.Client, asked string) (*table, error) {
-	r := send(ctx, client, []holdfast.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
+	r := send(ctx, client, []store.Request{{Args: []any{"CLUSTER", "SLOTS"}}})[0]
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -175,11 +175,11 @@ func slotsOf(ctx context.Context, client valkey.Client, asked string) (*table, e
 			if !seen {
 				at = len(t.nodes)
 				index[id], t.addresses[id] = at, addr
-				t.nodes = append(t.nodes, holdfast.Node{ID: id, Role: "replica"})
+				t.nodes = append(t.nodes, store.Node{ID: id, Role: "replica"})
 			}
 			if i == 0 {
 				t.nodes[at].Role = "master"
-				t.nodes[at].Slots = append(t.nodes[at].Slots, holdfast.SlotRange{From: int(from), To: int(to)})
+				t.nodes[at].Slots = append(t.nodes[at].Slots, store.SlotRange{From: int(from), To: int(to)})
 				t.ranges = append(t.ranges, served{int(from), int(to), addr})
 			}
 		}
@@ -215,16 +215,16 @@ func endpoint(host, port, asked string) string {
 }
 
 // Describe lists the nodes that serve slots and their replicas. A node that does not answer has no version.
-func (c *cluster) Describe(ctx context.Context) (holdfast.Topology, error) {
+func (c *cluster) Describe(ctx context.Context) (store.Topology, error) {
 	if err := over(ctx); err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	seen, err := c.known(ctx, true)
 	if err != nil {
-		return holdfast.Topology{}, err
+		return store.Topology{}, err
 	}
 	nodes := slices.Clone(seen.nodes)
-	t := holdfast.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
+	t := store.Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
 	var all sync.WaitGroup
 	for i := range nodes {
 		client := seen.clients[seen.addresses[nodes[i].ID]]

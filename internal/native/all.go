@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for locks that exclude everybody.
@@ -15,7 +17,8 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 	if err := p.know(ctx, first, deadline); err != nil {
 		return nil, err
 	}
-	together := p.shape.single(ctx, p.server, deadline)
+	topology, err := p.servers.Topology(ctx, deadline)
+	together := err == nil && !topology.Cluster // else slot by slot, which is right everywhere
 	for _, a := range asks {
 		r := a.Resource.(*resource)
 		if mode(r.spec) != 'x' || !together && r.keys.slot != first.keys.slot {
@@ -23,33 +26,33 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 		}
 	}
 	answers := make([]protocol.Answer, len(asks))
-	err := first.inTime(ctx, &p.scripts.all, deadline, func(notAfter string) []any {
+	err = first.inTime(ctx, &p.scripts.all, deadline, func(notAfter string) []any {
 		args := make([]any, 3, 5+5*len(asks))
 		args[2] = 3 * len(asks)
 		for _, a := range asks {
 			k := &a.Resource.(*resource).keys
 			args = append(args, k.state, k.clock, k.line)
 		}
-		args = append(args, millis(asks[0].Ask.TTL), notAfter)
+		args = append(args, wire.Millis(asks[0].Ask.TTL), notAfter)
 		for _, a := range asks {
 			r := a.Resource.(*resource)
 			args = append(args, r.ticket(a.Ask.Ticket), r.payload(a.Ask.Ticket))
 		}
 		return args
-	}, func(reply Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
+	}, func(reply store.Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
 	return answers, err
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
+func (r *resource) readAll(reply store.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
 	const digits = 16
 	text, _ := reply.Value.(string)
 	switch {
 	case len(text) == 1+digits*(1+len(answers)) && text[0] == 'H':
-		server, _ = number(text[1 : 1+digits])
+		server, _ = wire.Number(text[1 : 1+digits])
 		for i := range answers {
 			at := 1 + digits*(i+1)
-			token, ok := number(text[at : at+digits])
+			token, ok := wire.Number(text[at : at+digits])
 			if !ok || token <= 0 {
 				return 0, false, r.unreadable("lock", reply.Value)
 			}

@@ -97,7 +97,7 @@
 //
 // Scripts ask the server for its time and compare it with times that the server gave. A time has 16 digits, so that it compares as
 // text; what it shows does not matter, from 1 us on. A request that may win something
-// carries a "not after" in server time, from the bounds that earlier answers gave (see clock.go); before the first
+// carries a "not after" in server time, from the bounds that earlier answers gave (wire.Clock); before the first
 // answer the client asks for the time alone.
 //
 // # Scripts
@@ -108,7 +108,7 @@
 //
 // A script that a server refuses in the middle, for want of a permission or because a key is of another type, leaves what it wrote
 // before. Servers say the line, and from that the client reads the command, which key it was, and whether anything can have been
-// written: not in the lines between "--@untouched" and "--@touched" (see blame.go). So every command takes its key by the same
+// written: not in the lines between "--@untouched" and "--@touched" (package wire). So every command takes its key by the same
 // name in all scripts. What takes a hold out of a set or puts one in does so in one command, so that what a refusal leaves
 // behind is a set of holds, which ends by itself.
 package native

@@ -3,6 +3,8 @@ package native
 import (
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // slotOfKey is the slot of a whole key, as the Redis Cluster specification says: that of what stands between the first
@@ -10,19 +12,10 @@ import (
 func slotOfKey(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			return slotOf(tag)
+			return wire.SlotOf(tag)
 		}
 	}
-	return slotOf(key)
-}
-
-// The two values that the specification itself gives.
-func TestSlots(t *testing.T) {
-	for key, want := range map[string]int{"123456789": 0x31C3, "{user1000}.following": slotOf("user1000")} {
-		if got := slotOfKey(key); got != want {
-			t.Errorf("slot of %q is %d, want %d", key, got, want)
-		}
-	}
+	return wire.SlotOf(key)
 }
 
 // FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27); nor do two

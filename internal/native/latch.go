@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A latch sends requests about one latch.
@@ -21,7 +23,7 @@ func (p *Protocol) BindLatch(spec protocol.Spec) protocol.LatchResource {
 
 // Set implements protocol.LatchResource.
 func (l latch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (protocol.Standing, bool, error) {
-	return l.run(ctx, deadline, deadline, "s", string(id), count, millis(ttl), nil)
+	return l.run(ctx, deadline, deadline, "s", string(id), count, wire.Millis(ttl), nil)
 }
 
 // CountDown implements protocol.LatchResource.
@@ -46,10 +48,10 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 		if what == "l" {
 			id = who[0].(string)
 		}
-		at, _ := number(notAfter)
+		at, _ := wire.Number(notAfter)
 		return []any{nil, nil, 3, k.state, k.line, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
-			digits16(at + last.Sub(deadline).Microseconds())}
-	}, func(reply Reply) (int64, bool, error) {
+			wire.Digits16(at + last.Sub(deadline).Microseconds())}
+	}, func(reply store.Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)
 		if parsed, ok := l.parse("latch", text); ok && (parsed.late || parsed.refused != nil) {
 			return parsed.answer.Server, parsed.late, parsed.refused
@@ -58,8 +60,8 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 		if len(fields) != 4 || len(fields[1]) != 1 {
 			return 0, false, l.unreadable("latch", reply.Value)
 		}
-		server, ok1 := number(fields[0])
-		count, ok2 := number(fields[2])
+		server, ok1 := wire.Number(fields[0])
+		count, ok2 := wire.Number(fields[2])
 		if !ok1 || !ok2 {
 			return 0, false, l.unreadable("latch", reply.Value)
 		}

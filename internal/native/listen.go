@@ -4,58 +4,41 @@ import (
 	"context"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where channels are sharded it
 // has none at first.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	subscription, err := p.server.Subscribe(ctx, ear{p.suffix(), sink})
+	subscription, err := p.servers.Subscribe(ctx, ear{p.suffix(), sink})
 	if err != nil {
-		return nil, p.deafness(err)
+		return nil, p.subscribeFailure(err)
 	}
 	l := &listening{p: p, subscription: subscription}
 	if mark := p.marked.Load(); mark != nil && *mark == sharded {
-		l.slots = make(map[int]*slotChannel)
+		l.slots = wire.NewSlotChannels(subscription, p.config.Timeout, p.subscribeFailure)
 		return l, nil
 	}
 	if err := subscription.Add(ctx, p.channel); err != nil {
 		_ = subscription.Close()
-		return nil, p.deafness(err)
+		return nil, p.subscribeFailure(err)
 	}
 	return l, nil
 }
 
-// deafness reads why there is no subscription, as requests are read.
-func (p *Protocol) deafness(err error) error {
-	failure := &protocol.Failure{Op: "subscribe", Name: p.channel, Node: p.config.Node, Reason: protocol.Unreachable, Err: err}
-	if reason := reasonOf(err.Error()); reason != protocol.Other {
-		failure.Reason = reason
-	}
-	return failure
+// subscribeFailure reads why there is no subscription, as requests are read.
+func (p *Protocol) subscribeFailure(err error) error {
+	return wire.At(p.config.Node, wire.SubscribeFailure(p.channel, err))
 }
-
-// unheard is how long a channel of a slot stays after somebody last waited there.
-const unheard = 30 * time.Second
 
 type listening struct {
 	p            *Protocol
-	subscription Subscription
-
-	mu    sync.Mutex
-	slots map[int]*slotChannel // nil: one channel serves all names
-}
-
-// A slotChannel is the sharded channel of a slot.
-type slotChannel struct {
-	name   string
-	wanted time.Time     // when somebody last was to wait
-	added  chan struct{} // closed when the server has confirmed it, or refused
-	since  time.Time
-	err    error
+	subscription store.Subscription
+	slots        *wire.SlotChannels // nil: one channel serves all names
 }
 
 // Hear implements protocol.Listening.
@@ -63,51 +46,8 @@ func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time
 	if l.slots == nil {
 		return time.Time{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.p.config.Timeout)
-	defer cancel()
 	k := keysOfWatched(about)
-	l.mu.Lock()
-	c, now := l.slots[k.slot], time.Now()
-	fresh := c == nil
-	if fresh {
-		c = &slotChannel{name: l.p.channelFor(k)[1:], added: make(chan struct{})}
-		l.slots[k.slot] = c
-	}
-	c.wanted = now
-	var idle []string
-	for slot, other := range l.slots {
-		if now.Sub(other.wanted) > unheard {
-			delete(l.slots, slot)
-			idle = append(idle, other.name)
-		}
-	}
-	l.mu.Unlock()
-	for _, name := range idle {
-		_ = l.subscription.Remove(ctx, name)
-	}
-	if fresh {
-		go l.add(k.slot, c)
-	}
-	select {
-	case <-c.added:
-		return c.since, c.err
-	case <-ctx.Done():
-		return time.Time{}, protocol.EndOf(ctx)
-	}
-}
-
-// add subscribes a channel on behalf of all who want it: none of them can cancel it for the others.
-func (l *listening) add(slot int, c *slotChannel) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.p.config.Timeout)
-	defer cancel()
-	if err := l.subscription.Add(ctx, c.name); err != nil {
-		c.err = l.p.deafness(err)
-		l.mu.Lock()
-		delete(l.slots, slot) // the next one tries again
-		l.mu.Unlock()
-	}
-	c.since = time.Now()
-	close(c.added)
+	return l.slots.Ensure(ctx, k.slot, l.p.channelFor(k)[1:])
 }
 
 func keysOfWatched(about protocol.Watched) *keys {
@@ -147,10 +87,10 @@ func (e ear) Message(channel, text string) {
 		if len(fields) != 3 || len(fields[0]) < 17 {
 			return
 		}
-		token, ok1 := number(fields[0][:16])
-		block, ok2 := number(fields[0][16:])
+		token, ok1 := wire.Number(fields[0][:16])
+		block, ok2 := wire.Number(fields[0][16:])
 		claim, ok3 := span(fields[1])
-		at, ok4 := number(fields[2])
+		at, ok4 := wire.Number(fields[2])
 		if ok1 && ok2 && ok3 && ok4 && token > 0 && block > 0 && claim > 0 {
 			e.sink.Granted(protocol.Grant{ID: ticket, Token: token, Block: block, At: at, Claim: claim})
 		}
@@ -159,6 +99,6 @@ func (e ear) Message(channel, text string) {
 
 // span reads milliseconds; false when they are none, or more than a duration can be.
 func span(text string) (time.Duration, bool) {
-	n, ok := number(text)
+	n, ok := wire.Number(text)
 	return time.Duration(n) * time.Millisecond, ok && n >= 0 && n <= math.MaxInt64/int64(time.Millisecond)
 }

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
 func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
 	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
 		return append(r.args(3), r.stamp, permits, notAfter)
-	}, func(reply Reply) (int64, bool, error) {
+	}, func(reply store.Reply) (int64, bool, error) {
 		switch value := reply.Value.(type) {
 		case int64:
 			return 0, false, nil
@@ -33,7 +35,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}
 	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)
 	reply := r.p.run(ctx, &r.p.scripts.look, &r.keys, deadline, args)
-	if err := r.failureOf(&r.p.scripts.look, reply, keysIn(args)...); err != nil {
+	if err := r.failureOf(&r.p.scripts.look, reply, wire.KeysIn(args)...); err != nil {
 		return protocol.Standing{}, err
 	}
 	text, _ := reply.Value.(string)
@@ -64,7 +66,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 // Unwatch implements protocol.Watched.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
-	reply := r.p.nodes.serving(r.keys.slot).lane.do(ctx, Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
+	reply := r.p.servers.Serving(r.keys.slot).Do(ctx, store.Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
 	return r.failure("unwatch", reply, r.keys.watchers)
 }
 
@@ -76,7 +78,7 @@ func numbers(fields []string, n int) ([]int64, bool) {
 	out := make([]int64, n)
 	for i := range out {
 		var ok bool
-		if out[i], ok = number(fields[i]); !ok {
+		if out[i], ok = wire.Number(fields[i]); !ok {
 			return nil, false
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A skewed is a cluster of two nodes whose clocks are hours apart. It grants all, and notes the not-after of each ask.
@@ -23,28 +25,28 @@ func (s *skewed) now(node string) time.Time {
 	return time.Now()
 }
 
-func (s *skewed) Do(ctx context.Context, requests []Request) []Reply {
-	replies := make([]Reply, len(requests))
+func (s *skewed) Do(ctx context.Context, requests []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(requests))
 	for i, r := range requests {
 		node := s.node(r.Key)
 		if node == s.dead {
 			<-ctx.Done()
-			replies[i] = Reply{Err: ctx.Err()}
+			replies[i] = store.Reply{Err: ctx.Err()}
 			continue
 		}
 		now := s.now(node)
 		if r.Args[0] == "TIME" {
-			replies[i] = Reply{Value: []any{number10(now.Unix()), "0"}}
+			replies[i] = store.Reply{Value: []any{number10(now.Unix()), "0"}}
 			continue
 		}
-		notAfter, _ := number(r.Args[10].(string))
+		notAfter, _ := wire.Number(r.Args[10].(string))
 		s.late[node] = time.UnixMicro(notAfter).Sub(now)
-		replies[i] = Reply{Value: "H" + digits16(now.UnixMicro()) + "1|" + digits16(now.UnixMicro())}
+		replies[i] = store.Reply{Value: "H" + wire.Digits16(now.UnixMicro()) + "1|" + wire.Digits16(now.UnixMicro())}
 	}
 	return replies
 }
 
-func number10(n int64) string { return strings.TrimLeft(digits16(n), "0") }
+func number10(n int64) string { return strings.TrimLeft(wire.Digits16(n), "0") }
 
 // On a cluster each node has a clock of its own, by which requests to it are late; and one that does not answer delays
 // none that go elsewhere (trap 9).
@@ -72,8 +74,9 @@ func TestNodesApart(t *testing.T) {
 			}
 		}
 		server.dead = "high"
+		const waiting = 9 // more than are under way at once
 		blocked := make(chan error)
-		for range 3 * maxFlights {
+		for range waiting {
 			go func() { blocked <- ask(names["high"]) }()
 		}
 		synctest.Wait()
@@ -81,10 +84,12 @@ func TestNodesApart(t *testing.T) {
 		if err := ask(names["low"]); err != nil || time.Since(began) > 0 {
 			t.Errorf("asked beside a node that is silent: %v after %v", err, time.Since(began))
 		}
-		for range 3 * maxFlights {
+		for range waiting {
 			if err := <-blocked; err == nil {
 				t.Error("a silent node granted")
 			}
 		}
 	})
 }
+
+func specOf(name string) protocol.Spec { return protocol.Spec{Name: name, Kind: protocol.Mutex} }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -22,13 +24,13 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
 			r := renewal.Resource.(*resource)
-			done(i, protocol.Renewed{Err: r.failure("renew", Reply{Err: protocol.EndOf(ctx), Unsent: true})})
+			done(i, protocol.Renewed{Err: r.failure("renew", store.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
 		}
 		return
 	}
 	deadline := p.deadline(ctx)
-	shape, err := p.shape.of(ctx, p.server, time.Now().Add(time.Until(deadline)/2))
-	apart := err != nil || shape.Cluster // slot by slot is right everywhere
+	topology, err := p.servers.Topology(ctx, time.Now().Add(time.Until(deadline)/2))
+	apart := err != nil || topology.Cluster // slot by slot is right everywhere
 	groups := make(map[int][]int)
 	for i, renewal := range renewals {
 		group := -1
@@ -38,26 +40,26 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 		groups[group] = append(groups[group], i)
 	}
 	var wg sync.WaitGroup
-	nodes := make(map[*node][][]int) // the parts of each
+	servers := make(map[*wire.Server][][]int) // the parts of each
 	for slot, group := range groups {
 		for part := range slices.Chunk(group, renewBatch) {
 			if slot < 0 || ctx.Done() != nil { // a caller's that may be cancelled: the lane heeds that
 				wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
 				continue
 			}
-			node := p.nodes.serving(slot)
-			nodes[node] = append(nodes[node], part)
+			server := p.servers.Serving(slot)
+			servers[server] = append(servers[server], part)
 		}
 	}
-	for _, parts := range nodes {
+	for _, parts := range servers {
 		wg.Go(func() {
 			for load := range slices.Chunk(parts, renewLoad) {
 				p.renewAt(renewals, load, deadline, done)
 			}
 		})
 	}
-	if len(nodes) > 0 && p.shape.doubted() {
-		wg.Go(func() { p.shape.refresh(p.server, deadline) })
+	if len(servers) > 0 && p.servers.Doubted() {
+		wg.Go(func() { p.servers.Refresh(deadline) })
 	}
 	wg.Wait()
 }
@@ -71,27 +73,25 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	requests := make([]Request, len(parts))
+	requests := make([]store.Request, len(parts))
 	for i, part := range parts {
-		requests[i] = Request{Args: renewal(all, part), Key: keyOf(all, part)}
-		requests[i].Args[0], requests[i].Args[1] = "EVALSHA", p.scripts.renew.sha
+		requests[i] = store.Request{Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
 		p.confirm(&requests[i], deadline)
 	}
-	replies := p.server.Do(ctx, requests)
+	replies := p.servers.Do(ctx, requests)
 	var unknown [][]int
-	var whole []Request
+	var whole []store.Request
 	for i, part := range parts {
-		if isUnknownScript(replies[i].Refused) {
+		if wire.IsUnknownScript(replies[i]) {
 			request := requests[i]
-			request.Args = append([]any(nil), request.Args...) // a store may keep what it was given
-			request.Args[0], request.Args[1] = "EVAL", p.scripts.renew.source
+			request.Args = p.scripts.renew.Whole(request.Args)
 			unknown, whole = append(unknown, part), append(whole, request)
 			continue
 		}
 		p.settle(all, part, replies[i], done)
 	}
 	if len(whole) > 0 {
-		for i, reply := range p.server.Do(ctx, whole) {
+		for i, reply := range p.servers.Do(ctx, whole) {
 			p.settle(all, unknown[i], reply, done)
 		}
 	}
@@ -113,15 +113,15 @@ func renewal(all []protocol.Renewal, part []int) []any {
 		renewal, r := all[i], all[i].Resource.(*resource)
 		ttl := int64(0)
 		if renewal.TTL > 0 {
-			ttl = millis(renewal.TTL)
+			ttl = wire.Millis(renewal.TTL)
 		}
-		args = append(args, r.ticket(renewal.Ticket)+digits16(renewal.Token), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
+		args = append(args, r.ticket(renewal.Ticket)+wire.Digits16(renewal.Token), r.payload(renewal.Ticket), ttl, renewal.Floor, renewal.Ceiling)
 	}
 	return args
 }
 
 // settle tells each renewal of a part what became of it.
-func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done func(int, protocol.Renewed)) {
+func (p *Protocol) settle(all []protocol.Renewal, part []int, reply store.Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
 	text, said, ok := takenOver(text, len(part))
 	for at, i := range part {
@@ -129,7 +129,7 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply Reply, done 
 		err := r.failureOf(&p.scripts.renew, reply, r.keys.state)
 		switch {
 		case err != nil:
-			p.shape.doubt()
+			p.servers.Doubt()
 			done(i, protocol.Renewed{Err: err})
 		case !ok:
 			done(i, protocol.Renewed{Err: r.at(reply, r.unreadable("renew", reply.Value))})
@@ -157,7 +157,7 @@ func takenOver(text string, renewals int) (letters string, said map[int]string, 
 			continue
 		}
 		size, tail, found := strings.Cut(rest, ":")
-		n, fine := number(size)
+		n, fine := wire.Number(size)
 		if !found || !fine || n < 1 || n > int64(len(tail)) {
 			return "", nil, false
 		}

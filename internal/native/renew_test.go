@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A halved is a cluster of two nodes, with half of the slots each, that fills its answers with "1".
@@ -25,22 +27,22 @@ type halved struct {
 
 func (h *halved) node(key string) string {
 	tag := key[strings.Index(key, "{")+1 : strings.Index(key, "}")]
-	if slotOf(tag) < slots/2 {
+	if wire.SlotOf(tag) < wire.Slots/2 {
 		return "low"
 	}
 	return "high"
 }
 
-func (h *halved) Do(ctx context.Context, requests []Request) []Reply {
-	replies := make([]Reply, len(requests))
+func (h *halved) Do(ctx context.Context, requests []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(requests))
 	node := h.node(requests[0].Key)
 	for i, r := range requests {
 		h.mu.Lock()
 		h.mixed = h.mixed || h.node(r.Key) != node
 		n := r.Args[2].(int)
-		replies[i] = Reply{Value: strings.Repeat("1", n)}
+		replies[i] = store.Reply{Value: strings.Repeat("1", n)}
 		if h.forgetful && r.Args[0] == "EVALSHA" {
-			replies[i] = Reply{Refused: "NOSCRIPT No matching script."}
+			replies[i] = store.Reply{Refused: "NOSCRIPT No matching script."}
 		} else {
 			h.names[node] += n
 		}
@@ -53,20 +55,20 @@ func (h *halved) Do(ctx context.Context, requests []Request) []Reply {
 	if dead {
 		<-ctx.Done()
 		for i := range replies {
-			replies[i] = Reply{Err: ctx.Err()}
+			replies[i] = store.Reply{Err: ctx.Err()}
 		}
 	}
 	return replies
 }
 
-func (h *halved) Subscribe(context.Context, Sink) (Subscription, error) { return nil, nil }
+func (h *halved) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, nil }
 
-func (h *halved) Describe(context.Context) (Topology, error) {
+func (h *halved) Describe(context.Context) (store.Topology, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.described++
-	return Topology{Cluster: true, Nodes: []Node{
-		{ID: "low", Slots: []SlotRange{{0, slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []SlotRange{{slots / 2, slots - 1}}}}}, nil
+	return store.Topology{Cluster: true, Nodes: []store.Node{
+		{ID: "low", Slots: []store.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []store.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
 }
 
 // watchdogs is a context that is never cancelled, as the watchdog's.

@@ -3,11 +3,11 @@ package native
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A reading is a reply of ask or resume, taken apart.
@@ -32,7 +32,7 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		out.refused = foreign
 		return out, true
 	case 'M':
-		has, ok := number(rest)
+		has, ok := wire.Number(rest)
 		out.refused = &protocol.Mismatch{Name: r.spec.Name, Have: has, Want: r.spec.Permits}
 		return out, ok
 	case 'U':
@@ -44,7 +44,7 @@ func (r *resource) parse(op, text string) (reading, bool) {
 	case 'L':
 		var ok bool
 		out.late = true
-		out.answer.Server, ok = number(rest)
+		out.answer.Server, ok = wire.Number(rest)
 		return out, ok
 	case 'H':
 		block, server, ok := strings.Cut(rest, "|")
@@ -53,9 +53,9 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		}
 		var oks [3]bool
 		out.answer.Status = protocol.Held
-		out.answer.Token, oks[0] = number(block[:16])
-		out.answer.Block, oks[1] = number(block[16:])
-		out.answer.Server, oks[2] = number(server)
+		out.answer.Token, oks[0] = wire.Number(block[:16])
+		out.answer.Block, oks[1] = wire.Number(block[16:])
+		out.answer.Server, oks[2] = wire.Number(server)
 		return out, oks[0] && oks[1] && oks[2] && out.answer.Token > 0 && out.answer.Block > 0
 	case 'Q', 'B':
 		fields := strings.SplitN(rest, "|", 5)
@@ -65,7 +65,7 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		var numbers [4]int64
 		for i := range numbers {
 			var ok bool
-			if numbers[i], ok = number(fields[i]); !ok {
+			if numbers[i], ok = wire.Number(fields[i]); !ok {
 				return out, false
 			}
 		}
@@ -92,7 +92,7 @@ func holder(member string) (protocol.Party, int64) {
 	if len(member) < token || member[2] == '-' {
 		return protocol.Party{}, 0
 	}
-	first, ok := number(member[ticket:token])
+	first, ok := wire.Number(member[ticket:token])
 	if !ok || first < 0 {
 		return protocol.Party{}, 0
 	}
@@ -103,7 +103,7 @@ func holder(member string) (protocol.Party, int64) {
 	tail := fields[6]
 	var parts [3]string // channel, owner, extras
 	for i := range parts {
-		n, ok := number(fields[3+i])
+		n, ok := wire.Number(fields[3+i])
 		if !ok || n < 0 || n > int64(len(tail)) {
 			return protocol.Party{}, first
 		}
@@ -122,27 +122,6 @@ func (r *resource) replaced(text string) error {
 		return nil
 	}
 	return &protocol.Replaced{Name: r.spec.Name, By: text[1:]}
-}
-
-func number(s string) (int64, bool) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil
-}
-
-// timeOf reads the reply of TIME, as microseconds.
-func timeOf(value any) (int64, bool) {
-	parts, _ := value.([]any)
-	if len(parts) != 2 {
-		return 0, false
-	}
-	seconds, ok1 := parts[0].(string)
-	micros, ok2 := parts[1].(string)
-	if !ok1 || !ok2 {
-		return 0, false
-	}
-	s, ok1 := number(seconds)
-	us, ok2 := number(micros)
-	return s*1e6 + us, ok1 && ok2
 }
 
 // foreign says what stands at the key, from the first bytes of it.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // format is the number of this wire format, the first byte of every ticket.
@@ -85,12 +87,6 @@ func (r *resource) args(room int) []any {
 	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
 }
 
-// keysIn are the KEYS in the words of a request.
-func keysIn(args []any) []any {
-	n, _ := args[2].(int)
-	return args[3 : 3+n]
-}
-
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	mode := "t"
@@ -105,7 +101,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		s = &r.p.scripts.swap
 	}
 	return r.answered(ctx, s, ask, func(notAfter string) []any {
-		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
 			mode, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
 			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
@@ -117,7 +113,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 // Resume implements protocol.Resource.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
 	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter, owner, digits16(token))
+		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter, owner, wire.Digits16(token))
 	})
 }
 
@@ -127,7 +123,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	spec.Shared = false
 	excludes := r.p.bind(spec)
 	return r.answered(ctx, &r.p.scripts.downgrade, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), millis(ask.TTL), notAfter,
+		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
 			excludes.ticket(ask.Ticket), excludes.payload(ask.Ticket))
 	})
 }
@@ -136,17 +132,17 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 // over a long silence, is sent once more with what its answer told of the clock.
 func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, args func(notAfter string) []any) (protocol.Answer, error) {
 	var answer protocol.Answer
-	err := r.inTime(ctx, s, ask.Deadline, args, func(reply Reply) (server int64, late bool, err error) {
+	err := r.inTime(ctx, s, ask.Deadline, args, func(reply store.Reply) (server int64, late bool, err error) {
 		text, _ := reply.Value.(string)
-		parsed, ok := r.parse(s.op, text)
+		parsed, ok := r.parse(s.Op, text)
 		switch {
 		case !ok:
-			return 0, false, r.unreadable(s.op, reply.Value)
+			return 0, false, r.unreadable(s.Op, reply.Value)
 		case parsed.refused != nil:
 			return 0, false, parsed.refused
 		}
 		if parsed.answer.Status == protocol.Held {
-			if err := r.unconfirmed(s.op, reply); err != nil {
+			if err := r.unconfirmed(s.Op, reply); err != nil {
 				return parsed.answer.Server, false, err
 			}
 		}
@@ -158,7 +154,7 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 
 // inTime runs a script that carries a not-after, and takes down the server's time from what read makes of the reply.
 func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
-	read func(Reply) (server int64, late bool, err error)) error {
+	read func(store.Reply) (server int64, late bool, err error)) error {
 	if err := r.p.know(ctx, r, deadline); err != nil {
 		return err
 	}
@@ -170,12 +166,12 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 		request := args(notAfter)
 		reply := r.p.run(ctx, s, &r.keys, deadline, request)
 		received := time.Now()
-		if err := r.failureOf(s, reply, keysIn(request)...); err != nil {
+		if err := r.failureOf(s, reply, wire.KeysIn(request)...); err != nil {
 			return err
 		}
 		server, late, err := read(reply)
 		if server != 0 {
-			r.p.nodes.serving(r.keys.slot).clock.observe(server, received)
+			r.p.servers.Serving(r.keys.slot).Clock.Observe(server, received)
 		}
 		if err != nil {
 			return r.at(reply, err)
@@ -184,7 +180,7 @@ func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, ar
 			return nil
 		}
 		if again || !received.Before(deadline) {
-			return r.at(reply, &protocol.Failure{Op: s.op, Name: r.spec.Name, Reason: protocol.NoAnswer,
+			return r.at(reply, &protocol.Failure{Op: s.Op, Name: r.spec.Name, Reason: protocol.NoAnswer,
 				Err: errors.New("the request reached the server too late and did nothing")})
 		}
 	}
@@ -198,7 +194,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	args := append(r.args(3), r.ticket(free.Ticket), r.payload(free.Ticket), keep)
 	reply := r.p.run(ctx, &r.p.scripts.free, &r.keys, r.p.deadline(ctx), args)
-	if err := r.failureOf(&r.p.scripts.free, reply, keysIn(args)...); err != nil {
+	if err := r.failureOf(&r.p.scripts.free, reply, wire.KeysIn(args)...); err != nil {
 		return false, err
 	}
 	switch value := reply.Value.(type) {
@@ -219,6 +215,3 @@ func (p *Protocol) deadline(ctx context.Context) time.Time {
 	}
 	return time.Now().Add(p.config.Timeout)
 }
-
-// millis is a duration as scripts take it: whole milliseconds, never 0.
-func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }

@@ -2,8 +2,8 @@ package native
 
 import (
 	"embed"
-	"io/fs"
-	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 //go:embed lua/*.lua
@@ -11,13 +11,8 @@ var files embed.FS
 
 // A script is one operation at the server.
 type script struct {
-	op     string
-	name   string   // of its file
-	source string   // as it is sent
-	sha    any      // hex of its SHA-1; boxed once
-	wins   bool     // what it answers is trusted, and so must not be lost
-	keys   []string // what it calls its KEYS; many names have as many each
-	first  []string // those that it reads before it writes anything for its caller; what it does for others is not meant
+	wire.Script
+	trusted bool // what it answers is trusted, and so must not be lost
 }
 
 // scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
@@ -25,8 +20,8 @@ type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, al
 
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "line", "watchers"}
-	load := func(op, name string, wins bool, keys []string, first ...string) script {
-		return script{op, name, wire(name), digests[name], wins, keys, first}
+	load := func(op, name string, trusted bool, keys []string, first ...string) script {
+		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files, Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
 		ask:       load("lock", "ask", true, four, "clock", "line"), // the short way takes back what it wrote before it saw the clock
@@ -42,35 +37,5 @@ func loadScripts() *scripts {
 	}
 }
 
-// wire is the text of a script of this package as it goes over the wire.
-func wire(name string) string { return Wire(files, name) }
-
-// A line of a script, as it goes over the wire.
-type line struct {
-	text    string
-	touched bool // when it runs, something may have been written already
-}
-
-// compose reads a script. The lines between "--@untouched" and "--@touched" run before anything is written.
-func compose(files fs.FS, name string) (lines []line) {
-	data, err := fs.ReadFile(files, "lua/"+name+".lua")
-	if err != nil {
-		panic("holdfast: script not embedded: " + err.Error()) // a broken build
-	}
-	touched := true
-	for text := range strings.Lines(string(data)) {
-		text = strings.TrimSpace(text)
-		include, included := strings.CutPrefix(text, "--@include ")
-		switch {
-		case included:
-			lines = append(lines, compose(files, include)...)
-		case text == "--@untouched":
-			touched = false
-		case text == "--@touched":
-			touched = true
-		case text != "" && !strings.HasPrefix(text, "--"):
-			lines = append(lines, line{text, touched})
-		}
-	}
-	return lines
-}
+// source is the text of a script as it goes over the wire.
+func source(name string) string { return wire.Source(files, name) }

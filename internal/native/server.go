@@ -7,63 +7,9 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
-
-// A Server carries requests: the root package's Store, in this package's words. See there for what each part means.
-type Server interface {
-	Do(ctx context.Context, requests []Request) []Reply
-	Subscribe(ctx context.Context, sink Sink) (Subscription, error)
-	Describe(ctx context.Context) (Topology, error)
-}
-
-// A Request is holdfast.Request.
-type Request struct {
-	Args            []any
-	Key             string
-	Node            string
-	Replicas        int
-	ReplicasTimeout int64
-}
-
-// A Reply is holdfast.Reply.
-type Reply struct {
-	Value    any
-	Refused  string
-	Err      error
-	Unsent   bool
-	Replicas int
-	Node     string
-}
-
-// A Sink is holdfast.Sink.
-type Sink interface {
-	Message(channel, payload string)
-	Gap()
-}
-
-// A Subscription is holdfast.Subscription.
-type Subscription interface {
-	Add(ctx context.Context, channel string) error
-	Remove(ctx context.Context, channel string) error
-	Close() error
-}
-
-// A Topology is what of holdfast.Topology matters here.
-type Topology struct {
-	Cluster       bool
-	ShardedPubSub bool
-	Nodes         []Node
-	Warnings      []string // what users should know
-}
-
-// A Node is a master and the slots that it serves.
-type Node struct {
-	ID    string
-	Slots []SlotRange
-}
-
-// A SlotRange is holdfast.SlotRange.
-type SlotRange struct{ From, To int }
 
 // Config is what a Protocol needs to know.
 type Config struct {
@@ -80,21 +26,21 @@ type Config struct {
 
 // Protocol is the seam's Protocol on one server.
 type Protocol struct {
-	server  Server
 	config  Config
 	channel string
 	scripts *scripts
-	nodes   *nodes
-	shape   topology
+	servers *wire.Servers
 	marked  atomic.Pointer[string]
 }
 
 // New makes a Protocol. It sends nothing.
-func New(server Server, config Config) *Protocol {
-	p := &Protocol{server: server, config: config, channel: config.Prefix + ":@" + config.Process, scripts: loadScripts()}
-	p.nodes = newNodes(server)
-	p.shape.learn = p.nodes.learn
-	return p
+func New(s store.Store, config Config) *Protocol {
+	return &Protocol{
+		config:  config,
+		channel: config.Prefix + ":@" + config.Process,
+		scripts: loadScripts(),
+		servers: wire.NewServers(s),
+	}
 }
 
 // Features implements protocol.Protocol.
@@ -107,39 +53,35 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 	return p.bind(spec)
 }
 
-// run sends a script by its digest, and whole where the server does not know it: after a restart, a fail-over or
-// SCRIPT FLUSH. A server that does not know a script has done nothing, so sending again is no repetition.
-func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, args []any) Reply {
-	args[0], args[1] = "EVALSHA", s.sha
-	lane, key := &p.nodes.serving(k.slot).lane, k.state.(string)
-	request := Request{Args: args, Key: key}
-	if s.wins {
+// run sends a script by its digest, and whole where the server does not know it. The first two words are free for that.
+func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, words []any) store.Reply {
+	server := p.servers.Serving(k.slot)
+	request := store.Request{Args: s.ByDigest(words), Key: k.state.(string)}
+	if s.trusted {
 		p.confirm(&request, deadline)
 	}
-	reply := lane.do(ctx, request, deadline)
-	if isUnknownScript(reply.Refused) {
-		if s.wins {
-			p.confirm(&request, deadline)
-		}
-		whole := append([]any(nil), args...) // a store may keep what it was given
-		whole[0], whole[1] = "EVAL", s.source
-		request.Args = whole
-		return lane.do(ctx, request, deadline)
+	reply := server.Do(ctx, request, deadline)
+	if !wire.IsUnknownScript(reply) {
+		return reply
 	}
-	return reply
+	if s.trusted {
+		p.confirm(&request, deadline)
+	}
+	request.Args = s.Whole(words)
+	return server.Do(ctx, request, deadline)
 }
 
 // confirm asks for the replicas that make a request worth trust. They have less time than the request, so that
 // their number is heard.
-func (p *Protocol) confirm(request *Request, deadline time.Time) {
+func (p *Protocol) confirm(request *store.Request, deadline time.Time) {
 	if p.config.Replicas > 0 {
 		request.Replicas = p.config.Replicas
-		request.ReplicasTimeout = millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))
+		request.ReplicasTimeout = wire.Millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))
 	}
 }
 
 // unconfirmed is the failure of a request that took effect at a server, but not at as many replicas as must have it.
-func (r *resource) unconfirmed(op string, reply Reply) error {
+func (r *resource) unconfirmed(op string, reply store.Reply) error {
 	want := r.p.config.Replicas
 	if reply.Replicas >= want {
 		return nil
@@ -166,19 +108,19 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 	if p.marked.Load() != nil {
 		return nil
 	}
-	shape, err := p.shape.of(ctx, p.server, deadline)
+	topology, err := p.servers.Topology(ctx, deadline)
 	if err != nil {
-		return r.failure("lock", Reply{Err: err, Unsent: true})
+		return r.failure("lock", store.Reply{Err: err, Unsent: true})
 	}
 	mark := plain
 	switch {
-	case shape.Cluster && shape.ShardedPubSub:
+	case topology.Cluster && topology.ShardedPubSub:
 		mark = sharded
-	case shape.Cluster:
+	case topology.Cluster:
 		mark = broadcast
 	}
 	if p.marked.CompareAndSwap(nil, &mark) && p.config.Warn != nil {
-		for _, text := range shape.Warnings {
+		for _, text := range wire.Warnings(topology) {
 			p.config.Warn(text)
 		}
 	}
@@ -200,7 +142,7 @@ func (p *Protocol) channelFor(k *keys) string {
 	case mark == nil:
 		return plain + p.channel // of a ticket that was never sent
 	case *mark == sharded:
-		return sharded + p.config.Prefix + ":{" + clockTag(k.slot) + "}" + p.suffix()
+		return sharded + p.config.Prefix + ":{" + wire.SlotTag(k.slot) + "}" + p.suffix()
 	}
 	return *mark + p.channel
 }
@@ -211,19 +153,19 @@ func (p *Protocol) suffix() string { return ":@" + p.config.Process }
 // notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
 // the server's clock it is asked for.
 func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time) (string, error) {
-	n := p.nodes.serving(r.keys.slot)
-	if at, ok := n.clock.notAfter(deadline); ok {
+	s := p.servers.Serving(r.keys.slot)
+	if at, ok := s.Clock.NotAfter(deadline); ok {
 		return at, nil
 	}
-	reply := n.lane.do(ctx, Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	reply := s.Do(ctx, store.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
 	if err := r.failure("lock", reply, r.keys.state); err != nil {
 		return "", err
 	}
-	server, ok := timeOf(reply.Value)
+	server, ok := wire.ServerTime(reply.Value)
 	if !ok {
 		return "", r.at(reply, r.unreadable("lock", reply.Value))
 	}
-	n.clock.observe(server, time.Now())
-	at, _ := n.clock.notAfter(deadline)
+	s.Clock.Observe(server, time.Now())
+	at, _ := s.Clock.NotAfter(deadline)
 	return at, nil
 }

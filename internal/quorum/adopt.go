@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // adopt lets a node count whose memory is old enough: it is told the largest token that a majority knows of. Where so many
@@ -63,7 +63,7 @@ func (p *Protocol) adopt(n *node, born int64) {
 	told := make(chan error, len(forgot))
 	for _, a := range forgot {
 		p.run(func() {
-			_, err := a.node.meet(latest, native.Digits16(a.born), native.Digits16(floor))
+			_, err := a.node.meet(latest, wire.Digits16(a.born), wire.Digits16(floor))
 			told <- err
 		})
 	}

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // renew renews once, and waits until all masters have answered.
@@ -31,7 +33,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 }
 
 // value is what a master keeps of a hold.
-func value(t *testing.T, s native.Server, n int) string {
+func value(t *testing.T, s store.Store, n int) string {
 	t.Helper()
 	text, _ := do(t, s, "HGET", "q:{%quorum}:x", string(id(n))).(string)
 	return text
@@ -43,23 +45,23 @@ func TestRepair(t *testing.T) {
 	const far = 10 * time.Minute
 	for _, c := range []struct {
 		name   string
-		missed func(t *testing.T, s native.Server, text string)
+		missed func(t *testing.T, s store.Store, text string)
 		change func(p *Protocol, r *protocol.Renewal)
 		ends   time.Duration // from now, at most some seconds less
 	}{
-		{"the hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }, nil, time.Minute},
-		{"its tokens", func(t *testing.T, s native.Server, text string) {
+		{"the hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }, nil, time.Minute},
+		{"its tokens", func(t *testing.T, s store.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat("0", 32)+text[48:])
 		}, nil, time.Minute},
-		{"other tokens", func(t *testing.T, s native.Server, text string) {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(native.Digits16(5), 2)+text[48:])
+		{"other tokens", func(t *testing.T, s store.Store, text string) {
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:])
 		}, nil, time.Minute},
-		{"that it shares", func(t *testing.T, s native.Server, text string) {
+		{"that it shares", func(t *testing.T, s store.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:2]+"x"+text[3:])
 		}, nil, time.Minute},
-		{"the rest of a min hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
+		{"the rest of a min hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
-		{"the end of a max hold", func(t *testing.T, s native.Server, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
+		{"the end of a max hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
 			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }, 30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,10 +76,10 @@ func TestRepair(t *testing.T) {
 			}
 			renew(t, p, renewal)
 			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
-			if got == "" || got[:3] != "2rs" || got[16:48] != native.Digits16(held.Token)+native.Digits16(held.Token) || got[16:48] != want[16:48] {
+			if got == "" || got[:3] != "2rs" || got[16:48] != wire.Digits16(held.Token)+wire.Digits16(held.Token) || got[16:48] != want[16:48] {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			at, _ := native.Number(got[3:16])
+			at, _ := wire.Number(got[3:16])
 			if left := time.Until(time.UnixMilli(at)); left > c.ends || left < c.ends-20*time.Second {
 				t.Errorf("for another %v, want %v", left, c.ends)
 			}
@@ -100,12 +102,12 @@ func TestARepairShortensNothing(t *testing.T) {
 	}
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute, Ceiling: p.micros(end)})
 	repaired := value(t, servers[0], 1)
-	if repaired[16:32] != native.Digits16(held.Token) {
+	if repaired[16:32] != wire.Digits16(held.Token) {
 		t.Fatalf("not repaired: %q", repaired)
 	}
-	at, _ := native.Number(repaired[3:16])
+	at, _ := wire.Number(repaired[3:16])
 	const slower = 100 // ms: an answer that came since may have said less of the clock; the repair has ten seconds to arrive
-	if until, _ := native.Number(confirmed); at < until/1000-slower {
+	if until, _ := wire.Number(confirmed); at < until/1000-slower {
 		t.Errorf("the repaired hold ends %d ms before what was confirmed", until/1000-at)
 	}
 }
@@ -130,10 +132,10 @@ func TestListenSaysWho(t *testing.T) {
 	}
 }
 
-type deaf struct{ native.Server }
+type deaf struct{ store.Store }
 
-// Subscribe implements native.Server.
-func (deaf) Subscribe(context.Context, native.Sink) (native.Subscription, error) { return nil, errShut }
+// Subscribe implements store.Store.
+func (deaf) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, errShut }
 
 // A master that does not answer is asked for little of what is to be given back there, and for all of it once it answers.
 func TestASilentMasterIsNotFlooded(t *testing.T) {

@@ -5,17 +5,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // leap is by how much a node's clock must be later than it can be before it is taken for one that was set forward: less may
 // be our own, which stands still while a virtual machine is moved to another host.
 const leap = 100 * time.Millisecond
 
-// A clock bounds what a node's clock shows from both sides: native.Clock has the earliest, and this the latest, so that one
+// A clock bounds what a node's clock shows from both sides: wire.Clock has the earliest, and this the latest, so that one
 // set forward is noticed. It is safe for concurrent use.
 type clock struct {
-	native.Clock
+	wire.Clock
 
 	mu     sync.Mutex
 	server int64     // microseconds of an answer; 0: none yet

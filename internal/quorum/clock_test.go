@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // What an answer may show at most: what an earlier one showed, and the time since that was sent.
@@ -82,7 +84,7 @@ func TestSetBackAndForward(t *testing.T) {
 }
 
 // ahead makes a protocol, behind gates, that knows the clocks of three nodes that count.
-func ahead(t *testing.T) (servers []native.Server, all []*gate, p *Protocol, told *words) {
+func ahead(t *testing.T) (servers []store.Store, all []*gate, p *Protocol, told *words) {
 	t.Helper()
 	servers = start(t)
 	founded(t, servers)
@@ -197,7 +199,7 @@ func TestANodeSetBack(t *testing.T) {
 	founded(t, servers)
 	p := young(t, servers, false, memory)
 	do(t, servers[1], "HDEL", "q:{%quorum}", "counts")
-	do(t, servers[1], "HSET", "q:{%quorum}", "born", native.Digits16(time.Now().Add(time.Hour).UnixMicro()))
+	do(t, servers[1], "HSET", "q:{%quorum}", "born", wire.Digits16(time.Now().Add(time.Hour).UnixMicro()))
 	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {
 		t.Error("it never counts")
 	}

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -166,7 +167,7 @@ func (n *node) free(d *debt, deadline time.Time) (was byte, by string, err error
 	}
 	r := d.r
 	text, err := n.ask(&r.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
-		string(d.id), r.mode, native.Digits16(d.round), keep, string(d.how), d.waiter})
+		string(d.id), r.mode, wire.Digits16(d.round), keep, string(d.how), d.waiter})
 	if err != nil {
 		return 0, "", err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -63,7 +65,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
 	out, sent := &reply{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-		string(ask.Ticket.ID), r.mode, millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
+		string(ask.Ticket.ID), r.mode, wire.Millis(ask.TTL), r.field, r.waiter(ask.Ticket)})
 	switch {
 	case err != nil:
 		out.err = err

@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A client that meets a lock of an earlier format says so, and touches nothing: neither what is
 // held, nor what a resume had replaced, nor what is over.
 func TestAnEarlierFormat(t *testing.T) {
-	ms := func(after time.Duration) string { return native.Digits16(time.Now().Add(after).UnixMilli())[3:] }
-	tokens := native.Digits16(7) + native.Digits16(7) + native.Digits16(1)
+	ms := func(after time.Duration) string { return wire.Digits16(time.Now().Add(after).UnixMilli())[3:] }
+	tokens := wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1)
 	for what, keeps := range map[string][]any{
 		"a hold":               {string(id(1)), "1mx" + ms(time.Minute) + tokens + "1:olabel"},
 		"a hold and a resume":  {string(id(2)), "1mx" + ms(time.Minute) + tokens + "0:", "<" + string(id(2)), string(id(1)) + "1mx" + ms(time.Minute) + tokens + "0:"},
@@ -110,7 +111,7 @@ func TestPayload(t *testing.T) {
 		}
 		want(t, "hold", answer, protocol.Held)
 		quiet(t, p)
-		token := native.Digits16(answer.Token)
+		token := wire.Digits16(answer.Token)
 		for i, s := range servers {
 			if text := value(t, s, 1); len(text) < 64 || text[:3] != "2mx" || text[64:] != c.want ||
 				text[16:48] != token+token && text[16:48] != strings.Repeat("0", 32) { // it has refused the token
@@ -143,7 +144,7 @@ func TestExtrasAreSkipped(t *testing.T) {
 	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	takes := &taking{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: native.Digits16(7), fate: newFate()}
+	takes := &taking{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(7), fate: newFate()}
 	if a := takes.ask1(p.nodes[0], 1, 1e15*5); !a.won() {
 		t.Fatalf("resume: %+v", a)
 	}

@@ -8,37 +8,39 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A liar is a master that tells its facts when it is asked for them, and answers every other script alike.
 type liar struct {
 	p     *Protocol // nil: the facts are a lie too
-	reply native.Reply
+	reply store.Reply
 }
 
-// Do implements native.Server.
-func (l *liar) Do(_ context.Context, requests []native.Request) []native.Reply {
+// Do implements store.Store.
+func (l *liar) Do(_ context.Context, requests []store.Request) []store.Reply {
 	<-time.After(time.Millisecond) // of a fake clock, which else stands still while a client asks again
-	replies := make([]native.Reply, len(requests))
+	replies := make([]store.Reply, len(requests))
 	for i, request := range requests {
 		replies[i] = l.reply
 		if l.p != nil && request.Args[1] == digests["node"] {
 			now := time.Now().UnixMicro()
-			replies[i].Refused, replies[i].Value = "", "N"+native.Digits16(now)+native.Digits16(now-1e9)+"1"+native.Digits16(now-1e6)+"1000"
+			replies[i].Refused, replies[i].Value = "", "N"+wire.Digits16(now)+wire.Digits16(now-1e9)+"1"+wire.Digits16(now-1e6)+"1000"
 		}
 	}
 	return replies
 }
 
-// Subscribe implements native.Server.
-func (*liar) Subscribe(context.Context, native.Sink) (native.Subscription, error) {
+// Subscribe implements store.Store.
+func (*liar) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
 	return nil, context.Canceled
 }
 
-// Describe implements native.Server.
-func (*liar) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+// Describe implements store.Store.
+func (*liar) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
 
 // FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has a
 // token.
@@ -61,19 +63,19 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, shape byte, one, other string) {
 		synctest.Test(t, func(t *testing.T) {
-			shaped := func(text string) native.Reply {
+			shaped := func(text string) store.Reply {
 				switch shape % 4 {
 				case 1:
-					return native.Reply{Value: []any{text, int64(len(text)), nil}}
+					return store.Reply{Value: []any{text, int64(len(text)), nil}}
 				case 2:
-					return native.Reply{Refused: "ERR " + text}
+					return store.Reply{Refused: "ERR " + text}
 				case 3:
-					return native.Reply{Refused: text + " "}
+					return store.Reply{Refused: text + " "}
 				}
-				return native.Reply{Value: text}
+				return store.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := New([]native.Server{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			p := New([]store.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
 			defer p.Close(time.Now().Add(time.Minute))
 			if shape%8 < 4 {
 				for _, m := range masters {

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A gate is before a master: what a test wants of each request happens first.
 type gate struct {
-	native.Server
+	store.Store
 	scripts map[string]string // operation, by its script or the digest of it
 
 	mu    sync.Mutex
@@ -27,7 +29,7 @@ type gate struct {
 var errShut = errors.New("no connection")
 
 // gates puts one before each master.
-func gates(servers []native.Server) (all []*gate, behind []native.Server) {
+func gates(servers []store.Store) (all []*gate, behind []store.Store) {
 	scripts := map[string]string{}
 	for _, op := range names {
 		text := source("q", op)
@@ -35,7 +37,7 @@ func gates(servers []native.Server) (all []*gate, behind []native.Server) {
 		scripts[hex.EncodeToString(sum[:])], scripts[text] = op, op
 	}
 	for _, s := range servers {
-		g := &gate{Server: s, scripts: scripts}
+		g := &gate{Store: s, scripts: scripts}
 		all, behind = append(all, g), append(behind, g)
 	}
 	return all, behind
@@ -72,27 +74,27 @@ func (g *gate) shown(text string) string {
 	if f.born >= g.since {
 		f.born += g.ahead.Microseconds()
 	}
-	return text[:1] + native.Digits16(f.now+g.ahead.Microseconds()) + native.Digits16(f.born) + counts + native.Digits16(f.last) + rest
+	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) + counts + wire.Digits16(f.last) + rest
 }
 
 // shut lets nothing through.
 func (g *gate) shut() { g.set(func(string) error { return errShut }) }
 
-// Do implements native.Server.
-func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply {
+// Do implements store.Store.
+func (g *gate) Do(ctx context.Context, requests []store.Request) []store.Reply {
 	g.mu.Lock()
 	say, after := g.say, g.after
 	g.mu.Unlock()
-	replies := make([]native.Reply, len(requests))
+	replies := make([]store.Reply, len(requests))
 	for i, request := range requests {
 		digest, _ := request.Args[1].(string)
 		if say != nil {
 			if err := say(g.scripts[digest]); err != nil {
-				replies[i] = native.Reply{Err: err, Unsent: true}
+				replies[i] = store.Reply{Err: err, Unsent: true}
 				continue
 			}
 		}
-		replies[i] = g.Server.Do(ctx, []native.Request{request})[0]
+		replies[i] = g.Store.Do(ctx, []store.Request{request})[0]
 		if text, ok := replies[i].Value.(string); ok { // also what comes late shows what the clock showed
 			g.mu.Lock()
 			replies[i].Value = g.shown(text)
@@ -100,7 +102,7 @@ func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply
 		}
 		if after != nil && replies[i].Refused == "" {
 			if err := after(g.scripts[digest]); err != nil {
-				replies[i] = native.Reply{Err: err}
+				replies[i] = store.Reply{Err: err}
 			}
 		}
 	}
@@ -108,10 +110,10 @@ func (g *gate) Do(ctx context.Context, requests []native.Request) []native.Reply
 }
 
 // do sends a command to a master, past the gate.
-func do(t *testing.T, s native.Server, args ...any) any {
+func do(t *testing.T, s store.Store, args ...any) any {
 	t.Helper()
 	if g, ok := s.(*gate); ok {
-		s = g.Server
+		s = g.Store
 	}
 	value, err := s.(master).Server.Do(args...)
 	if err != nil {

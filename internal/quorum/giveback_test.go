@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // nobody waits until no master keeps a hold. It would be there for a minute.
-func nobody(t *testing.T, servers []native.Server, n int) {
+func nobody(t *testing.T, servers []store.Store, n int) {
 	t.Helper()
 	eventually(t, "all is given back", func() bool {
 		for _, s := range servers {
@@ -30,7 +30,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		servers := start(t)
 		p := client(t, servers, true, id(0))
 		warm(t, p)
-		other := func(s native.Server) {
+		other := func(s store.Store) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), written("2mx", 7, 7))
 		}
 		other(servers[1])

@@ -3,7 +3,7 @@ package quorum
 import (
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // An inquiry finds out whose clock is wrong when a node's seems to be ahead: the node's, or ours. If it is ours, most nodes
@@ -142,7 +142,7 @@ func (n *node) settle(q *inquiry, f facts, sent time.Time) {
 // revoke lets the node begin its memory anew. While it does not answer, its next answer of the old one does that.
 func (n *node) revoke(born int64) {
 	deadline := time.Now().Add(time.Second)
-	f, sent, err := n.introduce(deadline, native.Digits16(born), "", "a")
+	f, sent, err := n.introduce(deadline, wire.Digits16(born), "", "a")
 	n.mu.Lock()
 	n.revoking = false
 	n.mu.Unlock()

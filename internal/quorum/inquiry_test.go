@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // An answer from before this machine stood still comes after that was found out: it says nothing of what the clock shows since.
@@ -160,24 +162,24 @@ func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
 
 // A prompt is a master that answers at once, on a fake clock, grants all, and counts.
 type prompt struct {
-	native.Server
+	store.Store
 	ahead time.Duration
 	born  time.Time
 	told  atomic.Bool // that it counts no more
 }
 
-// Do implements native.Server.
-func (s *prompt) Do(_ context.Context, requests []native.Request) []native.Reply {
+// Do implements store.Store.
+func (s *prompt) Do(_ context.Context, requests []store.Request) []store.Reply {
 	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
-	replies := make([]native.Reply, len(requests))
+	replies := make([]store.Reply, len(requests))
 	for i, r := range requests {
-		head := native.Digits16(time.Now().Add(s.ahead).UnixMicro()) + native.Digits16(s.born.UnixMicro()) + "1"
+		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + "1"
 		switch r.Args[1] {
 		case digests["node"]:
 			if r.Args[6] == "a" {
 				s.told.Store(true)
 			}
-			replies[i].Value = "N" + head + native.Digits16(0) + "1000"
+			replies[i].Value = "N" + head + wire.Digits16(0) + "1000"
 		case digests["ask"]:
 			replies[i].Value = "H" + head + r.Args[15].(string) + r.Args[14].(string) + r.Args[15].(string)
 		default:
@@ -191,7 +193,7 @@ func (s *prompt) Do(_ context.Context, requests []native.Request) []native.Reply
 // next nearly so. An answer that is late by as much as is missing shows nothing, so all come at once.
 func TestThisMachineIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var servers []native.Server
+		var servers []store.Store
 		var all []*prompt
 		for range 3 {
 			s := &prompt{born: time.Now().Add(-time.Hour)}

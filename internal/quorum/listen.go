@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -20,7 +21,9 @@ func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Lis
 		l.all.Add(1)
 		p.run(func() {
 			defer l.all.Done()
-			l.keep(until, n, tries)
+			wire.Subscribe(until, n.store, p.channel, ear{l, n.index}, func(err error) {
+				tries <- opened{n.index, wire.At(nodeName(n.index), err)}
+			})
 		})
 	}
 	good, failures := 0, make([]Node, len(p.nodes))
@@ -80,44 +83,6 @@ type opened struct {
 	err  error
 }
 
-// keep subscribes at one node, again while it fails, and tells the outcome of the first try.
-func (l *listening) keep(until context.Context, n *node, first chan<- opened) {
-	for again := false; ; again = true {
-		ctx, cancel := context.WithTimeout(until, 2*time.Second)
-		subscription, err := l.open(ctx, n)
-		cancel()
-		if !again {
-			first <- opened{n.index, err}
-		}
-		if err == nil {
-			if again {
-				l.Gap()
-			}
-			<-until.Done()
-			_ = subscription.Close()
-			return
-		}
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-timer.C:
-		case <-until.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
-
-func (l *listening) open(ctx context.Context, n *node) (native.Subscription, error) {
-	subscription, err := n.server.Subscribe(ctx, ear{l, n.index})
-	if err == nil {
-		if err = subscription.Add(ctx, l.p.channel); err == nil {
-			return subscription, nil
-		}
-		_ = subscription.Close()
-	}
-	return nil, n.named(native.Deafness(l.p.channel, err))
-}
-
 // Gap tells the sink that messages may have been missed.
 func (l *listening) Gap() {
 	if !l.over() {
@@ -138,7 +103,7 @@ type ear struct {
 	node int
 }
 
-// Message implements native.Sink.
+// Message implements store.Sink.
 func (e ear) Message(channel, text string) {
 	const head = 2
 	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {
@@ -149,7 +114,7 @@ func (e ear) Message(channel, text string) {
 	case 'R':
 		e.replaced(id, e.node)
 	case 'N':
-		after, ok := native.Number(rest)
+		after, ok := wire.Number(rest)
 		if !ok || after < 0 {
 			return
 		}

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -178,8 +179,8 @@ func (s *sight) read(text string) bool {
 	if len(fields) != 3 {
 		return false
 	}
-	holders, ok1 := native.Number(fields[0])
-	waiters, ok2 := native.Number(fields[1])
+	holders, ok1 := wire.Number(fields[0])
+	waiters, ok2 := wire.Number(fields[1])
 	s.Holders, s.Waiters = int(holders), int(waiters)
 	who := fields[2]
 	if !ok1 || !ok2 || holders == 0 {

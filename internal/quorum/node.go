@@ -2,22 +2,23 @@ package quorum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A node is one of the independent masters.
 type node struct {
-	p      *Protocol
-	index  int
-	server native.Server
-	lane   *native.Lane
-	clock  clock
+	p     *Protocol
+	index int
+	store store.Store
+	*wire.Batcher
+	clock clock
 
 	mu       sync.Mutex // guards all below
 	counts   bool
@@ -53,75 +54,63 @@ func head(text string) (f facts, rest string, ok bool) {
 		return f, "", false
 	}
 	var oks [3]bool
-	f.now, oks[0] = native.Number(text[1:17])
-	f.born, oks[1] = native.Number(text[17:33])
+	f.now, oks[0] = wire.Number(text[1:17])
+	f.born, oks[1] = wire.Number(text[17:33])
 	f.counts = text[33] == '1'
-	f.last, oks[2] = native.Number(text[34:50])
+	f.last, oks[2] = wire.Number(text[34:50])
 	return f, text[headSize:], oks[0] && oks[1] && oks[2]
 }
 
-// exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script has
-// done nothing, so sending again is no repetition; but it may have been started since, so a node that does not know the script
-// "node" either is told to look at its memory first. Whoever finds any script there can be sure that somebody has done that.
-func (n *node) exec(s *script, deadline time.Time, args []any) native.Reply {
+// exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script may have
+// been started since, so a node that does not know the script "node" either is told to look at its memory first. Whoever finds
+// any script there can be sure that somebody has done that.
+func (n *node) exec(s *script, deadline time.Time, args []any) store.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
 	if none != nil {
 		return *none
 	}
 	args[0], args[1] = "EVALSHA", digests[s.at]
-	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
-	if !native.UnknownScript(reply) {
+	reply := n.send(key, deadline, args)
+	if !wire.IsUnknownScript(reply) {
 		return reply
 	}
 	look := &n.p.scripts.node
-	key, _ = n.p.factsKey().(string)
+	facts, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVALSHA", digests[look.at], 1, key, "", "", "", longest}, Key: key}, deadline)
+		reply = n.send(facts, deadline, []any{"EVALSHA", digests[look.at], 1, facts, "", "", "", longest})
 	}
-	if native.UnknownScript(reply) {
-		reply = n.lane.Do(context.Background(), native.Request{Args: []any{"EVAL", look.source, 1, key, "", "", "s", longest}, Key: key}, deadline)
+	if wire.IsUnknownScript(reply) {
+		reply = n.send(facts, deadline, []any{"EVAL", look.Source, 1, facts, "", "", "s", longest})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // of what was to be sent
 		return reply
 	}
-	whole := append([]any(nil), args...) // a store may keep what it was given
-	whole[0], whole[1] = "EVAL", s.source
-	return n.lane.Do(context.Background(), native.Request{Args: whole, Key: key}, deadline)
+	return n.send(facts, deadline, s.Whole(args))
+}
+
+// send sends one command about a key. Nobody can cancel it: what it may win is looked after.
+func (n *node) send(key string, deadline time.Time, args []any) store.Reply {
+	return n.Do(context.Background(), store.Request{Args: args, Key: key}, deadline)
 }
 
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
 func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
 	reply := n.exec(s, deadline, args)
-	if err := native.FailureOf(s.op, name, reply, args); err != nil {
-		return "", n.named(err)
+	if err := s.Failure(name, reply, wire.KeysIn(args)); err != nil {
+		return "", wire.At(nodeName(n.index), err)
 	}
 	text, _ := reply.Value.(string)
 	if text == "" {
-		return "", n.unreadable(s.op, name, reply.Value)
+		return "", n.unreadable(s.Op, name, reply.Value)
 	}
 	if text[0] == 'F' {
 		key, _ := args[3].(string)
-		return "", &protocol.Foreign{Op: s.op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
+		return "", &protocol.Foreign{Op: s.Op, Name: name, Node: nodeName(n.index), Key: key, Is: text[1:], Want: "what a quorum keeps of this kind"}
 	}
 	return text, nil
-}
-
-// named says in an error which node it was.
-func (n *node) named(err error) error {
-	var (
-		failure *protocol.Failure
-		foreign *protocol.Foreign
-	)
-	switch {
-	case errors.As(err, &failure):
-		failure.Node = nodeName(n.index)
-	case errors.As(err, &foreign):
-		foreign.Node = nodeName(n.index)
-	}
-	return err
 }
 
 func (n *node) unreadable(op, name string, value any) error {
@@ -147,7 +136,7 @@ func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, 
 		return facts{}, sent, err
 	}
 	f, rest, ok := head(text)
-	longest, number := native.Number(rest)
+	longest, number := wire.Number(rest)
 	if !ok || !number {
 		return f, sent, n.unreadable("node", "", text)
 	}

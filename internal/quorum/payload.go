@@ -4,7 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -29,7 +30,7 @@ func partyOf(id protocol.ID, payload string) protocol.Party {
 	tail := fields[4]
 	var parts [3]string // channel, owner, extras
 	for i := range parts {
-		n, ok := native.Number(fields[1+i])
+		n, ok := wire.Number(fields[1+i])
 		if !ok || n < 0 || n > int64(len(tail)) {
 			return protocol.Party{}
 		}
@@ -49,7 +50,7 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 		return "", 0, who, false
 	}
 	id = protocol.ID(text[:idSize])
-	token, ok = native.Number(text[idSize:head])
+	token, ok = wire.Number(text[idSize:head])
 	return id, token, partyOf(id, text[head:]), ok && token >= 0
 }
 

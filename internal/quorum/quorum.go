@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // What a quorum refuses, and why.
@@ -56,11 +58,11 @@ type Protocol struct {
 }
 
 // New makes a Protocol. It sends nothing.
-func New(servers []native.Server, config Config) *Protocol {
+func New(stores []store.Store, config Config) *Protocol {
 	p := &Protocol{
 		config:   config,
 		scripts:  loadScripts(config.Prefix),
-		need:     len(servers)/2 + 1,
+		need:     len(stores)/2 + 1,
 		channel:  config.Prefix + ":{%quorum}@" + config.Process,
 		start:    time.Now(),
 		idle:     make(chan struct{}),
@@ -69,8 +71,8 @@ func New(servers []native.Server, config Config) *Protocol {
 		mendings: make(map[protocol.ID]*mending),
 	}
 	p.rounds.Store(p.start.UnixMicro()) // larger than those of an earlier process, should an id come back
-	for i, server := range servers {
-		p.nodes = append(p.nodes, &node{p: p, index: i, server: server, lane: native.NewLane(server)})
+	for i, s := range stores {
+		p.nodes = append(p.nodes, &node{p: p, index: i, store: s, Batcher: wire.NewBatcher(s)})
 	}
 	return p
 }

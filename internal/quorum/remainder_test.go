@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -166,7 +167,7 @@ func remainderGoesOn(t *testing.T, owner string) {
 	r := h.of(owner)
 	states := []map[string]string{h.all(t)}
 	for n := 3; n < 6; n++ {
-		token, _ := native.Number(value(t, h.server, n-1)[16:32])
+		token, _ := wire.Number(value(t, h.server, n-1)[16:32])
 		for range 2 { // and a replay
 			if a := h.asks(t, r, n, takesOver(cmp.Or(owner, string(id(n-1))), token)); !a.won() {
 				t.Fatalf("%d takes over: %c", n, a.status)
@@ -375,7 +376,7 @@ func TestRemainderIsNotRepaired(t *testing.T) {
 	r := p.Bind(spec)
 	held := hold(t, r, servers, 1)
 	text := value(t, servers[0], 1)
-	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+native.Digits16(5)+native.Digits16(5)+text[48:])
+	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+wire.Digits16(5)+wire.Digits16(5)+text[48:])
 	late := newOnce()
 	all[0].set(func(op string) error {
 		if op == "ask" {
@@ -390,7 +391,7 @@ func TestRemainderIsNotRepaired(t *testing.T) {
 	}()
 	<-late.came
 	other := client(t, servers, true, id(7))
-	takes := &taking{r: other.Bind(spec).(*resource), ask: ask(2), owner: "o", token: native.Digits16(5), fate: newFate()}
+	takes := &taking{r: other.Bind(spec).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(5), fate: newFate()}
 	if a := takes.ask1(other.nodes[0], 1, held.Token+1); !a.won() {
 		t.Errorf("resume at one master: %+v", a)
 	}

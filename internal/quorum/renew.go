@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -191,10 +192,10 @@ func (t *renewing) ask(n *node) *renewed {
 		}
 		long := int64(0)
 		if renewal.TTL > 0 {
-			long = millis(ttl)
+			long = wire.Millis(ttl)
 		}
 		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
-			native.Digits16(renewal.Token))
+			wire.Digits16(renewal.Token))
 	}
 	out, sent := &renewed{node: n}, time.Now()
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
@@ -227,7 +228,7 @@ func (a *renewed) read(renewals int) bool {
 			continue
 		}
 		size, tail, found := strings.Cut(rest, ":")
-		n, ok := native.Number(size)
+		n, ok := wire.Number(size)
 		if !found || !ok || n < 1 || n > int64(len(tail)) {
 			return false
 		}

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -95,7 +96,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 
 // Resume implements protocol.Resource. A majority of nodes must know of the hold; where fewer do, it is as it was.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.take(ctx, &taking{r: r, ask: ask, owner: owner, token: native.Digits16(token), fate: newFate()})
+	return r.take(ctx, &taking{r: r, ask: ask, owner: owner, token: wire.Digits16(token), fate: newFate()})
 }
 
 // take asks in rounds: again at once with a larger token when that is all that was missing, and after a pause when nobody
@@ -242,6 +243,3 @@ func (r *resource) failed(op string, err error) error {
 	}
 	return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: protocol.NoAnswer, Err: err}
 }
-
-// millis is a duration as scripts take it: whole milliseconds, never 0.
-func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }

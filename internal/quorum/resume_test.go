@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A resume that no majority agrees to leaves the hold to its owner.
@@ -64,7 +66,7 @@ func halfResumedBy(t *testing.T, owner, next string, holds, ttl time.Duration) *
 	eventually(t, "a master holds, with the token", func() bool { // one that knew of a larger token has refused it
 		for i := range servers {
 			h.n, h.server = h.p.nodes[i], servers[i].(master)
-			if strings.Contains(value(t, h.server, 1), native.Digits16(held.Token)) {
+			if strings.Contains(value(t, h.server, 1), wire.Digits16(held.Token)) {
 				return true
 			}
 		}
@@ -75,7 +77,7 @@ func halfResumedBy(t *testing.T, owner, next string, holds, ttl time.Duration) *
 	if owner == "" {
 		owner = string(id(1))
 	}
-	h.resume = &taking{r: h.of(next), ask: ask(2), owner: owner, token: native.Digits16(held.Token), fate: newFate()}
+	h.resume = &taking{r: h.of(next), ask: ask(2), owner: owner, token: wire.Digits16(held.Token), fate: newFate()}
 	h.resume.ask.TTL = ttl
 	if a := h.resume.ask1(h.n, 1, h.next); a.status != 'H' {
 		t.Fatalf("resume at one master: %+v", a)
@@ -106,7 +108,7 @@ func (h *half) asks(t *testing.T, r *resource, n int, change func(*taking)) *rep
 
 // takesOver is a change to asks: it takes over the hold of an owner with a token.
 func takesOver(owner string, token int64) func(*taking) {
-	return func(t *taking) { t.owner, t.token = owner, native.Digits16(token) }
+	return func(t *taking) { t.owner, t.token = owner, wire.Digits16(token) }
 }
 
 // frees gives an id back at the master alone.
@@ -136,7 +138,7 @@ func (h *half) all(t *testing.T) map[string]string {
 	return fields(t, h.server)
 }
 
-func fields(t *testing.T, s native.Server) map[string]string {
+func fields(t *testing.T, s store.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	words, _ := do(t, s, "HGETALL", "q:{%quorum}:x").([]any)
@@ -152,7 +154,7 @@ func end(t *testing.T, value string) int64 {
 	if len(value) < 16 {
 		t.Fatalf("no hold: %q", value)
 	}
-	at, _ := native.Number(value[3:16])
+	at, _ := wire.Number(value[3:16])
 	return at
 }
 

@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -25,22 +26,22 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // A master is a real server, asked without a client library.
 type master struct{ *redisserver.Server }
 
-// Do implements native.Server.
-func (m master) Do(_ context.Context, requests []native.Request) []native.Reply {
-	replies := make([]native.Reply, len(requests))
+// Do implements store.Store.
+func (m master) Do(_ context.Context, requests []store.Request) []store.Reply {
+	replies := make([]store.Reply, len(requests))
 	for i, request := range requests {
 		value, err := m.Server.Do(request.Args...)
 		if _, network := err.(net.Error); err != nil && !network && !errors.Is(err, io.EOF) {
 			replies[i].Refused = err.Error()
 		} else {
-			replies[i] = native.Reply{Value: value, Err: err}
+			replies[i] = store.Reply{Value: value, Err: err}
 		}
 	}
 	return replies
 }
 
-// Subscribe implements native.Server.
-func (m master) Subscribe(_ context.Context, sink native.Sink) (native.Subscription, error) {
+// Subscribe implements store.Store.
+func (m master) Subscribe(_ context.Context, sink store.Sink) (store.Subscription, error) {
 	conn, err := net.Dial("tcp", m.Addr())
 	if err != nil {
 		return nil, err
@@ -48,17 +49,17 @@ func (m master) Subscribe(_ context.Context, sink native.Sink) (native.Subscript
 	return &subscription{conn: conn, sink: sink}, nil
 }
 
-// Describe implements native.Server.
-func (master) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+// Describe implements store.Store.
+func (master) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
 
 // A subscription is to one channel.
 type subscription struct {
 	conn net.Conn
-	sink native.Sink
+	sink store.Sink
 	all  sync.WaitGroup
 }
 
-// Add implements native.Subscription.
+// Add implements store.Subscription.
 func (s *subscription) Add(_ context.Context, channel string) error {
 	if _, err := fmt.Fprintf(s.conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n", len(channel), channel); err != nil {
 		return err
@@ -81,10 +82,10 @@ func (s *subscription) Add(_ context.Context, channel string) error {
 	return lines.Err()
 }
 
-// Remove implements native.Subscription.
+// Remove implements store.Subscription.
 func (*subscription) Remove(context.Context, string) error { return nil }
 
-// Close implements native.Subscription.
+// Close implements store.Subscription.
 func (s *subscription) Close() error {
 	err := s.conn.Close()
 	s.all.Wait()
@@ -92,9 +93,9 @@ func (s *subscription) Close() error {
 }
 
 // start runs three masters.
-func start(t *testing.T) []native.Server {
+func start(t *testing.T) []store.Store {
 	t.Helper()
-	var servers []native.Server
+	var servers []store.Store
 	for range 3 {
 		servers = append(servers, master{redisserver.Start(t)})
 	}
@@ -102,7 +103,7 @@ func start(t *testing.T) []native.Server {
 }
 
 // client makes a protocol as another process would.
-func client(t *testing.T, servers []native.Server, trust bool, id protocol.ID) *Protocol {
+func client(t *testing.T, servers []store.Store, trust bool, id protocol.ID) *Protocol {
 	p := New(servers, Config{Prefix: "q", Process: string(id), MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	return p
@@ -130,8 +131,8 @@ const enough = 10 * time.Second
 
 // written is what a master keeps of a hold without owner and label, for a minute.
 func written(mode string, first, last int64) string {
-	return mode + native.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + native.Digits16(first) + native.Digits16(last) +
-		native.Digits16(1) + "60000:0:0:0:"
+	return mode + wire.Digits16(time.Now().Add(time.Minute).UnixMilli())[3:] + wire.Digits16(first) + wire.Digits16(last) +
+		wire.Digits16(1) + "60000:0:0:0:"
 }
 
 // want fails unless an ask has this outcome.
@@ -186,7 +187,7 @@ func warm(t *testing.T, p *Protocol) {
 }
 
 // heardAt waits until a protocol listens at all masters: when Listen returns, at a majority.
-func heardAt(t *testing.T, servers []native.Server, p *Protocol) {
+func heardAt(t *testing.T, servers []store.Store, p *Protocol) {
 	t.Helper()
 	for _, s := range servers {
 		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })

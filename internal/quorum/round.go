@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -170,8 +171,8 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 		}
 		sent := time.Now()
 		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-			string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, millis(ask.TTL), notAfter, mode, native.Digits16(first),
-			native.Digits16(first + ask.Ticket.Block - 1), native.Digits16(round), r.field, release, r.waiter(ask.Ticket),
+			string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
+			wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
 			t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})
 		received := time.Now()
 		if err != nil {
@@ -209,8 +210,8 @@ func (a *reply) read(text string) bool {
 	case 'H':
 		var ok1, ok2 bool
 		if len(rest) == 32 {
-			a.first, ok1 = native.Number(rest[:16])
-			a.final, ok2 = native.Number(rest[16:])
+			a.first, ok1 = wire.Number(rest[:16])
+			a.final, ok2 = wire.Number(rest[16:])
 		}
 		ok = ok1 && ok2
 	case 'B':
@@ -221,7 +222,7 @@ func (a *reply) read(text string) bool {
 		var numbers [3]int64
 		for i := range numbers {
 			var fine bool
-			numbers[i], fine = native.Number(fields[i])
+			numbers[i], fine = wire.Number(fields[i])
 			ok = ok && fine
 		}
 		a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])

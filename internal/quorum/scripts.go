@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"embed"
 	"errors"
 	"slices"
@@ -9,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 //go:embed lua/*.lua
@@ -17,9 +18,8 @@ var files embed.FS
 
 // A script is one operation at a node.
 type script struct {
-	op     string
-	source string // as it is sent
-	at     int    // of its digest
+	wire.Script
+	at int // of its digest
 }
 
 // scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
@@ -38,11 +38,13 @@ const usual = "holdfast"
 // source is the text of a script. It names the prefix: a node that knows a script has looked at its memory for this prefix since it
 // was started (node.lua), which says nothing of another, whose facts may have come back from a snapshot.
 func source(prefix, name string) string {
-	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + native.Wire(files, name)
+	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name)
 }
 
 func loadScripts(prefix string) *scripts {
-	load := func(op, name string) script { return script{op, source(prefix, name), slices.Index(names, name)} }
+	load := func(op, name string) script {
+		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name)}
+	}
 	s := &scripts{
 		ask:       load("lock", "ask"),
 		downgrade: load("downgrade", "downgrade"),
@@ -67,14 +69,14 @@ const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. 
 var errDigests = errors.New("the node's answer is no list of digests")
 
 // digests are those of the scripts. Of another prefix than the usual they are asked for, once. A reply says why there are none.
-func (n *node) digests(deadline time.Time) ([]any, *native.Reply) {
+func (n *node) digests(deadline time.Time) ([]any, *store.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {
 		return *known, nil
 	}
-	args := []any{"EVAL", digestsOf, 0, s.ask.source, s.downgrade.source, s.free.source, s.look.source, s.node.source, s.renew.source}
+	args := []any{"EVAL", digestsOf, 0, s.ask.Source, s.downgrade.Source, s.free.Source, s.look.Source, s.node.Source, s.renew.Source}
 	key, _ := n.p.factsKey().(string)
-	reply := n.lane.Do(context.Background(), native.Request{Args: args, Key: key}, deadline)
+	reply := n.send(key, deadline, args)
 	all, _ := reply.Value.(string)
 	if reply.Err == nil && reply.Refused == "" && len(all) != 40*len(names) {
 		reply.Err = errDigests

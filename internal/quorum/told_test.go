@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/wire"
+
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // hears opens a subscription at all masters.
-func hears(t *testing.T, servers []native.Server, p *Protocol) *nudges {
+func hears(t *testing.T, servers []store.Store, p *Protocol) *nudges {
 	t.Helper()
 	heard := &nudges{}
 	listening, err := p.Listen(t.Context(), heard)
@@ -61,10 +63,10 @@ func TestFormerHolderIsToldByOne(t *testing.T) {
 	held := hold(t, mutexOf(p), servers, 1)
 	heard := hears(t, servers, p)
 	at := 0 // a master that has not refused the token
-	for !strings.Contains(value(t, servers[at], 1), native.Digits16(held.Token)) {
+	for !strings.Contains(value(t, servers[at], 1), wire.Digits16(held.Token)) {
 		at++
 	}
-	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: native.Digits16(held.Token), fate: newFate()}
+	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: wire.Digits16(held.Token), fate: newFate()}
 	if a := takes.ask1(other.nodes[at], 1, held.Token+1e9); !a.won() {
 		t.Fatalf("resume at one master: %+v", a)
 	}
@@ -96,7 +98,7 @@ func TestOtherMessages(t *testing.T) {
 }
 
 // waitsAt waits until all masters know somebody to wait.
-func waitsAt(t *testing.T, servers []native.Server, n int64) {
+func waitsAt(t *testing.T, servers []store.Store, n int64) {
 	t.Helper()
 	for _, s := range servers {
 		eventually(t, "a master knows who waits", func() bool { return do(t, s, "ZCARD", "q:{%quorum}+x") == n })

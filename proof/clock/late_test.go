@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A sluggard is a store that hands answers over late, once, as one whose process stood still: past every deadline.
 type sluggard struct {
-	holdfast.Store
+	store.Store
 	s     *scene
 	op    string
 	delay time.Duration
 }
 
-func (l *sluggard) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+func (l *sluggard) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	replies := l.Store.Do(ctx, reqs)
 	if len(reqs[0].Args) > 1 && l.delay > 0 && reqs[0].Args[1] == l.s.script(l.op) {
 		delay := l.delay
@@ -28,7 +29,7 @@ func (l *sluggard) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.R
 
 func (s *scene) sluggish(name, op string) (*actor, *sluggard) {
 	slow := &sluggard{s: s, op: op}
-	return s.actorOn(name, func(store holdfast.Store) holdfast.Store { slow.Store = store; return slow }), slow
+	return s.actorOn(name, func(st store.Store) store.Store { slow.Store = st; return slow }), slow
 }
 
 // Trap 3: the answer to an acquire that comes when its trust is over is no lease: the server is asked again.

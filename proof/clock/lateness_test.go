@@ -1,7 +1,6 @@
 package clock_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -45,26 +43,5 @@ func overEmbedded(srv *embedded.Server) protocol.Protocol {
 		o.DisableIdentity = true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	return native.New(carrier{redisstore.New(rdb)}, native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
+	return native.New(redisstore.New(rdb), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
 }
-
-// A carrier is a store in the words of package native.
-type carrier struct{ store holdfast.Store }
-
-func (c carrier) Do(ctx context.Context, requests []native.Request) []native.Reply {
-	in := make([]holdfast.Request, len(requests))
-	for i := range requests {
-		in[i] = holdfast.Request(requests[i])
-	}
-	out := make([]native.Reply, len(requests))
-	for i, reply := range c.store.Do(ctx, in) {
-		out[i] = native.Reply(reply)
-	}
-	return out
-}
-
-func (c carrier) Subscribe(ctx context.Context, sink native.Sink) (native.Subscription, error) {
-	return c.store.Subscribe(ctx, sink)
-}
-
-func (c carrier) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }

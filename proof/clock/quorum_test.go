@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A council is three embedded masters with clocks of their own, on a fake clock. All of them count.
@@ -67,7 +68,7 @@ func (c *council) show(shows [3]time.Time) {
 // client makes a client as another process would.
 func (c *council) client(name string) *holdfast.Client {
 	c.Helper()
-	var stores []holdfast.Store
+	var stores []store.Store
 	for _, srv := range c.masters {
 		stores = append(stores, redisstore.New(srv.Client(func(o *redis.Options) {
 			o.ClientName, o.DisableIdentity = name, true

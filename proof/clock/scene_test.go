@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A scene is a fake clock, an embedded server, and clients with a network each. All of its times are exact: the clock
@@ -136,11 +137,11 @@ func (s *scene) seen(a *actor, since time.Time, ops ...string) (found []arrival)
 
 func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
-	return s.actorOn(name, func(store holdfast.Store) holdfast.Store { return store }, change...)
+	return s.actorOn(name, func(st store.Store) store.Store { return st }, change...)
 }
 
 // actorOn makes an actor whose store is changed.
-func (s *scene) actorOn(name string, on func(holdfast.Store) holdfast.Store, change ...func(*holdfast.Config)) *actor {
+func (s *scene) actorOn(name string, on func(store.Store) store.Store, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
 	a := &actor{wire: newWire(s.srv.Redis), name: name}
 	rdb := s.srv.Client(func(o *redis.Options) {

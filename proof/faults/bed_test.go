@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // The topologies.
@@ -95,13 +96,13 @@ func (b *bed) under(t *testing.T, prefix string) *bed {
 }
 
 // client is a client on connections of its own, on stores that may be changed.
-func (b *bed) client(t *testing.T, config holdfast.Config, on func(holdfast.Store) holdfast.Store) *holdfast.Client {
+func (b *bed) client(t *testing.T, config holdfast.Config, on func(store.Store) store.Store) *holdfast.Client {
 	t.Helper()
 	return b.open(t, config, on, nil)
 }
 
 // crowd is four clients.
-func (b *bed) crowd(t *testing.T, config holdfast.Config, on func(holdfast.Store) holdfast.Store) (all []*holdfast.Client) {
+func (b *bed) crowd(t *testing.T, config holdfast.Config, on func(store.Store) store.Store) (all []*holdfast.Client) {
 	for range 4 {
 		all = append(all, b.client(t, config, on))
 	}
@@ -117,7 +118,7 @@ func (b *bed) wired(t *testing.T, config holdfast.Config) (*holdfast.Client, *wi
 }
 
 // open makes a client, and closes it at the end of the test.
-func (b *bed) open(t *testing.T, config holdfast.Config, on func(holdfast.Store) holdfast.Store, w *wires) *holdfast.Client {
+func (b *bed) open(t *testing.T, config holdfast.Config, on func(store.Store) store.Store, w *wires) *holdfast.Client {
 	t.Helper()
 	if config.Prefix == "" {
 		config.Prefix = b.prefix
@@ -131,9 +132,9 @@ func (b *bed) open(t *testing.T, config holdfast.Config, on func(holdfast.Store)
 }
 
 // open makes a client of what a way leads to.
-func (to way) open(config *holdfast.Config, on func(holdfast.Store) holdfast.Store, w *wires) (*holdfast.Client, func() error, error) {
+func (to way) open(config *holdfast.Config, on func(store.Store) store.Store, w *wires) (*holdfast.Client, func() error, error) {
 	if on == nil {
-		on = func(s holdfast.Store) holdfast.Store { return s }
+		on = func(s store.Store) store.Store { return s }
 	}
 	var dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	if w != nil {
@@ -157,7 +158,7 @@ func (to way) open(config *holdfast.Config, on func(holdfast.Store) holdfast.Sto
 		}
 		return err
 	}
-	stores := make([]holdfast.Store, len(all))
+	stores := make([]store.Store, len(all))
 	for i, rdb := range all {
 		stores[i] = on(redisstore.New(rdb))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // TestFaults does one fault after the other to each topology.
@@ -79,16 +80,16 @@ func connectionsKilled(t *testing.T, b *bed) {
 
 // A deaf store loses every second message.
 type deaf struct {
-	holdfast.Store
+	store.Store
 	heard, lost *atomic.Int64
 }
 
-func (d deaf) Subscribe(ctx context.Context, sink holdfast.Sink) (holdfast.Subscription, error) {
+func (d deaf) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
 	return d.Store.Subscribe(ctx, deafSink{sink, d})
 }
 
 type deafSink struct {
-	holdfast.Sink
+	store.Sink
 	d deaf
 }
 
@@ -103,7 +104,7 @@ func (s deafSink) Message(channel, payload string) {
 // Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.
 func messagesDropped(t *testing.T, b *bed) {
 	var heard, lost atomic.Int64
-	clients := b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, func(s holdfast.Store) holdfast.Store { return deaf{s, &heard, &lost} })
+	clients := b.crowd(t, holdfast.Config{TTL: 2 * time.Second}, func(s store.Store) store.Store { return deaf{s, &heard, &lost} })
 	const least = 50
 	l := &load{t: t, names: 16, enough: func() bool { return lost.Load() >= least }}
 	l.run(clients, 16, 12*times(t), 0)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Trap 47: the permissions of docs/quorum.md, taken away one by one. At one master of three, everything goes on. At all of them it
@@ -89,7 +90,7 @@ func denied(err error) bool {
 // one alone is none: with a second that is slow, the same is asked again.
 func lockTwice(t *testing.T, b *bed, refusing bool) error {
 	open := func() (*holdfast.Client, func(), error) {
-		var stores []holdfast.Store
+		var stores []store.Store
 		var all []*redis.Client
 		for _, addr := range b.Addrs {
 			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: "small", Password: "secret", DisableIdentity: true})

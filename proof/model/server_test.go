@@ -13,33 +13,21 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
-// A carrier is a store in the words of package native.
+// A carrier subscribes every client to the marks, and takes it for a single server.
 type carrier struct {
-	store holdfast.Store
+	store.Store
 	marks chan<- string
 }
 
-func (c carrier) Do(ctx context.Context, requests []native.Request) []native.Reply {
-	in := make([]holdfast.Request, len(requests))
-	for i := range requests {
-		in[i] = holdfast.Request(requests[i])
-	}
-	out := make([]native.Reply, len(requests))
-	for i, reply := range c.store.Do(ctx, in) {
-		out[i] = native.Reply(reply)
-	}
-	return out
-}
-
-func (c carrier) Subscribe(ctx context.Context, sink native.Sink) (native.Subscription, error) {
-	subscription, err := c.store.Subscribe(ctx, marked{sink, c.marks})
+func (c carrier) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
+	subscription, err := c.Store.Subscribe(ctx, marked{sink, c.marks})
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +38,13 @@ func (c carrier) Subscribe(ctx context.Context, sink native.Sink) (native.Subscr
 	return subscription, nil
 }
 
-func (c carrier) Describe(context.Context) (native.Topology, error) { return native.Topology{}, nil }
+func (c carrier) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
 
 // A marked sink takes the marks out of the messages. The server sends what it was told to publish
 // in order, on one connection a client. So a client that has the mark has every message before the
 // mark.
 type marked struct {
-	native.Sink
+	store.Sink
 	marks chan<- string
 }
 

@@ -23,6 +23,7 @@ func realSuite(name string) Check {
 func root(name string) Check { return Check{Module: ".", Package: ".", Test: name} }
 
 func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
+func wire(name string) Check     { return Check{Module: ".", Package: "./internal/wire", Test: name} }
 func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
 
 // model compares the scripts with the protocol in memory, by random requests.

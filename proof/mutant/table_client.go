@@ -4,7 +4,7 @@ import "github.com/holdfast-go/holdfast/proof/history"
 
 // clientMutants are bugs in the engine, and in what makes requests of its wishes.
 func clientMutants() []Mutant {
-	const engine, native_ = "internal/engine/", "internal/native/"
+	const engine, native_, wire_ = "internal/engine/", "internal/native/", "internal/wire/"
 	return []Mutant{
 		{"trust from an unknown answer", torture(history.RuleOverlap), []Patch{{engine + "watch.go",
 			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n"}}},
@@ -58,12 +58,12 @@ func clientMutants() []Mutant {
 			"if t.entries++; len(t.leases) == 0 {", "if t.entries += 1 + min(1, t.entries); len(t.leases) == 0 {"}}},
 		{"passing on without end", clock("TestMutexPassedInProcessForOneSlice"), []Patch{{engine + "pool.go",
 			"if h.named || held >= slice || h.end()", "if h.named || h.end()"}}},
-		{"client wall clock", native("TestNotAfter"), []Patch{{native_ + "clock.go",
-			"digits16(server + local.Sub(received).Microseconds())", "digits16(local.UnixMicro())"}}},
+		{"client wall clock", wire("TestClockNotAfter"), []Patch{{wire_ + "clock.go",
+			"Digits16(server + local.Sub(received).Microseconds())", "Digits16(local.UnixMicro())"}}},
 		{"two names share a key", native("FuzzKeys"), []Patch{{native_ + "keys.go",
 			`strings.NewReplacer("%", "%25", "}", "%7D")`, `strings.NewReplacer("}", "%7D")`}}},
 		{"script never sent whole", fault("scripts_flushed"), []Patch{{native_ + "server.go",
-			"if isUnknownScript(reply.Refused) {", "if false {"}}},
+			"if !wire.IsUnknownScript(reply) {", "if true {"}}},
 		{"nobody asks who was not told", fault("messages_dropped"), []Patch{{engine + "attempt.go",
 			"\treturn min(d, end)\n", "\treturn 100 * max(d, end)\n"}}},
 		{"lost hold made again", fault("data_lost/FLUSHALL"), []Patch{{native_ + "lua/renew.lua",

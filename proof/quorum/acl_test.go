@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // TestACL: the permissions of docs/quorum.md are enough (trap 47), and without +info as well.
@@ -25,7 +26,7 @@ func TestACL(t *testing.T) {
 	for name, rules := range map[string]string{"as documented": rules, "without info": strings.ReplaceAll(rules, "+info", "")} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 3)
-			stores := make([]holdfast.Store, len(r.masters))
+			stores := make([]store.Store, len(r.masters))
 			for i, master := range r.masters {
 				args := []any{"ACL", "SETUSER", "small"}
 				for _, rule := range strings.Fields(rules) {

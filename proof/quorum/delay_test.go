@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A lag is what delays the messages between a client and the masters. A request that is late still arrives, as on a
@@ -33,20 +33,20 @@ func (l *lag) draw() (request, answer time.Duration) {
 	return request, l.answers
 }
 
-func (l *lag) wrap(_ int, s holdfast.Store) holdfast.Store { return &lagging{Store: s, lag: l} }
+func (l *lag) wrap(_ int, s store.Store) store.Store { return &lagging{Store: s, lag: l} }
 
 type lagging struct {
-	holdfast.Store
+	store.Store
 	lag *lag
 }
 
-// Do implements holdfast.Store.
-func (s *lagging) Do(ctx context.Context, requests []holdfast.Request) []holdfast.Reply {
+// Do implements store.Store.
+func (s *lagging) Do(ctx context.Context, requests []store.Request) []store.Reply {
 	request, answer := s.lag.draw()
 	if request == 0 && answer == 0 {
 		return s.Store.Do(ctx, requests)
 	}
-	done := make(chan []holdfast.Reply, 1)
+	done := make(chan []store.Reply, 1)
 	s.lag.all.Add(1)
 	go func() {
 		defer s.lag.all.Done()
@@ -62,7 +62,7 @@ func (s *lagging) Do(ctx context.Context, requests []holdfast.Request) []holdfas
 	case replies := <-done:
 		return replies
 	case <-time.After(time.Until(end)):
-		replies := make([]holdfast.Reply, len(requests))
+		replies := make([]store.Reply, len(requests))
 		for i := range replies {
 			replies[i].Err = context.DeadlineExceeded
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest"
 )
 
@@ -99,7 +100,7 @@ func TestConformanceOfMastersApart(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			tb.Helper()
-			var stores []holdfast.Store
+			var stores []store.Store
 			var all []*redis.Client
 			for _, master := range r.masters {
 				all = append(all, redis.NewClient(&redis.Options{Addr: master.Addr()}))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // under runs clients that want three names while faults happen, and returns how many holds there were.
@@ -17,7 +17,7 @@ func (r *rig) under(lags []*lag, faults func()) (holds int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for _, l := range lags {
-		var wrap func(int, holdfast.Store) holdfast.Store
+		var wrap func(int, store.Store) store.Store
 		if l != nil {
 			wrap = l.wrap
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/proof/leak"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestMain(m *testing.M) {
@@ -125,14 +126,14 @@ type worker struct {
 }
 
 // client makes a worker; wrap may put something between it and master i.
-func (r *rig) client(change func(*holdfast.Config), wrap func(i int, s holdfast.Store) holdfast.Store) *worker {
+func (r *rig) client(change func(*holdfast.Config), wrap func(i int, s store.Store) store.Store) *worker {
 	r.Helper()
 	proc := fmt.Sprintf("p%d", len(r.workers))
 	rec, err := history.Create(r.dir, proc)
 	if err != nil {
 		r.Fatal(err)
 	}
-	stores := make([]holdfast.Store, len(r.masters))
+	stores := make([]store.Store, len(r.masters))
 	for i, master := range r.masters {
 		rdb := redis.NewClient(&redis.Options{Addr: master.Addr(), MaxRetries: -1, DialerRetries: 1})
 		r.Cleanup(func() { _ = rdb.Close() })

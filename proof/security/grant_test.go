@@ -5,10 +5,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // grant makes a user of a server with permission for the keys that begin with a prefix, and for the
@@ -17,7 +17,7 @@ func grant(t *testing.T, srv *redisserver.Server, user, prefix string, commands 
 	t.Helper()
 	realm := permissions.Realm{
 		Servers: []func(...any) (any, error){srv.Do},
-		Store: func(tb testing.TB, user, password string) (holdfast.Store, error) {
+		Store: func(tb testing.TB, user, password string) (store.Store, error) {
 			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr(), Username: user, Password: password})
 			tb.Cleanup(func() { rdb.Close() })
 			return redisstore.New(rdb), nil

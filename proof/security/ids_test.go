@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Who may read the keys sees the id and the token of a hold, and can do nothing with them.
@@ -108,7 +109,7 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 
 // A visitor is a client of the smallest user that keeps what it sent, and sends it again with what it has read.
 type visitor struct {
-	holdfast.Store
+	store.Store
 	t     *testing.T
 	srv   *redisserver.Server
 	own   *holdfast.Client
@@ -141,8 +142,8 @@ func visit(t *testing.T) *visitor {
 	return v
 }
 
-// Do implements holdfast.Store.
-func (v *visitor) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+// Do implements store.Store.
+func (v *visitor) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	v.mu.Lock()
 	for _, req := range reqs {
 		switch {
@@ -171,7 +172,7 @@ func (v *visitor) as(op string) {
 	default:
 		args[7], args[8] = v.state[:26], v.state[42:]
 	}
-	if r := v.Store.Do(v.t.Context(), []holdfast.Request{{Args: args}})[0]; r.Err != nil || r.Refused != "" {
+	if r := v.Store.Do(v.t.Context(), []store.Request{{Args: args}})[0]; r.Err != nil || r.Refused != "" {
 		v.t.Fatalf("%s: %+v", op, r)
 	}
 }

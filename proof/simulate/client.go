@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A client is one life of a process on a host of its own.
@@ -37,7 +38,7 @@ func connect(w *wire, name string) *redis.Client {
 
 func newClient(wires []*wire, name string) (*client, error) {
 	c := &client{wires: wires, name: name}
-	var stores []holdfast.Store
+	var stores []store.Store
 	for _, wire := range wires {
 		rdb := connect(wire, name)
 		c.rdbs, stores = append(c.rdbs, rdb), append(stores, redisstore.New(rdb))

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // Locks of a quorum and those that New keeps on one of its masters know nothing of each other, whatever their names (trap 27):
@@ -16,7 +17,7 @@ import (
 func TestQuorumBesideSingleLocks(t *testing.T) {
 	t.Parallel()
 	var all []*redisserver.Server
-	var stores []holdfast.Store
+	var stores []store.Store
 	for range 3 {
 		srv := redisserver.Start(t)
 		all, stores = append(all, srv), append(stores, redisstore.New(harness.Client(t, srv)))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Realm is servers whose users' permissions are tried: one, or the masters of a cluster.
@@ -21,7 +22,7 @@ type Realm struct {
 	Servers, Replicas []func(args ...any) (any, error)
 
 	// Store makes a store on a client of its own, which tb.Cleanup closes, as a user; as the operator where that is empty.
-	Store func(tb testing.TB, user, password string) (holdfast.Store, error)
+	Store func(tb testing.TB, user, password string) (store.Store, error)
 }
 
 // Run tries the smallest user as SECURITY.md tells of it, in the column of its table of this name: with all commands

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A watcher looks at the servers before and after each request of the user whose permissions are tried. Nobody else's request is
@@ -42,13 +43,13 @@ func (w *watcher) open(user string, watched bool) (*holdfast.Client, error) {
 }
 
 type watchedStore struct {
-	holdfast.Store
+	store.Store
 	watcher *watcher
 	watched bool
 }
 
-// Do implements holdfast.Store.
-func (s *watchedStore) Do(ctx context.Context, reqs []holdfast.Request) []holdfast.Reply {
+// Do implements store.Store.
+func (s *watchedStore) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	w := s.watcher
 	w.one.Lock()
 	defer w.one.Unlock()

@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Backend is what the suite runs on.
 type Backend struct {
 	// Open makes a store on a client of its own, which the end of the test closes and which sends nothing by itself: as a user
 	// with the password "pw", or as everybody where that is empty.
-	Open func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store
+	Open func(t *testing.T, srv *redisserver.Server, user string) store.Store
 
 	// Protocols are the ways in which its client can speak with a server.
-	Protocols map[string]func(t *testing.T, srv *redisserver.Server) holdfast.Store
+	Protocols map[string]func(t *testing.T, srv *redisserver.Server) store.Store
 
 	// Closed is what Add says after Close.
 	Closed error
@@ -205,20 +205,20 @@ func addIsBounded(t *testing.T, b Backend) {
 
 func closeJoins(t *testing.T, b Backend) {
 	srv := redisserver.Start(t)
-	for name, prepare := range map[string]func(*testing.T, holdfast.Subscription){
-		"unused":     func(*testing.T, holdfast.Subscription) {},
-		"channels":   func(t *testing.T, sub holdfast.Subscription) { Add(t, sub, "a", "b") },
-		"no channel": func(t *testing.T, sub holdfast.Subscription) { Add(t, sub, "a"); _ = sub.Remove(t.Context(), "a") },
-		"server gone": func(t *testing.T, sub holdfast.Subscription) {
+	for name, prepare := range map[string]func(*testing.T, store.Subscription){
+		"unused":     func(*testing.T, store.Subscription) {},
+		"channels":   func(t *testing.T, sub store.Subscription) { Add(t, sub, "a", "b") },
+		"no channel": func(t *testing.T, sub store.Subscription) { Add(t, sub, "a"); _ = sub.Remove(t.Context(), "a") },
+		"server gone": func(t *testing.T, sub store.Subscription) {
 			Add(t, sub, "a")
 			srv.Kill()
 			t.Cleanup(func() { _ = srv.Restart() })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := b.Open(t, srv, "")
+			st := b.Open(t, srv, "")
 			left := leak.Watch()
-			sub, err := store.Subscribe(context.Background(), new(Sink))
+			sub, err := st.Subscribe(context.Background(), new(Sink))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Sink remembers what it hears, and notices when it is told two things at a time.
@@ -21,10 +21,10 @@ type Sink struct {
 	bad  bool
 }
 
-// Message implements holdfast.Sink.
+// Message implements store.Sink.
 func (s *Sink) Message(channel, payload string) { s.say(channel + ":" + payload) }
 
-// Gap implements holdfast.Sink.
+// Gap implements store.Sink.
 func (s *Sink) Gap() {
 	if s.OnGap != nil {
 		s.OnGap()
@@ -59,10 +59,10 @@ func (s *Sink) Count(what string) (n int) {
 }
 
 // Subscribe opens a subscription, which the end of the test closes.
-func Subscribe(t *testing.T, store holdfast.Store) (holdfast.Subscription, *Sink) {
+func Subscribe(t *testing.T, st store.Store) (store.Subscription, *Sink) {
 	t.Helper()
 	s := new(Sink)
-	sub, err := store.Subscribe(context.Background(), s)
+	sub, err := st.Subscribe(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func Subscribe(t *testing.T, store holdfast.Store) (holdfast.Subscription, *Sink
 }
 
 // Add adds channels, which must not fail.
-func Add(t *testing.T, sub holdfast.Subscription, channels ...string) {
+func Add(t *testing.T, sub store.Subscription, channels ...string) {
 	t.Helper()
 	for _, c := range channels {
 		if err := sub.Add(within(t, patience), c); err != nil {

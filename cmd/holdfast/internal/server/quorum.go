@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // QuorumTTL is the longest TTL on a quorum: a master that restarted without its data does not count for as long.
@@ -89,7 +90,7 @@ func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Cli
 		client, err = holdfast.New(redisstore.New(rdb), &config)
 		return client, hangUp, err
 	}
-	var stores []holdfast.Store
+	var stores []store.Store
 	seen := map[string]bool{}
 	for i, member := range members {
 		bad := func(err error) error { return fmt.Errorf("master %d of %d: %w", i+1, len(members), err) }

@@ -1,4 +1,4 @@
-package native
+package wire
 
 import (
 	"context"
@@ -8,36 +8,38 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
-// A held server answers every flight after a millisecond, and notes how many requests each carried.
-type held struct {
-	Server
+// A steady server answers every batch after a millisecond, and notes how many requests each carried.
+type steady struct {
+	store.Store
 
-	mu           sync.Mutex
-	sizes        []int
-	flying, most int
+	mu             sync.Mutex
+	sizes          []int
+	inFlight, most int
 }
 
-func (h *held) Do(ctx context.Context, requests []Request) []Reply {
-	h.mu.Lock()
-	h.sizes = append(h.sizes, len(requests))
-	h.flying++
-	h.most = max(h.most, h.flying)
-	h.mu.Unlock()
+func (s *steady) Do(ctx context.Context, requests []store.Request) []store.Reply {
+	s.mu.Lock()
+	s.sizes = append(s.sizes, len(requests))
+	s.inFlight++
+	s.most = max(s.most, s.inFlight)
+	s.mu.Unlock()
 	select {
 	case <-time.After(time.Millisecond):
 	case <-ctx.Done():
 	}
-	h.mu.Lock()
-	h.flying--
-	h.mu.Unlock()
-	return make([]Reply, len(requests))
+	s.mu.Lock()
+	s.inFlight--
+	s.mu.Unlock()
+	return make([]store.Reply, len(requests))
 }
 
-// One goes at once, and so do a few; many travel together in flights that share them evenly, and never wait while
-// fewer flights are under way than may be.
-func TestLaneShares(t *testing.T) {
+// One request goes at once, and so do a few. Many travel together in batches that share them evenly.
+// None waits while fewer batches are under way than may be.
+func TestBatcherSharesRequestsEvenly(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls int
 		took  time.Duration
@@ -51,13 +53,13 @@ func TestLaneShares(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &held{}
-				l := &lane{server: server}
+				server := &steady{}
+				b := &Batcher{store: server}
 				began := time.Now()
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						if reply := l.do(context.Background(), Request{}, time.Now().Add(time.Second)); reply.Err != nil {
+						if reply := b.Do(context.Background(), store.Request{}, time.Now().Add(time.Second)); reply.Err != nil {
 							t.Error(reply.Err)
 						}
 					})
@@ -70,45 +72,45 @@ func TestLaneShares(t *testing.T) {
 				if test.sizes != nil && !slices.Equal(server.sizes, test.sizes) {
 					t.Errorf("carried %v, want %v", server.sizes, test.sizes)
 				}
-				if server.most > maxFlights {
-					t.Errorf("%d flights at once", server.most)
+				if server.most > maxInFlight {
+					t.Errorf("%d batches at once", server.most)
 				}
-				if most := slices.Max(server.sizes); most > max(minShare, (test.calls+maxFlights-1)/maxFlights) {
+				if most := slices.Max(server.sizes); most > max(minShare, (test.calls+maxInFlight-1)/maxInFlight) {
 					t.Errorf("one carried %d of %d", most, test.calls)
 				}
 				synctest.Wait()
-				l.mu.Lock()
-				if l.flights != 0 || l.aboard != 0 {
-					t.Errorf("left: %d flights, %d aboard", l.flights, l.aboard)
+				b.mu.Lock()
+				if b.inFlight != 0 || b.requests != 0 {
+					t.Errorf("left: %d batches, %d requests", b.inFlight, b.requests)
 				}
-				l.mu.Unlock()
-				l.ends.mu.Lock()
-				if n := len(l.ends.open); n > 0 {
+				b.mu.Unlock()
+				b.ends.mu.Lock()
+				if n := len(b.ends.open); n > 0 {
 					t.Errorf("left: %d contexts", n)
 				}
-				l.ends.mu.Unlock()
+				b.ends.mu.Unlock()
 				<-time.After(time.Minute) // the timer fires for nothing
-				l.ends.idle(t)
+				b.ends.idle(t)
 			})
 		})
 	}
 }
 
-// What a large flight leaves behind when it lands does not wait for another to come back.
-func TestLaneLanding(t *testing.T) {
+// What came into the queue during a large batch does not wait for another batch when that one ends.
+func TestBatcherSendsQueueWhenBatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &held{}
-		l := &lane{server: server, flights: 1, aboard: 60}
+		server := &steady{}
+		b := &Batcher{store: server, inFlight: 1, requests: 60}
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 19 {
-			wg.Go(func() { l.do(context.Background(), Request{}, began.Add(time.Second)) })
+			wg.Go(func() { b.Do(context.Background(), store.Request{}, began.Add(time.Second)) })
 		}
 		synctest.Wait()
 		if len(server.sizes) > 0 {
-			t.Fatalf("%v went beside a flight of 60", server.sizes)
+			t.Fatalf("%v went beside a batch of 60", server.sizes)
 		}
-		l.land(60, Reply{})
+		b.finish(60, store.Reply{})
 		wg.Wait()
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("took %v: %v", took, server.sizes)
@@ -116,8 +118,9 @@ func TestLaneLanding(t *testing.T) {
 	})
 }
 
-// Every context ends at its own deadline although they share one timer, in whatever order they come; what is over does not.
-func TestDeadlines(t *testing.T) {
+// Every context ends at its own deadline although all share one timer, in whatever order they come.
+// A context that is over does not end.
+func TestDeadlinesShareOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all deadlines
 		began := time.Now()
@@ -151,7 +154,7 @@ func TestDeadlines(t *testing.T) {
 		}
 		select {
 		case <-done:
-			t.Error("what was over ended")
+			t.Error("a context that was over ended")
 		default:
 		}
 		late := &until{deadline: began, all: &all} // asked for when it is past
@@ -161,7 +164,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// idle fails unless nothing is left: no context, and no timer.
+// idle fails unless no context and no timer is left.
 func (d *deadlines) idle(t *testing.T) {
 	t.Helper()
 	d.mu.Lock()
@@ -170,3 +173,18 @@ func (d *deadlines) idle(t *testing.T) {
 		t.Errorf("left: %d contexts, a timer for %v", len(d.open), d.armed)
 	}
 }
+
+// A store that breaks its contract by fewer replies than requests is no reason to panic, and what the
+// requests did is unknown.
+func TestBatcherStoreReturnsFewerReplies(t *testing.T) {
+	b := NewBatcher(mute{})
+	reply := b.Do(t.Context(), store.Request{}, time.Now().Add(time.Second))
+	if !errors.Is(reply.Err, errMissingReply) || reply.Unsent {
+		t.Errorf("got %+v", reply)
+	}
+}
+
+// A mute store returns no reply.
+type mute struct{ store.Store }
+
+func (mute) Do(context.Context, []store.Request) []store.Reply { return nil }

@@ -1,4 +1,4 @@
-package native
+package wire
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// An until is a context with a deadline, for one request or batch. A store that only reads the deadline costs nothing more.
-// Clients that may have to wait for a connection ask for Done with every request, and a timer for each would cost more
-// than the request: to set one that is the first to fire wakes a thread. So all share one.
+// An until is a context with a deadline, for one request or batch. It costs nothing more if the store
+// only reads the deadline. Clients that may have to wait for a connection ask for Done with every
+// request. A timer for each would cost more than the request, because arming a timer that becomes the
+// earliest one wakes an OS thread. So all share one timer.
 type until struct {
 	deadline time.Time
 	all      *deadlines
-	done     chan struct{} // guarded by all.mu; nil: nobody asked
+	done     chan struct{} // guarded by all.mu; nil: Done was not called
 }
 
 // Deadline implements context.Context.
@@ -40,21 +41,21 @@ func (u *until) Err() error {
 // Value implements context.Context.
 func (u *until) Value(any) any { return nil }
 
-// over is for when the request is: nobody waits for its deadline any more.
+// over says that the request is answered: nothing waits for its deadline any more.
 func (u *until) over() {
 	u.all.mu.Lock()
 	delete(u.all.open, u)
 	u.all.mu.Unlock()
 }
 
-// deadlines are the contexts under way whose Done somebody may wait for, with one timer for the first to end. The
-// timer stays when that one is over: it fires for nothing at most once a deadline, which costs less than to set it
-// for every request.
+// deadlines are the contexts under way whose Done was called, with one timer for the first to end.
+// The timer stays armed when that context is over. It fires for nothing at most once a deadline, which
+// costs less than arming it for every request.
 type deadlines struct {
 	mu    sync.Mutex
 	open  map[*until]struct{}
 	timer *time.Timer
-	armed time.Time // when the timer fires; zero: not set
+	armed time.Time // when the timer fires; zero: not armed
 }
 
 // add is called with mu held.
@@ -77,7 +78,7 @@ func (d *deadlines) arm(at time.Time) {
 	}
 }
 
-// tick ends what is due.
+// tick ends the contexts whose deadline is over.
 func (d *deadlines) tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"sync"
+	"time"
+)
+
+// A Clock bounds a server's time from its answers. An answer that carries the server's microseconds s
+// was decided after its request was sent and before it was received. So at a later local time t the
+// server's clock shows at least s + (t - received) and at most s + (t - sent), as long as nobody sets
+// it. The zero Clock has heard nothing.
+type Clock struct {
+	mu       sync.Mutex
+	server   int64 // microseconds; 0: nothing heard yet
+	received time.Time
+}
+
+// Observe takes the server's microseconds of an answer and when the answer was received. The newest
+// counts: drift touches it least, and a clock that was set shows.
+func (c *Clock) Observe(server int64, received time.Time) {
+	c.mu.Lock()
+	c.server, c.received = server, received
+	c.mu.Unlock()
+}
+
+// fresh is how long an answer bounds the server's time well: clocks drift apart by some milliseconds
+// meanwhile.
+const fresh = time.Minute
+
+// NotAfter is the earliest that the server's clock can show at a local time, as scripts compare it.
+// It is false if no answer is fresh.
+func (c *Clock) NotAfter(local time.Time) (string, bool) {
+	c.mu.Lock()
+	server, received := c.server, c.received
+	c.mu.Unlock()
+	if server == 0 || local.Sub(received) > fresh {
+		return "", false
+	}
+	return Digits16(server + local.Sub(received).Microseconds()), true
+}
+
+// At is what the server's clock shows at least at a local time. It is false if nothing was heard of
+// the server.
+func (c *Clock) At(local time.Time) (server int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server + local.Sub(c.received).Microseconds(), c.server != 0
+}

@@ -1,0 +1,176 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// refusals are the error prefixes that mean something to us. They are the same on every server and
+// version, while the texts behind them are not (traps 14, 45). Inside a script some arrive as
+// "ERR ... PREFIX ...".
+var refusals = []struct {
+	prefix string
+	reason protocol.Reason
+}{
+	{"NOPERM", protocol.Denied},
+	{"NOAUTH", protocol.Denied},
+	{"WRONGPASS", protocol.Denied},
+	{"Protocol error: unauthenticated", protocol.Denied}, // instead of NOAUTH, for more than ten arguments
+	{"LOADING", protocol.Loading},
+	{"READONLY", protocol.ReadOnly},
+	{"OOM", protocol.OutOfMemory},
+	{"NOREPLICAS", protocol.NoReplicas},
+	{"MISCONF", protocol.Misconfigured},
+	{"CLUSTERDOWN", protocol.ClusterDown},
+	{"MASTERDOWN", protocol.ReadOnly},
+	{"TRYAGAIN", protocol.ClusterDown},
+	{"BUSY", protocol.NoAnswer},
+	{"UNKILLABLE", protocol.NoAnswer},
+}
+
+// Failure reads why a reply to the script is none. It is nil if the reply is one, else a
+// *protocol.Failure or a *protocol.Foreign. The request was about this name and these keys.
+func (s *Script) Failure(name string, reply store.Reply, keys []any) error {
+	switch {
+	case reply.Refused != "":
+		return s.refusal(name, reply.Refused, keys)
+	case reply.Err != nil:
+		return &protocol.Failure{Op: s.Op, Name: name, Reason: unansweredReason(reply), Unknown: !reply.Unsent, Err: reply.Err}
+	}
+	return nil
+}
+
+// refusal reads the error line of a server.
+func (s *Script) refusal(name, refused string, keys []any) error {
+	b := s.blame(refused)
+	if foreign, names := s.foreignKey(name, refused, b, keys); foreign != nil {
+		if !b.begun || s.readsFirst(names) {
+			return foreign
+		}
+		return &protocol.Failure{Op: s.Op, Name: name, Reason: protocol.ForeignKey, Unknown: true, Err: errors.New(foreign.Text())}
+	}
+	failure := &protocol.Failure{Op: s.Op, Name: name, Reason: reasonOf(refused), Err: errors.New(refused)}
+	switch failure.Reason {
+	case protocol.Denied:
+		failure.Unknown = b.begun
+		if len(b.commands) > 0 {
+			failure.Err = fmt.Errorf("%s: %w", strings.Join(slices.Compact(b.commands), " or "), failure.Err)
+		}
+	case protocol.Other:
+		failure.Unknown = b.begun
+	}
+	return failure // a server raises the others at the first write, before it
+}
+
+// unansweredReason is why no answer came.
+func unansweredReason(reply store.Reply) protocol.Reason {
+	switch {
+	case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied:
+		// The server refused what the store asked before or behind the request.
+		return protocol.Denied
+	case !reply.Unsent && isTimeout(reply.Err):
+		return protocol.NoAnswer
+	}
+	return protocol.Unreachable
+}
+
+// foreignKey reads a refusal that is about a key of another type, or about a clock that holds no
+// token. It returns what the script calls the keys that the refusal can be about. It is nil if the
+// refusal is about something else.
+func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protocol.Foreign, []string) {
+	_, text, _ := strings.Cut(refused, "holdfast: the key ")
+	if key, _, ok := strings.Cut(text, " holds no token of ours"); ok {
+		return &protocol.Foreign{Op: s.Op, Name: name, Key: key, Is: "something else", Want: "a fencing token"}, []string{"clock"}
+	}
+	if !startsWith(refused, "WRONGTYPE") {
+		return nil, nil
+	}
+	var found []string
+	for i, key := range keys {
+		if text, ok := key.(string); ok && (len(b.keys) == 0 || slices.Contains(b.keys, s.Keys[i%len(s.Keys)])) {
+			found = append(found, text)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type", Want: "a lock's"}, b.keys
+}
+
+// SubscribeFailure reads why there is no subscription to a channel, as Script.Failure reads replies.
+func SubscribeFailure(channel string, err error) error {
+	failure := &protocol.Failure{Op: "subscribe", Name: channel, Reason: protocol.Unreachable, Err: err}
+	if reason := reasonOf(err.Error()); reason != protocol.Other {
+		failure.Reason = reason
+	}
+	return failure
+}
+
+// At names the server in an error about its reply, and returns the error.
+func At(server string, err error) error {
+	var (
+		failure *protocol.Failure
+		foreign *protocol.Foreign
+	)
+	switch {
+	case errors.As(err, &failure):
+		failure.Node = server
+	case errors.As(err, &foreign):
+		foreign.Node = server
+	}
+	return err
+}
+
+// IsMisrouted tells whether a server refused because it has only some of the slots.
+func IsMisrouted(reply store.Reply) bool {
+	return startsWith(reply.Refused, "MOVED") || startsWith(reply.Refused, "CROSSSLOT")
+}
+
+// reasonOf is the reason that the words of a server give.
+func reasonOf(refused string) protocol.Reason {
+	for _, known := range refusals {
+		if startsWith(refused, known.prefix) {
+			return known.reason
+		}
+	}
+	switch lower := strings.ToLower(refused); {
+	case strings.Contains(lower, "unknown command"), strings.Contains(lower, "unknown redis command"):
+		return protocol.Unsupported
+	case strings.Contains(lower, "can't run this command or subcommand"), strings.Contains(lower, "no permission"),
+		strings.Contains(lower, "no permissions"):
+		return protocol.Denied // Redis 7 hides NOPERM behind ERR inside a script
+	}
+	return protocol.Other
+}
+
+// startsWith tells whether an error line is of a kind: by its first word, or, where a script wrapped
+// it, by the first word behind "ERR " or "-".
+func startsWith(refused, prefix string) bool {
+	// Redis 6.2 and KeyDB say first where it happened.
+	if wrapped, ok := strings.CutPrefix(refused, "ERR Error running script"); ok {
+		if at := strings.LastIndex(wrapped, "@user_script:"); at >= 0 {
+			refused = strings.TrimLeft(wrapped[at+len("@user_script:"):], " 0123456789:")
+		}
+	}
+	refused = strings.TrimPrefix(refused, "ERR ")
+	refused = strings.TrimPrefix(refused, "-")
+	return strings.HasPrefix(refused, prefix)
+}
+
+// isEnd tells the end of a context, whose cause may say anything.
+func isEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}

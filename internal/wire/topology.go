@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// doubtful is how soon what is known of a cluster may be asked for again.
+const doubtful = time.Second
+
+// A topology remembers what is behind a store, once the store could be asked. One first question is
+// under way at a time, for all who want to know; none of them can cancel it for the others.
+type topology struct {
+	store store.Store
+	learn func(store.Topology) // gets every answer
+
+	mu     sync.Mutex
+	known  bool
+	is     store.Topology
+	err    error         // of the last question
+	asking chan struct{} // closed when the first question is answered
+	asked  time.Time
+	stale  bool
+}
+
+// of is what is behind the store; the error of the question, or of ctx.
+func (t *topology) of(ctx context.Context, deadline time.Time) (store.Topology, error) {
+	t.mu.Lock()
+	if t.known {
+		defer t.mu.Unlock()
+		return t.is, nil
+	}
+	if t.asking == nil {
+		t.asking = make(chan struct{})
+		go t.ask(deadline)
+	}
+	asking := t.asking
+	t.mu.Unlock()
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-asking:
+	case <-ctx.Done():
+		return store.Topology{}, protocol.EndOf(ctx)
+	case <-timer.C:
+		return store.Topology{}, context.DeadlineExceeded
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.is, t.err
+}
+
+func (t *topology) ask(deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	is, err := t.store.Describe(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.is, t.err, t.known, t.asked = is, err, err == nil, time.Now()
+	if err == nil {
+		t.learn(is)
+	}
+	close(t.asking)
+	t.asking = nil
+}
+
+// single tells whether the store is known to be one of a single server.
+func (t *topology) single() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known && !t.is.Cluster
+}
+
+func (t *topology) doubt() {
+	t.mu.Lock()
+	t.stale = true
+	t.mu.Unlock()
+}
+
+// doubted tells whether it is time to ask again, and takes the doubt away.
+func (t *topology) doubted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known || !t.stale || time.Since(t.asked) < doubtful {
+		return false
+	}
+	t.stale, t.asked = false, time.Now()
+	return true
+}
+
+// refresh asks again. Without an answer the topology stays doubtful.
+func (t *topology) refresh(deadline time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	is, err := t.store.Describe(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		t.stale = true
+		return
+	}
+	t.is = is
+	t.learn(is)
+}
+
+// Warnings are what users should know of a topology before they trust it.
+func Warnings(t store.Topology) (texts []string) {
+	for _, n := range t.Nodes {
+		if n.Eviction != "" && n.Eviction != "noeviction" {
+			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: its maxmemory-policy is %s, not noeviction",
+				n.ID, n.Eviction))
+		}
+		if major, minor := release(n.Version); major > 0 && (major < 6 || major == 6 && minor < 2) {
+			texts = append(texts, fmt.Sprintf("server %s is of version %s; holdfast is made for 6.2 and newer", n.ID, n.Version))
+		}
+	}
+	return texts
+}
+
+// release reads a version; 0 where there is none.
+func release(version string) (major, minor int) {
+	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return major, minor
+}

@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// A described store answers questions about its topology one at a time, when the test says what.
+type described struct {
+	store.Store
+	answers chan error
+
+	mu    sync.Mutex
+	asked int
+}
+
+func (d *described) Describe(ctx context.Context) (store.Topology, error) {
+	d.mu.Lock()
+	d.asked++
+	d.mu.Unlock()
+	select {
+	case err := <-d.answers:
+		half := Slots / 2
+		return store.Topology{Cluster: true, Nodes: []store.Node{
+			{ID: "low", Slots: []store.SlotRange{{From: -1, To: half - 1}}},
+			{ID: "high", Slots: []store.SlotRange{{From: half, To: Slots}}},
+		}}, err
+	case <-ctx.Done():
+		return store.Topology{}, ctx.Err()
+	}
+}
+
+// One question serves all callers, and a caller that ends does not cancel it for the others.
+func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &described{answers: make(chan error)}
+		s := NewServers(d)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended, answered := make(chan error, 1), make(chan error, 1)
+		go func() { _, err := s.Topology(ctx, time.Now().Add(time.Second)); ended <- err }()
+		synctest.Wait()
+		go func() { _, err := s.Topology(context.Background(), time.Now().Add(time.Second)); answered <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller that ended got %v", err)
+		}
+		d.answers <- nil
+		if err := <-answered; err != nil || d.asked != 1 {
+			t.Errorf("the other got %v after %d questions", err, d.asked)
+		}
+		if low, high := s.Serving(0), s.Serving(Slots-1); low == high || s.Serving(1) != low || s.KnownSingle() {
+			t.Error("the slots of two servers are not told apart")
+		}
+	})
+}
+
+// A question that fails is asked again by the next caller.
+func TestServersTopologyAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &described{answers: make(chan error, 1)}
+		s := NewServers(d)
+		d.answers <- errors.New("refused")
+		if _, err := s.Topology(t.Context(), time.Now().Add(time.Second)); err == nil {
+			t.Error("no error")
+		}
+		if s.Serving(0) != s.Serving(Slots-1) {
+			t.Error("slots were learned from an error")
+		}
+		if _, err := s.Topology(t.Context(), time.Now().Add(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("no answer: %v", err)
+		}
+		synctest.Wait()
+		d.answers <- nil
+		if _, err := s.Topology(t.Context(), time.Now().Add(time.Second)); err != nil || d.asked != 3 {
+			t.Errorf("%v after %d questions", err, d.asked)
+		}
+	})
+}
+
+// A doubt is looked into once a second at most. Without an answer it stays.
+func TestServersDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &described{answers: make(chan error, 1)}
+		s := NewServers(d)
+		s.Doubt()
+		if s.Doubted() {
+			t.Error("doubted before it was known")
+		}
+		d.answers <- nil
+		if _, err := s.Topology(t.Context(), time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if s.Doubted() {
+			t.Error("asked again at once")
+		}
+		<-time.After(doubtful)
+		if !s.Doubted() || s.Doubted() {
+			t.Error("a doubt is not taken away by the one that looks into it")
+		}
+		d.answers <- errors.New("refused")
+		s.Refresh(time.Now().Add(time.Second))
+		<-time.After(doubtful)
+		if !s.Doubted() {
+			t.Error("certain without an answer")
+		}
+	})
+}
+
+func TestWarnings(t *testing.T) {
+	texts := Warnings(store.Topology{Nodes: []store.Node{
+		{ID: "good", Version: "7.0.15", Eviction: "noeviction"},
+		{ID: "silent"},
+		{ID: "evicts", Version: "8.0.0", Eviction: "allkeys-lru"},
+		{ID: "old", Version: "6.0.20"},
+	}})
+	if all := strings.Join(texts, "\n"); len(texts) != 2 || !strings.Contains(all, "server evicts may evict") || !strings.Contains(all, "server old is of version 6.0.20") {
+		t.Errorf("got %q", texts)
+	}
+}
