@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A hold is one hold at the server. Local holders take turns on it. Its fields are guarded by the engine's mutex.
+// A hold is one hold at the server. Its local holders follow one another, each with a tenure. Its fields are guarded by the engine's mutex.
 type hold struct {
-	lock    *Lock
-	ticket  protocol.Ticket
-	first   int64 // token of the grant
-	token   int64 // token of the turn under way
-	last    int64 // the last that is reserved
-	granted int64 // server time, microseconds
-	asked   time.Time
-	begun   time.Time // when this process learned of it
+	lock       *Lock
+	ticket     protocol.Ticket
+	grantToken int64 // token of the grant
+	token      int64 // of the present tenure
+	lastToken  int64 // the last that is reserved
+	grantedAt  int64 // server time, microseconds
+	askedAt    time.Time
+	heldSince  time.Time // when this process learned of it
 
 	trust    time.Time // from the last confirmation, less the margin
 	ceiling  time.Time // the end of the max hold, less the margin; zero: none
@@ -25,26 +25,26 @@ type hold struct {
 	renewing chan struct{}
 	failure  error // of the last renewal
 
-	pool  *pool // nil: not passed on
-	named bool  // its id was asked for: not passed on any more
-	turn  *turn
-	only  turn
-	open  time.Time // of readers: until when others join
+	pool          *pool // nil: not passed on
+	ownerExposed  bool  // its id was asked for: not passed on any more
+	tenure        *localTenure
+	firstTenure   localTenure
+	joinableUntil time.Time // of readers: until when others join
 
 	// Of a hold that no longer excludes: how it shares. Both forms may be at the server while it is not known.
-	reads       *Lock
+	sharedLock  *Lock
 	downgrading bool
 
-	doubted    bool   // a message says that it was taken over: the server is asked
+	querying   bool   // a message says that it was taken over: the server is asked
 	replacedBy string // the label of the caller that took it over
 
-	over bool  // lost, given back, or being given back
-	left bool  // lost, and nothing of it need be given back: the server said so, or its holder has asked for it
-	lost error // the cause, once lost
+	over      bool  // lost, given back, or being given back
+	left      bool  // lost, and nothing of it need be given back: the server said so, or its holder has asked for it
+	lossCause error // the cause, once lost
 
-	unsettled time.Time // until then a request of its ticket may still take effect
+	mayApplyUntil time.Time // until then a request of its ticket may still take effect
 
-	wake  time.Time // for the watchdog
+	dueAt time.Time // for the watchdog
 	index int
 }
 
@@ -64,29 +64,29 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	}
 }
 
-// held makes a hold of an answer or a grant, and gives it to the watchdog. From is the local moment that is certainly
+// newHold makes a hold of an answer or a grant, and gives it to the watchdog. From is the local moment that is certainly
 // before the grant; ttl is counted from it. Nil and no error: its trust is over already, so ask again.
-func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
+func (e *Engine) newHold(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
 	o := &a.lock.options
-	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1,
-		begun: time.Now(), unsettled: a.unsettled}
+	h := &hold{lock: a.lock, ticket: a.ticket, grantToken: token, token: token, lastToken: token + block - 1, grantedAt: server, askedAt: a.since, index: -1,
+		heldSince: time.Now(), mayApplyUntil: a.mayApplyUntil}
 	if o.MaxHold > 0 {
 		h.ceiling = from.Add(o.MaxHold - margin(o.MaxHold)) // clocks drift apart for that long
 	}
 	h.confirm(from, ttl)
-	if past(h.end(), h.begun) {
+	if past(h.end(), h.heldSince) {
 		a.inLine = true
 		return nil, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waits, a.ticket.ID)
+	delete(e.attempts, a.ticket.ID)
 	a.won = true
-	if e.over {
+	if e.closed {
 		a.won, a.inLine = false, true // won too late: to be given back
 		return nil, e.config.Closed
 	}
-	e.watch.add(h)
+	e.watchdog.add(h)
 	return h, nil
 }
 
@@ -94,53 +94,53 @@ func (h *hold) event(kind EventKind, took time.Duration) Event {
 	return Event{Kind: kind, Name: h.lock.spec.Name, Token: h.token, Took: took}
 }
 
-// A turn is a hold in the hands of one local holder, and of those that enter under its leases. Guarded by the mutex.
-type turn struct {
-	hold    *hold
-	token   int64
-	since   time.Time
-	lost    error // the cause, once lost
-	leases  []*Lease
-	entries int
-	writers int // of the entries, those that exclude others
+// A localTenure is a hold in the hands of one local holder, and of those that enter under its leases. Guarded by the mutex.
+type localTenure struct {
+	hold      *hold
+	token     int64
+	since     time.Time
+	lossCause error // the cause, once lost
+	leases    []*Lease
+	entries   int
+	writers   int // of the entries, those that exclude others
 
-	first Lease // the only one, mostly: made with the turn
-	alone [1]*Lease
+	firstLease Lease // the only one, mostly: made with the tenure
+	oneLease   [1]*Lease
 }
 
-// begin starts a turn.
-func (h *hold) begin(ctx context.Context) *Lease {
-	if h.turn == nil { // the only one, mostly: made with the hold
-		h.turn, h.only.since = &h.only, h.begun
+// beginTenure starts a tenure.
+func (h *hold) beginTenure(ctx context.Context) *Lease {
+	if h.tenure == nil { // the only one, mostly: made with the hold
+		h.tenure, h.firstTenure.since = &h.firstTenure, h.heldSince
 	} else {
-		h.turn = &turn{since: time.Now()}
+		h.tenure = &localTenure{since: time.Now()}
 	}
-	h.turn.hold, h.turn.token, h.turn.lost = h, h.token, h.lost
-	return h.turn.enter(ctx, h.lock.spec.Shared)
+	h.tenure.hold, h.tenure.token, h.tenure.lossCause = h, h.token, h.lossCause
+	return h.tenure.addLease(ctx, h.lock.spec.Shared)
 }
 
-// enter adds a lease to a turn.
-func (t *turn) enter(ctx context.Context, shared bool) *Lease {
+// addLease adds a lease to a tenure.
+func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 	if !shared {
 		t.writers++
 	}
 	if t.entries++; len(t.leases) == 0 {
-		t.first = Lease{turn: t, parent: ctx, shared: shared}
-		t.alone[0] = &t.first
-		t.leases = t.alone[:]
-		return &t.first
+		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared}
+		t.oneLease[0] = &t.firstLease
+		t.leases = t.oneLease[:]
+		return &t.firstLease
 	}
-	l := &Lease{turn: t, parent: ctx, shared: shared}
+	l := &Lease{tenure: t, parent: ctx, shared: shared}
 	t.leases = append(t.leases, l)
 	return l
 }
 
-// end marks a turn lost and returns what is to be called without the mutex.
-func (t *turn) end(cause error) []func() {
-	if t == nil || t.lost != nil {
+// lose marks a tenure lost and returns what is to be called without the mutex.
+func (t *localTenure) lose(cause error) []func() {
+	if t == nil || t.lossCause != nil {
 		return nil
 	}
-	t.lost = cause
+	t.lossCause = cause
 	var ends []func()
 	for _, l := range t.leases {
 		if l.cancel != nil && !l.released {
@@ -157,15 +157,15 @@ func (e *Engine) lose(h *hold, why Why) (tell func()) {
 		return func() {}
 	}
 	h.over, h.left = true, why == Gone || why == Foreign
-	e.watch.remove(h)
+	e.watchdog.remove(h)
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.replacedBy, Err: h.failure}
 	cause := e.config.Cause(lost)
-	h.lost = cause
-	ends := h.turn.end(cause)
+	h.lossCause = cause
+	ends := h.tenure.lose(cause)
 	if h.pool != nil {
-		ends = append(ends, e.succeed(h))
+		ends = append(ends, e.promoteNext(h))
 	}
-	event := h.event(LostHold, time.Since(h.begun))
+	event := h.event(LostHold, time.Since(h.heldSince))
 	event.Err = cause
 	if why == Replaced {
 		e.busy.Add(1)
@@ -175,35 +175,35 @@ func (e *Engine) lose(h *hold, why Why) (tell func()) {
 			end()
 		}
 		if why == Replaced {
-			go e.stopped(h, time.Now())
+			go e.releaseRemainder(h, time.Now())
 		}
 		e.observe(event)
 	}
 }
 
-// stopped gives back what remains of a hold that was taken over, one margin after the contexts of its leases were ended. The
+// releaseRemainder gives back what remains of a hold that was taken over, one margin after the contexts of its leases were ended. The
 // remainder keeps others out for holders that have not noticed yet.
-func (e *Engine) stopped(h *hold, ended time.Time) {
+func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
 	defer e.busy.Done()
 	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.leave(h)
+		e.scheduleCleanup(h)
 	}
 }
 
-// leave gives back, in the background, what the server may keep of a hold that was lost. It is called with the mutex held.
-func (e *Engine) leave(h *hold) {
-	if !h.left && !e.over {
-		for _, form := range h.forms() {
-			e.tidy(form, h.request(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.unsettled)
+// scheduleCleanup gives back, in the background, what the server may keep of a hold that was lost. It is called with the mutex held.
+func (e *Engine) scheduleCleanup(h *hold) {
+	if !h.left && !e.closed {
+		for _, form := range h.serverForms() {
+			e.cleanup(form, h.freeRequest(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.mayApplyUntil)
 		}
 	}
 	h.left = true
 }
 
-// why tells how a hold whose trust is over was lost.
-func (h *hold) why() Why {
+// lossReason tells how a hold whose trust is over was lost.
+func (h *hold) lossReason() Why {
 	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
 		return MaxHold
 	}
@@ -215,7 +215,7 @@ func (h *hold) why() Why {
 func (e *Engine) free(h *hold, until time.Time) error {
 	e.mu.Lock()
 	until = earlier(until, h.trust)
-	renewing, forms := h.renewing, h.forms()
+	renewing, forms := h.renewing, h.serverForms()
 	e.mu.Unlock()
 	if renewing != nil { // the renewal under way must not outlive the release
 		select {
@@ -223,25 +223,25 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		case <-time.After(time.Until(until)):
 		}
 		e.mu.Lock()
-		forms = h.forms()
+		forms = h.serverForms()
 		e.mu.Unlock()
 	}
-	request := h.request()
+	request := h.freeRequest()
 	limit := timeout(h.lock.options.TTL)
-	unsure := false
+	unknown := false
 	for {
 		ctx := deadline{context.Background(), earlier(time.Now().Add(limit), until)}
-		was, err := false, error(nil)
+		removed, err := false, error(nil)
 		for _, form := range forms {
-			if was || err != nil {
+			if removed || err != nil {
 				break
 			}
-			was, err = form.resource.Free(ctx, request)
+			removed, err = form.resource.Free(ctx, request)
 		}
 		if err == nil {
-			if was || unsure {
+			if removed || unknown {
 				e.mu.Lock()
-				e.settled(h)
+				e.cleanupLateAsk(h)
 				e.mu.Unlock()
 				return nil
 			}
@@ -255,8 +255,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		if !errors.As(err, &failure) { // the key is another's now
 			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Foreign, Err: err})
 		}
-		unsure = unsure || failure.Unknown
-		err = failure.Or(unsure)
+		unknown = unknown || failure.Unknown
+		err = failure.Or(unknown)
 		if !failure.Again() {
 			return err
 		}
@@ -266,28 +266,28 @@ func (e *Engine) free(h *hold, until time.Time) error {
 		}
 		e.mu.Lock()
 		for _, form := range forms {
-			e.tidy(form, request, time.Now().Add(h.lock.options.TTL), h.unsettled)
+			e.cleanup(form, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 		e.mu.Unlock()
 		return &Uncertain{Err: err}
 	}
 }
 
-// request gives a hold back that was used.
-func (h *hold) request() protocol.Free {
+// freeRequest gives a hold back that was used.
+func (h *hold) freeRequest() protocol.Free {
 	request := protocol.Free{Ticket: h.ticket}
 	if o := h.lock.options; o.MinHold > 0 {
-		request.Keep = h.granted + o.MinHold.Microseconds()
+		request.Keep = h.grantedAt + o.MinHold.Microseconds()
 	}
 	return request
 }
 
-// settled looks after a hold that was given back while an earlier request of its ticket may still arrive and win it
+// cleanupLateAsk looks after a hold that was given back while an earlier request of its ticket may still arrive and win it
 // again. It is called with the mutex held.
-func (e *Engine) settled(h *hold) {
-	if time.Now().Before(h.unsettled) {
-		for _, form := range h.forms() {
-			e.tidy(form, protocol.Free{Ticket: h.ticket}, h.unsettled.Add(h.lock.options.TTL), h.unsettled)
+func (e *Engine) cleanupLateAsk(h *hold) {
+	if time.Now().Before(h.mayApplyUntil) {
+		for _, form := range h.serverForms() {
+			e.cleanup(form, protocol.Free{Ticket: h.ticket}, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 	}
 }

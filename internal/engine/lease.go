@@ -9,9 +9,9 @@ import (
 
 // A Lease is one entry into a hold. All methods are safe for concurrent use.
 type Lease struct {
-	turn   *turn
-	parent context.Context
-	also   *Lease // of a group: the part before this one
+	tenure       *localTenure
+	parent       context.Context
+	previousPart *Lease // of a group: the part before this one
 
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
@@ -30,19 +30,19 @@ func leaseOf(ctx context.Context) *Lease {
 
 // outer is the lease under whose context this one was taken, with all that it was taken with.
 func (l *Lease) outer() *Lease {
-	if l.also != nil {
-		return l.also
+	if l.previousPart != nil {
+		return l.previousPart
 	}
 	return leaseOf(l.parent)
 }
 
-func (l *Lease) engine() *Engine { return l.turn.hold.lock.engine }
+func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }
 
 // Name is the name that is held.
-func (l *Lease) Name() string { return l.turn.hold.lock.spec.Name }
+func (l *Lease) Name() string { return l.tenure.hold.lock.spec.Name }
 
-// Token is the fencing token of the turn.
-func (l *Lease) Token() int64 { return l.turn.token }
+// Token is the fencing token of the tenure.
+func (l *Lease) Token() int64 { return l.tenure.token }
 
 // Tokens is the token by name.
 func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.Token()} }
@@ -51,16 +51,16 @@ func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.
 // resume the hold: from now on it is not passed on, and one that was is not named to those who had it before. Else they
 // would resume it from those who have it now.
 func (l *Lease) Owner() string {
-	if owner := l.turn.hold.lock.spec.Owner; owner != "" {
+	if owner := l.tenure.hold.lock.spec.Owner; owner != "" {
 		return owner
 	}
-	e, h := l.engine(), l.turn.hold
+	e, h := l.engine(), l.tenure.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h.turn != l.turn {
+	if h.tenure != l.tenure {
 		return ""
 	}
-	h.named = true
+	h.ownerExposed = true
 	return string(h.ticket.ID)
 }
 
@@ -68,11 +68,11 @@ func (l *Lease) Owner() string {
 func (l *Lease) Until() time.Time {
 	e := l.engine()
 	e.mu.Lock()
-	tell := l.look()
+	tell := l.expireIfPast()
 	defer tell()
 	defer e.mu.Unlock()
-	end := l.turn.hold.end()
-	if now := time.Now(); l.released || l.turn.lost != nil && end.After(now) {
+	end := l.tenure.hold.end()
+	if now := time.Now(); l.released || l.tenure.lossCause != nil && end.After(now) {
 		return now
 	}
 	return end
@@ -86,8 +86,8 @@ func (l *Lease) Context() context.Context {
 	if l.ctx == nil {
 		values := context.WithValue(context.WithoutCancel(l.parent), leaseKey{}, l)
 		l.ctx, l.cancel = context.WithCancelCause(values)
-		if l.turn.lost != nil {
-			l.cancel(l.turn.lost)
+		if l.tenure.lossCause != nil {
+			l.cancel(l.tenure.lossCause)
 		} else if l.released {
 			l.cancel(context.Canceled)
 		}
@@ -105,19 +105,19 @@ func (l *Lease) Carry(ctx context.Context) context.Context {
 func (l *Lease) Err() error {
 	e := l.engine()
 	e.mu.Lock()
-	tell := l.look()
+	tell := l.expireIfPast()
 	defer tell()
 	defer e.mu.Unlock()
 	if l.released {
 		return ErrNotHeld
 	}
-	return l.turn.lost
+	return l.tenure.lossCause
 }
 
-// look finds a hold lost whose time is over, whoever should have noticed. It is called with the mutex held.
-func (l *Lease) look() (tell func()) {
-	if h := l.turn.hold; !l.released && !h.over && past(h.end(), time.Now()) {
-		return l.engine().lose(h, h.why())
+// expireIfPast finds a hold lost whose time is over, whoever should have noticed. It is called with the mutex held.
+func (l *Lease) expireIfPast() (tell func()) {
+	if h := l.tenure.hold; !l.released && !h.over && past(h.end(), time.Now()) {
+		return l.engine().lose(h, h.lossReason())
 	}
 	return func() {}
 }
@@ -128,34 +128,34 @@ func (l *Lease) Check(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	h := l.turn.hold
+	h := l.tenure.hold
 	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
-	err := l.engine().query(ctx, h)
+	err := l.engine().queryHold(ctx, h)
 	if lost := l.Err(); lost != nil {
 		return lost
 	}
 	return err
 }
 
-// query asks the server whether a hold is there, and takes the answer down. The error is a *protocol.Failure: there was none.
-func (e *Engine) query(ctx context.Context, h *hold) error {
+// queryHold asks the server whether a hold is there, and takes the answer down. The error is a *protocol.Failure: there was none.
+func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 	var answer protocol.Renewed
 	for {
-		form, err := e.form(ctx, h)
+		form, err := e.settledForm(ctx, h)
 		if err != nil {
 			return err
 		}
-		e.protocol.Renew(ctx, []protocol.Renewal{{Resource: form.resource, Ticket: h.ticket, Token: h.first}},
+		e.protocol.Renew(ctx, []protocol.Renewal{{Resource: form.resource, Ticket: h.ticket, Token: h.grantToken}},
 			func(_ int, r protocol.Renewed) { answer = r })
 		e.mu.Lock()
-		same := form == h.form() && !h.downgrading
+		same := form == h.serverForm() && !h.downgrading
 		e.mu.Unlock()
 		if same || answer.Held || answer.Err != nil {
 			break
 		}
 	}
-	e.settle(h, answer, time.Time{}, true)
+	e.applyRenewal(h, answer, time.Time{}, true)
 	return answer.Err
 }
 
@@ -163,36 +163,36 @@ func (e *Engine) query(ctx context.Context, h *hold) error {
 // The cause of a loss. An *Uncertain when the server did not answer in time: what is left is removed in
 // the background, or by the server when its time is over.
 func (l *Lease) Release() error {
-	e, h := l.engine(), l.turn.hold
+	e, h := l.engine(), l.tenure.hold
 	e.mu.Lock()
 	if l.released {
 		e.mu.Unlock()
 		return ErrNotHeld
 	}
-	tell := l.look()
-	if l.turn.lost != nil {
+	tell := l.expireIfPast()
+	if l.tenure.lossCause != nil {
 		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
-		e.leave(h)
-		err := l.turn.lost
+		e.scheduleCleanup(h)
+		err := l.tenure.lossCause
 		e.mu.Unlock()
 		tell()
 		return err
 	}
 	l.released = true
 	cancel := l.cancel
-	l.turn.entries--
-	last := !l.shared && l.turn.leave()
-	if l.turn.entries > 0 {
+	l.tenure.entries--
+	last := !l.shared && l.tenure.removeWriter()
+	if l.tenure.entries > 0 {
 		e.mu.Unlock()
 		if cancel != nil {
 			cancel(context.Canceled)
 		}
 		if last {
-			return e.readsOn(l)
+			return e.downgradeForReaders(l)
 		}
 		return nil
 	}
-	next := e.giveBack(h)
+	next := e.releaseHold(h)
 	e.mu.Unlock()
 	if cancel != nil {
 		cancel(context.Canceled)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A poolKey tells which callers may take turns on one hold, or share one: those for whom only the goroutine differs.
+// A poolKey tells which callers may follow one another on one hold, or share one: those for whom only the goroutine differs.
 type poolKey struct {
 	name, label string
 	kind        protocol.Kind
@@ -18,73 +18,73 @@ type poolKey struct {
 	ttl         time.Duration
 }
 
-func (l *Lock) key() poolKey {
+func (l *Lock) poolKey() poolKey {
 	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
 }
 
 // A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads (it asks the
 // server for all), or one holds. Where holds share, goroutines wait for a leader only. Guarded by the engine's mutex.
 type pool struct {
-	key         poolKey
-	leader      *attempt // who asks, if anybody does
-	hold        *hold    // of readers: the one that they join
-	first, last *waiter
+	key        poolKey
+	leader     *attempt // who asks, if anybody does
+	hold       *hold    // of readers: the one that they join
+	head, tail *waiter
 }
 
 // A waiter is a goroutine in a pool.
 type waiter struct {
 	ctx        context.Context
 	since      time.Time
-	handed     chan handed // of one
+	handoff    chan handoff // of one
 	next, prev *waiter
-	in         bool
+	queued     bool
 }
 
 // What a waiter is handed: a lease, or the attempt with which it leads from now on.
-type handed struct {
-	lease *Lease
-	lead  *attempt
+type handoff struct {
+	lease   *Lease
+	attempt *attempt
 }
 
 func (p *pool) push(w *waiter) {
-	w.in, w.prev = true, p.last
-	if p.last == nil {
-		p.first = w
+	w.queued, w.prev = true, p.tail
+	if p.tail == nil {
+		p.head = w
 	} else {
-		p.last.next = w
+		p.tail.next = w
 	}
-	p.last = w
+	p.tail = w
 }
 
 func (p *pool) remove(w *waiter) bool {
-	if !w.in {
+	if !w.queued {
 		return false
 	}
 	if w.prev == nil {
-		p.first = w.next
+		p.head = w.next
 	} else {
 		w.prev.next = w.next
 	}
 	if w.next == nil {
-		p.last = w.prev
+		p.tail = w.prev
 	} else {
 		w.next.prev = w.prev
 	}
-	w.in, w.next, w.prev = false, nil, nil
+	w.queued, w.next, w.prev = false, nil, nil
 	return true
 }
 
 func (p *pool) pop() *waiter {
-	w := p.first
+	w := p.head
 	if w != nil {
 		p.remove(w)
 	}
 	return w
 }
 
-// block is how many tokens the next grant of a pool should bring: many when there is somebody to pass them to.
-func (p *pool) block() int64 {
-	if p.first == nil || p.key.shared {
+// tokenBlock is how many tokens the next grant of a pool should bring: many when there is somebody to pass them to.
+func (p *pool) tokenBlock() int64 {
+	if p.head == nil || p.key.shared {
 		return 1
 	}
 	return passBlock
@@ -92,7 +92,7 @@ func (p *pool) block() int64 {
 
 // pool takes the lock through the queue of this process.
 func (l *Lock) pool(ctx context.Context) (*Lease, error) {
-	e, key := l.engine, l.key()
+	e, key := l.engine, l.poolKey()
 	e.mu.Lock()
 	p := e.pools[key]
 	leads := p == nil || p.key.shared && p.leader == nil
@@ -101,11 +101,11 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 		e.pools[key] = p
 	} else if lease := p.join(ctx); lease != nil {
 		e.mu.Unlock()
-		e.observe(lease.turn.hold.event(Passed, 0))
+		e.observe(lease.tenure.hold.event(Passed, 0))
 		return lease, nil
 	}
 	if leads {
-		lead := l.attempt(1)
+		lead := l.newAttempt(1)
 		p.leader = lead
 		e.mu.Unlock()
 		return l.lead(ctx, p, lead)
@@ -114,18 +114,18 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 		e.mu.Unlock()
 		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
-	w := &waiter{ctx: ctx, since: time.Now(), handed: make(chan handed, 1)}
+	w := &waiter{ctx: ctx, since: time.Now(), handoff: make(chan handoff, 1)}
 	p.push(w)
 	e.mu.Unlock()
 	e.observe(Event{Kind: Waiting, Name: l.spec.Name})
 
 	select {
-	case h := <-w.handed:
-		if h.lead != nil {
-			h.lead.start = w.since
-			return l.lead(ctx, p, h.lead)
+	case h := <-w.handoff:
+		if h.attempt != nil {
+			h.attempt.since = w.since
+			return l.lead(ctx, p, h.attempt)
 		}
-		e.observe(h.lease.turn.hold.event(Passed, time.Since(w.since)))
+		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
 	case <-e.closing:
 		return nil, e.config.Closed
@@ -145,9 +145,9 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 	}
 	e.mu.Unlock()
 	// Handed over at this very moment: it goes on to the next (trap 20).
-	switch h := <-w.handed; {
-	case h.lead != nil:
-		_, err := l.lead(ctx, p, h.lead)
+	switch h := <-w.handoff; {
+	case h.attempt != nil:
+		_, err := l.lead(ctx, p, h.attempt)
 		if err == nil {
 			break
 		}
@@ -167,12 +167,12 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	h, err := a.run(ctx)
 	e.mu.Lock()
 	for errors.Is(err, errJoin) {
-		if lease := p.enter(ctx, a.joins); lease != nil {
+		if lease := p.joinHold(ctx, a.joinable); lease != nil {
 			p.leader = nil
 			e.mu.Unlock()
 			a.inLine = a.inLine || a.answered // also where there is no line, somebody may remember who waits
 			a.abandon()
-			e.observe(lease.turn.hold.event(Passed, time.Since(a.start)))
+			e.observe(lease.tenure.hold.event(Passed, time.Since(a.since)))
 			return lease, nil
 		}
 		e.mu.Unlock()
@@ -181,22 +181,22 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	}
 	if err == nil {
 		p.leader = nil
-		if e.over { // closed meanwhile
+		if e.closed { // closed meanwhile
 			e.mu.Unlock()
 			return nil, e.config.Closed
 		}
 		h.pool = p
-		lease := h.begin(ctx)
+		lease := h.beginTenure(ctx)
 		next := func() {}
 		switch {
 		case h.over || l.spec.Kind == protocol.Semaphore: // lost before it began, or none of the others' business
-			next = e.succeed(h)
-		case l.joined():
-			next = e.gather(h, p.key)
+			next = e.promoteNext(h)
+		case l.joinable():
+			next = e.openToReaders(h, p.key)
 		}
 		e.mu.Unlock()
 		next()
-		e.observe(h.event(Granted, h.begun.Sub(a.start)))
+		e.observe(h.event(Granted, h.heldSince.Sub(a.since)))
 		return lease, nil
 	}
 	w := p.pop()
@@ -211,22 +211,22 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	var ended *WaitEnded
 	next := a
 	if !errors.As(err, &ended) {
-		next = a.lock.attempt(p.block()) // with the number of permits that the pool knows
-		next.accepted = a.accepted
+		next = a.lock.newAttempt(p.tokenBlock()) // with the number of permits that the pool knows
+		next.permitsAccepted = a.permitsAccepted
 	}
-	next.mail.join = nil // who leads now came later
+	next.messages.join = nil // who leads now came later
 	p.leader = next
 	e.mu.Unlock()
 	if next != a {
 		a.abandon()
 	}
-	w.handed <- handed{lead: next}
+	w.handoff <- handoff{attempt: next}
 	return nil, err
 }
 
-// succeed takes a hold out of its pool, as it is lost or nothing for the others, and finds the next leader if there is
+// promoteNext takes a hold out of its pool, as it is lost or nothing for the others, and finds the next leader if there is
 // none. It is called with the mutex held and returns what to do without it.
-func (e *Engine) succeed(h *hold) func() {
+func (e *Engine) promoteNext(h *hold) func() {
 	p := h.pool
 	h.pool = nil
 	if p.hold == h {
@@ -242,38 +242,38 @@ func (e *Engine) succeed(h *hold) func() {
 		}
 		return func() {}
 	}
-	lead := h.lock.attempt(p.block())
-	lead.accepted = true
+	lead := h.lock.newAttempt(p.tokenBlock())
+	lead.permitsAccepted = true
 	p.leader = lead
-	return func() { w.handed <- handed{lead: lead} }
+	return func() { w.handoff <- handoff{attempt: lead} }
 }
 
-// giveBack ends the last turn of a hold: it goes to the next of this process, or is yielded with the next one asking in
+// releaseHold ends the last tenure of a hold: it goes to the next of this process, or is yielded with the next one asking in
 // the same request, or goes back to the server. It is called with the mutex held and returns what to do without it.
-func (e *Engine) giveBack(h *hold) (next func() error) {
-	took := time.Since(h.turn.since)
+func (e *Engine) releaseHold(h *hold) (next func() error) {
+	took := time.Since(h.tenure.since)
 	if p := h.pool; p != nil && p.key.shared {
-		e.succeed(h) // nobody waits without a leader
+		e.promoteNext(h) // nobody waits without a leader
 	} else if p != nil {
 		if w := p.pop(); w != nil {
 			event := h.event(Released, took)
-			if h.passes(time.Now()) {
+			if h.mayPassOn(time.Now()) {
 				h.token++
-				lease := h.begin(w.ctx)
+				lease := h.beginTenure(w.ctx)
 				return func() error {
-					w.handed <- handed{lease: lease}
+					w.handoff <- handoff{lease: lease}
 					e.observe(event)
 					return nil
 				}
 			}
 			h.over = true
-			e.watch.remove(h)
-			p.leader = h.lock.attempt(passBlock)
+			e.watchdog.remove(h)
+			p.leader = h.lock.newAttempt(passBlock)
 			p.leader.release = &h.ticket
-			e.settled(h)
+			e.cleanupLateAsk(h)
 			lead := p.leader
 			return func() error {
-				w.handed <- handed{lead: lead}
+				w.handoff <- handoff{attempt: lead}
 				e.observe(event)
 				return nil
 			}
@@ -283,7 +283,7 @@ func (e *Engine) giveBack(h *hold) (next func() error) {
 		}
 	}
 	h.over = true
-	e.watch.remove(h)
+	e.watchdog.remove(h)
 	e.busy.Add(1)
 	return func() error {
 		defer e.busy.Done()
@@ -295,17 +295,17 @@ func (e *Engine) giveBack(h *hold) (next func() error) {
 	}
 }
 
-// passes tells whether a hold may go on to the next goroutine without asking the server: within the slice, with a
+// mayPassOn tells whether a hold may go on to the next goroutine without asking the server: within the slice, with a
 // token reserved, unless another process may resume it, and with trust left for the next holder. Tokens must not run ahead of the server's
 // microseconds, or those given out after a loss of all data could be smaller.
-func (h *hold) passes(now time.Time) bool {
-	held := now.Sub(h.begun)
-	if h.named || held >= slice || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+func (h *hold) mayPassOn(now time.Time) bool {
+	held := now.Sub(h.heldSince)
+	if h.ownerExposed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
 		return false
 	}
 	if !h.lock.engine.features.Tokens {
 		return true
 	}
 	const ahead = 100 // tokens: less time than losing all data and granting anew takes
-	return h.token < h.last && h.token-h.first < held.Microseconds()+ahead
+	return h.token < h.lastToken && h.token-h.grantToken < held.Microseconds()+ahead
 }

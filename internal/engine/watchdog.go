@@ -11,39 +11,39 @@ import (
 
 // A watch is the watchdog: all holds of a client by the moment at which something is to be done about each, a renewal or
 // the end of trust, and one timer for the first of them. It has no goroutine while nothing is due.
-type watch struct {
-	engine *Engine
-	holds  wakes
-	timer  *time.Timer
-	armed  time.Time // when the timer fires; zero: not set
+type watchdog struct {
+	engine  *Engine
+	holds   dueHeap
+	timer   *time.Timer
+	firesAt time.Time // when the timer fires; zero: not set
 }
 
 // add takes a hold in. All methods but tick are called with the engine's mutex held.
-func (w *watch) add(h *hold) {
-	h.wake = earlier(h.renewAt, h.end())
+func (w *watchdog) add(h *hold) {
+	h.dueAt = earlier(h.renewAt, h.end())
 	heap.Push(&w.holds, h)
 	w.arm()
 }
 
 // remove takes a hold out, if it is in. The timer stays: when it fires for nothing it is set anew, which costs less than
 // to set it for every short hold.
-func (w *watch) remove(h *hold) {
+func (w *watchdog) remove(h *hold) {
 	if h.index >= 0 {
 		heap.Remove(&w.holds, h.index)
 	}
 }
 
-// fix puts a hold where its new times belong.
-func (w *watch) fix(h *hold) {
+// reschedule puts a hold where its new times belong.
+func (w *watchdog) reschedule(h *hold) {
 	if h.index >= 0 {
-		h.wake = earlier(h.renewAt, h.end())
+		h.dueAt = earlier(h.renewAt, h.end())
 		heap.Fix(&w.holds, h.index)
 		w.arm()
 	}
 }
 
 // find is the hold of a ticket; nil when there is none.
-func (w *watch) find(id protocol.ID) *hold {
+func (w *watchdog) find(id protocol.ID) *hold {
 	for _, h := range w.holds {
 		if h.ticket.ID == id {
 			return h
@@ -53,44 +53,44 @@ func (w *watch) find(id protocol.ID) *hold {
 }
 
 // all are the holds, whatever is due.
-func (w *watch) all() []*hold { return append([]*hold(nil), w.holds...) }
+func (w *watchdog) all() []*hold { return append([]*hold(nil), w.holds...) }
 
 // stop ends the timer.
-func (w *watch) stop() {
+func (w *watchdog) stop() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 }
 
 // arm sets the timer if the first hold is due before it fires.
-func (w *watch) arm() {
-	if len(w.holds) == 0 || !w.armed.IsZero() && !w.holds[0].wake.Before(w.armed) {
+func (w *watchdog) arm() {
+	if len(w.holds) == 0 || !w.firesAt.IsZero() && !w.holds[0].dueAt.Before(w.firesAt) {
 		return
 	}
-	w.armed = w.holds[0].wake
-	if d := time.Until(w.armed); w.timer == nil {
-		w.timer = time.AfterFunc(d, w.tick)
+	w.firesAt = w.holds[0].dueAt
+	if d := time.Until(w.firesAt); w.timer == nil {
+		w.timer = time.AfterFunc(d, w.runDue)
 	} else {
 		w.timer.Reset(d)
 	}
 }
 
-// tick does what is due: it tells holders whose trust is over, and renews. A renewal that is due soon goes along.
-func (w *watch) tick() {
+// runDue does what is due: it tells holders whose trust is over, and renews. A renewal that is due soon goes along.
+func (w *watchdog) runDue() {
 	e := w.engine
 	var tell []func()
 	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
 	e.mu.Lock()
-	if e.over {
+	if e.closed {
 		e.mu.Unlock()
 		return
 	}
-	w.armed = time.Time{}
+	w.firesAt = time.Time{}
 	now := time.Now()
 	for len(w.holds) > 0 {
 		h := w.holds[0]
 		if past(h.end(), now) {
-			tell = append(tell, e.lose(h, h.why()))
+			tell = append(tell, e.lose(h, h.lossReason()))
 			continue
 		}
 		ttl := h.lock.options.TTL
@@ -100,7 +100,7 @@ func (w *watch) tick() {
 		h.renewAt = time.Time{}
 		h.renewing = make(chan struct{})
 		due[ttl] = append(due[ttl], h)
-		w.fix(h)
+		w.reschedule(h)
 	}
 	w.arm()
 	e.mu.Unlock()
@@ -117,27 +117,27 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.form().resource, Ticket: h.ticket, Token: h.first, TTL: ttl}
+		renewals[i] = protocol.Renewal{Resource: h.serverForm().resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
 		if o := &h.lock.options; o.MinHold > 0 {
-			renewals[i].Floor = h.granted + o.MinHold.Microseconds()
+			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
 		}
 		if o := &h.lock.options; o.MaxHold > 0 {
-			renewals[i].Ceiling = h.granted + o.MaxHold.Microseconds()
+			renewals[i].Ceiling = h.grantedAt + o.MaxHold.Microseconds()
 		}
 	}
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
-	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.settle(holds[i], r, sent, false) })
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent, false) })
 }
 
-// settle takes the answer to a renewal, or to a look that prolonged nothing. An answer that says no is believed at
+// applyRenewal takes the answer to a renewal, or to a look that prolonged nothing. An answer that says no is believed at
 // once; without an answer, trust goes on to its end and the renewal is tried again (trap 7).
-func (e *Engine) settle(h *hold, r protocol.Renewed, sent time.Time, look bool) {
+func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time, query bool) {
 	ttl := h.lock.options.TTL
 	var foreign *protocol.Foreign
 	var replaced *protocol.Replaced
 	e.mu.Lock()
-	if !look && h.renewing != nil {
+	if !query && h.renewing != nil {
 		close(h.renewing)
 		h.renewing = nil
 	}
@@ -161,43 +161,43 @@ func (e *Engine) settle(h *hold, r protocol.Renewed, sent time.Time, look bool) 
 		tell := e.lose(h, Gone)
 		e.mu.Unlock()
 		tell()
-	case look:
+	case query:
 		e.mu.Unlock()
 	case r.Err != nil:
 		h.failure = r.Err
 		h.renewAt = now.Add(retry(ttl))
-		e.watch.fix(h)
+		e.watchdog.reschedule(h)
 		event := h.event(Retried, 0)
 		event.Left, event.Err = h.end().Sub(now), r.Err
 		e.mu.Unlock()
 		e.config.Logger.Warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
 		e.observe(event)
 	case past(h.end(), now): // too late: told by the clocks, and nothing brings it back
-		tell := e.lose(h, h.why())
+		tell := e.lose(h, h.lossReason())
 		e.mu.Unlock()
 		tell()
 	default:
 		event := h.event(Renewed, 0)
 		event.Left = h.end().Sub(now)
 		h.confirm(sent, ttl)
-		e.watch.fix(h)
+		e.watchdog.reschedule(h)
 		e.mu.Unlock()
 		e.observe(event)
 	}
 }
 
 // wakes is a heap of holds by when they wake.
-type wakes []*hold
+type dueHeap []*hold
 
-func (w wakes) Len() int           { return len(w) }
-func (w wakes) Less(i, j int) bool { return w[i].wake.Before(w[j].wake) }
-func (w wakes) Swap(i, j int)      { w[i], w[j] = w[j], w[i]; w[i].index, w[j].index = i, j }
+func (w dueHeap) Len() int           { return len(w) }
+func (w dueHeap) Less(i, j int) bool { return w[i].dueAt.Before(w[j].dueAt) }
+func (w dueHeap) Swap(i, j int)      { w[i], w[j] = w[j], w[i]; w[i].index, w[j].index = i, j }
 
 // Push implements heap.Interface.
-func (w *wakes) Push(x any) { h := x.(*hold); h.index = len(*w); *w = append(*w, h) }
+func (w *dueHeap) Push(x any) { h := x.(*hold); h.index = len(*w); *w = append(*w, h) }
 
 // Pop implements heap.Interface.
-func (w *wakes) Pop() any {
+func (w *dueHeap) Pop() any {
 	last := len(*w) - 1
 	h := (*w)[last]
 	(*w)[last] = nil
