@@ -364,14 +364,12 @@ func (a *attempt) waitEnded(ctx context.Context) error {
 	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(a.since), Answer: a.answer, Answered: a.answered, Failure: a.failure}
 }
 
-// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain.
+// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain. The
+// engine's mutex is held.
 func (a *attempt) abandon() {
 	e := a.lock.engine
-	e.mu.Lock()
 	delete(e.attempts, a.ticket.ID)
-	won := a.won
-	e.mu.Unlock()
-	if won {
+	if a.won {
 		return
 	}
 	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
@@ -380,5 +378,14 @@ func (a *attempt) abandon() {
 	}
 	if a.inLine || !a.mayApplyUntil.IsZero() {
 		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.takesOver}, until, a.mayApplyUntil)
+	}
+}
+
+// abandon abandons attempts that did not win.
+func (e *Engine) abandon(attempts []*attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range attempts {
+		a.abandon()
 	}
 }

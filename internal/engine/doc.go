@@ -46,7 +46,8 @@
 //	subscription  the one subscription of the client, while a goroutine waits
 //	cleanup       goroutines that remove what was given up
 //
-// One mutex guards all of it; it is never held while a request is under way or while a caller's code runs.
+// One mutex guards all of it. It is never held while a request is under way or while a caller's code runs: a goroutine
+// that holds it queues such an effect, and the effect runs when the mutex is unlocked (guard).
 //
 // # An attempt
 //
@@ -71,6 +72,23 @@
 // Who waits asks every 5 s (+-20 %): that is the sign of life, and finds what messages lost. It asks sooner when the
 // holder's known time is over (those behind the first a little later each), when a message says so, and at once after
 // the subscription was gone and is back. A message that comes before the answer it belongs to waits for it.
+//
+// # A hold
+//
+//	               refused
+//	        +-------------------+
+//	        v                   |     applied
+//	(grant) HELD --------> DOWNGRADING --------> SHARING
+//	         |                  |                   |
+//	         +------------------+-------------------+
+//	         |                  |                   |
+//	         v                  v                   v
+//	     RELEASING            LOST ------------> CLEARED
+//
+// A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its last entry, a yield or
+// Close makes it releasing. A hold is lost when trust ends or when another caller took it over; the server may still keep it.
+// It is cleared once the server says that nothing is left, or once its cleanup is scheduled. Only hold.to changes the state,
+// and it refuses every other transition.
 //
 // # A pool
 //

@@ -37,14 +37,14 @@ func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.opt
 // lease code runs (see Term).
 func (l *Lock) Trouble() (trouble error) {
 	e := l.engine
-	var tell []func()
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, h := range e.watchdog.all() {
 		if !l.sameName(h) {
 			continue
 		}
 		if past(h.end(), time.Now()) {
-			tell = append(tell, e.lose(h, h.lossReason()))
+			e.lose(h, h.lossReason())
 			trouble = h.lossCause
 		} else if h.failure != nil && trouble == nil {
 			trouble = h.failure
@@ -54,10 +54,6 @@ func (l *Lock) Trouble() (trouble error) {
 		if lost := lease.tenure.lossCause; lost != nil && l.sameName(lease.tenure.hold) {
 			trouble = lost
 		}
-	}
-	e.mu.Unlock()
-	for _, f := range tell {
-		f()
 	}
 	return trouble
 }

@@ -28,7 +28,7 @@ type Engine struct {
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
 
-	mu       sync.Mutex // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
+	mu       guard // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
 	closed   bool
 	pools    map[poolKey]*pool
 	attempts map[protocol.ID]*attempt
@@ -68,23 +68,19 @@ func (e *Engine) Close() error {
 	e.closed = true
 	close(e.closing)
 	var holds []*hold
-	var ends []func()
 	for _, h := range e.watchdog.all() {
 		if past(h.end(), time.Now()) { // and the watchdog is late
-			ends = append(ends, e.lose(h, h.lossReason()))
+			e.lose(h, h.lossReason())
 			continue
 		}
 		e.watchdog.remove(h)
-		h.over = true
-		ends = append(ends, h.tenure.lose(e.config.Closed)...)
+		h.to(holdReleasing)
+		e.endTenure(h.tenure, e.config.Closed)
 		holds = append(holds, h)
 	}
 	clear(e.pools)
 	e.watchdog.stop()
 	e.mu.Unlock()
-	for _, end := range ends {
-		end()
-	}
 
 	until := time.Now().Add(e.config.ReleaseTimeout)
 	failed := make(chan error, len(holds))

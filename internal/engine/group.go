@@ -155,13 +155,13 @@ func (p *parts) takeAll(ctx context.Context) error {
 	}
 }
 
-// takeAtOnce asks for what is missing in one request. A Busy is about the first that is taken. Apart: it cannot be, or need
-// not be, asked for so.
+// takeAtOnce asks for what is missing in one request. A Busy is about the first name that is taken.
+// Apart: the names cannot be, or need not be, asked for so.
 func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err error) {
 	if len(missing) < 2 {
 		return 0, protocol.ErrApart
 	}
-	e, o := p.group.engine, &p.group.options
+	e := p.group.engine
 	first := p.group.locks[missing[0]].spec.Name
 	if err := e.check(ctx); err != nil {
 		return 0, &PartError{first, err}
@@ -170,48 +170,64 @@ func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err e
 		return 0, &PartError{first, err}
 	}
 	sent := time.Now()
-	until := sent.Add(timeout(o.TTL))
-	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
-	for n, i := range missing {
-		l := p.group.locks[i]
-		attempts[n] = l.newAttempt(1)
-		asks[n] = protocol.Asking{Resource: l.resource, Ask: protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until}}
-	}
+	until := sent.Add(timeout(p.group.options.TTL))
+	attempts, asks := p.prepare(missing, until)
 	answers, err := e.protocol.AskAll(ctx, asks)
-	var failure *protocol.Failure
-	unknown := errors.As(err, &failure) && failure.Unknown
-	if errors.Is(err, protocol.ErrApart) {
+	switch {
+	case errors.Is(err, protocol.ErrApart):
 		return 0, err
-	}
-	if err != nil {
+	case err != nil:
+		var failure *protocol.Failure
 		for _, a := range attempts {
-			if unknown {
+			if errors.As(err, &failure) && failure.Unknown {
 				a.mayApplyUntil = until
 			}
-			a.abandon()
 		}
+		e.abandon(attempts)
 		return 0, &PartError{nameOf(err, first), err}
 	}
 	if n, busy := firstBusy(answers); busy {
 		blocked := &p.group.locks[missing[n]].spec
 		return n, &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
 	}
+	return 0, p.fill(ctx, missing, attempts, answers, sent)
+}
+
+// prepare makes the attempts and the asks for what is missing.
+func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
+	o := &p.group.options
+	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
+	for n, i := range missing {
+		l := p.group.locks[i]
+		attempts[n] = l.newAttempt(1)
+		asks[n] = protocol.Asking{
+			Resource: l.resource,
+			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until},
+		}
+	}
+	return attempts, asks
+}
+
+// fill makes leases of what was granted at once. The error is about the first name for which that
+// fails.
+func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, answers []protocol.Answer, sent time.Time) (err error) {
+	e, ttl := p.group.engine, p.group.options.TTL
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
 		a.answeredAsk, a.serverTime = sent, answer.Server
-		h, heldErr := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, o.TTL)
+		h, failed := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, ttl)
 		switch {
 		case h != nil:
-			p.leases[i], heldErr = a.lock.firstLease(ctx, h)
-		case heldErr == nil:
-			heldErr = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
+			p.leases[i], failed = a.lease(ctx, h, nil)
+		case failed == nil:
+			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}
-		if heldErr != nil && err == nil {
-			err = &PartError{a.lock.spec.Name, heldErr}
+		if failed != nil && err == nil {
+			err = &PartError{a.lock.spec.Name, failed}
 		}
-		a.abandon() // what was not won
 	}
-	return 0, err
+	e.abandon(attempts) // those that did not win
+	return err
 }
 
 var errLate = errors.New("the answer came when the trust in it was over")

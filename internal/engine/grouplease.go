@@ -105,7 +105,7 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	var mu sync.Mutex
 	var failed error
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) {
-		e.applyRenewal(g.parts[i].tenure.hold, r, time.Time{}, true)
+		e.applyQuery(g.parts[i].tenure.hold, r)
 		mu.Lock()
 		defer mu.Unlock()
 		if failed == nil {

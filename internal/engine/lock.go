@@ -72,33 +72,23 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	case l.options.Interval > 0:
 		return l.poll(ctx)
 	case l.pooled:
-		return l.pool(ctx)
+		return l.acquirePooled(ctx)
 	}
 	a := l.newAttempt(1)
 	h, err := a.run(ctx)
+	return a.lease(ctx, h, err)
+}
+
+// lease makes the first lease of a hold that was won without a pool, or abandons the attempt.
+func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
+	e := a.lock.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err != nil {
 		a.abandon()
 		return nil, err
 	}
-	return l.firstLease(ctx, h)
-}
-
-// firstLease begins the first tenure of a hold, unless the engine was closed meanwhile.
-func (l *Lock) firstLease(ctx context.Context, h *hold) (*Lease, error) {
-	e := l.engine
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil, e.config.Closed
-	}
-	lease, next := h.beginTenure(ctx), func() {}
-	if l.joinable() && !h.over {
-		next = e.openToReaders(h, l.poolKey())
-	}
-	e.mu.Unlock()
-	next()
-	e.observe(h.event(Granted, h.heldSince.Sub(h.askedAt)))
-	return lease, nil
+	return a.lock.firstLease(ctx, h, nil)
 }
 
 // Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
@@ -123,11 +113,7 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 // tryOnce makes one attempt of one request.
 func (l *Lock) tryOnce(ctx context.Context, a *attempt, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
 	h, err := a.try(ctx, send)
-	if err != nil {
-		a.abandon()
-		return nil, err
-	}
-	return l.firstLease(ctx, h)
+	return a.lease(ctx, h, err)
 }
 
 // resumes is how many requests Resume sends at most, each with time of its own: one answer that is late must not leave the
@@ -148,13 +134,12 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 		})
 		if err == nil {
 			l.engine.queryOthers(h)
-			return l.firstLease(ctx, h)
+			return a.lease(ctx, h, nil)
 		}
 		var failure *protocol.Failure
 		unanswered := errors.As(err, &failure) && failure.Unknown && failure.Reason.Passing()
 		if try == maxResumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
-			a.abandon()
-			return nil, err
+			return a.lease(ctx, nil, err)
 		}
 	}
 }
@@ -210,7 +195,7 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	for ; outer != nil; outer = outer.outer() {
 		t, h := outer.tenure, outer.tenure.hold
 		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && !h.over && t.lossCause == nil && !past(h.end(), time.Now()) {
+			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
 			if !l.spec.Shared && t.writers == 0 {
 				return nil, ErrReader
 			}

@@ -75,22 +75,22 @@ func (w *watchdog) arm() {
 	}
 }
 
-// runDue does what is due: it tells holders whose trust is over, and renews. A renewal that is due soon goes along.
+// runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due soon
+// goes along.
 func (w *watchdog) runDue() {
 	e := w.engine
-	var tell []func()
-	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.closed {
-		e.mu.Unlock()
 		return
 	}
 	w.firesAt = time.Time{}
+	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
 	now := time.Now()
 	for len(w.holds) > 0 {
 		h := w.holds[0]
 		if past(h.end(), now) {
-			tell = append(tell, e.lose(h, h.lossReason()))
+			e.lose(h, h.lossReason())
 			continue
 		}
 		ttl := h.lock.options.TTL
@@ -103,12 +103,8 @@ func (w *watchdog) runDue() {
 		w.reschedule(h)
 	}
 	w.arm()
-	e.mu.Unlock()
-	for _, f := range tell {
-		f()
-	}
-	for ttl, holds := range due {
-		go e.renew(holds, ttl, time.Now())
+	for ttl, holds := range due { // after the losses: telling comes first
+		e.mu.after(func() { go e.renew(holds, ttl, time.Now()) })
 	}
 }
 
@@ -117,7 +113,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.serverForm().resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
+		renewals[i] = protocol.Renewal{Resource: h.forms.now.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
 		if o := &h.lock.options; o.MinHold > 0 {
 			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
 		}
@@ -127,66 +123,91 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	}
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
-	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent, false) })
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
 }
 
-// applyRenewal takes the answer to a renewal, or to a look that prolonged nothing. An answer that says no is believed at
-// once; without an answer, trust goes on to its end and the renewal is tried again (trap 7).
-func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time, query bool) {
+// applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust goes
+// on to its end, and the renewal is tried again (trap 7).
+func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 	ttl := h.lock.options.TTL
-	var foreign *protocol.Foreign
-	var replaced *protocol.Replaced
 	e.mu.Lock()
-	if !query && h.renewing != nil {
-		close(h.renewing)
-		h.renewing = nil
-	}
-	if h.over {
-		e.mu.Unlock()
+	defer e.mu.Unlock()
+	h.renewed()
+	if !h.live() || e.denied(h, r) {
 		return
 	}
 	now := time.Now()
+	event := h.event(Renewed, 0)
+	event.Left = h.end().Sub(now)
 	switch {
-	case errors.As(r.Err, &foreign):
-		h.failure = r.Err
-		tell := e.lose(h, Foreign)
-		e.mu.Unlock()
-		tell()
-	case errors.As(r.Err, &replaced):
-		h.replacedBy = replaced.By
-		tell := e.lose(h, Replaced)
-		e.mu.Unlock()
-		tell()
-	case r.Err == nil && !r.Held:
-		tell := e.lose(h, Gone)
-		e.mu.Unlock()
-		tell()
-	case query:
-		e.mu.Unlock()
 	case r.Err != nil:
 		h.failure = r.Err
 		h.renewAt = now.Add(retry(ttl))
 		e.watchdog.reschedule(h)
-		event := h.event(Retried, 0)
-		event.Left, event.Err = h.end().Sub(now), r.Err
-		e.mu.Unlock()
-		e.config.Logger.Warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
-		e.observe(event)
-	case past(h.end(), now): // too late: told by the clocks, and nothing brings it back
-		tell := e.lose(h, h.lossReason())
-		e.mu.Unlock()
-		tell()
+		event.Kind, event.Err = Retried, r.Err
+		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
+	case past(h.end(), now): // too late: nothing brings it back
+		e.lose(h, h.lossReason())
+		return
 	default:
-		event := h.event(Renewed, 0)
-		event.Left = h.end().Sub(now)
 		h.confirm(sent, ttl)
 		e.watchdog.reschedule(h)
-		e.mu.Unlock()
-		e.observe(event)
+	}
+	e.report(event)
+}
+
+// applyQuery takes the answer to a query, which prolongs nothing.
+func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.live() {
+		e.denied(h, r)
 	}
 }
 
-// wakes is a heap of holds by when they wake.
+// denied ends a hold of which an answer says that it is not ours. An answer is believed at once. The
+// engine's mutex is held.
+func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
+	var foreign *protocol.Foreign
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(r.Err, &foreign):
+		h.failure = r.Err
+		e.lose(h, Foreign)
+	case errors.As(r.Err, &replaced):
+		h.replacedBy = replaced.By
+		e.lose(h, Replaced)
+	case r.Err == nil && !r.Held:
+		e.lose(h, Gone)
+	default:
+		return false
+	}
+	return true
+}
+
+// queryHold asks the server whether a hold is there, and takes the answer. The error is
+// a *protocol.Failure: no answer came.
+func (e *Engine) queryHold(ctx context.Context, h *hold) error {
+	var answer protocol.Renewed
+	for {
+		form, err := e.settledForm(ctx, h)
+		if err != nil {
+			return err
+		}
+		renewal := protocol.Renewal{Resource: form.resource, Ticket: h.ticket, Token: h.grantToken}
+		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
+		e.mu.Lock()
+		same := form == h.forms.now && h.forms.next == nil || !h.live()
+		e.mu.Unlock()
+		if same || answer.Held || answer.Err != nil {
+			break
+		}
+	}
+	e.applyQuery(h, answer)
+	return answer.Err
+}
+
+// dueHeap is a heap of holds by when they are due.
 type dueHeap []*hold
 
 func (w dueHeap) Len() int           { return len(w) }
