@@ -13,25 +13,25 @@ import (
 // An attempt is one try to hold a name, from its first request until it holds or is abandoned. One goroutine at a time
 // runs it; what the mutex guards is said.
 type attempt struct {
-	lock    *Lock
-	ticket  protocol.Ticket
-	start   time.Time
-	release *protocol.Ticket // a hold to give back with the first request
-	resumes bool             // what it replaced comes back when it is abandoned
+	lock      *Lock
+	ticket    protocol.Ticket
+	since     time.Time
+	release   *protocol.Ticket // a hold to give back with the first request
+	takesOver bool             // what it replaced comes back when it is abandoned
 
 	// The server accepted the number of permits before, from this attempt or from one that its
 	// caller waited behind. If it names another number now, the name was resized.
-	accepted bool
+	permitsAccepted bool
 
-	inLine    bool      // by the last answer
-	sent      time.Time // of the last request that was answered
-	server    int64     // and the server's time in its answer
-	unsettled time.Time // until then, a request without an answer may still take effect; zero: none may
+	inLine        bool      // by the last answer
+	answeredAsk   time.Time // of the last request that was answered
+	serverTime    int64     // and the server's time in its answer
+	mayApplyUntil time.Time // until then, a request without an answer may still take effect; zero: none may
 
 	// Guarded by the engine's mutex.
-	mail     mail
-	joins    *hold         // of the last mail that was read
-	told     chan struct{} // of one; made by the first to wait
+	messages messages
+	joinable *hold         // of the last messages that was read
+	woken    chan struct{} // of one; made by the first to wait
 	won      bool          // it holds: nothing to abandon
 	answer   protocol.Answer
 	answered bool
@@ -39,9 +39,9 @@ type attempt struct {
 }
 
 // mail is what messages said since the last request.
-type mail struct {
+type messages struct {
 	grant *protocol.Grant
-	nudge time.Time
+	askAt time.Time
 	gap   bool
 	join  *hold // of this process, which may be joined
 }
@@ -55,15 +55,15 @@ func ID() protocol.ID {
 	return protocol.ID(text[:])
 }
 
-// attempt starts a try. The mutex may be held.
-func (l *Lock) attempt(block int64) *attempt {
-	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block, Weight: l.weight}, start: time.Now()}
+// newAttempt starts a try. The mutex may be held.
+func (l *Lock) newAttempt(block int64) *attempt {
+	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block, Weight: l.weight}, since: time.Now()}
 }
 
-// wake tells the attempt that there is mail. It is called with the mutex held.
+// wake tells the attempt that there are messages. It is called with the mutex held.
 func (a *attempt) wake() {
 	select {
-	case a.told <- struct{}{}: // nobody waits yet where there is no channel: the mail is read before waiting
+	case a.woken <- struct{}{}: // nobody waits yet where there is no channel: the messages are read before waiting
 	default:
 	}
 }
@@ -88,14 +88,14 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 		var failure *protocol.Failure
 		if errors.As(err, &failure) {
 			if failure.Unknown {
-				a.unsettled = ask.Deadline
+				a.mayApplyUntil = ask.Deadline
 			}
-			err = failure.Or(sent.Before(a.unsettled))
+			err = failure.Or(sent.Before(a.mayApplyUntil))
 		}
 		return answer, sent, err
 	}
 	a.release = nil
-	a.sent, a.server = sent, answer.Server
+	a.answeredAsk, a.serverTime = sent, answer.Server
 	return answer, sent, nil
 }
 
@@ -113,7 +113,7 @@ func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.A
 		if answer.Status != protocol.Held {
 			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
-		if h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
+		if h, err := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
 			return h, err
 		}
 	}
@@ -138,20 +138,20 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	if !a.inLine && a.unsettled.IsZero() {
-		a.ticket.Deaf = e.ears.denied()
+	if !a.inLine && a.mayApplyUntil.IsZero() {
+		a.ticket.Deaf = e.subscription.recentlyDenied()
 	}
-	waiting, said := false, false
+	waiting, reported := false, false
 	defer func() {
 		if waiting {
-			e.ears.leave()
+			e.subscription.removeWaiter()
 		}
 	}()
-	var listened time.Time
+	var subscribedSince time.Time
 	for failures := 0; ; {
 		e.mu.Lock()
-		a.mail.nudge, a.mail.gap = time.Time{}, false
-		e.waits[a.ticket.ID] = a
+		a.messages.askAt, a.messages.gap = time.Time{}, false
+		e.attempts[a.ticket.ID] = a
 		e.mu.Unlock()
 
 		answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
@@ -161,7 +161,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		e.mu.Lock()
 		if err == nil {
 			a.answer, a.answered, a.failure = answer, true, nil
-			a.accepted = true
+			a.permitsAccepted = true
 		} else if !isOver(ctx) { // else it failed because the caller gave up
 			a.failure = err
 		}
@@ -169,7 +169,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		var next time.Time
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil, a.ended(ctx)
+			return nil, a.waitEnded(ctx)
 		case err != nil:
 			var failure *protocol.Failure
 			if !errors.As(err, &failure) || !failure.Reason.Passing() && (!a.inLine || failure.Reason == protocol.Denied) {
@@ -180,34 +180,34 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 			e.config.Logger.Warn("holdfast: asking again", "name", l.spec.Name, "error", err)
 			e.observe(Event{Kind: Retried, Name: l.spec.Name, Err: err})
 		case answer.Status == protocol.Held:
-			h, err := e.held(a, answer.Token, answer.Block, answer.Server, sent, l.options.TTL)
+			h, err := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, l.options.TTL)
 			if h == nil && err == nil {
 				continue // the answer came when its trust was over
 			}
 			return h, err
 		default:
-			hears := false
+			subscribed := false
 			failures = 0
 			a.inLine = answer.Status == protocol.Queued
 			if !waiting {
 				waiting = true
-				e.ears.enter()
+				e.subscription.addWaiter()
 			}
 			if !a.ticket.Deaf {
-				since, listenErr := e.ears.hear(ctx, a.lock.resource)
-				missed := !since.Before(sent) && since != listened // on a fake clock they may be one moment
-				listened = since
-				if a.relearn(listenErr) || missed {
-					continue // deaf from now on, or a message may have been missed between joining and listening
+				since, listenErr := e.subscription.ensureSubscribed(ctx, a.lock.resource)
+				missed := !since.Before(sent) && since != subscribedSince // on a fake clock they may be one moment
+				subscribedSince = since
+				if a.withoutMessages(listenErr) || missed {
+					continue // without messages from now on, or a message may have been missed between joining and listening
 				}
-				hears = !since.IsZero()
+				subscribed = !since.IsZero()
 			}
-			if !said { // not before it hears: until then it is passed over
-				said = true
+			if !reported { // not before it is subscribed: until then it is passed over
+				reported = true
 				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
 			}
-			next = sent.Add(a.patience(answer, hears))
-			if last, ok := a.last(ctx); ok && sent.Before(last) {
+			next = sent.Add(a.askAfter(answer, subscribed))
+			if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
 				next = earlier(next, last)
 			}
 		}
@@ -229,11 +229,11 @@ func backoff(failures int) time.Duration {
 	return jitter(min(20*time.Millisecond<<min(failures, 6), time.Second))
 }
 
-// patience is how long to wait before asking again: the slow, jittered rate that is the sign of life, or sooner: at the
+// askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of life, or sooner: at the
 // known end of the hold, those behind the first a little later each, because one of the first may not be alive.
-func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
+func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duration {
 	d := jitter(askEvery)
-	if !hears {
+	if !subscribed {
 		d = jitter(claim(a.lock.options.TTL) / 3)
 	}
 	end := answer.Remaining + time.Millisecond
@@ -247,15 +247,15 @@ func (a *attempt) patience(answer protocol.Answer, hears bool) time.Duration {
 	return min(d, end)
 }
 
-// last is when to ask once more before a wait is over, with time for the answer: a caller who waited in vain is to be told who
+// lastAsk is when to ask once more before a wait is over, with time for the answer: a caller who waited in vain is to be told who
 // holds now, or that the server does not answer any more.
-func (a *attempt) last(ctx context.Context) (at time.Time, ok bool) {
+func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
 	end, ok := ctx.Deadline()
 	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
 }
 
-// relearn changes to a deaf ticket when listening is not allowed: a hand-over must not wait for one who cannot hear.
-func (a *attempt) relearn(err error) bool {
+// withoutMessages changes to a ticket without messages when listening is not allowed: a hand-over must not wait for a waiter that gets no message.
+func (a *attempt) withoutMessages(err error) bool {
 	if a.ticket.Deaf || !isDenied(err) {
 		return false
 	}
@@ -270,7 +270,7 @@ func (a *attempt) relearn(err error) bool {
 // No place is given up for that: the server does not refuse a ticket that holds or stands in line.
 func (a *attempt) resized(err error) bool {
 	l := a.lock.resized(err)
-	if l == nil || !a.accepted {
+	if l == nil || !a.permitsAccepted {
 		return false
 	}
 	e := a.lock.engine
@@ -278,107 +278,114 @@ func (a *attempt) resized(err error) bool {
 	a.answered, a.failure = true, nil
 	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
 	// the server must see that number to refuse it.
-	delete(e.pools, a.lock.key())
+	delete(e.pools, a.lock.poolKey())
 	e.mu.Unlock()
 	a.replace(l, a.ticket.Deaf)
 	return true
 }
 
-// replace changes to a new ticket. The janitor gives back what the server has of the old one, or may
+// replace changes to a new ticket. The cleanup gives back what the server has of the old one, or may
 // yet get. A hand-over to the old one is dropped: it is none to the new one.
-func (a *attempt) replace(l *Lock, deaf bool) {
-	e, old, request, unsettled := l.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.unsettled
+func (a *attempt) replace(l *Lock, noMessages bool) {
+	e, old, request, mayApplyUntil := l.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
 	e.mu.Lock()
-	delete(e.waits, a.ticket.ID)
-	a.ticket.ID, a.ticket.Deaf = ID(), deaf
-	a.mail.grant = nil
+	delete(e.attempts, a.ticket.ID)
+	a.ticket.ID, a.ticket.Deaf = ID(), noMessages
+	a.messages.grant = nil
 	e.mu.Unlock()
-	if a.server != 0 || !unsettled.IsZero() {
+	if a.serverTime != 0 || !mayApplyUntil.IsZero() {
 		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
-		e.tidy(old, request, until, unsettled)
+		e.cleanup(old, request, until, mayApplyUntil)
 	}
-	a.lock, a.inLine, a.unsettled, a.sent, a.server = l, false, time.Time{}, time.Time{}, 0
+	a.lock, a.inLine, a.mayApplyUntil, a.answeredAsk, a.serverTime = l, false, time.Time{}, time.Time{}, 0
 }
 
-// wait waits for the moment of the next request, for mail, or for the end of waiting.
+// wait waits for the moment of the next request, for a message, or for the end of waiting.
 func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
 	e := a.lock.engine
 	timer := time.NewTimer(time.Until(next))
 	defer timer.Stop()
 	for {
 		e.mu.Lock()
-		mail := a.mail
-		a.mail.grant, a.mail.join = nil, nil
-		a.joins = mail.join
-		if a.told == nil {
-			a.told = make(chan struct{}, 1)
+		mail := a.messages
+		a.messages.grant, a.messages.join = nil, nil
+		a.joinable = mail.join
+		if a.woken == nil {
+			a.woken = make(chan struct{}, 1)
 		}
 		e.mu.Unlock()
 		if mail.gap {
 			return nil, nil
 		}
-		if g := mail.grant; g != nil && a.server != 0 {
-			if from, ok := a.believes(g); ok {
-				return e.held(a, g.Token, g.Block, g.At, from, g.Claim)
+		if g := mail.grant; g != nil && a.serverTime != 0 {
+			if from, ok := a.trustsGrant(g); ok {
+				return e.newHold(a, g.Token, g.Block, g.At, from, g.Claim)
 			}
 			return nil, nil // the server confirms, or tells that it is over
 		}
 		if mail.join != nil {
 			return nil, errJoin
 		}
-		if !mail.nudge.IsZero() && mail.nudge.Before(next) {
-			next = mail.nudge
+		if !mail.askAt.IsZero() && mail.askAt.Before(next) {
+			next = mail.askAt
 			timer.Reset(time.Until(next))
 		}
 		select {
 		case <-timer.C:
 			return nil, nil
-		case <-a.told:
+		case <-a.woken:
 		case <-ctx.Done():
-			return nil, a.ended(ctx)
+			return nil, a.waitEnded(ctx)
 		case <-e.closing:
 			return nil, e.config.Closed
 		}
 	}
 }
 
-// believes tells whether a hand-over is worth trust without another round trip, and from which local moment its claim
+// trustsGrant tells whether a hand-over is worth trust without another round trip, and from which local moment its claim
 // counts: the earliest at which the server's clock can have shown the time of the grant. Our last request was sent
 // before the server's clock showed a.server, so it showed g.At no earlier than that much after the sending.
-func (a *attempt) believes(g *protocol.Grant) (from time.Time, ok bool) {
+func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
 	o := &a.lock.options
 	now := time.Now()
-	since := time.Duration(g.At-a.server) * time.Microsecond
-	from = a.sent.Add(since - since/100) // less the drift of two clocks meanwhile
+	since := time.Duration(g.At-a.serverTime) * time.Microsecond
+	from = a.answeredAsk.Add(since - since/100) // less the drift of two clocks meanwhile
 	left := from.Add(g.Claim - margin(g.Claim)).Sub(now)
-	stepped := g.At < a.server || from.After(now) // its clock was set between answer and grant
-	forged := g.Claim > a.lock.spec.Claim         // no server gives more than was asked for
+	stepped := g.At < a.serverTime || from.After(now) // its clock was set between answer and grant
+	forged := g.Claim > a.lock.spec.Claim             // no server gives more than was asked for
 	return from, !stepped && !forged && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(g.Claim)), now) && !o.Fixed && o.MinHold == 0 && !a.lock.engine.features.Confirm
 }
 
-// ended is the error of a wait that its caller ended.
-func (a *attempt) ended(ctx context.Context) error {
+// waitEnded is the error of a wait that its caller ended.
+func (a *attempt) waitEnded(ctx context.Context) error {
 	e := a.lock.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(a.start), Answer: a.answer, Answered: a.answered, Failure: a.failure}
+	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(a.since), Answer: a.answer, Answered: a.answered, Failure: a.failure}
 }
 
-// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain.
+// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain. The
+// engine's mutex is held.
 func (a *attempt) abandon() {
 	e := a.lock.engine
-	e.mu.Lock()
-	delete(e.waits, a.ticket.ID)
-	won := a.won
-	e.mu.Unlock()
-	if won {
+	delete(e.attempts, a.ticket.ID)
+	if a.won {
 		return
 	}
 	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
 	if a.release != nil {
-		e.tidy(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
+		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}
-	if a.inLine || !a.unsettled.IsZero() {
-		e.tidy(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.resumes}, until, a.unsettled)
+	if a.inLine || !a.mayApplyUntil.IsZero() {
+		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.takesOver}, until, a.mayApplyUntil)
+	}
+}
+
+// abandon abandons attempts that did not win.
+func (e *Engine) abandon(attempts []*attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range attempts {
+		a.abandon()
 	}
 }

@@ -2,19 +2,52 @@
 // trust. It speaks to whatever keeps the locks through package protocol alone, and runs on a protocol without
 // a queue and without tokens too.
 //
+// # Glossary
+//
+// These are the words of the whole module. One word has one meaning.
+//
+//	name        what is locked, as users write it; it has one kind (mutex, rwmutex, semaphore, latch, election)
+//	attempt     one try to hold a name, from its first request until it holds or is abandoned
+//	ticket      the identity of an attempt at the server; it never changes while the attempt lives
+//	hold        the right of one ticket to a name, as the server keeps it
+//	tenure      the time that one local holder has a hold; a hold passes from tenure to tenure
+//	entry       one lease on a hold; reentry adds one
+//	lease       what a caller gets: one entry into one tenure
+//	trust       the time in which a process may act on its hold, by its own clocks
+//	margin      how much earlier trust ends than the hold: TTL/100 + 5 ms
+//	grant       the passage of a ticket from waiting to holding
+//	hand-over   a grant by a release of another holder; a message tells the waiter
+//	claim       the time in which a hand-over must be taken up
+//	queue       the tickets that wait at the server, in order; also the goroutines of a pool
+//	place       the position of one ticket in the server's queue
+//	pool        the goroutines of this process that wait for one lock
+//	waiter      a goroutine that waits for a hold
+//	watcher     a goroutine that waits for a state of a name and does not want to hold it
+//	remainder   what is left of a hold that was taken over or has a min hold: it excludes others
+//	fencing token  a number that grows with every grant of a name; storage refuses a smaller one
+//	channel     where a server publishes the messages to one process
+//	gap         a time in which messages may have been missed
+//	cleanup     the requests in the background that remove what a ticket may have left at the server
+//	batch       requests of many goroutines that go to one node together
+//	node        one server; of a cluster, one that has slots; of a quorum, one of the masters
+//	slot        one of the 16384 parts of a cluster's keys; all keys of a name lie in one
+//	quorum      a majority of independent masters
+//	tally       the count of the answers of a quorum's nodes to one request
+//
 // # Who owns what
 //
-//	Lock      a name and how it is held: no state
-//	attempt   one try to hold a name, with one ticket; run by one goroutine at a time
-//	hold      one hold at the server, from the grant until it is given back or lost
-//	turn      a hold in the hands of one local holder; one after the other
-//	Lease     one entry into a turn: a hold is given back with its last entry
-//	pool      the goroutines of this process that wait for one lock, and its leader or its hold; of readers, both
-//	watch     the watchdog: all holds, and one timer for the first that is due
-//	ears      the one subscription of the client, while anybody waits
-//	tidy      the janitor: goroutines that take back what was given up
+//	Lock          a name and how it is held: no state
+//	attempt       run by one goroutine at a time
+//	hold          from the grant until it is given back or lost
+//	localTenure   a hold in the hands of one local holder; one after the other
+//	Lease         one entry into a tenure: a hold is given back with its last entry
+//	pool          the waiting goroutines, and their leader or their hold; of readers, both
+//	watchdog      all holds, and one timer for the first that is due
+//	subscription  the one subscription of the client, while a goroutine waits
+//	cleanup       goroutines that remove what was given up
 //
-// One mutex guards all of it; it is never held while a request is under way or while a caller's code runs.
+// One mutex guards all of it. It is never held while a request is under way or while a caller's code runs: a goroutine
+// that holds it queues such an effect, and the effect runs when the mutex is unlocked (guard).
 //
 // # An attempt
 //
@@ -22,7 +55,7 @@
 //	(start) ------> unknown outcome -------------------------> HOLD
 //	           ^     |  |  \ queued                              ^
 //	           |     |  |   v                                    | believed
-//	   timer,  |     |  |  IN LINE --- grant message ------------+
+//	   timer,  |     |  |  QUEUED --- grant message- ------------+
 //	  nudge,   |     |  |   |    \---- not believed: ask
 //	    gap    +-----+--|---+
 //	                    | refused, or ctx ended
@@ -40,10 +73,27 @@
 // holder's known time is over (those behind the first a little later each), when a message says so, and at once after
 // the subscription was gone and is back. A message that comes before the answer it belongs to waits for it.
 //
+// # A hold
+//
+//	               refused
+//	        +-------------------+
+//	        v                   |     applied
+//	(grant) HELD --------> DOWNGRADING --------> SHARING
+//	         |                  |                   |
+//	         +------------------+-------------------+
+//	         |                  |                   |
+//	         v                  v                   v
+//	     RELEASING            LOST ------------> CLEARED
+//
+// A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its last entry, a yield or
+// Close makes it releasing. A hold is lost when trust ends or when another caller took it over; the server may still keep it.
+// It is cleared once the server says that nothing is left, or once its cleanup is scheduled. Only hold.to changes the state,
+// and it refuses every other transition.
+//
 // # A pool
 //
 // At most one request of a pool stands in the server's queue: its leader's, who runs the attempt in its own goroutine.
-// A leader that gives up hands the attempt, with its place in line, to the next goroutine. A hold passes from
+// A leader that gives up hands the attempt, with its place, to the next goroutine. A hold passes from
 // goroutine to goroutine in order, without a request, for 5 ms, while tokens are reserved and trust is left;
 // then it is yielded: the next goroutine asks with a new ticket and gives the old hold back in the same request, which hands
 // on if anybody waits elsewhere and keeps if nobody does. Only callers for whom nothing but the goroutine differs share
@@ -51,7 +101,7 @@
 //
 // # Readers
 //
-// A hold that shares is not passed on but joined: it has one turn, whose leases are all of the readers that are in, and one
+// A hold that shares is not passed on but joined: it has one tenure, whose leases are all of the readers that are in, and one
 // token. While the hold is younger than 5 ms, a reader of its pool enters it without a request. After that the next reader
 // leads: it asks with a new ticket, so that the server puts it behind a writer that waits, of this process or another; its
 // hold is the one that is joined from then on. Readers that come while their leader waits wait with it, and enter
@@ -62,8 +112,8 @@
 // # Permits
 //
 // A semaphore's holds share, as far as the permits go; each acquire is a hold of its own. One goroutine of a pool (same
-// permits, same weight) stands in the server's line; when it is in, the next one leads, with a ticket of its own. Nothing
-// passes inside the process: the next in line may be elsewhere.
+// permits, same weight) stands in the server's queue; when it is in, the next one leads, with a ticket of its own. Nothing
+// passes inside the process: the next in the queue may be elsewhere.
 //
 // The payload of a ticket says how many permits the name has. A Resize leaves the tickets alone that
 // hold or wait; the server refuses a new one with the old number and names the new number. If the
@@ -76,13 +126,13 @@
 //
 // # Entries
 //
-// Under the context of a lease of the same name a caller enters its turn, without a request, and gets an entry, which
+// Under the context of a lease of the same name a caller enters its tenure, without a request, and gets an entry, which
 // excludes or reads as it asked: read in read, write in write, read in write. Write in read is refused: two who did that
 // would wait for each other for ever. A semaphore is not entered: each acquire takes permits.
 //
 // When the last entry that excludes is released or downgraded, and others read on, the hold is downgraded at the server: in
 // one request it shares, with the same ticket, tokens and what is left of its times, and readers at the head of the
-// line enter. It is then the hold that readers of this process join, for a slice; a leader that waits joins too.
+// queue enter. It is then the hold that readers of this process join, for a slice; a leader that waits joins too.
 // A downgrade waits for the renewal under way and no renewal is sent beside it: it prolongs the hold itself, if it
 // is answered. Without an answer it is sent again, with the same ticket, until one comes or trust ends, in the
 // background when its caller's context is over: nobody here takes the hold for exclusive meanwhile, and what the server has it
@@ -123,7 +173,7 @@
 //	|           | some are busy, or they lie apart         ^
 //	|           v                                          |
 //	|   ask for all before the first that is busy,         |
-//	|   and wait in line for that one     none left, and   |
+//	|   and wait in queue for that one    none left, and   |
 //	+-------------------------------------- none lost -----+
 //	            | ctx ended, or one was lost
 //	            v
@@ -175,7 +225,7 @@
 //
 //	answer of an ask lost       the next ask of the same ticket finds what it did
 //	answer of a release lost    the release is sent again until trust or its time ends; then it is uncertain, and the
-//	                            janitor goes on until the hold must have expired
+//	                            cleanup goes on until the hold must have expired
 //	answer of a downgrade lost  it is sent again, until trust ends; the caller is told if its context ends before
 //	message lost                found by asking: at the latest after 6 s
 //	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim later

@@ -8,12 +8,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Downgrade makes an entry that excludes one that shares. With the last of a hold the hold shares at the server, and others
-// who read enter. Nil: it is done. ErrNotWriter: it does not exclude, or can do nothing else. ErrNotHeld, or the cause of a
-// loss. A *protocol.Failure: refused; the entry is as it was. An *Uncertain: no answer came before ctx ended; the
-// entry is to be taken for one that shares, and the engine goes on asking until trust ends.
+// Downgrade makes an entry that excludes others one that shares. With the last of a hold the hold
+// shares at the server, and others who read enter. Nil: it is done. ErrNotWriter: the entry does not
+// exclude others, or can do nothing else. ErrNotHeld, or the cause of a loss. A *protocol.Failure:
+// refused; the entry is as it was. An *Uncertain: no answer came before ctx ended; the caller must
+// take the entry for one that shares, and the engine goes on asking until trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
-	e, t := l.engine(), l.turn
+	e, t := l.engine(), l.tenure
 	if err := e.begin(); err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 		return ErrNotWriter
 	}
 	l.shared = true
-	last := t.leave()
+	last := t.removeWriter()
 	e.mu.Unlock()
 	if !last {
 		return nil
@@ -35,32 +36,27 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	return e.downgrade(ctx, l)
 }
 
-// leave takes an entry that excludes others out of the count. It tells whether it was the last where others can share.
-func (t *turn) leave() bool {
-	t.writers--
-	return t.writers == 0 && t.hold.lock.spec.Kind == protocol.ReadWrite
-}
-
-// readsOn downgrades the hold of a lease that was released, the last that excluded, for those who read on.
-func (e *Engine) readsOn(l *Lease) error {
+// downgradeForReaders downgrades the hold of a lease that was released, the last that excluded
+// others, for the readers that are still in.
+func (e *Engine) downgradeForReaders(l *Lease) error {
 	if err := e.begin(); err != nil {
 		return nil // closed: all of it is given back
 	}
 	defer e.busy.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), e.config.ReleaseTimeout)
 	defer cancel()
-	if err := e.downgrade(ctx, l); !errors.Is(err, ErrNotHeld) { // those who read have left meanwhile
+	if err := e.downgrade(ctx, l); !errors.Is(err, ErrNotHeld) { // the readers have left meanwhile
 		return err
 	}
 	return nil
 }
 
-// downgrade downgrades the hold of a lease, in which nobody excludes others any more.
+// downgrade downgrades the hold of a lease, in which no entry excludes others any more.
 func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
-	h := l.turn.hold
+	h := l.tenure.hold
 	spec := h.lock.spec
 	spec.Shared = true
-	d := &downgrade{engine: e, lease: l, hold: h, read: e.Lock(spec, h.lock.options), done: make(chan error, 1)}
+	d := &downgrade{engine: e, lease: l, hold: h, sharedLock: e.Lock(spec, h.lock.options), done: make(chan error, 1)}
 	e.busy.Add(1)
 	go d.run()
 	select {
@@ -69,7 +65,7 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	d.alone = true
+	d.detached = true
 	e.mu.Unlock()
 	select {
 	case err := <-d.done:
@@ -81,168 +77,172 @@ func (e *Engine) downgrade(ctx context.Context, l *Lease) error {
 
 // A downgrade is one under way. It goes on without its caller.
 type downgrade struct {
-	engine *Engine
-	lease  *Lease
-	hold   *hold
-	read   *Lock
-	done   chan error // of one
+	engine     *Engine
+	lease      *Lease
+	hold       *hold
+	sharedLock *Lock
+	done       chan error // of one
 
 	// Guarded by the engine's mutex.
-	unsure bool // a request without an answer may have done it
-	alone  bool // its caller has left
+	mayHaveApplied bool // a request without an answer may have done it
+	detached       bool // its caller has left
 }
 
-// run asks until there is an answer, or until the hold is over. No renewal is under way beside it.
+// run asks until there is an answer, or until the hold is over.
 func (d *downgrade) run() {
+	defer d.engine.busy.Done()
+	if !d.begin() {
+		return
+	}
+	for failures := 1; !d.ask(); failures++ {
+		d.engine.pause(context.Background(), backoff(failures))
+	}
+}
+
+// begin waits for the renewal under way, and for an ask that may still arrive: it would not find its
+// hold, and join the queue. No renewal is sent beside a downgrade. False: the hold is over.
+func (d *downgrade) begin() bool {
 	e, h := d.engine, d.hold
-	defer e.busy.Done()
 	e.mu.Lock()
-	for renewing, wait := h.renewing, time.Until(h.unsettled); !h.over && (renewing != nil || wait > 0); {
+	defer e.mu.Unlock()
+	for h.live() {
+		renewing, wait := h.renewing, time.Until(h.mayApplyUntil)
+		if renewing == nil && wait <= 0 {
+			break
+		}
 		e.mu.Unlock()
 		if renewing != nil {
 			<-renewing // as long as one request, at most
 		} else {
-			e.pause(context.Background(), wait) // an ask that arrived later would not find its hold, and stand in line
+			e.pause(context.Background(), wait)
 		}
 		e.mu.Lock()
-		renewing, wait = h.renewing, time.Until(h.unsettled)
 	}
-	if h.over {
-		d.done <- h.ended()
-		e.mu.Unlock()
-		return
+	if !h.to(holdDowngrading) {
+		d.done <- h.endCause()
+		return false
 	}
-	under := make(chan struct{})
-	h.reads, h.downgrading, h.renewing, h.renewAt = d.read, true, under, time.Time{}
-	e.watch.fix(h)
-	for failures := 1; !h.over; failures++ {
-		now := time.Now()
-		ttl := h.rest(now)
-		until := earlier(now.Add(timeout(h.lock.options.TTL)), h.end())
-		e.mu.Unlock()
-		answer, err := d.read.resource.Downgrade(deadline{context.Background(), until},
-			protocol.Ask{Ticket: h.ticket, TTL: ttl, Deadline: until})
-		if over, next := d.settle(answer, err, now, ttl, until); over {
-			close(under)
-			next()
-			return
-		}
-		e.mu.Lock()
-		if !h.over {
-			e.mu.Unlock()
-			e.pause(context.Background(), backoff(failures))
-			e.mu.Lock()
-		}
-	}
-	h.renewing = nil
-	d.done <- h.ended()
-	e.mu.Unlock()
-	close(under)
+	h.forms.next, h.renewing, h.renewAt = d.sharedLock, make(chan struct{}), time.Time{}
+	e.watchdog.reschedule(h)
+	return true
 }
 
-// ended is why a hold is over: the cause of its loss, or that it was given back. It is called with the mutex held.
-func (h *hold) ended() error {
-	if h.lost != nil {
-		return h.lost
-	}
-	return ErrNotHeld
-}
-
-// settle takes an answer. Over: it was one; then next is to be done.
-func (d *downgrade) settle(answer protocol.Answer, err error, sent time.Time, ttl time.Duration, until time.Time) (over bool, next func()) {
+// ask asks once. It tells whether the downgrade has ended.
+func (d *downgrade) ask() (ended bool) {
 	e, h := d.engine, d.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !h.live() {
+		d.end(h.endCause())
+		return true
+	}
+	now := time.Now()
+	ttl := h.remainingTTL(now)
+	until := earlier(now.Add(timeout(h.lock.options.TTL)), h.end())
+	e.mu.Unlock()
+	answer, err := d.sharedLock.resource.Downgrade(deadline{context.Background(), until},
+		protocol.Ask{Ticket: h.ticket, TTL: ttl, Deadline: until})
+	e.mu.Lock()
 	var failure *protocol.Failure
-	var replaced *protocol.Replaced
 	if errors.As(err, &failure) {
 		if failure.Unknown {
-			h.unsettled, d.unsure = until, true
+			h.mayApplyUntil, d.mayHaveApplied = until, true
 		}
-		err = failure.Or(d.unsure)
+		err = failure.Or(d.mayHaveApplied)
 		h.failure = err
 	}
+	return d.apply(answer, err, now, ttl)
+}
+
+// apply takes an answer, and tells whether the downgrade has ended. The engine's mutex is held.
+func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl time.Duration) (ended bool) {
+	e, h := d.engine, d.hold
+	var failure *protocol.Failure
+	var replaced *protocol.Replaced
+	failed := errors.As(err, &failure)
 	switch {
-	case h.over:
-		return false, nil
-	case failure != nil && (d.unsure || failure.Reason.Passing()): // refused after an unknown one: still unknown
-		e.config.Logger.Warn("holdfast: downgrading again", "name", h.lock.spec.Name, "error", err)
-		return false, nil
+	case !h.live():
+		d.end(h.endCause())
+	case failed && (d.mayHaveApplied || failure.Reason.Passing()): // refused after an unknown outcome: still unknown
+		e.warn("holdfast: downgrading again", "name", h.lock.spec.Name, "error", err)
+		return false
+	case failed:
+		d.refused(err)
 	case errors.As(err, &replaced):
 		h.replacedBy = replaced.By
-		return true, d.lose(Replaced)
-	case err != nil && failure == nil:
+		d.lose(Replaced)
+	case err != nil:
 		h.failure = err
-		return true, d.lose(Foreign)
-	case err != nil: // refused: it is what it was
-		h.reads, h.downgrading, h.renewing = nil, false, nil
-		if !h.lock.options.Fixed {
-			h.renewAt = time.Now()
-		}
-		e.watch.fix(h)
-		if d.alone {
-			e.config.Logger.Warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
-		} else if !d.lease.released {
-			d.lease.shared = false
-			d.lease.turn.writers++
-		}
-		d.done <- err
-		return true, func() {}
+		d.lose(Foreign)
 	case answer.Status != protocol.Held:
-		return true, d.lose(Gone)
+		d.lose(Gone)
+	case past(h.end(), time.Now()):
+		d.lose(h.lossReason())
+	default:
+		d.applied(sent, ttl)
 	}
-	if past(h.end(), time.Now()) {
-		return true, d.lose(h.why())
-	}
-	h.renewing, h.downgrading = nil, false
+	return true
+}
+
+// applied makes the hold one that shares. The engine's mutex is held, as in the methods below.
+func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
+	e, h := d.engine, d.hold
+	h.to(holdSharing)
+	h.forms = forms{now: d.sharedLock}
 	if !h.lock.options.Fixed {
 		h.confirm(sent, ttl)
 	}
-	e.watch.fix(h)
-	lead, join := func() {}, func() {}
+	e.watchdog.reschedule(h)
 	if h.pool != nil { // writers of this process ask behind it
-		lead = e.succeed(h)
+		e.promoteNext(h)
 	}
-	if d.read.joined() {
-		join = e.gather(h, d.read.key())
+	if d.sharedLock.joinable() {
+		e.openToReaders(h, d.sharedLock.poolKey())
 	}
-	return true, func() { lead(); join(); d.done <- nil }
+	d.end(nil)
 }
 
-// lose loses the hold. It is called with the mutex held and returns what to do without it.
-func (d *downgrade) lose(why Why) func() {
-	d.hold.renewing = nil
-	tell := d.engine.lose(d.hold, why)
-	cause := d.hold.lost
-	return func() { tell(); d.done <- cause }
-}
-
-// form is what the hold is at the server, as far as is known. It is called with the mutex held, as are forms and rest.
-func (h *hold) form() *Lock {
-	if h.reads != nil {
-		return h.reads
+// refused leaves the hold as it was.
+func (d *downgrade) refused(err error) {
+	e, h := d.engine, d.hold
+	h.to(holdHeld)
+	h.forms.next = nil
+	h.renewed()
+	if !h.lock.options.Fixed {
+		h.renewAt = time.Now()
 	}
-	return h.lock
-}
-
-// forms are all that the hold may be at the server, in the order in which it can become them.
-func (h *hold) forms() []*Lock {
-	if h.downgrading {
-		return []*Lock{h.lock, h.reads}
+	e.watchdog.reschedule(h)
+	if d.detached {
+		e.warn("holdfast: cannot downgrade; others can read after the release", "name", h.lock.spec.Name, "error", err)
+	} else if !d.lease.released {
+		d.lease.shared = false
+		d.lease.tenure.writers++
 	}
-	return []*Lock{h.form()}
+	d.done <- err // at once: a caller that leaves now must learn that its entry is as it was
 }
 
-// rest is how long the hold is to last from now on: the TTL, but not beyond a fixed end or the max hold, and not less than
-// the min hold.
-func (h *hold) rest(now time.Time) time.Duration {
+// lose loses the hold.
+func (d *downgrade) lose(why Why) {
+	d.engine.lose(d.hold, why)
+	d.end(d.hold.lossCause)
+}
+
+// end tells the caller, after what was queued before.
+func (d *downgrade) end(err error) {
+	d.hold.renewed()
+	d.engine.mu.after(func() { d.done <- err })
+}
+
+// remainingTTL is how long the hold is to last from now on: the TTL, but not beyond a fixed end or
+// the max hold, and not less than the min hold. The engine's mutex is held.
+func (h *hold) remainingTTL(now time.Time) time.Duration {
 	o := &h.lock.options
 	ttl := o.TTL
 	if o.Fixed {
 		ttl = h.trust.Add(margin(o.TTL)).Sub(now)
 	}
 	if o.MinHold > 0 {
-		ttl = max(ttl, h.begun.Add(o.MinHold).Sub(now))
+		ttl = max(ttl, h.heldSince.Add(o.MinHold).Sub(now))
 	}
 	if !h.ceiling.IsZero() {
 		ttl = min(ttl, h.ceiling.Add(margin(o.MaxHold)).Sub(now))
@@ -250,20 +250,23 @@ func (h *hold) rest(now time.Time) time.Duration {
 	return max(ttl.Truncate(time.Millisecond), time.Millisecond)
 }
 
-// form is what the hold is at the server, once that is known.
-func (e *Engine) form(ctx context.Context, h *hold) (*Lock, error) {
-	for {
-		e.mu.Lock()
-		form, renewing := h.form(), h.renewing
-		if !h.downgrading || renewing == nil {
-			e.mu.Unlock()
-			return form, nil
-		}
+// settledForm is what the hold is at the server, once that is known.
+func (e *Engine) settledForm(ctx context.Context, h *hold) (*Lock, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for h.forms.next != nil && h.renewing != nil {
+		renewing := h.renewing
 		e.mu.Unlock()
+		var err error
 		select {
 		case <-renewing:
 		case <-ctx.Done():
-			return nil, &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+			err = &protocol.Failure{Op: "check", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+		}
+		e.mu.Lock()
+		if err != nil {
+			return nil, err
 		}
 	}
+	return h.forms.now, nil
 }

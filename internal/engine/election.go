@@ -13,7 +13,7 @@ func (l *Lock) Standing(ctx context.Context) (protocol.Standing, error) {
 		return protocol.Standing{}, err
 	}
 	defer l.engine.busy.Done()
-	return l.engine.look(ctx, l.subject(), nil)
+	return l.engine.query(ctx, l.subject(), nil)
 }
 
 // Await waits until the standing of the name is one that is wanted. The error is a *WaitEnded, the Closed error, a
@@ -37,32 +37,28 @@ func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.opt
 // lease code runs (see Term).
 func (l *Lock) Trouble() (trouble error) {
 	e := l.engine
-	var tell []func()
 	e.mu.Lock()
-	for _, h := range e.watch.all() {
-		if !l.same(h) {
+	defer e.mu.Unlock()
+	for _, h := range e.watchdog.all() {
+		if !l.sameName(h) {
 			continue
 		}
 		if past(h.end(), time.Now()) {
-			tell = append(tell, e.lose(h, h.why()))
-			trouble = h.lost
+			e.lose(h, h.lossReason())
+			trouble = h.lossCause
 		} else if h.failure != nil && trouble == nil {
 			trouble = h.failure
 		}
 	}
 	for lease := range e.terms {
-		if lost := lease.turn.lost; lost != nil && l.same(lease.turn.hold) {
+		if lost := lease.tenure.lossCause; lost != nil && l.sameName(lease.tenure.hold) {
 			trouble = lost
 		}
-	}
-	e.mu.Unlock()
-	for _, f := range tell {
-		f()
 	}
 	return trouble
 }
 
-func (l *Lock) same(h *hold) bool {
+func (l *Lock) sameName(h *hold) bool {
 	return h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind
 }
 

@@ -14,28 +14,28 @@ type Config struct {
 	ReleaseTimeout time.Duration
 
 	Logger  *slog.Logger     // never nil
-	Observe func(Event)      // nil: nobody looks
+	Observe func(Event)      // nil: no observer
 	Cause   func(Lost) error // what a context's cause is when its lease is lost
 	Closed  error            // and when the engine is closed
 }
 
 // An Engine runs all locks of one client. All methods are safe for concurrent use.
 type Engine struct {
-	protocol protocol.Protocol
-	features protocol.Features
-	config   Config
-	closing  chan struct{}  // closed by Close
-	busy     sync.WaitGroup // calls and goroutines that may still send
-	ears     ears
+	protocol     protocol.Protocol
+	features     protocol.Features
+	config       Config
+	closing      chan struct{}  // closed by Close
+	busy         sync.WaitGroup // calls and goroutines that may still send
+	subscription subscription
 
-	mu       sync.Mutex // guards all below, and the fields of pools, holds, turns, leases, attempts and watchers that say so
-	over     bool
+	mu       guard // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
+	closed   bool
 	pools    map[poolKey]*pool
-	waits    map[protocol.ID]*attempt
+	attempts map[protocol.ID]*attempt
 	watchers map[protocol.ID]*watcher
-	tidied   map[protocol.ID]chan struct{} // what the janitor gives back; told of a hand-over
+	cleanups map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
 	terms    map[*Lease]bool               // leases on which code of an election runs
-	watch    watch
+	watchdog watchdog
 }
 
 // New makes an engine. It sends nothing and starts nothing.
@@ -46,13 +46,13 @@ func New(p protocol.Protocol, config Config) *Engine {
 		config:   config,
 		closing:  make(chan struct{}),
 		pools:    make(map[poolKey]*pool),
-		waits:    make(map[protocol.ID]*attempt),
+		attempts: make(map[protocol.ID]*attempt),
 		watchers: make(map[protocol.ID]*watcher),
-		tidied:   make(map[protocol.ID]chan struct{}),
+		cleanups: make(map[protocol.ID]chan struct{}),
 		terms:    make(map[*Lease]bool),
 	}
-	e.ears.engine = e
-	e.watch.engine = e
+	e.subscription.engine = e
+	e.watchdog.engine = e
 	return e
 }
 
@@ -61,30 +61,26 @@ func New(p protocol.Protocol, config Config) *Engine {
 // requests that the store does not give up in its time. A second call returns nil at once.
 func (e *Engine) Close() error {
 	e.mu.Lock()
-	if e.over {
+	if e.closed {
 		e.mu.Unlock()
 		return nil
 	}
-	e.over = true
+	e.closed = true
 	close(e.closing)
 	var holds []*hold
-	var ends []func()
-	for _, h := range e.watch.all() {
+	for _, h := range e.watchdog.all() {
 		if past(h.end(), time.Now()) { // and the watchdog is late
-			ends = append(ends, e.lose(h, h.why()))
+			e.lose(h, h.lossReason())
 			continue
 		}
-		e.watch.remove(h)
-		h.over = true
-		ends = append(ends, h.turn.end(e.config.Closed)...)
+		e.watchdog.remove(h)
+		h.to(holdReleasing)
+		e.endTenure(h.tenure, e.config.Closed)
 		holds = append(holds, h)
 	}
 	clear(e.pools)
-	e.watch.stop()
+	e.watchdog.stop()
 	e.mu.Unlock()
-	for _, end := range ends {
-		end()
-	}
 
 	until := time.Now().Add(e.config.ReleaseTimeout)
 	failed := make(chan error, len(holds))
@@ -97,7 +93,7 @@ func (e *Engine) Close() error {
 			first = err
 		}
 	}
-	e.ears.close()
+	e.subscription.close()
 	e.await(&e.busy, until)
 	return first
 }
@@ -106,7 +102,7 @@ func (e *Engine) Close() error {
 func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.over {
+	if e.closed {
 		return e.config.Closed
 	}
 	e.busy.Add(1)
@@ -136,12 +132,12 @@ func (e *Engine) observe(event Event) {
 func (e *Engine) Granted(g protocol.Grant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.waits[g.ID]; a != nil {
-		a.mail.grant = &g
+	if a := e.attempts[g.ID]; a != nil {
+		a.messages.grant = &g
 		a.wake()
 	}
 	select {
-	case e.tidied[g.ID] <- struct{}{}: // there is no channel where nothing is given back
+	case e.cleanups[g.ID] <- struct{}{}: // there is no channel where nothing is given back
 	default:
 	}
 }
@@ -150,13 +146,13 @@ func (e *Engine) Granted(g protocol.Grant) {
 func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.waits[id]; a != nil {
-		a.mail.nudge = time.Now().Add(after)
+	if a := e.attempts[id]; a != nil {
+		a.messages.askAt = time.Now().Add(after)
 		a.wake()
 	}
 	if w := e.watchers[id]; w != nil {
-		w.nudge = time.Now().Add(after)
-		w.tell()
+		w.lookAt = time.Now().Add(after)
+		w.wake()
 	}
 }
 
@@ -164,27 +160,27 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 func (e *Engine) Replaced(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := e.watch.find(id)
-	if h == nil || h.doubted || e.over {
+	h := e.watchdog.find(id)
+	if h == nil || h.querying || e.closed {
 		return
 	}
-	h.doubted = true
+	h.querying = true
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()
 		ctx := deadline{context.Background(), time.Now().Add(timeout(h.lock.options.TTL))}
-		_ = e.query(ctx, h) // without an answer, its next renewal tells
+		_ = e.queryHold(ctx, h) // without an answer, its next renewal tells
 		e.mu.Lock()
-		h.doubted = false
+		h.querying = false
 		e.mu.Unlock()
 	}()
 }
 
-// doubt asks the server about the other holds of a name, of which this process has just taken one over: it may be its own.
-func (e *Engine) doubt(taken *hold) {
+// queryOthers asks the server about the other holds of a name, of which this process has just taken one over: it may be its own.
+func (e *Engine) queryOthers(taken *hold) {
 	e.mu.Lock()
 	var ids []protocol.ID
-	for _, h := range e.watch.holds {
+	for _, h := range e.watchdog.holds {
 		if h != taken && h.lock.spec.Name == taken.lock.spec.Name {
 			ids = append(ids, h.ticket.ID)
 		}
@@ -199,13 +195,13 @@ func (e *Engine) doubt(taken *hold) {
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range e.waits {
-		a.mail.gap = true
+	for _, a := range e.attempts {
+		a.messages.gap = true
 		a.wake()
 	}
 	for _, w := range e.watchers {
 		w.gap = true
-		w.tell()
+		w.wake()
 	}
 }
 

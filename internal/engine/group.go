@@ -51,9 +51,9 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 	start := time.Now()
 	for {
 		p := g.parts(ctx)
-		err := p.all(ctx)
+		err := p.takeAll(ctx)
 		if err != nil {
-			p.giveBack(ctx)
+			p.release(ctx)
 			if ended := (*WaitEnded)(nil); errors.As(err, &ended) {
 				ended.Waited = time.Since(start) // for all names, not for the last alone
 			}
@@ -62,7 +62,7 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		if lease := p.lease(); lease.Err() == nil {
 			return lease, nil
 		}
-		p.giveBack(ctx) // one was lost while another was waited for: from the start, because of the order
+		p.release(ctx) // one was lost while another was waited for: from the start, because of the order
 	}
 }
 
@@ -78,12 +78,12 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 
 func (g *Group) once(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
-	_, err := p.atOnce(ctx, p.missing())
+	_, err := p.takeAtOnce(ctx, p.notHeld())
 	if errors.Is(err, protocol.ErrApart) {
-		err = p.each(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
+		err = p.takeEach(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
 	}
 	if err != nil {
-		p.giveBack(ctx)
+		p.release(ctx)
 		return nil, err
 	}
 	return p.lease(), nil
@@ -104,8 +104,8 @@ func (g *Group) parts(ctx context.Context) *parts {
 	return p
 }
 
-// missing are the locks that are not held yet.
-func (p *parts) missing() (missing []int) {
+// notHeld are the locks that are not held yet.
+func (p *parts) notHeld() (missing []int) {
 	for i, lease := range p.leases {
 		if lease == nil {
 			missing = append(missing, i)
@@ -114,9 +114,9 @@ func (p *parts) missing() (missing []int) {
 	return missing
 }
 
-// each takes what is missing, one after the other.
-func (p *parts) each(take func(*Lock) (*Lease, error)) (err error) {
-	for _, i := range p.missing() {
+// takeEach takes what is missing, one after the other.
+func (p *parts) takeEach(take func(*Lock) (*Lease, error)) (err error) {
+	for _, i := range p.notHeld() {
 		l := p.group.locks[i]
 		if p.leases[i], err = take(l); err != nil {
 			return &PartError{l.spec.Name, err}
@@ -125,23 +125,23 @@ func (p *parts) each(take func(*Lock) (*Lease, error)) (err error) {
 	return nil
 }
 
-// all waits for what is missing, in order. What is free before the first that is taken is had at once.
-func (p *parts) all(ctx context.Context) error {
+// takeAll waits for what is missing, in order. What is free before the first that is taken is had at once.
+func (p *parts) takeAll(ctx context.Context) error {
 	for apart := false; ; {
-		missing := p.missing()
+		missing := p.notHeld()
 		if !apart {
-			taken, err := p.atOnce(ctx, missing)
+			taken, err := p.takeAtOnce(ctx, missing)
 			var busy *Busy
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
 				return nil
 			case errors.As(err, &busy):
-				_, _ = p.atOnce(ctx, missing[:taken]) // what comes before it; if not, it is waited for
+				_, _ = p.takeAtOnce(ctx, missing[:taken]) // what comes before it; if not, it is waited for
 			case !apart && !(errors.As(err, &failure) && failure.Reason.Passing()):
 				return err
 			}
-			missing = p.missing()
+			missing = p.notHeld()
 		}
 		if len(missing) == 0 {
 			return nil
@@ -155,13 +155,13 @@ func (p *parts) all(ctx context.Context) error {
 	}
 }
 
-// atOnce asks for what is missing in one request. A Busy is about the first that is taken. Apart: it cannot be, or need
-// not be, asked for so.
-func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error) {
+// takeAtOnce asks for what is missing in one request. A Busy is about the first name that is taken.
+// Apart: the names cannot be, or need not be, asked for so.
+func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err error) {
 	if len(missing) < 2 {
 		return 0, protocol.ErrApart
 	}
-	e, o := p.group.engine, &p.group.options
+	e := p.group.engine
 	first := p.group.locks[missing[0]].spec.Name
 	if err := e.check(ctx); err != nil {
 		return 0, &PartError{first, err}
@@ -170,54 +170,70 @@ func (p *parts) atOnce(ctx context.Context, missing []int) (taken int, err error
 		return 0, &PartError{first, err}
 	}
 	sent := time.Now()
-	until := sent.Add(timeout(o.TTL))
-	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
-	for n, i := range missing {
-		l := p.group.locks[i]
-		attempts[n] = l.attempt(1)
-		asks[n] = protocol.Asking{Resource: l.resource, Ask: protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until}}
-	}
+	until := sent.Add(timeout(p.group.options.TTL))
+	attempts, asks := p.prepare(missing, until)
 	answers, err := e.protocol.AskAll(ctx, asks)
-	var failure *protocol.Failure
-	unknown := errors.As(err, &failure) && failure.Unknown
-	if errors.Is(err, protocol.ErrApart) {
+	switch {
+	case errors.Is(err, protocol.ErrApart):
 		return 0, err
-	}
-	if err != nil {
+	case err != nil:
+		var failure *protocol.Failure
 		for _, a := range attempts {
-			if unknown {
-				a.unsettled = until
+			if errors.As(err, &failure) && failure.Unknown {
+				a.mayApplyUntil = until
 			}
-			a.abandon()
 		}
-		return 0, &PartError{named(err, first), err}
+		e.abandon(attempts)
+		return 0, &PartError{nameOf(err, first), err}
 	}
-	if n, busy := blocking(answers); busy {
+	if n, busy := firstBusy(answers); busy {
 		blocked := &p.group.locks[missing[n]].spec
 		return n, &PartError{blocked.Name, &Busy{Kind: blocked.Kind, Answer: answers[n]}}
 	}
+	return 0, p.fill(ctx, missing, attempts, answers, sent)
+}
+
+// prepare makes the attempts and the asks for what is missing.
+func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
+	o := &p.group.options
+	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
+	for n, i := range missing {
+		l := p.group.locks[i]
+		attempts[n] = l.newAttempt(1)
+		asks[n] = protocol.Asking{
+			Resource: l.resource,
+			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until},
+		}
+	}
+	return attempts, asks
+}
+
+// fill makes leases of what was granted at once. The error is about the first name for which that
+// fails.
+func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, answers []protocol.Answer, sent time.Time) (err error) {
+	e, ttl := p.group.engine, p.group.options.TTL
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
-		a.sent, a.server = sent, answer.Server
-		h, heldErr := e.held(a, answer.Token, answer.Block, answer.Server, sent, o.TTL)
+		a.answeredAsk, a.serverTime = sent, answer.Server
+		h, failed := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, ttl)
 		switch {
 		case h != nil:
-			p.leases[i], heldErr = a.lock.first(ctx, h)
-		case heldErr == nil:
-			heldErr = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
+			p.leases[i], failed = a.lease(ctx, h, nil)
+		case failed == nil:
+			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}
-		if heldErr != nil && err == nil {
-			err = &PartError{a.lock.spec.Name, heldErr}
+		if failed != nil && err == nil {
+			err = &PartError{a.lock.spec.Name, failed}
 		}
-		a.abandon() // what was not won
 	}
-	return 0, err
+	e.abandon(attempts) // those that did not win
+	return err
 }
 
 var errLate = errors.New("the answer came when the trust in it was over")
 
-// blocking finds the first that is told to be held by another, if any is.
-func blocking(answers []protocol.Answer) (n int, busy bool) {
+// firstBusy finds the first that is told to be held by another, if any is.
+func firstBusy(answers []protocol.Answer) (n int, busy bool) {
 	for i, answer := range answers {
 		if answer.Status == protocol.Held {
 			continue
@@ -229,8 +245,8 @@ func blocking(answers []protocol.Answer) (n int, busy bool) {
 	return n, busy
 }
 
-// named is the name that an error is about, or another.
-func named(err error, other string) string {
+// nameOf is the name that an error is about, or another.
+func nameOf(err error, other string) string {
 	var foreign *protocol.Foreign
 	var failure *protocol.Failure
 	switch {
@@ -242,8 +258,8 @@ func named(err error, other string) string {
 	return other
 }
 
-// giveBack releases what is held: in the background when the caller has given up.
-func (p *parts) giveBack(ctx context.Context) {
+// release releases what is held: in the background when the caller has given up.
+func (p *parts) release(ctx context.Context) {
 	e, held := p.group.engine, &GroupLease{}
 	for _, part := range p.leases {
 		if part != nil {
@@ -270,7 +286,7 @@ func (p *parts) lease() *GroupLease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, part := range p.leases[1:] {
-		part.also = p.leases[i]
+		part.previousPart = p.leases[i]
 	}
 	return &GroupLease{parts: p.leases}
 }

@@ -56,8 +56,8 @@ func (g *GroupLease) Context() context.Context {
 	for _, part := range g.parts {
 		part.ctx, part.cancel = first.ctx, first.cancel
 		switch {
-		case part.turn.lost != nil:
-			ended = part.turn.lost
+		case part.tenure.lossCause != nil:
+			ended = part.tenure.lossCause
 		case part.released && ended == nil:
 			ended = context.Canceled
 		}
@@ -97,15 +97,15 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	e := g.engine()
 	renewals := make([]protocol.Renewal, len(g.parts))
 	for i, part := range g.parts {
-		h := part.turn.hold
-		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.first}
+		h := part.tenure.hold
+		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout(g.parts[0].turn.hold.lock.options.TTL))
+	ctx, cancel := context.WithTimeout(ctx, timeout(g.parts[0].tenure.hold.lock.options.TTL))
 	defer cancel()
 	var mu sync.Mutex
 	var failed error
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) {
-		e.settle(g.parts[i].turn.hold, r, time.Time{}, true)
+		e.applyQuery(g.parts[i].tenure.hold, r)
 		mu.Lock()
 		defer mu.Unlock()
 		if failed == nil {

@@ -2,22 +2,53 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A hold is one hold at the server. Local holders take turns on it. Its fields are guarded by the engine's mutex.
+// A holdState is where a hold is in its life. See the package document.
+type holdState int
+
+const (
+	holdHeld        holdState = iota // as its lock asked for it: it excludes others, or it shares
+	holdDowngrading                  // a request to share is under way, or may have been applied
+	holdSharing                      // it was downgraded
+	holdReleasing                    // it is being given back, or was
+	holdLost                         // no lease on it is trusted; the server may still keep it
+	holdCleared                      // lost, and the server denied it or its cleanup was scheduled
+)
+
+// holdMoves are the states that may follow each state.
+var holdMoves = [...][]holdState{
+	holdHeld:        {holdDowngrading, holdReleasing, holdLost, holdCleared},
+	holdDowngrading: {holdHeld, holdSharing, holdReleasing, holdLost, holdCleared},
+	holdSharing:     {holdReleasing, holdLost, holdCleared},
+	holdReleasing:   {},
+	holdLost:        {holdCleared},
+	holdCleared:     {},
+}
+
+func (s holdState) String() string {
+	return [...]string{"held", "downgrading", "sharing", "releasing", "lost", "cleared"}[s]
+}
+
+// A hold is one hold at the server. Its local holders follow one another, each with a tenure. Its
+// fields are guarded by the engine's mutex.
 type hold struct {
-	lock    *Lock
-	ticket  protocol.Ticket
-	first   int64 // token of the grant
-	token   int64 // token of the turn under way
-	last    int64 // the last that is reserved
-	granted int64 // server time, microseconds
-	asked   time.Time
-	begun   time.Time // when this process learned of it
+	state holdState
+
+	lock   *Lock
+	ticket protocol.Ticket
+
+	grantToken int64 // of the grant
+	token      int64 // of the present tenure
+	lastToken  int64 // the last that is reserved
+
+	grantedAt int64     // server time, microseconds
+	askedAt   time.Time // when its caller began to wait
+	heldSince time.Time // when this process learned of the grant
 
 	trust    time.Time // from the last confirmation, less the margin
 	ceiling  time.Time // the end of the max hold, less the margin; zero: none
@@ -25,33 +56,56 @@ type hold struct {
 	renewing chan struct{}
 	failure  error // of the last renewal
 
-	pool  *pool // nil: not passed on
-	named bool  // its id was asked for: not passed on any more
-	turn  *turn
-	only  turn
-	open  time.Time // of readers: until when others join
+	forms forms
 
-	// Of a hold that no longer excludes: how it shares. Both forms may be at the server while it is not known.
-	reads       *Lock
-	downgrading bool
+	pool          *pool // nil: it is not passed on
+	ownerExposed  bool  // a caller asked for its id: it is not passed on any more
+	tenure        *localTenure
+	firstTenure   localTenure
+	joinableUntil time.Time // of readers
 
-	doubted    bool   // a message says that it was taken over: the server is asked
+	querying   bool   // a message says that it was taken over: the server is asked
 	replacedBy string // the label of the caller that took it over
+	lossCause  error  // once lost
 
-	over bool  // lost, given back, or being given back
-	left bool  // lost, and nothing of it need be given back: the server said so, or its holder has asked for it
-	lost error // the cause, once lost
+	mayApplyUntil time.Time // until then a request of its ticket may still take effect
 
-	unsettled time.Time // until then a request of its ticket may still take effect
-
-	wake  time.Time // for the watchdog
+	dueAt time.Time // for the watchdog
 	index int
+}
+
+// to moves the hold to another state. False: its present state does not allow that, and nothing is
+// changed. The engine's mutex is held.
+func (h *hold) to(next holdState) bool {
+	if !slices.Contains(holdMoves[h.state], next) {
+		return false
+	}
+	h.state = next
+	return true
+}
+
+// live tells whether the hold is neither lost nor being given back. The engine's mutex is held.
+func (h *hold) live() bool { return h.state < holdReleasing }
+
+// forms are what a hold may be at the server: its form, and what a downgrade may have made of it.
+type forms struct {
+	now  *Lock
+	next *Lock // nil: no downgrade is under way
+}
+
+// all are the forms in the order in which a hold can become them.
+func (f forms) all() []*Lock {
+	if f.next == nil {
+		return []*Lock{f.now}
+	}
+	return []*Lock{f.now, f.next}
 }
 
 // end is when trust ends, as far as is known now.
 func (h *hold) end() time.Time { return earlier(h.ceiling, h.trust) }
 
-// confirm takes a confirmation that was asked for at a local moment and lasts for a time from then on.
+// confirm takes down a confirmation, which was asked for at the moment sent and lasts for ttl from
+// then on.
 func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	h.trust = sent.Add(ttl - margin(ttl))
 	h.failure = nil
@@ -64,238 +118,114 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	}
 }
 
-// held makes a hold of an answer or a grant, and gives it to the watchdog. From is the local moment that is certainly
-// before the grant; ttl is counted from it. Nil and no error: its trust is over already, so ask again.
-func (e *Engine) held(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
+// renewed says that the renewal under way has its answer. The engine's mutex is held.
+func (h *hold) renewed() {
+	if h.renewing != nil {
+		close(h.renewing)
+		h.renewing = nil
+	}
+}
+
+// newHold makes a hold of an answer or a grant, and gives it to the watchdog. From is a local moment
+// that is certainly before the grant; ttl counts from it. Nil and no error: trust in it is over
+// already, so the attempt asks again.
+func (e *Engine) newHold(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
 	o := &a.lock.options
-	h := &hold{lock: a.lock, ticket: a.ticket, first: token, token: token, last: token + block - 1, granted: server, asked: a.start, index: -1,
-		begun: time.Now(), unsettled: a.unsettled}
+	h := &hold{
+		lock: a.lock, forms: forms{now: a.lock}, ticket: a.ticket,
+		grantToken: token, token: token, lastToken: token + block - 1,
+		grantedAt: server, askedAt: a.since, heldSince: time.Now(),
+		mayApplyUntil: a.mayApplyUntil, index: -1,
+	}
 	if o.MaxHold > 0 {
 		h.ceiling = from.Add(o.MaxHold - margin(o.MaxHold)) // clocks drift apart for that long
 	}
 	h.confirm(from, ttl)
-	if past(h.end(), h.begun) {
+	if past(h.end(), h.heldSince) {
 		a.inLine = true
 		return nil, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waits, a.ticket.ID)
+	delete(e.attempts, a.ticket.ID)
 	a.won = true
-	if e.over {
+	if e.closed {
 		a.won, a.inLine = false, true // won too late: to be given back
 		return nil, e.config.Closed
 	}
-	e.watch.add(h)
+	e.watchdog.add(h)
 	return h, nil
+}
+
+// firstLease begins the first tenure of a hold, unless the engine was closed meanwhile. The pool is
+// nil where none waited for the hold. The engine's mutex is held.
+func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error) {
+	e := l.engine
+	if e.closed {
+		return nil, e.config.Closed
+	}
+	h.pool = p
+	lease := h.beginTenure(ctx)
+	switch {
+	case p != nil && (!h.live() || l.spec.Kind == protocol.Semaphore): // nothing for the others of the pool
+		e.promoteNext(h)
+	case l.joinable() && h.live():
+		e.openToReaders(h, l.poolKey())
+	}
+	e.report(h.event(Granted, h.heldSince.Sub(h.askedAt)))
+	return lease, nil
 }
 
 func (h *hold) event(kind EventKind, took time.Duration) Event {
 	return Event{Kind: kind, Name: h.lock.spec.Name, Token: h.token, Took: took}
 }
 
-// A turn is a hold in the hands of one local holder, and of those that enter under its leases. Guarded by the mutex.
-type turn struct {
-	hold    *hold
-	token   int64
-	since   time.Time
-	lost    error // the cause, once lost
-	leases  []*Lease
-	entries int
-	writers int // of the entries, those that exclude others
+// A localTenure is a hold in the hands of one local holder, and of those that enter under its
+// leases. Its fields are guarded by the engine's mutex.
+type localTenure struct {
+	hold      *hold
+	token     int64
+	since     time.Time
+	lossCause error // once lost, or ended by Close
+	leases    []*Lease
+	entries   int
+	writers   int // of the entries, those that exclude others
 
-	first Lease // the only one, mostly: made with the turn
-	alone [1]*Lease
+	// Most tenures have one lease. It is made with the tenure.
+	firstLease Lease
+	oneLease   [1]*Lease
 }
 
-// begin starts a turn.
-func (h *hold) begin(ctx context.Context) *Lease {
-	if h.turn == nil { // the only one, mostly: made with the hold
-		h.turn, h.only.since = &h.only, h.begun
+// beginTenure starts a tenure. Most holds have one; it is made with the hold.
+func (h *hold) beginTenure(ctx context.Context) *Lease {
+	if h.tenure == nil {
+		h.tenure, h.firstTenure.since = &h.firstTenure, h.heldSince
 	} else {
-		h.turn = &turn{since: time.Now()}
+		h.tenure = &localTenure{since: time.Now()}
 	}
-	h.turn.hold, h.turn.token, h.turn.lost = h, h.token, h.lost
-	return h.turn.enter(ctx, h.lock.spec.Shared)
+	h.tenure.hold, h.tenure.token, h.tenure.lossCause = h, h.token, h.lossCause
+	return h.tenure.addLease(ctx, h.lock.spec.Shared)
 }
 
-// enter adds a lease to a turn.
-func (t *turn) enter(ctx context.Context, shared bool) *Lease {
+// addLease adds an entry to a tenure.
+func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 	if !shared {
 		t.writers++
 	}
 	if t.entries++; len(t.leases) == 0 {
-		t.first = Lease{turn: t, parent: ctx, shared: shared}
-		t.alone[0] = &t.first
-		t.leases = t.alone[:]
-		return &t.first
+		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared}
+		t.oneLease[0] = &t.firstLease
+		t.leases = t.oneLease[:]
+		return &t.firstLease
 	}
-	l := &Lease{turn: t, parent: ctx, shared: shared}
+	l := &Lease{tenure: t, parent: ctx, shared: shared}
 	t.leases = append(t.leases, l)
 	return l
 }
 
-// end marks a turn lost and returns what is to be called without the mutex.
-func (t *turn) end(cause error) []func() {
-	if t == nil || t.lost != nil {
-		return nil
-	}
-	t.lost = cause
-	var ends []func()
-	for _, l := range t.leases {
-		if l.cancel != nil && !l.released {
-			ends = append(ends, func() { l.cancel(cause) })
-		}
-	}
-	return ends
+// removeWriter takes an entry that excludes others out of the count. It tells whether that was the
+// last one, of a name that others can share.
+func (t *localTenure) removeWriter() bool {
+	t.writers--
+	return t.writers == 0 && t.hold.lock.spec.Kind == protocol.ReadWrite
 }
-
-// lose ends a hold that is ours no more, or that we cannot be sure of. It is called with the mutex held and
-// returns what must be called without it, at once: telling comes before all else.
-func (e *Engine) lose(h *hold, why Why) (tell func()) {
-	if h.over {
-		return func() {}
-	}
-	h.over, h.left = true, why == Gone || why == Foreign
-	e.watch.remove(h)
-	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.replacedBy, Err: h.failure}
-	cause := e.config.Cause(lost)
-	h.lost = cause
-	ends := h.turn.end(cause)
-	if h.pool != nil {
-		ends = append(ends, e.succeed(h))
-	}
-	event := h.event(LostHold, time.Since(h.begun))
-	event.Err = cause
-	if why == Replaced {
-		e.busy.Add(1)
-	}
-	return func() {
-		for _, end := range ends {
-			end()
-		}
-		if why == Replaced {
-			go e.stopped(h, time.Now())
-		}
-		e.observe(event)
-	}
-}
-
-// stopped gives back what remains of a hold that was taken over, one margin after the contexts of its leases were ended. The
-// remainder keeps others out for holders that have not noticed yet.
-func (e *Engine) stopped(h *hold, ended time.Time) {
-	defer e.busy.Done()
-	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.leave(h)
-	}
-}
-
-// leave gives back, in the background, what the server may keep of a hold that was lost. It is called with the mutex held.
-func (e *Engine) leave(h *hold) {
-	if !h.left && !e.over {
-		for _, form := range h.forms() {
-			e.tidy(form, h.request(), time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold)), h.unsettled)
-		}
-	}
-	h.left = true
-}
-
-// why tells how a hold whose trust is over was lost.
-func (h *hold) why() Why {
-	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
-		return MaxHold
-	}
-	return Expired
-}
-
-// free gives a hold back at the server, trying again until a moment or until trust ends. A hold that is not
-// there any more is lost, unless an earlier try may have been what removed it.
-func (e *Engine) free(h *hold, until time.Time) error {
-	e.mu.Lock()
-	until = earlier(until, h.trust)
-	renewing, forms := h.renewing, h.forms()
-	e.mu.Unlock()
-	if renewing != nil { // the renewal under way must not outlive the release
-		select {
-		case <-renewing:
-		case <-time.After(time.Until(until)):
-		}
-		e.mu.Lock()
-		forms = h.forms()
-		e.mu.Unlock()
-	}
-	request := h.request()
-	limit := timeout(h.lock.options.TTL)
-	unsure := false
-	for {
-		ctx := deadline{context.Background(), earlier(time.Now().Add(limit), until)}
-		was, err := false, error(nil)
-		for _, form := range forms {
-			if was || err != nil {
-				break
-			}
-			was, err = form.resource.Free(ctx, request)
-		}
-		if err == nil {
-			if was || unsure {
-				e.mu.Lock()
-				e.settled(h)
-				e.mu.Unlock()
-				return nil
-			}
-			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone})
-		}
-		var failure *protocol.Failure
-		var replaced *protocol.Replaced
-		if errors.As(err, &replaced) {
-			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Replaced, By: replaced.By})
-		}
-		if !errors.As(err, &failure) { // the key is another's now
-			return e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: Foreign, Err: err})
-		}
-		unsure = unsure || failure.Unknown
-		err = failure.Or(unsure)
-		if !failure.Again() {
-			return err
-		}
-		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {
-			time.Sleep(pause)
-			continue
-		}
-		e.mu.Lock()
-		for _, form := range forms {
-			e.tidy(form, request, time.Now().Add(h.lock.options.TTL), h.unsettled)
-		}
-		e.mu.Unlock()
-		return &Uncertain{Err: err}
-	}
-}
-
-// request gives a hold back that was used.
-func (h *hold) request() protocol.Free {
-	request := protocol.Free{Ticket: h.ticket}
-	if o := h.lock.options; o.MinHold > 0 {
-		request.Keep = h.granted + o.MinHold.Microseconds()
-	}
-	return request
-}
-
-// settled looks after a hold that was given back while an earlier request of its ticket may still arrive and win it
-// again. It is called with the mutex held.
-func (e *Engine) settled(h *hold) {
-	if time.Now().Before(h.unsettled) {
-		for _, form := range h.forms() {
-			e.tidy(form, protocol.Free{Ticket: h.ticket}, h.unsettled.Add(h.lock.options.TTL), h.unsettled)
-		}
-	}
-}
-
-// deadline is a context that ends by its deadline alone, for those who read it.
-type deadline struct {
-	context.Context
-	at time.Time
-}
-
-func (d deadline) Deadline() (time.Time, bool) { return d.at, true }

@@ -3,15 +3,13 @@ package engine
 import (
 	"context"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A Lease is one entry into a hold. All methods are safe for concurrent use.
 type Lease struct {
-	turn   *turn
-	parent context.Context
-	also   *Lease // of a group: the part before this one
+	tenure       *localTenure
+	parent       context.Context
+	previousPart *Lease // of a group: the part before this one
 
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
@@ -30,49 +28,50 @@ func leaseOf(ctx context.Context) *Lease {
 
 // outer is the lease under whose context this one was taken, with all that it was taken with.
 func (l *Lease) outer() *Lease {
-	if l.also != nil {
-		return l.also
+	if l.previousPart != nil {
+		return l.previousPart
 	}
 	return leaseOf(l.parent)
 }
 
-func (l *Lease) engine() *Engine { return l.turn.hold.lock.engine }
+func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }
 
 // Name is the name that is held.
-func (l *Lease) Name() string { return l.turn.hold.lock.spec.Name }
+func (l *Lease) Name() string { return l.tenure.hold.lock.spec.Name }
 
-// Token is the fencing token of the turn.
-func (l *Lease) Token() int64 { return l.turn.token }
+// Token is the fencing token of the tenure.
+func (l *Lease) Token() int64 { return l.tenure.token }
 
 // Tokens is the token by name.
 func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.Token()} }
 
-// Owner is the owner, or the id of the hold when the lock was made without one. Whoever has that id may let another process
-// resume the hold: from now on it is not passed on, and one that was is not named to those who had it before. Else they
-// would resume it from those who have it now.
+// Owner is the owner, or the id of the hold when the lock was made without one. A caller that has
+// this id may let another process resume the hold. From now on the hold is therefore not passed on.
+// It is "" if the hold was passed on before: a former holder could take the hold from the present one.
 func (l *Lease) Owner() string {
-	if owner := l.turn.hold.lock.spec.Owner; owner != "" {
+	h := l.tenure.hold
+	if owner := h.lock.spec.Owner; owner != "" {
 		return owner
 	}
-	e, h := l.engine(), l.turn.hold
+	e := l.engine()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h.turn != l.turn {
+	if h.tenure != l.tenure {
 		return ""
 	}
-	h.named = true
+	h.ownerExposed = true
 	return string(h.ticket.ID)
 }
 
-// Until is the moment at which trust ends if no renewal is confirmed before. After the end it is a moment in the past.
+// Until is the moment at which trust ends if no renewal is confirmed before. After the end it is
+// a moment in the past.
 func (l *Lease) Until() time.Time {
 	e := l.engine()
 	e.mu.Lock()
-	tell := l.look()
-	defer tell()
 	defer e.mu.Unlock()
-	end := l.turn.hold.end()
-	if now := time.Now(); l.released || l.turn.lost != nil && end.After(now) {
+	l.expireIfPast()
+	end := l.tenure.hold.end()
+	if now := time.Now(); l.released || l.tenure.lossCause != nil && end.After(now) {
 		return now
 	}
 	return end
@@ -86,8 +85,8 @@ func (l *Lease) Context() context.Context {
 	if l.ctx == nil {
 		values := context.WithValue(context.WithoutCancel(l.parent), leaseKey{}, l)
 		l.ctx, l.cancel = context.WithCancelCause(values)
-		if l.turn.lost != nil {
-			l.cancel(l.turn.lost)
+		if l.tenure.lossCause != nil {
+			l.cancel(l.tenure.lossCause)
 		} else if l.released {
 			l.cancel(context.Canceled)
 		}
@@ -95,107 +94,85 @@ func (l *Lease) Context() context.Context {
 	return l.ctx
 }
 
-// Carry is a context with this lease in it that ends when ctx does: what is locked under it enters the hold.
+// Carry is a context with this lease in it that ends when ctx does. A lock under it enters the hold.
 func (l *Lease) Carry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
 
-// Err is nil while the lease can be trusted, by the clocks themselves; then the cause of its loss, or ErrNotHeld once
-// it was released.
+// Err is nil while the lease can be trusted, by the clocks themselves. Then it is the cause of the
+// loss, or ErrNotHeld once the lease was released.
 func (l *Lease) Err() error {
 	e := l.engine()
 	e.mu.Lock()
-	tell := l.look()
-	defer tell()
 	defer e.mu.Unlock()
+	l.expireIfPast()
 	if l.released {
 		return ErrNotHeld
 	}
-	return l.turn.lost
+	return l.tenure.lossCause
 }
 
-// look finds a hold lost whose time is over, whoever should have noticed. It is called with the mutex held.
-func (l *Lease) look() (tell func()) {
-	if h := l.turn.hold; !l.released && !h.over && past(h.end(), time.Now()) {
-		return l.engine().lose(h, h.why())
+// expireIfPast ends the hold of a lease if its trust is over by the clocks. The engine's mutex is
+// held.
+func (l *Lease) expireIfPast() {
+	if !l.released {
+		l.engine().expireIfPast(l.tenure.hold, time.Now())
 	}
-	return func() {}
 }
 
-// Check asks the server. Nil: the hold was there. The cause of its loss when it was not; a *protocol.Failure when
-// there was no answer, and nothing is changed by that.
+// Check asks the server. Nil: the hold was there. The cause of its loss when it was not. A
+// *protocol.Failure when no answer came; that changes nothing.
 func (l *Lease) Check(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	h := l.turn.hold
+	h := l.tenure.hold
 	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
-	err := l.engine().query(ctx, h)
+	err := l.engine().queryHold(ctx, h)
 	if lost := l.Err(); lost != nil {
 		return lost
 	}
 	return err
 }
 
-// query asks the server whether a hold is there, and takes the answer down. The error is a *protocol.Failure: there was none.
-func (e *Engine) query(ctx context.Context, h *hold) error {
-	var answer protocol.Renewed
-	for {
-		form, err := e.form(ctx, h)
-		if err != nil {
-			return err
-		}
-		e.protocol.Renew(ctx, []protocol.Renewal{{Resource: form.resource, Ticket: h.ticket, Token: h.first}},
-			func(_ int, r protocol.Renewed) { answer = r })
-		e.mu.Lock()
-		same := form == h.form() && !h.downgrading
-		e.mu.Unlock()
-		if same || answer.Held || answer.Err != nil {
-			break
-		}
-	}
-	e.settle(h, answer, time.Time{}, true)
-	return answer.Err
-}
-
-// Release gives this entry back, and the hold with the last entry. Nil: it is given back. ErrNotHeld: it had been.
-// The cause of a loss. An *Uncertain when the server did not answer in time: what is left is removed in
-// the background, or by the server when its time is over.
+// Release gives this entry back, and the hold with the last entry. Nil: it is given back. ErrNotHeld:
+// it had been before. The cause of a loss. An *Uncertain when the server did not answer in time: what
+// is left is removed in the background, or by the server when its time is over.
 func (l *Lease) Release() error {
-	e, h := l.engine(), l.turn.hold
+	e, h := l.engine(), l.tenure.hold
 	e.mu.Lock()
 	if l.released {
 		e.mu.Unlock()
 		return ErrNotHeld
 	}
-	tell := l.look()
-	if l.turn.lost != nil {
-		// Whoever had it has stopped: if the server still keeps it, nobody need wait for its end.
-		e.leave(h)
-		err := l.turn.lost
+	l.expireIfPast()
+	if cause := l.tenure.lossCause; cause != nil {
+		e.scheduleCleanup(h) // its holder has stopped, so no contender need wait for its end
 		e.mu.Unlock()
-		tell()
-		return err
+		return cause
 	}
-	l.released = true
-	cancel := l.cancel
-	l.turn.entries--
-	last := !l.shared && l.turn.leave()
-	if l.turn.entries > 0 {
-		e.mu.Unlock()
-		if cancel != nil {
-			cancel(context.Canceled)
-		}
-		if last {
-			return e.readsOn(l)
-		}
+	took := time.Since(l.tenure.since)
+	lastWriter := l.leave()
+	others := l.tenure.entries > 0
+	passed := !others && e.releaseHold(h, took)
+	e.mu.Unlock()
+	switch {
+	case others && lastWriter:
+		return e.downgradeForReaders(l)
+	case others || passed:
 		return nil
 	}
-	next := e.giveBack(h)
-	e.mu.Unlock()
-	if cancel != nil {
-		cancel(context.Canceled)
+	return e.freeReleased(h, took)
+}
+
+// leave takes a lease out of its tenure. It tells whether that was the last one that excludes others
+// who can share. The engine's mutex is held.
+func (l *Lease) leave() (lastWriter bool) {
+	l.released = true
+	l.tenure.entries--
+	if cancel := l.cancel; cancel != nil {
+		l.engine().mu.after(func() { cancel(context.Canceled) })
 	}
-	return next()
+	return !l.shared && l.tenure.removeWriter()
 }

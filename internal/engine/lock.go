@@ -51,8 +51,8 @@ func (l *Lock) Weigh(n int64) *Lock {
 	return &weighed
 }
 
-// joined tells whether its holds are joined by other goroutines, and not passed on to them.
-func (l *Lock) joined() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
+// joinable tells whether its holds are joined by other goroutines, and not passed on to them.
+func (l *Lock) joinable() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
 
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
 // *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a *protocol.Failure that waiting does not cure.
@@ -62,7 +62,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if err := l.missing(); err != nil {
+	if err := l.unsupported(); err != nil {
 		return nil, err
 	}
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
@@ -72,33 +72,23 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	case l.options.Interval > 0:
 		return l.poll(ctx)
 	case l.pooled:
-		return l.pool(ctx)
+		return l.acquirePooled(ctx)
 	}
-	a := l.attempt(1)
+	a := l.newAttempt(1)
 	h, err := a.run(ctx)
+	return a.lease(ctx, h, err)
+}
+
+// lease makes the first lease of a hold that was won without a pool, or abandons the attempt.
+func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
+	e := a.lock.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err != nil {
 		a.abandon()
 		return nil, err
 	}
-	return l.first(ctx, h)
-}
-
-// first begins the first turn of a hold, unless the engine was closed meanwhile.
-func (l *Lock) first(ctx context.Context, h *hold) (*Lease, error) {
-	e := l.engine
-	e.mu.Lock()
-	if e.over {
-		e.mu.Unlock()
-		return nil, e.config.Closed
-	}
-	lease, next := h.begin(ctx), func() {}
-	if l.joined() && !h.over {
-		next = e.gather(h, l.key())
-	}
-	e.mu.Unlock()
-	next()
-	e.observe(h.event(Granted, h.begun.Sub(h.asked)))
-	return lease, nil
+	return a.lock.firstLease(ctx, h, nil)
 }
 
 // Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
@@ -108,7 +98,7 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	if err := l.missing(); err != nil {
+	if err := l.unsupported(); err != nil {
 		return nil, err
 	}
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
@@ -117,22 +107,18 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
-	return l.once(ctx, l.attempt(1), l.resource.Ask)
+	return l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
 }
 
-// once makes one attempt of one request.
-func (l *Lock) once(ctx context.Context, a *attempt, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
+// tryOnce makes one attempt of one request.
+func (l *Lock) tryOnce(ctx context.Context, a *attempt, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
 	h, err := a.try(ctx, send)
-	if err != nil {
-		a.abandon()
-		return nil, err
-	}
-	return l.first(ctx, h)
+	return a.lease(ctx, h, err)
 }
 
 // resumes is how many requests Resume sends at most, each with time of its own: one answer that is late must not leave the
 // hold with nobody.
-const resumes = 3
+const maxResumes = 3
 
 // Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
@@ -140,21 +126,20 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	a := l.attempt(1)
-	a.resumes = true
+	a := l.newAttempt(1)
+	a.takesOver = true
 	for try := 1; ; try++ {
 		h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 			return l.resource.Resume(ctx, ask, owner, token)
 		})
 		if err == nil {
-			l.engine.doubt(h)
-			return l.first(ctx, h)
+			l.engine.queryOthers(h)
+			return a.lease(ctx, h, nil)
 		}
 		var failure *protocol.Failure
 		unanswered := errors.As(err, &failure) && failure.Unknown && failure.Reason.Passing()
-		if try == resumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
-			a.abandon()
-			return nil, err
+		if try == maxResumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
+			return a.lease(ctx, nil, err)
 		}
 	}
 }
@@ -208,13 +193,13 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for ; outer != nil; outer = outer.outer() {
-		t, h := outer.turn, outer.turn.hold
+		t, h := outer.tenure, outer.tenure.hold
 		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && !h.over && t.lost == nil && !past(h.end(), time.Now()) {
+			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
 			if !l.spec.Shared && t.writers == 0 {
 				return nil, ErrReader
 			}
-			return t.enter(ctx, l.spec.Shared), nil
+			return t.addLease(ctx, l.spec.Shared), nil
 		}
 	}
 	return nil, nil

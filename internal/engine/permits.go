@@ -15,7 +15,7 @@ func (l *Lock) Resize(ctx context.Context, permits int64) error {
 		return err
 	}
 	defer l.engine.busy.Done()
-	if err := l.missing(); err != nil {
+	if err := l.unsupported(); err != nil {
 		return err
 	}
 	if err := l.engine.check(ctx); err != nil {
@@ -43,14 +43,14 @@ func (l *Lock) resized(err error) *Lock {
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
 func (l *Lock) poll(ctx context.Context) (*Lease, error) {
-	told := false
+	accepted := false
 	return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) {
 		for {
-			lease, err := l.once(ctx, l.attempt(1), l.resource.Ask)
+			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
 			var busy *Busy
-			told = told || errors.As(err, &busy)
+			accepted = accepted || errors.As(err, &busy)
 			other := l.resized(err)
-			if !told || other == nil {
+			if !accepted || other == nil {
 				return lease, err
 			}
 			l = other
@@ -58,8 +58,8 @@ func (l *Lock) poll(ctx context.Context) (*Lease, error) {
 	})
 }
 
-// missing tells why the protocol has no such locks.
-func (l *Lock) missing() error {
+// unsupported tells why the protocol has no such locks.
+func (l *Lock) unsupported() error {
 	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {
 		return &protocol.Failure{Op: "ask", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"time"
@@ -8,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A poolKey tells which callers may take turns on one hold, or share one: those for whom only the goroutine differs.
+// A poolKey tells which callers may follow one another on one hold, or share one: those for whom
+// only the goroutine differs.
 type poolKey struct {
 	name, label string
 	kind        protocol.Kind
@@ -18,95 +20,99 @@ type poolKey struct {
 	ttl         time.Duration
 }
 
-func (l *Lock) key() poolKey {
+func (l *Lock) poolKey() poolKey {
 	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
 }
 
-// A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads (it asks the
-// server for all), or one holds. Where holds share, goroutines wait for a leader only. Guarded by the engine's mutex.
+// A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads
+// (it asks the server for all), or one holds. Where holds share, goroutines wait for a leader only.
+// Its fields are guarded by the engine's mutex.
 type pool struct {
-	key         poolKey
-	leader      *attempt // who asks, if anybody does
-	hold        *hold    // of readers: the one that they join
-	first, last *waiter
+	key     poolKey
+	leader  *attempt  // nil: no goroutine asks
+	hold    *hold     // of readers: the one that they join
+	waiters list.List // of *poolWaiter
 }
 
-// A waiter is a goroutine in a pool.
-type waiter struct {
-	ctx        context.Context
-	since      time.Time
-	handed     chan handed // of one
-	next, prev *waiter
-	in         bool
+// A poolWaiter is a goroutine in a pool.
+type poolWaiter struct {
+	ctx     context.Context
+	since   time.Time
+	handoff chan handoff  // of one
+	place   *list.Element // nil: it was taken out
 }
 
-// What a waiter is handed: a lease, or the attempt with which it leads from now on.
-type handed struct {
-	lease *Lease
-	lead  *attempt
+// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now on.
+type handoff struct {
+	lease   *Lease
+	attempt *attempt
 }
 
-func (p *pool) push(w *waiter) {
-	w.in, w.prev = true, p.last
-	if p.last == nil {
-		p.first = w
-	} else {
-		p.last.next = w
-	}
-	p.last = w
-}
-
-func (p *pool) remove(w *waiter) bool {
-	if !w.in {
-		return false
-	}
-	if w.prev == nil {
-		p.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		p.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.in, w.next, w.prev = false, nil, nil
-	return true
-}
-
-func (p *pool) pop() *waiter {
-	w := p.first
-	if w != nil {
-		p.remove(w)
-	}
+// push makes a waiter the last of the pool.
+func (p *pool) push(ctx context.Context) *poolWaiter {
+	w := &poolWaiter{ctx: ctx, since: time.Now(), handoff: make(chan handoff, 1)}
+	w.place = p.waiters.PushBack(w)
 	return w
 }
 
-// block is how many tokens the next grant of a pool should bring: many when there is somebody to pass them to.
-func (p *pool) block() int64 {
-	if p.first == nil || p.key.shared {
+// remove takes a waiter out. False: it was out before.
+func (p *pool) remove(w *poolWaiter) bool {
+	if w.place == nil {
+		return false
+	}
+	p.waiters.Remove(w.place)
+	w.place = nil
+	return true
+}
+
+// pop takes the first waiter out. Nil: none waits.
+func (p *pool) pop() *poolWaiter {
+	first := p.waiters.Front()
+	if first == nil {
+		return nil
+	}
+	w := first.Value.(*poolWaiter)
+	p.remove(w)
+	return w
+}
+
+// tokenBlock is how many tokens the next grant of a pool should reserve: many when goroutines wait.
+func (p *pool) tokenBlock() int64 {
+	if p.waiters.Len() == 0 || p.key.shared {
 		return 1
 	}
 	return passBlock
 }
 
-// pool takes the lock through the queue of this process.
-func (l *Lock) pool(ctx context.Context) (*Lease, error) {
-	e, key := l.engine, l.key()
+// handOff gives a waiter what it waits for. The engine's mutex is held.
+func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
+
+// dropPool takes a pool out of the table, unless another one has its place there. The engine's mutex
+// is held.
+func (e *Engine) dropPool(p *pool) {
+	if e.pools[p.key] == p {
+		delete(e.pools, p.key)
+	}
+}
+
+// acquirePooled takes the lock through the queue of this process.
+func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
+	e, key := l.engine, l.poolKey()
 	e.mu.Lock()
 	p := e.pools[key]
 	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
 		p = &pool{key: key}
 		e.pools[key] = p
-	} else if lease := p.join(ctx); lease != nil {
+	}
+	if lease := p.join(ctx); lease != nil {
+		e.report(lease.tenure.hold.event(Passed, 0))
 		e.mu.Unlock()
-		e.observe(lease.turn.hold.event(Passed, 0))
 		return lease, nil
 	}
 	if leads {
-		lead := l.attempt(1)
-		p.leader = lead
+		p.leader = l.newAttempt(1)
+		lead := p.leader
 		e.mu.Unlock()
 		return l.lead(ctx, p, lead)
 	}
@@ -114,198 +120,130 @@ func (l *Lock) pool(ctx context.Context) (*Lease, error) {
 		e.mu.Unlock()
 		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
-	w := &waiter{ctx: ctx, since: time.Now(), handed: make(chan handed, 1)}
-	p.push(w)
+	w := p.push(ctx)
+	e.report(Event{Kind: Waiting, Name: l.spec.Name})
 	e.mu.Unlock()
-	e.observe(Event{Kind: Waiting, Name: l.spec.Name})
+	return l.awaitHandoff(ctx, p, w)
+}
 
+// awaitHandoff waits in a pool.
+func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease, error) {
+	e := l.engine
 	select {
-	case h := <-w.handed:
-		if h.lead != nil {
-			h.lead.start = w.since
-			return l.lead(ctx, p, h.lead)
+	case h := <-w.handoff:
+		if h.attempt != nil {
+			h.attempt.since = w.since
+			return l.lead(ctx, p, h.attempt)
 		}
-		e.observe(h.lease.turn.hold.event(Passed, time.Since(w.since)))
+		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
 	case <-e.closing:
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
-
 	e.mu.Lock()
-	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
-	if a := p.leader; a != nil {
-		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
-	} else { // nobody asks because one of the pool holds
-		ended.Answer.Holder.Label = p.key.label
-	}
-	if p.remove(w) {
-		e.mu.Unlock()
+	ended := p.waitEnded(ctx, w)
+	removed := p.remove(w)
+	e.mu.Unlock()
+	if removed {
 		return nil, ended
 	}
-	e.mu.Unlock()
-	// Handed over at this very moment: it goes on to the next (trap 20).
-	switch h := <-w.handed; {
-	case h.lead != nil:
-		_, err := l.lead(ctx, p, h.lead)
-		if err == nil {
-			break
+	// It was handed over at this very moment: it goes on to the next waiter (trap 20).
+	h := <-w.handoff
+	if h.attempt != nil {
+		var err error
+		if h.lease, err = l.lead(ctx, p, h.attempt); err != nil {
+			return nil, err
 		}
-		return nil, err
-	case h.lease != nil:
-		if err := h.lease.Release(); err != nil {
-			e.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
-		}
+	}
+	if err := h.lease.Release(); err != nil {
+		e.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
 	}
 	return nil, ended
 }
 
-// lead asks the server on behalf of the pool. A leader that gives up hands its attempt, and with it the place in the
-// server's line, to the next of the pool.
-func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
-	e := l.engine
-	h, err := a.run(ctx)
-	e.mu.Lock()
-	for errors.Is(err, errJoin) {
-		if lease := p.enter(ctx, a.joins); lease != nil {
-			p.leader = nil
-			e.mu.Unlock()
-			a.inLine = a.inLine || a.answered // also where there is no line, somebody may remember who waits
-			a.abandon()
-			e.observe(lease.turn.hold.event(Passed, time.Since(a.start)))
-			return lease, nil
-		}
-		e.mu.Unlock()
-		h, err = a.run(ctx)
-		e.mu.Lock()
+// waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
+// mutex is held.
+func (p *pool) waitEnded(ctx context.Context, w *poolWaiter) *WaitEnded {
+	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
+	if a := p.leader; a != nil {
+		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
+	} else { // no goroutine asks, because one of the pool holds
+		ended.Answer.Holder.Label = p.key.label
 	}
-	if err == nil {
-		p.leader = nil
-		if e.over { // closed meanwhile
-			e.mu.Unlock()
-			return nil, e.config.Closed
-		}
-		h.pool = p
-		lease := h.begin(ctx)
-		next := func() {}
-		switch {
-		case h.over || l.spec.Kind == protocol.Semaphore: // lost before it began, or none of the others' business
-			next = e.succeed(h)
-		case l.joined():
-			next = e.gather(h, p.key)
-		}
-		e.mu.Unlock()
-		next()
-		e.observe(h.event(Granted, h.begun.Sub(a.start)))
-		return lease, nil
-	}
-	w := p.pop()
-	if w == nil {
-		if e.pools[p.key] == p {
-			delete(e.pools, p.key)
-		}
-		e.mu.Unlock()
-		a.abandon()
-		return nil, err
-	}
-	var ended *WaitEnded
-	next := a
-	if !errors.As(err, &ended) {
-		next = a.lock.attempt(p.block()) // with the number of permits that the pool knows
-		next.accepted = a.accepted
-	}
-	next.mail.join = nil // who leads now came later
-	p.leader = next
-	e.mu.Unlock()
-	if next != a {
-		a.abandon()
-	}
-	w.handed <- handed{lead: next}
-	return nil, err
+	return ended
 }
 
-// succeed takes a hold out of its pool, as it is lost or nothing for the others, and finds the next leader if there is
-// none. It is called with the mutex held and returns what to do without it.
-func (e *Engine) succeed(h *hold) func() {
+// lead asks the server on behalf of the pool. A leader that gives up hands its attempt, and with it
+// the place in the server's queue, to the next goroutine of the pool.
+func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
+	e := l.engine
+	for {
+		h, err := a.run(ctx)
+		e.mu.Lock()
+		switch {
+		case err == nil:
+			p.leader = nil
+			lease, err := l.firstLease(ctx, h, p)
+			e.mu.Unlock()
+			return lease, err
+		case !errors.Is(err, errJoin):
+			e.passLead(p, a, err)
+			e.mu.Unlock()
+			return nil, err
+		}
+		lease := p.joinHold(ctx, a.joinable)
+		if lease == nil {
+			e.mu.Unlock()
+			continue // it could be joined no more
+		}
+		p.leader = nil
+		a.inLine = a.inLine || a.answered // without a queue, too, a server may remember the waiter
+		a.abandon()
+		e.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
+		e.mu.Unlock()
+		return lease, nil
+	}
+}
+
+// passLead makes the next goroutine of a pool its leader after a leader failed. The engine's mutex
+// is held.
+func (e *Engine) passLead(p *pool, a *attempt, err error) {
+	w := p.pop()
+	if w == nil {
+		e.dropPool(p)
+		a.abandon()
+		return
+	}
+	var ended *WaitEnded
+	p.leader = a
+	if !errors.As(err, &ended) {
+		p.leader = a.lock.newAttempt(p.tokenBlock()) // with the number of permits that the pool knows
+		p.leader.permitsAccepted = a.permitsAccepted
+		a.abandon()
+	}
+	p.leader.messages.join = nil // the new leader came later
+	e.handOff(w, handoff{attempt: p.leader})
+}
+
+// promoteNext takes a hold out of its pool, as it is lost or nothing for the others, and makes the
+// next goroutine the leader if there is none. The engine's mutex is held.
+func (e *Engine) promoteNext(h *hold) {
 	p := h.pool
 	h.pool = nil
 	if p.hold == h {
 		p.hold = nil
 	}
 	if p.leader != nil || p.hold != nil {
-		return func() {}
+		return
 	}
 	w := p.pop()
 	if w == nil {
-		if e.pools[p.key] == p {
-			delete(e.pools, p.key)
-		}
-		return func() {}
+		e.dropPool(p)
+		return
 	}
-	lead := h.lock.attempt(p.block())
-	lead.accepted = true
+	lead := h.lock.newAttempt(p.tokenBlock())
+	lead.permitsAccepted = true
 	p.leader = lead
-	return func() { w.handed <- handed{lead: lead} }
-}
-
-// giveBack ends the last turn of a hold: it goes to the next of this process, or is yielded with the next one asking in
-// the same request, or goes back to the server. It is called with the mutex held and returns what to do without it.
-func (e *Engine) giveBack(h *hold) (next func() error) {
-	took := time.Since(h.turn.since)
-	if p := h.pool; p != nil && p.key.shared {
-		e.succeed(h) // nobody waits without a leader
-	} else if p != nil {
-		if w := p.pop(); w != nil {
-			event := h.event(Released, took)
-			if h.passes(time.Now()) {
-				h.token++
-				lease := h.begin(w.ctx)
-				return func() error {
-					w.handed <- handed{lease: lease}
-					e.observe(event)
-					return nil
-				}
-			}
-			h.over = true
-			e.watch.remove(h)
-			p.leader = h.lock.attempt(passBlock)
-			p.leader.release = &h.ticket
-			e.settled(h)
-			lead := p.leader
-			return func() error {
-				w.handed <- handed{lead: lead}
-				e.observe(event)
-				return nil
-			}
-		}
-		if e.pools[p.key] == p {
-			delete(e.pools, p.key)
-		}
-	}
-	h.over = true
-	e.watch.remove(h)
-	e.busy.Add(1)
-	return func() error {
-		defer e.busy.Done()
-		err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
-		event := h.event(Released, took)
-		event.Err = err
-		e.observe(event)
-		return err
-	}
-}
-
-// passes tells whether a hold may go on to the next goroutine without asking the server: within the slice, with a
-// token reserved, unless another process may resume it, and with trust left for the next holder. Tokens must not run ahead of the server's
-// microseconds, or those given out after a loss of all data could be smaller.
-func (h *hold) passes(now time.Time) bool {
-	held := now.Sub(h.begun)
-	if h.named || held >= slice || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
-		return false
-	}
-	if !h.lock.engine.features.Tokens {
-		return true
-	}
-	const ahead = 100 // tokens: less time than losing all data and granting anew takes
-	return h.token < h.last && h.token-h.first < held.Microseconds()+ahead
+	e.handOff(w, handoff{attempt: lead})
 }

@@ -481,7 +481,7 @@ func resizeAtRandom(t *testing.T, server *memory.Server, seed uint64) {
 						t.Errorf("after %v: %v", time.Since(began), err)
 						return
 					}
-					if lease.turn.hold.lock.spec.Permits != permits {
+					if lease.tenure.hold.lock.spec.Permits != permits {
 						followed.Add(1)
 					}
 					if now := taken.Add(n); now > most {

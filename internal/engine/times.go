@@ -7,12 +7,12 @@ import (
 
 // The times of the design's table.
 const (
-	slice     = 5 * time.Millisecond   // of passing inside a process
-	askEvery  = 5 * time.Second        // while waiting, +-20 %
-	lookDeaf  = 500 * time.Millisecond // while watching without messages, +-20 %
-	placeLife = 18 * time.Second       // three missed asks
-	linger    = 10 * time.Second       // of the subscription after the last waiter left
-	passBlock = 1000                   // tokens reserved for passing
+	passFor          = 5 * time.Millisecond   // of passing inside a process
+	askEvery         = 5 * time.Second        // while waiting, +-20 %
+	lookUnsubscribed = 500 * time.Millisecond // while watching without messages, +-20 %
+	placeLife        = 18 * time.Second       // three missed asks
+	linger           = 10 * time.Second       // of the subscription after the last waiter left
+	passBlock        = 1000                   // tokens reserved for passing
 )
 
 // margin is what trust ends earlier than the hold at the server: for the drift of two clocks over a TTL, and for the

@@ -70,7 +70,7 @@ func TestLeaseAfterSleep(t *testing.T) {
 			}
 		},
 		"entering": func(t *testing.T, l *Lease) {
-			if inner, _ := l.turn.hold.lock.enter(l.Carry(t.Context())); inner != nil {
+			if inner, _ := l.tenure.hold.lock.enter(l.Carry(t.Context())); inner != nil {
 				t.Error("entered")
 			}
 		},
@@ -85,7 +85,7 @@ func TestLeaseAfterSleep(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.mu.Lock()
-			l.turn.hold.trust = asleep(t, l.turn.hold.trust, time.Hour)
+			l.tenure.hold.trust = asleep(t, l.tenure.hold.trust, time.Hour)
 			e.mu.Unlock()
 			ask(t, l)
 		})

@@ -11,15 +11,15 @@ import (
 // A watcher is a goroutine that waits for a state of a name. Its fields but ticket are guarded by the engine's mutex.
 type watcher struct {
 	ticket protocol.Ticket
-	nudge  time.Time // when to look; zero: nobody said so
+	lookAt time.Time // when to look; zero: nobody said so
 	gap    bool
-	told   chan struct{} // of one
+	woken  chan struct{} // of one
 }
 
-// tell wakes the watcher. It is called with the mutex held.
-func (w *watcher) tell() {
+// wake wakes the watcher. It is called with the mutex held.
+func (w *watcher) wake() {
 	select {
-	case w.told <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
@@ -31,8 +31,8 @@ type subject struct {
 	ttl  time.Duration // for the patience of one request
 }
 
-// look asks once.
-func (e *Engine) look(ctx context.Context, s subject, ticket *protocol.Ticket) (protocol.Standing, error) {
+// query asks once.
+func (e *Engine) query(ctx context.Context, s subject, ticket *protocol.Ticket) (protocol.Standing, error) {
 	if err := e.check(ctx); err != nil {
 		return protocol.Standing{}, err
 	}
@@ -48,22 +48,22 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 		return err
 	}
 	start, ended := time.Now(), &WaitEnded{}
-	w := &watcher{ticket: protocol.Ticket{ID: ID(), Block: 1}, told: make(chan struct{}, 1)}
-	listening, hears := false, false // it has a place among the ears; messages come
-	var ticket *protocol.Ticket      // that of w, once messages come
+	w := &watcher{ticket: protocol.Ticket{ID: ID(), Block: 1}, woken: make(chan struct{}, 1)}
+	counted, subscribed := false, false // as a waiter of the subscription; messages come
+	var ticket *protocol.Ticket         // that of w, once messages come
 	defer func() {
-		if listening {
-			e.ears.leave()
+		if counted {
+			e.subscription.removeWaiter()
 		}
 		e.forget(w, s, ticket != nil)
 	}()
 	for failures := 0; ; {
-		if hears {
+		if subscribed {
 			ticket = &w.ticket
 		}
 		e.expect(w)
 		sent := time.Now()
-		standing, err := e.look(ctx, s, ticket)
+		standing, err := e.query(ctx, s, ticket)
 		var failure *protocol.Failure
 		next := sent.Add(jitter(askEvery))
 		switch {
@@ -72,18 +72,18 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 		case err == nil:
 			failures = 0
 			ended.Answered, ended.Failure = true, nil
-			if !listening {
-				listening = true
-				e.ears.enter()
+			if !counted {
+				counted = true
+				e.subscription.addWaiter()
 				e.observe(Event{Kind: Waiting, Name: s.name})
 			}
-			heard := hears
-			since, _ := e.ears.hear(ctx, s.Watched)
-			if hears = !since.IsZero(); hears && !heard {
+			before := subscribed
+			since, _ := e.subscription.ensureSubscribed(ctx, s.Watched)
+			if subscribed = !since.IsZero(); subscribed && !before {
 				continue // from here on nothing is missed: what changed before is in the next answer
 			}
-			if !hears {
-				next = sent.Add(jitter(lookDeaf))
+			if !subscribed {
+				next = sent.Add(jitter(lookUnsubscribed))
 			}
 		case !isOver(ctx) && errors.As(err, &failure) && failure.Reason.Passing():
 			failures++
@@ -95,7 +95,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 			return err
 		}
 		if ctx.Err() == nil {
-			err = e.hark(ctx, w, next)
+			err = e.waitForMessage(ctx, w, next)
 		}
 		if ctx.Err() != nil {
 			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
@@ -111,30 +111,30 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 func (e *Engine) expect(w *watcher) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w.nudge, w.gap = time.Time{}, false
+	w.lookAt, w.gap = time.Time{}, false
 	e.watchers[w.ticket.ID] = w
 }
 
-// hark waits for the moment of the next look, for a message, or for the end of waiting; then the error is the Closed
+// waitForMessage waits for the moment of the next look, for a message, or for the end of waiting; then the error is the Closed
 // error, or ctx is over.
-func (e *Engine) hark(ctx context.Context, w *watcher, next time.Time) error {
+func (e *Engine) waitForMessage(ctx context.Context, w *watcher, next time.Time) error {
 	timer := time.NewTimer(time.Until(next))
 	defer timer.Stop()
 	for {
 		e.mu.Lock()
-		nudge, gap := w.nudge, w.gap
+		lookAt, gap := w.lookAt, w.gap
 		e.mu.Unlock()
 		if gap {
 			return nil
 		}
-		if !nudge.IsZero() && nudge.Before(next) {
-			next = nudge
+		if !lookAt.IsZero() && lookAt.Before(next) {
+			next = lookAt
 			timer.Reset(time.Until(next))
 		}
 		select {
 		case <-timer.C:
 			return nil
-		case <-w.told:
+		case <-w.woken:
 		case <-ctx.Done():
 			return nil
 		case <-e.closing:

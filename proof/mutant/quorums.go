@@ -176,7 +176,7 @@ func quorumMutants() []Mutant {
 			Caught: Check{Module: ".", Package: ".", Test: "TestResumeUnanswered"},
 			Patches: []Patch{{
 				File: "internal/engine/lock.go",
-				Old:  "\ta.resumes = true\n",
+				Old:  "\ta.takesOver = true\n",
 				New:  "",
 			}},
 		},

@@ -8,19 +8,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// tidy is the janitor: it gives a ticket back, in the background, until that is certain or until whatever there may be has
+// cleanup gives a ticket back, in the background, until that is certain or until whatever there may be has
 // expired by itself. Certain is an answer to a request sent after the moment at which nothing of the ticket
 // can take effect any more. A hand-over to the ticket, which may have overtaken its free, goes back at once. It is called
 // by what Close waits for, or by Close.
-func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time) {
+func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil time.Time) {
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()
 		granted := make(chan struct{}, 1)
 		e.mu.Lock()
-		e.tidied[request.Ticket.ID] = granted
+		e.cleanups[request.Ticket.ID] = granted
 		e.mu.Unlock()
-		defer e.tidiedUp(request.Ticket.ID, granted)
+		defer e.cleanupDone(request.Ticket.ID, granted)
 		for failures, last := 0, false; ; {
 			sent := time.Now()
 			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
@@ -31,10 +31,10 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 				err = nil
 			}
 			switch {
-			case err == nil && !sent.Before(unsettled):
+			case err == nil && !sent.Before(mayApplyUntil):
 				return
 			case err == nil:
-				pause = time.Until(unsettled) + time.Millisecond
+				pause = time.Until(mayApplyUntil) + time.Millisecond
 			case errors.As(err, &failure) && failure.Again():
 				failures++
 				pause = backoff(failures)
@@ -57,11 +57,11 @@ func (e *Engine) tidy(l *Lock, request protocol.Free, until, unsettled time.Time
 	}()
 }
 
-// tidiedUp ends the janitor's listening for a hand-over.
-func (e *Engine) tidiedUp(id protocol.ID, granted chan struct{}) {
+// cleanupDone ends the waiting of a cleanup for a hand-over.
+func (e *Engine) cleanupDone(id protocol.ID, granted chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.tidied[id] == granted {
-		delete(e.tidied, id)
+	if e.cleanups[id] == granted {
+		delete(e.cleanups, id)
 	}
 }

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// lose ends a hold that is not ours any more, or that this process cannot be sure of. The contexts
+// of its leases end before anything else that it queues. The engine's mutex is held.
+func (e *Engine) lose(h *hold, why Why) {
+	next := holdLost
+	if why == Gone || why == Foreign { // the server has nothing to give back
+		next = holdCleared
+	}
+	if !h.to(next) {
+		return
+	}
+	e.watchdog.remove(h)
+	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.replacedBy, Err: h.failure})
+	e.endTenure(h.tenure, h.lossCause)
+	if h.pool != nil {
+		e.promoteNext(h)
+	}
+	if why == Replaced {
+		e.busy.Add(1)
+		e.mu.after(func() { go e.releaseRemainder(h, time.Now()) })
+	}
+	event := h.event(LostHold, time.Since(h.heldSince))
+	event.Err = h.lossCause
+	e.report(event)
+}
+
+// expireIfPast ends a hold whose trust is over by the clocks, before the watchdog notices. The
+// engine's mutex is held.
+func (e *Engine) expireIfPast(h *hold, now time.Time) {
+	if h.live() && past(h.end(), now) {
+		e.lose(h, h.lossReason())
+	}
+}
+
+// lossReason tells how a hold whose trust is over was lost.
+func (h *hold) lossReason() Why {
+	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
+		return MaxHold
+	}
+	return Expired
+}
+
+// endCause is why a hold is over: the cause of its loss, or that it was given back. The engine's
+// mutex is held.
+func (h *hold) endCause() error {
+	if h.lossCause != nil {
+		return h.lossCause
+	}
+	return ErrNotHeld
+}
+
+// endTenure ends the contexts of a tenure's leases. The engine's mutex is held. A tenure may be nil.
+func (e *Engine) endTenure(t *localTenure, cause error) {
+	if t == nil || t.lossCause != nil {
+		return
+	}
+	t.lossCause = cause
+	for _, l := range t.leases {
+		if l.cancel != nil && !l.released {
+			e.mu.after(func() { l.cancel(cause) })
+		}
+	}
+}
+
+// releaseRemainder gives back what remains of a hold that was taken over, one margin after the
+// contexts of its leases ended. The remainder excludes others while a holder may not have noticed.
+func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
+	defer e.busy.Done()
+	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.scheduleCleanup(h)
+	}
+}
+
+// scheduleCleanup gives back, in the background, what the server may keep of a hold that was lost.
+// The engine's mutex is held.
+func (e *Engine) scheduleCleanup(h *hold) {
+	if e.closed || !h.to(holdCleared) {
+		return
+	}
+	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))
+	for _, form := range h.forms.all() {
+		e.cleanup(form, h.freeRequest(), until, h.mayApplyUntil)
+	}
+}

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// releaseHold ends the last tenure of a hold. True: the hold goes to the next goroutine of its pool,
+// or is yielded: the next goroutine gives it back with the request in which it asks. False: the
+// caller must free it. The engine's mutex is held.
+func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
+	p := h.pool
+	if p != nil && p.key.shared {
+		e.promoteNext(h) // no reader waits without a leader
+	} else if p != nil {
+		if w := p.pop(); w != nil {
+			event := h.event(Released, took)
+			if h.mayPassOn(time.Now()) {
+				h.token++
+				e.handOff(w, handoff{lease: h.beginTenure(w.ctx)})
+			} else {
+				h.to(holdReleasing)
+				e.watchdog.remove(h)
+				p.leader = h.lock.newAttempt(passBlock)
+				p.leader.release = &h.ticket
+				e.cleanupLateAsk(h)
+				e.handOff(w, handoff{attempt: p.leader})
+			}
+			e.report(event)
+			return true
+		}
+		e.dropPool(p)
+	}
+	h.to(holdReleasing)
+	e.watchdog.remove(h)
+	e.busy.Add(1)
+	return false
+}
+
+// mayPassOn tells whether a hold may go on to the next goroutine without asking the server: for
+// a short time, with a token reserved, unless another process may resume it, and with trust left for
+// the next holder. Tokens must not run ahead of the server's microseconds: otherwise those given out
+// after a loss of all data could be smaller.
+func (h *hold) mayPassOn(now time.Time) bool {
+	held := now.Sub(h.heldSince)
+	if h.ownerExposed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+		return false
+	}
+	if !h.lock.engine.features.Tokens {
+		return true
+	}
+	const ahead = 100 // tokens: less time than losing all data and granting anew takes
+	return h.token < h.lastToken && h.token-h.grantToken < held.Microseconds()+ahead
+}
+
+// freeReleased frees a hold for which releaseHold was false.
+func (e *Engine) freeReleased(h *hold, took time.Duration) error {
+	defer e.busy.Done()
+	err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
+	event := h.event(Released, took)
+	event.Err = err
+	e.observe(event)
+	return err
+}
+
+// free gives a hold back at the server. It tries again until a moment or until trust ends. A hold
+// that is not there any more is lost, unless an earlier try may have been what removed it.
+func (e *Engine) free(h *hold, until time.Time) error {
+	until, forms := e.awaitRenewal(h, until)
+	request, limit := h.freeRequest(), timeout(h.lock.options.TTL)
+	for unknown := false; ; {
+		removed, err := freeForms(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, forms, request)
+		var failure *protocol.Failure
+		if !errors.As(err, &failure) {
+			return e.freed(h, removed || unknown, err)
+		}
+		unknown = unknown || failure.Unknown
+		err = failure.Or(unknown)
+		if !failure.Again() {
+			return err
+		}
+		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {
+			time.Sleep(pause)
+			continue
+		}
+		e.mu.Lock()
+		for _, form := range forms.all() {
+			e.cleanup(form, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
+		}
+		e.mu.Unlock()
+		return &Uncertain{Err: err}
+	}
+}
+
+// awaitRenewal waits for the renewal under way, which must not outlive the release. It returns until
+// when the hold may be freed, and what it may be at the server.
+func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, forms) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	until = earlier(until, h.trust)
+	if renewing := h.renewing; renewing != nil {
+		e.mu.Unlock()
+		select {
+		case <-renewing:
+		case <-time.After(time.Until(until)):
+		}
+		e.mu.Lock()
+	}
+	return until, h.forms
+}
+
+// freeForms frees what a hold may be at the server, up to the first that was there.
+func freeForms(ctx context.Context, forms forms, request protocol.Free) (removed bool, err error) {
+	for _, form := range forms.all() {
+		if removed, err = form.resource.Free(ctx, request); removed || err != nil {
+			break
+		}
+	}
+	return removed, err
+}
+
+// freed judges the answer to a free.
+func (e *Engine) freed(h *hold, removed bool, err error) error {
+	if err == nil && removed {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.cleanupLateAsk(h)
+		return nil
+	}
+	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone}
+	var replaced *protocol.Replaced
+	if errors.As(err, &replaced) {
+		lost.Why, lost.By = Replaced, replaced.By
+	} else if err != nil { // the key is another's now
+		lost.Why, lost.Err = Foreign, err
+	}
+	return e.config.Cause(lost)
+}
+
+// freeRequest gives a hold back that was used.
+func (h *hold) freeRequest() protocol.Free {
+	request := protocol.Free{Ticket: h.ticket}
+	if o := h.lock.options; o.MinHold > 0 {
+		request.Keep = h.grantedAt + o.MinHold.Microseconds()
+	}
+	return request
+}
+
+// cleanupLateAsk looks after a hold that was given back while an earlier request of its ticket may
+// still arrive and win it again. The engine's mutex is held.
+func (e *Engine) cleanupLateAsk(h *hold) {
+	if time.Now().Before(h.mayApplyUntil) {
+		for _, form := range h.forms.all() {
+			e.cleanup(form, protocol.Free{Ticket: h.ticket}, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
+		}
+	}
+}
+
+// deadline is a context that ends by its deadline alone, for those that read it.
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }

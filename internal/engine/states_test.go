@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+)
+
+// Every transition of the package document's table is made, and all others are refused.
+func TestHoldStateTransitions(t *testing.T) {
+	allowed := map[holdState][]holdState{
+		holdHeld:        {holdDowngrading, holdReleasing, holdLost, holdCleared},
+		holdDowngrading: {holdHeld, holdSharing, holdReleasing, holdLost, holdCleared},
+		holdSharing:     {holdReleasing, holdLost, holdCleared},
+		holdReleasing:   nil,
+		holdLost:        {holdCleared},
+		holdCleared:     nil,
+	}
+	if len(allowed) != len(holdMoves) {
+		t.Fatalf("%d states, want %d", len(holdMoves), len(allowed))
+	}
+	for from, next := range allowed {
+		for to := range allowed {
+			h := &hold{state: from}
+			moved, want := h.to(to), slices.Contains(next, to)
+			if moved != want {
+				t.Errorf("%v to %v: %t, want %t", from, to, moved, want)
+			}
+			if is := map[bool]holdState{true: to, false: from}[want]; h.state != is {
+				t.Errorf("%v to %v: it is %v, want %v", from, to, h.state, is)
+			}
+			if live := h.live(); live != (h.state == holdHeld || h.state == holdDowngrading || h.state == holdSharing) {
+				t.Errorf("%v: live is %t", h.state, live)
+			}
+		}
+	}
+}

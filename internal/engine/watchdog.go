@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A watch is the watchdog: all holds of a client by the moment at which something is to be done about each, a renewal or
+// the end of trust, and one timer for the first of them. It has no goroutine while nothing is due.
+type watchdog struct {
+	engine  *Engine
+	holds   dueHeap
+	timer   *time.Timer
+	firesAt time.Time // when the timer fires; zero: not set
+}
+
+// add takes a hold in. All methods but tick are called with the engine's mutex held.
+func (w *watchdog) add(h *hold) {
+	h.dueAt = earlier(h.renewAt, h.end())
+	heap.Push(&w.holds, h)
+	w.arm()
+}
+
+// remove takes a hold out, if it is in. The timer stays: when it fires for nothing it is set anew, which costs less than
+// to set it for every short hold.
+func (w *watchdog) remove(h *hold) {
+	if h.index >= 0 {
+		heap.Remove(&w.holds, h.index)
+	}
+}
+
+// reschedule puts a hold where its new times belong.
+func (w *watchdog) reschedule(h *hold) {
+	if h.index >= 0 {
+		h.dueAt = earlier(h.renewAt, h.end())
+		heap.Fix(&w.holds, h.index)
+		w.arm()
+	}
+}
+
+// find is the hold of a ticket; nil when there is none.
+func (w *watchdog) find(id protocol.ID) *hold {
+	for _, h := range w.holds {
+		if h.ticket.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// all are the holds, whatever is due.
+func (w *watchdog) all() []*hold { return append([]*hold(nil), w.holds...) }
+
+// stop ends the timer.
+func (w *watchdog) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// arm sets the timer if the first hold is due before it fires.
+func (w *watchdog) arm() {
+	if len(w.holds) == 0 || !w.firesAt.IsZero() && !w.holds[0].dueAt.Before(w.firesAt) {
+		return
+	}
+	w.firesAt = w.holds[0].dueAt
+	if d := time.Until(w.firesAt); w.timer == nil {
+		w.timer = time.AfterFunc(d, w.runDue)
+	} else {
+		w.timer.Reset(d)
+	}
+}
+
+// runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due soon
+// goes along.
+func (w *watchdog) runDue() {
+	e := w.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	w.firesAt = time.Time{}
+	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
+	now := time.Now()
+	for len(w.holds) > 0 {
+		h := w.holds[0]
+		if past(h.end(), now) {
+			e.lose(h, h.lossReason())
+			continue
+		}
+		ttl := h.lock.options.TTL
+		if h.renewAt.IsZero() || h.renewAt.After(now.Add(ttl/24)) {
+			break
+		}
+		h.renewAt = time.Time{}
+		h.renewing = make(chan struct{})
+		due[ttl] = append(due[ttl], h)
+		w.reschedule(h)
+	}
+	w.arm()
+	for ttl, holds := range due { // after the losses: telling comes first
+		e.mu.after(func() { go e.renew(holds, ttl, time.Now()) })
+	}
+}
+
+// renew sends the renewals of one round.
+func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
+	renewals := make([]protocol.Renewal, len(holds))
+	e.mu.Lock()
+	for i, h := range holds {
+		renewals[i] = protocol.Renewal{Resource: h.forms.now.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
+		if o := &h.lock.options; o.MinHold > 0 {
+			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
+		}
+		if o := &h.lock.options; o.MaxHold > 0 {
+			renewals[i].Ceiling = h.grantedAt + o.MaxHold.Microseconds()
+		}
+	}
+	e.mu.Unlock()
+	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
+}
+
+// applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust goes
+// on to its end, and the renewal is tried again (trap 7).
+func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
+	ttl := h.lock.options.TTL
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.renewed()
+	if !h.live() || e.denied(h, r) {
+		return
+	}
+	now := time.Now()
+	event := h.event(Renewed, 0)
+	event.Left = h.end().Sub(now)
+	switch {
+	case r.Err != nil:
+		h.failure = r.Err
+		h.renewAt = now.Add(retry(ttl))
+		e.watchdog.reschedule(h)
+		event.Kind, event.Err = Retried, r.Err
+		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
+	case past(h.end(), now): // too late: nothing brings it back
+		e.lose(h, h.lossReason())
+		return
+	default:
+		h.confirm(sent, ttl)
+		e.watchdog.reschedule(h)
+	}
+	e.report(event)
+}
+
+// applyQuery takes the answer to a query, which prolongs nothing.
+func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.live() {
+		e.denied(h, r)
+	}
+}
+
+// denied ends a hold of which an answer says that it is not ours. An answer is believed at once. The
+// engine's mutex is held.
+func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
+	var foreign *protocol.Foreign
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(r.Err, &foreign):
+		h.failure = r.Err
+		e.lose(h, Foreign)
+	case errors.As(r.Err, &replaced):
+		h.replacedBy = replaced.By
+		e.lose(h, Replaced)
+	case r.Err == nil && !r.Held:
+		e.lose(h, Gone)
+	default:
+		return false
+	}
+	return true
+}
+
+// queryHold asks the server whether a hold is there, and takes the answer. The error is
+// a *protocol.Failure: no answer came.
+func (e *Engine) queryHold(ctx context.Context, h *hold) error {
+	var answer protocol.Renewed
+	for {
+		form, err := e.settledForm(ctx, h)
+		if err != nil {
+			return err
+		}
+		renewal := protocol.Renewal{Resource: form.resource, Ticket: h.ticket, Token: h.grantToken}
+		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
+		e.mu.Lock()
+		same := form == h.forms.now && h.forms.next == nil || !h.live()
+		e.mu.Unlock()
+		if same || answer.Held || answer.Err != nil {
+			break
+		}
+	}
+	e.applyQuery(h, answer)
+	return answer.Err
+}
+
+// dueHeap is a heap of holds by when they are due.
+type dueHeap []*hold
+
+func (w dueHeap) Len() int           { return len(w) }
+func (w dueHeap) Less(i, j int) bool { return w[i].dueAt.Before(w[j].dueAt) }
+func (w dueHeap) Swap(i, j int)      { w[i], w[j] = w[j], w[i]; w[i].index, w[j].index = i, j }
+
+// Push implements heap.Interface.
+func (w *dueHeap) Push(x any) { h := x.(*hold); h.index = len(*w); *w = append(*w, h) }
+
+// Pop implements heap.Interface.
+func (w *dueHeap) Pop() any {
+	last := len(*w) - 1
+	h := (*w)[last]
+	(*w)[last] = nil
+	*w, h.index = (*w)[:last], -1
+	return h
+}
