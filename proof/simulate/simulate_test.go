@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/holdfast-go/holdfast/proof/leak"
+	"github.com/holdfast-go/holdfast/internal/leak"
 )
 
 // TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time; two cores are used by
@@ -27,12 +27,7 @@ func TestMain(m *testing.M) {
 	// outgrew them would fail with an error, which is a violation.
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
-	code := m.Run()
-	if err := leak.Check(30 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 type silent struct{}
