@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/storetest/fault"
 )
 
 // A Run is one workload: its processes, its faults, and how long it goes on.
@@ -119,10 +120,10 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 func (r *Run) slots(end time.Time) ([]*slot, error) {
 	slots := make([]*slot, r.Procs)
 	for i := range slots {
-		proxy, err := newProxy(r.Addr)
+		proxy, err := fault.Listen(r.Addr)
 		if err != nil {
 			for _, s := range slots[:i] {
-				s.proxy.close()
+				s.proxy.Close()
 			}
 			return nil, err
 		}
