@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/judge"
 	"github.com/holdfast-go/holdfast/storetest/fault"
 )
 
@@ -45,7 +46,7 @@ type Counts struct {
 type Report struct {
 	history.Summary
 	Counts
-	Resource   ResourceCount
+	Resource   judge.Accesses
 	Rest       Rest
 	Violations []history.Violation
 	History    *history.History

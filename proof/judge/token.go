@@ -1,0 +1,89 @@
+package judge
+
+// IsToken tells whether a number can be a token.
+func IsToken(n int64) bool { return 0 < n && n < 1<<53 }
+
+// Tokens are the largest that a name has granted so far.
+type Tokens struct {
+	Largest   int64 // of all
+	Exclusive int64 // of those that do not share
+}
+
+// Grow tells whether a token may be the next: a writer's is larger than all before, and a reader's
+// larger than those of all writers before.
+func (t Tokens) Grow(token int64, shares bool) bool {
+	if shares {
+		return token > t.Exclusive
+	}
+	return token > t.Largest
+}
+
+// With is the tokens after one more grant.
+func (t Tokens) With(token int64, shares bool) Tokens {
+	t.Largest = max(t.Largest, token)
+	if !shares {
+		t.Exclusive = max(t.Exclusive, token)
+	}
+	return t
+}
+
+// A Grant is a hold as its process saw it begin. Times are readings of one clock.
+type Grant struct {
+	Claim                   // as it was granted
+	Proc             string // its process
+	Joined           bool   // readers of its process may join it: it shares, or has done since
+	Token            int64
+	Called, Returned int64
+	Trusted          bool // when it returned, and nothing excused that another was too
+}
+
+// Before tells whether the grant surely came before another: it returned before the other was
+// called; or both were trusted although they exclude each other, so the first had to end, and
+// returned first. Nothing is sure of two readers: they may share one hold.
+func (g Grant) Before(other Grant) bool {
+	if g.Shares && other.Shares {
+		return false
+	}
+	return g.Returned < other.Called ||
+		g.Trusted && other.Trusted && g.Excludes(other.Claim) && g.Returned < other.Returned
+}
+
+// Fault says what is wrong with the token of a grant that returned after g; empty: nothing. A token
+// grows from grant to grant, and no two leases share one. Readers of one process may: they join.
+func (g Grant) Fault(later Grant) string {
+	switch {
+	case g.Token == later.Token && !(g.Joined && later.Shares && g.Proc == later.Proc):
+		return "has the token of"
+	case g.Token > later.Token && g.Before(later):
+		return "was granted later, and has a smaller token than"
+	}
+	return ""
+}
+
+// A Fault is a grant with a wrong token, and an earlier grant that shows it.
+type Fault struct {
+	First, Second int    // of the grants
+	Text          string // how the second is related to the first
+}
+
+// Faults finds every grant with a wrong token. The grants are in the order of their returns. Of
+// several grants that show a fault, the one with the largest token is named.
+func Faults(grants []Grant) (faults []Fault) {
+	var top int64 // the largest token so far: a larger one is right
+	for i, later := range grants {
+		if later.Token <= top {
+			fault := Fault{First: -1, Second: i}
+			for j, g := range grants[:i] {
+				text := g.Fault(later)
+				if text != "" && (fault.First < 0 || g.Token > grants[fault.First].Token) {
+					fault.First, fault.Text = j, text
+				}
+			}
+			if fault.First >= 0 {
+				faults = append(faults, fault)
+			}
+		}
+		top = max(top, later.Token)
+	}
+	return faults
+}
