@@ -14,10 +14,15 @@ func (c Claim) Together(other Claim) bool {
 	return c.Root != "" && c.Root == other.Root || c.Owner != "" && c.Owner == other.Owner
 }
 
+// Contends tells whether one of two holds has to wait for the other while there is no room for both.
+func (c Claim) Contends(other Claim) bool {
+	return !c.Together(other) && !(c.Shares && other.Shares)
+}
+
 // Excludes tells whether two holds must not be trusted at one moment. Permits do not exclude each
 // other; their sum has a bound.
 func (c Claim) Excludes(other Claim) bool {
-	return !c.Together(other) && !(c.Shares && other.Shares) && c.Weight == 0 && other.Weight == 0
+	return c.Contends(other) && c.Weight == 0 && other.Weight == 0
 }
 
 // A Holder is a lease that somebody watches while it lasts.

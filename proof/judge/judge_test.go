@@ -30,6 +30,15 @@ func TestClaimExcludes(t *testing.T) {
 	}
 }
 
+func TestClaimContends(t *testing.T) {
+	if small, large := (Claim{Weight: 1}), (Claim{Weight: 9}); !small.Contends(large) {
+		t.Error("permits do not wait for each other")
+	}
+	if (Claim{Shares: true}).Contends(Claim{Shares: true}) || (Claim{Owner: "a"}).Contends(Claim{Owner: "a"}) {
+		t.Error("readers, or those of one owner, wait for each other")
+	}
+}
+
 // A seen is a hold for these tests.
 type seen struct {
 	weight int64
@@ -78,7 +87,7 @@ func TestTokensGrow(t *testing.T) {
 	}
 }
 
-func TestGrantFault(t *testing.T) {
+func TestFaults(t *testing.T) {
 	writer := func(root string, token, called, returned int64) Grant {
 		return Grant{Claim: Claim{Root: root}, Proc: root, Token: token, Called: called, Returned: returned, Trusted: true}
 	}
@@ -107,15 +116,29 @@ func TestGrantFault(t *testing.T) {
 		{"the same of two readers", reader("a", 5, 0, 10), reader("b", 5, 20, 30), true},
 		{"the same of readers of a process", reader("a", 5, 0, 10), with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), false},
 		{"a reader joins a writer", writer("a", 5, 0, 10), with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), true},
+		{"a writer that shares now, and one of its process", with(writer("a", 5, 0, 10), func(g *Grant) { g.Joined = true }),
+			with(reader("b", 5, 20, 30), func(g *Grant) { g.Proc = "a" }), false},
 		{"permits, called later", with(writer("a", 6, 0, 10), func(g *Grant) { g.Weight = 1 }), with(writer("b", 5, 20, 30), func(g *Grant) { g.Weight = 1 }), true},
 		{"permits, called before", with(writer("a", 6, 0, 10), func(g *Grant) { g.Weight = 1 }), with(writer("b", 5, 1, 30), func(g *Grant) { g.Weight = 1 }), false},
 	} {
-		if text := c.first.Fault(c.second); (text != "") != c.bad {
-			t.Errorf("%s: %q", c.name, text)
-		}
 		if faults := Faults([]Grant{c.first, c.second}); (len(faults) > 0) != c.bad {
 			t.Errorf("%s: %v", c.name, faults)
 		}
+	}
+}
+
+// A reader of an owner joins a hold although the owner has got a larger token beside it.
+func TestFaultsJoined(t *testing.T) {
+	ann := Claim{Owner: "ann", Shares: true}
+	reader := Grant{Claim: ann, Proc: "p", Joined: true, Token: 5, Returned: 10, Trusted: true}
+	writer := Grant{Claim: Claim{Owner: "ann"}, Proc: "p", Token: 6, Called: 20, Returned: 30, Trusted: true}
+	joins := Grant{Claim: ann, Proc: "p", Joined: true, Token: 5, Called: 40, Returned: 50, Trusted: true}
+	if faults := Faults([]Grant{reader, writer, joins}); len(faults) > 0 {
+		t.Errorf("found %v", faults)
+	}
+	joins.Proc = "q"
+	if faults := Faults([]Grant{reader, writer, joins}); len(faults) != 1 || faults[0].First != 1 {
+		t.Errorf("of another process: found %v", faults)
 	}
 }
 
@@ -136,10 +159,10 @@ func TestFaultsEveryPair(t *testing.T) {
 		slices.SortStableFunc(grants, func(a, b Grant) int { return int(a.Returned - b.Returned) })
 		want := map[int]bool{}
 		for i, later := range grants {
-			for _, g := range grants[:i] {
-				if g.Fault(later) != "" {
-					want[i] = true
-				}
+			wrong := func(g Grant) bool { return g.Token == later.Token || g.Token > later.Token && g.Before(later) }
+			joined := func(g Grant) bool { return g.JoinedBy(later) }
+			if slices.ContainsFunc(grants[:i], wrong) && !slices.ContainsFunc(grants[:i], joined) {
+				want[i] = true
 			}
 		}
 		got := Faults(grants)

@@ -48,16 +48,10 @@ func (g Grant) Before(other Grant) bool {
 		g.Trusted && other.Trusted && g.Excludes(other.Claim) && g.Returned < other.Returned
 }
 
-// Fault says what is wrong with the token of a grant that returned after g; empty: nothing. A token
-// grows from grant to grant, and no two leases share one. Readers of one process may: they join.
-func (g Grant) Fault(later Grant) string {
-	switch {
-	case g.Token == later.Token && !(g.Joined && later.Shares && g.Proc == later.Proc):
-		return "has the token of"
-	case g.Token > later.Token && g.Before(later):
-		return "was granted later, and has a smaller token than"
-	}
-	return ""
+// JoinedBy tells whether a later reader has entered the hold of g, as readers of one process may: it
+// has no grant of its own.
+func (g Grant) JoinedBy(later Grant) bool {
+	return g.Joined && later.Shares && g.Proc == later.Proc && g.Token == later.Token
 }
 
 // A Fault is a grant with a wrong token, and an earlier grant that shows it.
@@ -66,24 +60,34 @@ type Fault struct {
 	Text          string // how the second is related to the first
 }
 
-// Faults finds every grant with a wrong token. The grants are in the order of their returns. Of
-// several grants that show a fault, the one with the largest token is named.
+// Faults finds every grant with a wrong token: it is not larger than that of a grant before it, or
+// another lease has it. The grants are in the order of their returns. Of several that show a fault,
+// the one with the largest token is named.
 func Faults(grants []Grant) (faults []Fault) {
 	var top int64 // the largest token so far: a larger one is right
 	for i, later := range grants {
 		if later.Token <= top {
-			fault := Fault{First: -1, Second: i}
-			for j, g := range grants[:i] {
-				text := g.Fault(later)
-				if text != "" && (fault.First < 0 || g.Token > grants[fault.First].Token) {
-					fault.First, fault.Text = j, text
-				}
-			}
-			if fault.First >= 0 {
-				faults = append(faults, fault)
+			if first, text := rival(grants[:i], later); text != "" {
+				faults = append(faults, Fault{first, i, text})
 			}
 		}
 		top = max(top, later.Token)
 	}
 	return faults
+}
+
+// rival finds the grant that shows best that the token of a later one is wrong; no text: none does.
+func rival(grants []Grant, later Grant) (first int, text string) {
+	for i, g := range grants {
+		switch {
+		case g.JoinedBy(later):
+			return 0, ""
+		case text != "" && g.Token <= grants[first].Token:
+		case g.Token == later.Token:
+			first, text = i, "has the token of"
+		case g.Token > later.Token && g.Before(later):
+			first, text = i, "was granted later, and has a smaller token than"
+		}
+	}
+	return first, text
 }
