@@ -67,7 +67,7 @@ func Faults(grants []Grant) (faults []Fault) {
 	var top int64 // the largest token so far: a larger one is right
 	for i, later := range grants {
 		if later.Token <= top {
-			if first, text := rival(grants[:i], later); text != "" {
+			if first, text := Rival(grants[:i], later); text != "" {
 				faults = append(faults, Fault{first, i, text})
 			}
 		}
@@ -76,8 +76,8 @@ func Faults(grants []Grant) (faults []Fault) {
 	return faults
 }
 
-// rival finds the grant that shows best that the token of a later one is wrong; no text: none does.
-func rival(grants []Grant, later Grant) (first int, text string) {
+// Rival finds the grant that shows best that the token of a later one is wrong; no text: none does.
+func Rival(grants []Grant, later Grant) (first int, text string) {
 	for i, g := range grants {
 		switch {
 		case g.JoinedBy(later):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // strike lets a fault happen, and ends it.
@@ -26,26 +28,12 @@ func (w *world) strike(f *Fault) {
 
 // begin begins a fault; nil: it needs no end.
 func (w *world) begin(f *Fault, c *client) (undo func()) {
-	h, path := w.hosts[f.Server], c.wires[f.Server]
-	both := func(on, off func()) func() { path.change(on); return func() { path.change(off) } }
+	path := c.wires[f.Server]
 	switch f.Kind {
-	case Silence:
-		change := func(by int) func() {
-			return func() {
-				path.quiet[f.Way] += by
-				if f.Both {
-					path.quiet[1-f.Way] += by
-				}
-			}
-		}
-		return both(change(1), change(-1))
-	case Slow:
-		return both(func() { path.slow += f.Delay }, func() { path.slow -= f.Delay })
-	case Lose, Duplicate:
-		r := &rule{way: f.Way, times: f.Times, late: f.Delay, twice: f.Kind == Duplicate}
-		return both(func() { path.rules = append(path.rules, r) }, func() { r.times = 0 })
-	case Deafen:
-		return both(func() { path.deaf++ }, func() { path.deaf-- })
+	case Silence, Slow, Lose, Duplicate, Deafen:
+		on, off := path.disturbed(f)
+		path.change(on)
+		return func() { path.change(off) }
 	case Cut:
 		path.change(path.cut)
 	case CutAll:
@@ -56,6 +44,38 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 	case Vanish:
 		w.crash(f.Client, (*wire).vanish)
 		return func() { w.revive(f.Client) }
+	default:
+		return w.beginServer(f)
+	}
+	return nil
+}
+
+// disturbed are the begin and the end of a fault of the network between a client and a server.
+func (w *wire) disturbed(f *Fault) (on, off func()) {
+	quiet := func(by int) func() {
+		return func() {
+			w.quiet[f.Way] += by
+			if f.Both {
+				w.quiet[1-f.Way] += by
+			}
+		}
+	}
+	switch f.Kind {
+	case Silence:
+		return quiet(1), quiet(-1)
+	case Slow:
+		return func() { w.slow += f.Delay }, func() { w.slow -= f.Delay }
+	case Deafen:
+		return func() { w.deaf++ }, func() { w.deaf-- }
+	}
+	r := &rule{way: f.Way, times: f.Times, late: f.Delay, twice: f.Kind == Duplicate}
+	return func() { w.rules = append(w.rules, r) }, func() { r.times = 0 }
+}
+
+// beginServer is begin for the faults of a server.
+func (w *world) beginServer(f *Fault) (undo func()) {
+	h := w.hosts[f.Server]
+	switch f.Kind {
 	case Restart:
 		return w.restart(f.Server)
 	case ForgetDown:
@@ -113,7 +133,7 @@ func (w *world) revive(i int) {
 	if err := w.start(i); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(RuleFailed, "%v", err)
+		w.violation(judge.Failed, "%v", err)
 	}
 }
 
@@ -140,6 +160,6 @@ func (w *world) flushScripts(server int) {
 	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(RuleFailed, "script flush: %v", err)
+		w.violation(judge.Failed, "script flush: %v", err)
 	}
 }
