@@ -88,7 +88,7 @@ func (w *world) play() error {
 	err = w.end()
 	stop()
 	for _, wire := range w.wires {
-		wire.change(func() { wire.quiet, wire.dead = [2]int{}, true; wire.cut() })
+		wire.Close()
 	}
 	for _, host := range w.hosts {
 		host.Close()
@@ -117,9 +117,7 @@ func (w *world) start(i int) error {
 // connected makes wires to all servers.
 func (w *world) connected(latency time.Duration) (wires []*wire) {
 	for i, host := range w.hosts {
-		wire := newWire(latency+w.plan.Servers[i].Latency, host.serve)
-		wire.heals = w.plan.Mode == Quorum
-		wires = append(wires, wire)
+		wires = append(wires, newWire(latency+w.plan.Servers[i].Latency, host, w.plan.Mode == Quorum))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,45 +31,21 @@ func (w *world) begin(f *Fault, c *client) (undo func()) {
 	path := c.wires[f.Server]
 	switch f.Kind {
 	case Silence, Slow, Lose, Duplicate, Deafen:
-		on, off := path.disturbed(f)
-		path.change(on)
-		return func() { path.change(off) }
+		return path.disturb(f)
 	case Cut:
-		path.change(path.cut)
+		path.Disconnect()
 	case CutAll:
 		w.cutAll(f.Server)
 	case Kill:
-		w.crash(f.Client, func(path *wire) { path.dead = true; path.cut() })
+		w.crash(f.Client, func(path *wire) { path.Kill() })
 		return func() { w.revive(f.Client) }
 	case Vanish:
-		w.crash(f.Client, (*wire).vanish)
+		w.crash(f.Client, func(path *wire) { path.Vanish() })
 		return func() { w.revive(f.Client) }
 	default:
 		return w.beginServer(f)
 	}
 	return nil
-}
-
-// disturbed are the begin and the end of a fault of the network between a client and a server.
-func (w *wire) disturbed(f *Fault) (on, off func()) {
-	quiet := func(by int) func() {
-		return func() {
-			w.quiet[f.Way] += by
-			if f.Both {
-				w.quiet[1-f.Way] += by
-			}
-		}
-	}
-	switch f.Kind {
-	case Silence:
-		return quiet(1), quiet(-1)
-	case Slow:
-		return func() { w.slow += f.Delay }, func() { w.slow -= f.Delay }
-	case Deafen:
-		return func() { w.deaf++ }, func() { w.deaf-- }
-	}
-	r := &rule{way: f.Way, times: f.Times, late: f.Delay, twice: f.Kind == Duplicate}
-	return func() { w.rules = append(w.rules, r) }, func() { r.times = 0 }
 }
 
 // beginServer is begin for the faults of a server.
@@ -118,7 +94,9 @@ func (w *world) crash(i int, how func(*wire)) {
 		}
 	}
 	w.mu.Unlock()
-	c.change(how)
+	for _, path := range c.wires {
+		how(path)
+	}
 	w.works.Go(func() { _ = c.close() }) // it cannot
 }
 
@@ -141,7 +119,7 @@ func (w *world) cutAll(server int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.clients {
-		c.wires[server].change(c.wires[server].cut)
+		c.wires[server].Disconnect()
 	}
 }
 
