@@ -40,7 +40,13 @@ type Server struct {
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	mini := miniredis.NewMiniRedis()
-	s := &Server{tb: tb, redis: mini, network: network.New(mini.Dial), prefixes: map[string]bool{}}
+	first, err := mini.Dial() // starts it
+	if err != nil {
+		tb.Fatalf("holdfasttest: %v", err)
+	}
+	_ = first.Close()
+	serve := func(conn net.Conn) error { mini.Server().ServeConn(conn); return nil }
+	s := &Server{tb: tb, redis: mini, network: network.New(serve, network.Config{}), prefixes: map[string]bool{}}
 	bubble := inBubble()
 	tb.Cleanup(func() {
 		s.network.Close()

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/history"
-	"github.com/holdfast-go/holdfast/proof/leak"
 	"github.com/holdfast-go/holdfast/proof/linear"
 	"github.com/holdfast-go/holdfast/proof/workload"
 )
@@ -30,12 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	code := m.Run()
-	if err := leak.Check(10 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 // TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_CHECK=1, or HOLDFAST_TORTURE_SECONDS.

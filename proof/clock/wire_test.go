@@ -1,199 +1,56 @@
 package clock_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"net"
-	"sync"
 	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
-// A wire is the network between one client and the server of a scene: silent, slow, losing or cut, as a test says.
-// As in a real one, writing into silence succeeds, and what was written before the client gave its connection up
-// still arrives afterwards.
-type wire struct {
-	server *miniredis.Miniredis
+// A wire is the network between one client and the server of a scene: silent, slow, losing or cut, as
+// a test says.
+type wire struct{ *network.Network }
 
-	mu    sync.Mutex
-	moved *sync.Cond
-	quiet [2]bool // by way
-	dead  bool    // nobody is there to dial
-	rules []*rule
-	lines map[*line]bool
-}
-
-type way int
+type way = network.Way
 
 const (
-	there way = iota // from the client to the server
-	back
+	there = network.There // from the client to the server
+	back  = network.Back
 )
 
-// A rule is for what passes one way and has a word in it.
-type rule struct {
-	way   way
-	word  string
-	times int           // how often it strikes
-	delay time.Duration // 0: lost
-}
-
-// A line is one connection. A packet is due at a time, and no sooner than those before it.
-type line struct {
-	client, server net.Conn
-	queue          [2][]packet
-	ended          [2]bool
-	cut            bool
-	done           int // of its two ways
-}
-
-type packet struct {
-	data []byte
-	due  time.Time
-}
-
 func newWire(server *miniredis.Miniredis) *wire {
-	w := &wire{server: server, lines: map[*line]bool{}}
-	w.moved = sync.NewCond(&w.mu)
-	return w
-}
-
-func (w *wire) change(f func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f()
-	w.moved.Broadcast()
+	serve := func(conn net.Conn) error { server.Server().ServeConn(conn); return nil }
+	return &wire{network.New(serve, network.Config{})}
 }
 
 // silence lets nothing arrive any more, both ways or the one that is given, and nothing fail.
 func (w *wire) silence(ways ...way) {
-	w.change(func() {
-		for _, way := range ways {
-			w.quiet[way] = true
-		}
-		w.quiet[0], w.quiet[1] = w.quiet[0] || len(ways) == 0, w.quiet[1] || len(ways) == 0
-	})
+	if len(ways) == 0 {
+		ways = []way{there, back}
+	}
+	w.Silence(ways...)
 }
 
-func (w *wire) resume() { w.change(func() { w.quiet = [2]bool{}; w.dead = false }) }
+func (w *wire) resume() { w.Resume() }
 
 // lose drops what passes with the word in it, so many times.
 func (w *wire) lose(way way, word string, times int) {
-	w.change(func() { w.rules = append(w.rules, &rule{way, word, times, 0}) })
+	w.Strike(network.Rule{Way: way, Match: network.Contains(word), Times: times, Do: network.Lose})
 }
 
 // slow delays it, and all that comes behind it on its connection.
 func (w *wire) slow(way way, word string, times int, delay time.Duration) {
-	w.change(func() { w.rules = append(w.rules, &rule{way, word, times, delay}) })
+	w.Strike(network.Rule{Way: way, Match: network.Contains(word), Times: times, Do: network.Delay, Late: delay})
 }
 
-// cut closes all connections, and returns when the server knows; kill also refuses new ones, as those of a process that
-// is gone.
-func (w *wire) cut() {
-	w.change(func() {
-		for l := range w.lines {
-			l.cut = true
-			_, _ = l.client.Close(), l.server.Close()
-		}
-	})
-	synctest.Wait()
-}
+// cut breaks all connections, and returns when the server knows; kill also refuses new ones, as those
+// of a process that is gone.
+func (w *wire) cut() { w.Disconnect(); synctest.Wait() }
 
-func (w *wire) kill() { w.change(func() { w.dead = true }); w.cut() }
+func (w *wire) kill() { w.Kill(); synctest.Wait() }
 
-func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	defer context.AfterFunc(ctx, w.moved.Broadcast)()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for (w.quiet[there] || w.quiet[back]) && !w.dead && ctx.Err() == nil {
-		w.moved.Wait()
-	}
-	err := ctx.Err()
-	if w.dead {
-		err = errors.New("connection refused")
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
-	}
-	server, err := w.server.Dial()
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
-	}
-	outer, inner := net.Pipe()
-	l := &line{client: inner, server: server}
-	w.lines[l] = true
-	go w.take(l, inner, there)
-	go w.take(l, server, back)
-	go w.give(l, server, there)
-	go w.give(l, inner, back)
-	return outer, nil
-}
-
-// take reads what one end writes.
-func (w *wire) take(l *line, from net.Conn, way way) {
-	for buf := make([]byte, 64<<10); ; {
-		n, err := from.Read(buf)
-		w.change(func() {
-			p := packet{bytes.Clone(buf[:n]), time.Now()}
-			if n > 0 && w.passes(&p, way) {
-				l.queue[way] = append(l.queue[way], p)
-			}
-			l.ended[way] = err != nil
-		})
-		if err != nil {
-			return
-		}
-	}
-}
-
-// passes applies the rules; false: it is lost. mu is held.
-func (w *wire) passes(p *packet, way way) bool {
-	for _, r := range w.rules {
-		if r.way == way && r.times > 0 && bytes.Contains(p.data, []byte(r.word)) {
-			r.times--
-			p.due = p.due.Add(r.delay)
-			return r.delay > 0
-		}
-	}
-	return true
-}
-
-// give writes what is due to the other end, and closes it behind the last byte.
-func (w *wire) give(l *line, to net.Conn, way way) {
-	for {
-		data := w.next(l, way)
-		if _, err := to.Write(data); data == nil || err != nil {
-			break
-		}
-	}
-	_ = to.Close()
-	w.change(func() {
-		if l.done++; l.done == 2 {
-			delete(w.lines, l)
-		}
-	})
-}
-
-func (w *wire) next(l *line, way way) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for {
-		switch q := l.queue[way]; {
-		case l.cut:
-			return nil
-		case w.quiet[way]:
-		case len(q) == 0 && l.ended[way]:
-			return nil
-		case len(q) == 0:
-		case time.Now().Before(q[0].due):
-			time.AfterFunc(time.Until(q[0].due), w.moved.Broadcast)
-		default:
-			l.queue[way] = q[1:]
-			return q[0].data
-		}
-		w.moved.Wait()
-	}
-}
+func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) { return w.Dial(ctx) }

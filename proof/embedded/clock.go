@@ -23,11 +23,6 @@ type Clock struct {
 
 // NewClock makes a clock of a server that Start has made. The server's clients must have names from then on.
 func NewClock(s *Server) (*Clock, error) {
-	first, err := s.Redis.Dial() // starts it
-	if err != nil {
-		return nil, err
-	}
-	_ = first.Close()
 	c := &Clock{server: s}
 	s.Redis.Server().SetPreHook(func(peer *server.Peer, _ string, _ ...string) bool {
 		if peer.ClientName != "" { // else it is a command of a script: its server is locked, and has the time

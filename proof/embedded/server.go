@@ -34,7 +34,11 @@ type Server struct {
 // Start serves an empty server until the test is over. Called inside a bubble, the server's clock is the bubble's.
 func Start(tb testing.TB) *Server {
 	redis := miniredis.NewMiniRedis()
-	s := &Server{Redis: redis, Network: network.New(redis.Dial), tb: tb}
+	if first, err := redis.Dial(); err == nil { // starts it; that cannot fail
+		_ = first.Close()
+	}
+	serve := func(conn net.Conn) error { redis.Server().ServeConn(conn); return nil }
+	s := &Server{Redis: redis, Network: network.New(serve, network.Config{}), tb: tb}
 	s.Redis.ClockTTL(true)
 	tb.Cleanup(func() {
 		s.Close()

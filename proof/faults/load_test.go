@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// A load is many goroutines of several clients that lock a few names, and what came of it. Each name stands for a number in a
-// storage that refuses tokens smaller than the largest it has seen. Whoever has a lease reads the number, and writes one more
-// later, without a look at the lease: nothing but tokens protects it.
+// A load is many goroutines of several clients that lock a few names, and what came of it. Each name
+// stands for a number in a storage that checks tokens. A holder reads the number, and writes one more
+// later, without a look at its lease: nothing but tokens protects it.
 type load struct {
 	t      *testing.T
 	names  int
@@ -22,9 +24,9 @@ type load struct {
 	spares bool        // waits that took too long do not end it
 
 	mu       sync.Mutex
-	holders  map[string]*holdfast.Lease
-	tokens   map[string]int64
-	numbers  map[string]*number
+	holders  map[string][]mutexHold
+	tokens   map[string]judge.Tokens
+	stored   judge.Storage
 	holds    int
 	overlaps int
 	smaller  int // tokens
@@ -33,13 +35,16 @@ type load struct {
 	unsure   int // releases
 	other    []error
 	longest  time.Duration // a wait
-	updates  int
-	late     int // reads and writes that were refused
-	spoiled  int // writes that were refused, and would have overwritten another's
-	gone     int // updates that were overwritten
 }
 
-type number struct{ value, token int64 }
+// A mutexHold is a lease of a mutex, for the judge.
+type mutexHold struct{ *holdfast.Lease }
+
+// Claim implements judge.Holder.
+func (h mutexHold) Claim() judge.Claim { return judge.Claim{} }
+
+// Trusted implements judge.Holder.
+func (h mutexHold) Trusted() bool { return h.Err() == nil }
 
 // fewest holds show something.
 const fewest = 10
@@ -51,7 +56,7 @@ const mostErrors = 100
 // A wait that took too long ends the load, and so do many errors: the load has failed, and each
 // further wait may take as long.
 func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
-	l.holders, l.tokens, l.numbers = map[string]*holdfast.Lease{}, map[string]int64{}, map[string]*number{}
+	l.holders, l.tokens, l.stored = map[string][]mutexHold{}, map[string]judge.Tokens{}, judge.Storage{}
 	end := time.Now().Add(long)
 	late := end.Add(patience)
 	ctx, stop := context.WithCancel(context.Background())
@@ -101,37 +106,13 @@ func (l *load) once(all context.Context, c *holdfast.Client, name string) {
 	began := time.Now()
 	lease, err := c.Mutex(name).Lock(ctx)
 	took := time.Since(began)
-	l.mu.Lock()
-	l.longest = max(l.longest, took)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		l.stuck++
-	case all.Err() != nil && errors.Is(err, context.Canceled): // the load has failed
-	case err != nil:
-		l.other = append(l.other, err)
-	case lease.Err() == nil:
-		l.holds++
-		if before := l.holders[name]; before != nil && before.Err() == nil && lease.Err() == nil {
-			l.overlaps++
-		}
-		if lease.Token() <= l.tokens[name] && lease.Err() == nil {
-			l.smaller++
-		}
-		l.holders[name], l.tokens[name] = lease, max(l.tokens[name], lease.Token())
-	}
-	l.mu.Unlock()
+	l.began(all, name, lease, took, err)
 	if err != nil {
 		return
 	}
-	base, ok := l.read(name, lease.Token())
-	pause(time.Duration(rand.IntN(2000)) * time.Microsecond)
-	if ok {
-		l.write(name, lease.Token(), base)
-	}
+	l.update(name, lease.Token())
 	l.mu.Lock()
-	if l.holders[name] == lease {
-		delete(l.holders, name)
-	}
+	l.holders[name] = slices.DeleteFunc(l.holders[name], func(h mutexHold) bool { return h.Lease == lease })
 	l.mu.Unlock()
 	err = lease.Release(context.Background())
 	l.mu.Lock()
@@ -147,38 +128,42 @@ func (l *load) once(all context.Context, c *holdfast.Client, name string) {
 	}
 }
 
-func (l *load) read(name string, token int64) (value int64, ok bool) {
+// began judges what came of a Lock.
+func (l *load) began(all context.Context, name string, lease *holdfast.Lease, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.numbers[name]
-	if n == nil {
-		n = &number{}
-		l.numbers[name] = n
+	l.longest = max(l.longest, took)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		l.stuck++
+	case all.Err() != nil && errors.Is(err, context.Canceled): // the load has failed
+	case err != nil:
+		l.other = append(l.other, err)
+	case lease.Err() == nil:
+		l.holds++
+		h, others := mutexHold{lease}, judge.Trusted(l.holders[name])
+		rival := func(other mutexHold) bool { return other.Claim().Excludes(h.Claim()) }
+		if slices.ContainsFunc(others, rival) && h.Trusted() {
+			l.overlaps++
+		}
+		if !l.tokens[name].Grow(lease.Token(), false) && h.Trusted() {
+			l.smaller++
+		}
+		l.holders[name], l.tokens[name] = append(others, h), l.tokens[name].With(lease.Token(), false)
 	}
-	if token < n.token {
-		l.late++
-		return 0, false
-	}
-	n.token = token
-	return n.value, true
 }
 
-func (l *load) write(name string, token, base int64) {
+// update adds one to the number of a name, without a look at the lease.
+func (l *load) update(name string, token int64) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.numbers[name]
-	if token < n.token {
-		l.late++
-		if n.value != base {
-			l.spoiled++
-		}
-		return
+	value, ok := l.stored.Read(name, token, false)
+	l.mu.Unlock()
+	pause(time.Duration(rand.IntN(2000)) * time.Microsecond)
+	if ok {
+		l.mu.Lock()
+		l.stored.Write(name, token, value, value+1)
+		l.mu.Unlock()
 	}
-	if n.value != base {
-		l.gone++
-	}
-	l.updates++
-	n.value, n.token = base+1, token
 }
 
 // undisturbed fails when more than one of ten was lost, or given back without an answer, and some of each name: a hand-over is
@@ -195,8 +180,9 @@ func (l *load) judge(what string) {
 	l.t.Helper()
 	l.t.Logf("%s: %d holds, %d overlaps, %d tokens not larger, %d stuck, %d lost, %d releases uncertain, the longest wait %v;"+
 		" %d updates, %d late ones refused, %d of which would have overwritten another's, %d updates lost", what, l.holds, l.overlaps,
-		l.smaller, l.stuck, l.lost, l.unsure, l.longest.Round(time.Millisecond), l.updates, l.late, l.spoiled, l.gone)
-	if l.overlaps > 0 || l.smaller > 0 || l.stuck > 0 || l.gone > 0 {
+		l.smaller, l.stuck, l.lost, l.unsure, l.longest.Round(time.Millisecond),
+		l.stored.Count.Writes, l.stored.Count.Late, l.stored.Count.Spoiled, l.stored.Count.Lost)
+	if l.overlaps > 0 || l.smaller > 0 || l.stuck > 0 || l.stored.Count.Lost > 0 {
 		l.t.Error("not what was promised")
 	}
 	for i, err := range l.other {

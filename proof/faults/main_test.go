@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/proof/leak"
 )
 
 func TestMain(m *testing.M) {
@@ -26,12 +26,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // topologies beside each other: most of the time is waiting
-	code := m.Run()
-	if err := leak.Check(10 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 type silent struct{}

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// checkResource finds updates that the resource lost although it compares tokens, writers and readers that it refused while
-// they were trusted, before and after, and readers that saw a change while they were.
+// checkResource finds updates that the resource lost although it compares tokens, writers and readers
+// that it refused while they were trusted, before and after, and readers that saw a change while they
+// were.
 func checkResource(h *History) []Violation {
 	var found []Violation
 	holds := map[string]*Hold{}
@@ -16,27 +19,46 @@ func checkResource(h *History) []Violation {
 	}
 	names := byName(h.Holds)
 	for _, op := range h.Ops {
-		if op.Call.Kind != Write && op.Call.Kind != Read || op.Return == nil {
+		call := op.Call
+		if call.Kind != Write && call.Kind != Read || op.Return == nil {
 			continue
 		}
-		hold := holds[op.Call.Hold+"/"+op.Call.Name]
-		trusted := hold != nil && op.Return.At < hold.End
-		report := func(what string, records []Record) {
-			found = append(found, Violation{
-				Rule: RuleResource, Name: op.Call.Name, Records: append(records, op.Call, *op.Return),
-				Text: fmt.Sprintf("%s (token %d) %s", op.Call.Hold, op.Call.Token, what),
-			})
+		hold := holds[call.Hold+"/"+call.Name]
+		wrong := op.misused(hold, names[call.Name])
+		if wrong == "" {
+			continue
 		}
-		switch {
-		case op.Return.Result == LostUpdate && (hold == nil || !hold.companion(names[hold.Name], op.Return.At)):
-			report("wrote, and was overwritten, tokens and all", nil)
-		case op.Return.Result == Refused && trusted && !hold.companion(names[hold.Name], op.Return.At):
-			report("was refused while it was trusted", hold.story())
-		case op.Return.Result == Changed && trusted && !hold.companion(names[hold.Name], op.Return.At) && !hold.writes(names[hold.Name]):
-			report("read two values while it was trusted", hold.story())
+		var records []Record
+		if hold != nil && op.Return.Result != LostUpdate {
+			records = hold.story()
 		}
+		found = append(found, Violation{
+			Rule: judge.Resource, Name: call.Name, Records: append(records, call, *op.Return),
+			Text: fmt.Sprintf("%s (token %d) %s", call.Hold, call.Token, wrong),
+		})
 	}
 	return found
+}
+
+// misused says what went wrong with a use of the resource; empty: nothing. hold is nil if there was
+// none.
+func (op *Op) misused(hold *Hold, holds []*Hold) string {
+	if hold != nil && hold.companion(holds, op.Return.At) {
+		return ""
+	}
+	if op.Return.Result == LostUpdate {
+		return "wrote, and was overwritten, tokens and all"
+	}
+	if hold == nil || op.Return.At >= hold.End {
+		return ""
+	}
+	switch {
+	case op.Return.Result == Refused:
+		return "was refused while it was trusted"
+	case op.Return.Result == Changed && !hold.writes(holds):
+		return "read two values while it was trusted"
+	}
+	return ""
 }
 
 // companion tells whether another hold of the same owner was asked for by the moment at: those do not exclude each
@@ -62,7 +84,7 @@ func checkCalls(h *History, slack time.Duration) []Violation {
 		call := op.Call
 		if op.Return != nil && op.Return.Result == Failed {
 			found = append(found, Violation{
-				Rule: RuleFailed, Name: call.Name, Records: []Record{call, *op.Return},
+				Rule: judge.Failed, Name: call.Name, Records: []Record{call, *op.Return},
 				Text: string(call.Kind) + " returned an error that nothing explains",
 			})
 		}
@@ -73,14 +95,14 @@ func checkCalls(h *History, slack time.Duration) []Violation {
 			at, records = op.Return.At, append(records, *op.Return)
 		case !killed:
 			found = append(found, Violation{
-				Rule: RuleStuck, Name: call.Name, Records: records, Text: string(call.Kind) + " never returned",
+				Rule: judge.Stuck, Name: call.Name, Records: records, Text: string(call.Kind) + " never returned",
 			})
 			continue
 		}
 		late := time.Duration(at - call.At - call.Limit - h.stopped(call.Proc, call.At, at))
 		if call.Limit > 0 && late > slack {
 			found = append(found, Violation{
-				Rule: RuleStuck, Name: call.Name, Records: records,
+				Rule: judge.Stuck, Name: call.Name, Records: records,
 				Text: fmt.Sprintf("%s was not back %v after its limit of %v", call.Kind, late, time.Duration(call.Limit)),
 			})
 		}

@@ -8,23 +8,6 @@ import (
 	"time"
 )
 
-// The rules that a history can break.
-const (
-	RuleOverlap  = "overlap"
-	RulePermits  = "permits"
-	RuleMinHold  = "minhold"
-	RuleOrder    = "order"
-	RuleIdle     = "idle"
-	RuleLeader   = "leader"
-	RuleLatch    = "latch"
-	RuleToken    = "token"
-	RuleRelease  = "release"
-	RuleTrust    = "trust"
-	RuleResource = "resource"
-	RuleStuck    = "stuck"
-	RuleFailed   = "failed" // an error that the workload did not expect
-)
-
 // A Violation is one rule broken once.
 type Violation struct {
 	Rule    string

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // story is a history written by hand: each line adds records.
@@ -79,12 +81,12 @@ func TestCheck(t *testing.T) {
 		{"both trusted", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.hold("b", "b1", 20, 55, 200, 6)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"a third overlaps the first, which outlasts the second", func(s *story) {
 			s.hold("a", "a1", 0, 10, 1000, 5)
 			s.hold("b", "b1", 20, 30, 40, 6)
 			s.hold("c", "c1", 20, 500, 900, 7)
-		}, []string{RuleOverlap, RuleOverlap}},
+		}, []string{judge.Overlap, judge.Overlap}},
 		{"another name", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			r := s.op("b", Lock, "b1", 20, 55, OK)
@@ -98,7 +100,7 @@ func TestCheck(t *testing.T) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Trust, "a", "a1", 50, 150, "")
 			s.hold("b", "b1", 20, 101, 200, 6)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"after the notice of the loss", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Lost, "a", "a1", 30, 0, "")
@@ -123,7 +125,7 @@ func TestCheck(t *testing.T) {
 			s.process(Stop, "a", 20)
 			s.hold("b", "b1", 20, 90, 200, 6)
 			s.process(Cont, "a", 150)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"an entry does not overlap its lease", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.enter("a", "a2", "a1", 20, 30, 100, 5)
@@ -134,11 +136,11 @@ func TestCheck(t *testing.T) {
 			s.enter("a", "a2", "a1", 20, 30, 100, 5)
 			s.op("a", Release, "a1", 40, 41, OK)
 			s.hold("b", "b1", 20, 90, 200, 6)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"an entry with a token of its own", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.enter("a", "a2", "a1", 20, 30, 100, 6)
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a lock under a lease that was over", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.enter("a", "a2", "a1", 90, 110, 200, 6)
@@ -146,25 +148,25 @@ func TestCheck(t *testing.T) {
 		{"the same token twice", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 5)
 			s.hold("b", "b1", 30, 40, 50, 5)
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a smaller token", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 6)
 			s.hold("b", "b1", 30, 40, 35, 5) // over when it returned, but called later
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a smaller token, called before, trusted after", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 6)
 			s.hold("b", "b1", 1, 40, 50, 5)
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a smaller token, granted before and returned late", func(s *story) {
 			s.hold("a", "a1", 5, 30, 50, 6)
 			s.hold("b", "b1", 1, 40, 20, 5)
 		}, nil},
-		{"no token", func(s *story) { s.hold("a", "a1", 0, 10, 20, 0) }, []string{RuleToken}},
+		{"no token", func(s *story) { s.hold("a", "a1", 0, 10, 20, 0) }, []string{judge.Token}},
 		{"released twice", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Release, "a1", 20, 21, OK)
 			s.op("a", Release, "a1", 22, 23, OK)
-		}, []string{RuleRelease}},
+		}, []string{judge.Release}},
 		{"released twice and told", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Release, "a1", 20, 21, OK)
@@ -174,30 +176,30 @@ func TestCheck(t *testing.T) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Lost, "a", "a1", 15, 0, "")
 			s.op("a", Release, "a1", 20, 21, OK)
-		}, []string{RuleRelease}},
+		}, []string{judge.Release}},
 		{"released after another had it", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 5)
 			s.hold("b", "b1", 20, 30, 40, 6)
 			s.op("a", Release, "a1", 50, 60, OK)
-		}, []string{RuleRelease}},
+		}, []string{judge.Release}},
 		{"trusted after the loss", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Lost, "a", "a1", 15, 0, "")
 			s.word(Trust, "a", "a1", 16, 100, "")
-		}, []string{RuleTrust}},
+		}, []string{judge.Trust}},
 		{"trusted after its end", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Trust, "a", "a1", 101, 100, Overdue)
-		}, []string{RuleTrust}},
+		}, []string{judge.Trust}},
 		{"lost without a cause", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Lost, "a", "a1", 101, 100, "")
 			s.word(Lost, "a", "a1", 102, 100, Failed)
-		}, []string{RuleTrust}},
+		}, []string{judge.Trust}},
 		{"refused while trusted", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Write, "a1", 20, 30, Refused)
-		}, []string{RuleResource}},
+		}, []string{judge.Resource}},
 		{"refused late", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Write, "a1", 90, 110, Refused)
@@ -205,15 +207,15 @@ func TestCheck(t *testing.T) {
 		{"an update lost", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Write, "a1", 20, 30, LostUpdate)
-		}, []string{RuleResource}},
+		}, []string{judge.Resource}},
 		{"never returned", func(s *story) {
 			s.add(Record{Proc: "a", Op: 1, Event: Call, Kind: Lock, Name: "n"})
-		}, []string{RuleStuck}},
+		}, []string{judge.Stuck}},
 		{"killed while it waited", func(s *story) {
 			s.add(Record{Proc: "a", Op: 1, Event: Call, Kind: Lock, Name: "n"})
 			s.process(Kill, "a", 30)
 		}, nil},
-		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{RuleIdle, RuleStuck}},
+		{"back too late", func(s *story) { s.op("a", Lock, "a1", 0, 7*second, TimedOut) }, []string{judge.Idle, judge.Stuck}},
 		{"stopped while it waited", func(s *story) {
 			s.process(Stop, "a", 10)
 			s.process(Cont, "a", 6*second)
@@ -232,15 +234,15 @@ func TestCheck(t *testing.T) {
 				s.add(Record{At: i * second / 10, Proc: "a", Event: Stall, Limit: second / 50})
 			}
 			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
-		}, []string{RuleIdle}},
+		}, []string{judge.Idle}},
 		{"stood still by itself long before", func(s *story) {
 			s.add(Record{At: 0, Proc: "a", Event: Stall, Limit: second})
 			s.op("a", Lock, "a1", 3*second, 5*second, TimedOut)
-		}, []string{RuleIdle}},
+		}, []string{judge.Idle}},
 		{"a process that has no part in it stood still by itself", func(s *story) {
 			s.add(Record{At: second, Proc: "b", Event: Stall, Limit: second})
 			s.op("a", Lock, "a1", 0, 3*second, TimedOut)
-		}, []string{RuleIdle}},
+		}, []string{judge.Idle}},
 		{"readers share", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
 			s.hold("b", "b1", 20, 55, 200, 6).Shares = true
@@ -248,11 +250,11 @@ func TestCheck(t *testing.T) {
 		{"a reader beside a writer", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.hold("b", "b1", 20, 55, 200, 6).Shares = true
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"a writer beside a reader", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
 			s.hold("b", "b1", 20, 55, 200, 6)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"a reader after a downgrade", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Downgrade, "a1", 20, 25, OK)
@@ -262,7 +264,7 @@ func TestCheck(t *testing.T) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Downgrade, "a1", 20, 25, OK)
 			s.hold("b", "b1", 15, 30, 200, 6)
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"a reader of the same process joins a downgraded lease", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Downgrade, "a1", 20, 25, OK)
@@ -272,16 +274,16 @@ func TestCheck(t *testing.T) {
 			s.hold("a", "a1", 0, 10, 20, 5)
 			s.op("a", Downgrade, "a1", 15, 16, OK)
 			s.hold("a", "a2", 26, 27, 200, 5)
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a reader of another process has its token", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("a", Downgrade, "a1", 15, 16, OK)
 			s.hold("b", "b1", 26, 27, 200, 5).Shares = true
-		}, []string{RuleToken}},
+		}, []string{judge.Token}},
 		{"a reader after a writer has a smaller token", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 5)
 			s.hold("b", "b1", 26, 27, 200, 4).Shares = true
-		}, []string{RuleToken, RuleToken}},
+		}, []string{judge.Token}},
 		{"of one owner", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
 			s.hold("b", "b1", 20, 55, 200, 6).Owner = "ann"
@@ -289,7 +291,7 @@ func TestCheck(t *testing.T) {
 		{"of two owners", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
 			s.hold("b", "b1", 20, 55, 200, 6).Owner = "bob"
-		}, []string{RuleOverlap}},
+		}, []string{judge.Overlap}},
 		{"offered and resumed", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.word(Offer, "a", "a1", 20, 0, "")
@@ -302,7 +304,7 @@ func TestCheck(t *testing.T) {
 		{"too many permits", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
 			s.permits("b", "b1", 20, 30, 100, 6, 3, 4)
-		}, []string{RulePermits}},
+		}, []string{judge.Permits}},
 		{"many permits while a Resize is under way", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 2, 4)
 			s.op("c", Resize, "", 15, 25, OK)
@@ -320,29 +322,29 @@ func TestCheck(t *testing.T) {
 			s.op("c", Resize, "", 4, 6, OK)
 			s.records[len(s.records)-2].Weight = 6
 			s.permits("b", "b1", 8, 30, 100, 6, 3, 4)
-		}, []string{RulePermits}},
+		}, []string{judge.Permits}},
 		{"more permits than there ever were, behind another of its process", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 3, 4)
 			s.permits("a", "a2", 8, 30, 100, 6, 3, 4)
-		}, []string{RulePermits}},
+		}, []string{judge.Permits}},
 		{"kept what it had when there were more", func(s *story) {
 			s.permits("a", "a1", 0, 10, 100, 5, 4, 4)
 			s.permits("b", "b1", 20, 30, 100, 6, 1, 2)
-		}, []string{RulePermits}},
+		}, []string{judge.Permits}},
 		{"before the end of a min hold", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.records[len(s.records)-2].Min = second
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6)
-		}, []string{RuleMinHold}},
+		}, []string{judge.MinHold}},
 		{"another leader than the one who leads", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("b", Leader, "", 20, 30, OK).Token = 4
-		}, []string{RuleLeader}},
+		}, []string{judge.Leader}},
 		{"no leader although one leads", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("b", Leader, "", 20, 30, NoLeader)
-		}, []string{RuleLeader}},
+		}, []string{judge.Leader}},
 		{"a leader who may have gone", func(s *story) {
 			s.hold("a", "a1", 0, 10, 25, 5)
 			s.op("b", Leader, "", 20, 30, NoLeader)
@@ -357,15 +359,15 @@ func TestCheck(t *testing.T) {
 			s.set(0, 10, 2)
 			s.op("a", CountDown, "", 20, 30, OK)
 			s.op("c", Wait, "", 5, 50, OK)
-		}, []string{RuleLatch}},
+		}, []string{judge.Latch}},
 		{"a latch is set twice", func(s *story) {
 			s.set(0, 10, 2)
 			s.set(20, 30, 1)
-		}, []string{RuleLatch}},
+		}, []string{judge.Latch}},
 		{"waits while nobody holds", func(s *story) {
 			s.op("b", Lock, "b1", 0, 3*second, TimedOut)
 			s.records[len(s.records)-2].Limit = 3 * second
-		}, []string{RuleIdle}},
+		}, []string{judge.Idle}},
 		{"waits for one who was killed", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.process(Kill, "a", 30)
@@ -379,7 +381,7 @@ func TestCheck(t *testing.T) {
 				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
 				r.Shares = true
 			}
-		}, []string{RuleOrder}},
+		}, []string{judge.Order}},
 		{"passed again and again while it stood still by itself", func(s *story) {
 			s.op("w", Lock, "w1", 0, second, TimedOut)
 			s.records[len(s.records)-2].Line = true
@@ -393,15 +395,15 @@ func TestCheck(t *testing.T) {
 		{"a reader saw a change while it was trusted", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5).Shares = true
 			s.op("a", Read, "a1", 20, 30, Changed)
-		}, []string{RuleResource}},
+		}, []string{judge.Resource}},
 		{"Check says yes after another had it", func(s *story) {
 			s.hold("a", "a1", 0, 10, 20, 5)
 			s.hold("b", "b1", 20, 30, 40, 6)
 			s.op("a", Confirm, "a1", 50, 60, OK)
-		}, []string{RuleTrust}},
+		}, []string{judge.Trust}},
 		{"an error that nothing explains", func(s *story) {
 			s.op("a", Lock, "a1", 0, 1, Failed)
-		}, []string{RuleFailed}},
+		}, []string{judge.Failed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &story{}

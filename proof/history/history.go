@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // A History is what records say, joined. Its parts point into one slice of records, which is not to be changed.
@@ -58,14 +60,7 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		ops[key] = op
 		h.Ops = append(h.Ops, op)
 		for _, hold := range holds[r.Hold] {
-			switch r.Kind {
-			case Release:
-				hold.Releases = append(hold.Releases, op)
-			case Downgrade:
-				hold.downgrades = append(hold.downgrades, op)
-			case Confirm:
-				hold.checks = append(hold.checks, op)
-			}
+			hold.concerns(op)
 		}
 	case Return:
 		op := ops[key]
@@ -83,6 +78,15 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		for _, hold := range holds[r.Hold] {
 			hold.hear(r)
 		}
+	default:
+		return h.befell(r)
+	}
+	return nil
+}
+
+// befell takes down what happened to a process.
+func (h *History) befell(r *Record) error {
+	switch r.Event {
 	case Close:
 		h.closes[r.Proc] = r.At
 	case Kill:
@@ -116,8 +120,9 @@ func (h *History) begin(op *Op, holds map[string][]*Hold) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(tokens)) {
 		hold := &Hold{
-			ID: r.Hold, Name: name, Proc: r.Proc, Token: tokens[name],
-			Owner: r.Owner, Shares: r.Shares, Weight: r.Weight, Called: op.Call.At, Start: r.At, Lock: *r, asked: op.Call,
+			Claim: judge.Claim{Owner: r.Owner, Shares: r.Shares, Weight: r.Weight},
+			ID:    r.Hold, Name: name, Proc: r.Proc, Token: tokens[name],
+			Called: op.Call.At, Start: r.At, Lock: *r, asked: op.Call,
 		}
 		for _, outer := range holds[r.Root] {
 			if outer.Name == name && r.Type != Semaphore {

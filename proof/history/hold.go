@@ -1,22 +1,24 @@
 package history
 
-import "math"
+import (
+	"math"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
+)
 
 // never is the time of what has not happened.
 const never = math.MaxInt64
 
 // A Hold is one lease, or one entry into a lease, from the return of the lock on.
 type Hold struct {
-	ID, Root, Name, Proc string // Root: ID of the first of the leases that entered one another
-	Called, Start        int64  // of the lock: its call and its return
-	Token                int64
-	Owner                string // of WithOwner: holds of one owner do not exclude each other
-	Shares               bool   // it reads
-	Weight               int64  // permits; 0: no semaphore
-	Follows              bool   // the number of permits may be another than its handle's: see follow
-	Exclusive            int64  // until when it excludes readers too: End, or its downgrade; of a reader, Start
-	End                  int64  // when trust ended, or the end of the history; may be before Start
-	Cause                Event  // Call (of Release), Lost, Trust (its end came), Offer, Close, Kill
+	judge.Claim    // as it was granted
+	ID, Name, Proc string
+	Called, Start  int64 // of the lock: its call and its return
+	Token          int64
+	Follows        bool  // the number of permits may be another than its handle's: see follow
+	Exclusive      int64 // until when it excludes readers too: End, or its downgrade; of a reader, Start
+	End            int64 // when trust ended, or the end of the history; may be before Start
+	Cause          Event // Call (of Release), Lost, Trust (its end came), Offer, Close, Kill
 
 	Lock       Record   // the return of the lock
 	Trusts     []Record // what the library said while it was held, in order
@@ -41,6 +43,18 @@ func (hold *Hold) hear(r *Record) {
 		hold.bad = r
 	case hold.Notice == nil:
 		hold.Notice = r
+	}
+}
+
+// concerns takes down an operation on the hold.
+func (hold *Hold) concerns(op *Op) {
+	switch op.Call.Kind {
+	case Release:
+		hold.Releases = append(hold.Releases, op)
+	case Downgrade:
+		hold.downgrades = append(hold.downgrades, op)
+	case Confirm:
+		hold.checks = append(hold.checks, op)
 	}
 }
 
@@ -98,8 +112,16 @@ func (hold *Hold) settle() {
 // still in between, excludes nobody.
 func (hold *Hold) trusted() bool { return hold.Start < hold.End }
 
-// besides tells whether two holds of one name may be held at one moment, whatever their modes: entries into one lease, and
-// those of one owner.
-func (hold *Hold) besides(other *Hold) bool {
-	return hold.Root == other.Root || hold.Owner != "" && hold.Owner == other.Owner
+// at is its claim at a moment while it is trusted.
+func (hold *Hold) at(moment int64) judge.Claim {
+	claim := hold.Claim
+	claim.Shares = hold.Exclusive <= moment
+	return claim
+}
+
+// last is its claim when it ended.
+func (hold *Hold) last() judge.Claim {
+	claim := hold.Claim
+	claim.Shares = hold.Shares || len(hold.downgrades) > 0
+	return claim
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 const (
@@ -21,7 +23,7 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 	h.eachIdle(func(op *Op, idle int64) {
 		if idle > int64(limit) {
 			found = append(found, Violation{
-				Rule: RuleIdle, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
+				Rule: judge.Idle, Name: op.Call.Name, Records: []Record{op.Call, *op.Return},
 				Text: fmt.Sprintf("one waited %v, %v of which nobody held it", time.Duration(op.Return.At-op.Call.At), time.Duration(idle)),
 			})
 		}
@@ -51,82 +53,107 @@ func (h *History) eachIdle(tell func(op *Op, idle int64)) {
 	}
 }
 
-// busy are the times, by name and in order, in which it was held or the server may have taken it for held.
-func (h *History) busy() map[string][]span {
-	spans := map[string][]span{}
-	add := func(name string, from, to int64) { spans[name] = append(spans[name], span{from, to}) }
-	users := map[string]map[string][]span{} // by name and process: when it held or asked
-	uses := func(name, proc string, from, to int64) {
-		if users[name] == nil {
-			users[name] = map[string][]span{}
-		}
-		users[name][proc] = append(users[name][proc], span{from, to})
+// A usage is the times, by name, in which it was held or the server may have taken it for held.
+type usage struct {
+	busy  map[string][]span
+	users map[string]map[string][]span // by name and process: when it held or asked
+}
+
+func (u *usage) add(name string, from, to int64) { u.busy[name] = append(u.busy[name], span{from, to}) }
+
+func (u *usage) uses(name, proc string, from, to int64) {
+	if u.users[name] == nil {
+		u.users[name] = map[string][]span{}
 	}
+	u.users[name][proc] = append(u.users[name][proc], span{from, to})
+}
+
+// busy are the times of a usage, in order.
+func (h *History) busy() map[string][]span {
+	u := &usage{map[string][]span{}, map[string]map[string][]span{}}
 	end := h.Records[len(h.Records)-1].At
 	for _, hold := range h.Holds {
-		ttl := cmp.Or(hold.asked.TTL, longestTTL)
-		to := min(hold.End, end) + ttl
-		for _, op := range hold.Releases {
-			if op.Return != nil && op.Return.Result == OK {
-				to = op.Return.At
-				break
-			}
-			to = max(to, op.Call.At+ttl)
-		}
-		to = max(to, hold.Start+hold.asked.Min)
-		add(hold.Name, min(hold.Start, hold.End), to)
-		uses(hold.Name, hold.Proc, hold.Called, to)
+		to := hold.kept(end)
+		u.add(hold.Name, min(hold.Start, hold.End), to)
+		u.uses(hold.Name, hold.Proc, hold.Called, to)
 	}
 	for _, op := range h.Ops {
 		if !op.Call.Kind.Holds() {
 			continue
 		}
-		names := []string{op.Call.Name}
-		if op.Call.Name == "" {
-			names = op.Call.Names
+		names := op.Call.Names
+		if op.Call.Name != "" {
+			names = []string{op.Call.Name}
 		}
 		for _, name := range names {
-			if op.Call.Type == Group && op.Call.Kind == Lock && op.Return != nil {
-				add(name, op.Call.At, op.Return.At) // it may hold this one while it waits for another
-			}
-			switch killed := h.kills[op.Call.Proc]; {
-			case op.Return == nil && killed > 0:
-				add(name, killed, killed+longestTTL) // what it may have been granted
-				uses(name, op.Call.Proc, op.Call.At, killed)
-			case op.Return != nil:
-				uses(name, op.Call.Proc, op.Call.At, op.Return.At)
-				if op.Return.Result != OK && op.Return.Result != Held {
-					// It may have been granted at that moment, and is given back at once, if nothing is in the way.
-					back := givingBack
-					if h.troubled(op.Call.Proc, op.Return.At, op.Return.At+longestClaim, 0) {
-						back = longestClaim
-					}
-					add(name, op.Return.At, op.Return.At+back)
-				}
-			}
+			h.asked(u, op, name)
 		}
 	}
-	for name := range users {
+	h.disturbed(u)
+	for name := range u.busy {
+		slices.SortFunc(u.busy[name], func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	}
+	return u.busy
+}
+
+// kept is until when the server may keep a hold: its release, or its TTL after it ended without one.
+func (hold *Hold) kept(end int64) int64 {
+	ttl := cmp.Or(hold.asked.TTL, longestTTL)
+	to := min(hold.End, end) + ttl
+	for _, op := range hold.Releases {
+		if op.Return != nil && op.Return.Result == OK {
+			to = op.Return.At
+			break
+		}
+		to = max(to, op.Call.At+ttl)
+	}
+	return max(to, hold.Start+hold.asked.Min)
+}
+
+// asked adds the times in which a call may have held a name that it did not get, or not yet.
+func (h *History) asked(u *usage, op *Op, name string) {
+	proc := op.Call.Proc
+	if op.Return == nil {
+		if killed := h.kills[proc]; killed > 0 {
+			u.add(name, killed, killed+longestTTL) // what it may have been granted
+			u.uses(name, proc, op.Call.At, killed)
+		}
+		return
+	}
+	back := op.Return.At
+	if op.Call.Type == Group && op.Call.Kind == Lock {
+		u.add(name, op.Call.At, back) // it may hold this one while it waits for another
+	}
+	u.uses(name, proc, op.Call.At, back)
+	if op.Return.Result == OK || op.Return.Result == Held {
+		return
+	}
+	// It may have been granted at that moment, and is given back at once, if nothing is in the way.
+	long := givingBack
+	if h.troubled(proc, back, back+longestClaim, 0) {
+		long = longestClaim
+	}
+	u.add(name, back, back+long)
+}
+
+// disturbed adds the times in which the server stood still or cut its connections, or a process did
+// that held a name or asked for it.
+func (h *History) disturbed(u *usage) {
+	for name := range u.users {
 		for _, stood := range [][]span{h.stops[Server], h.stood(Server, felt)} {
 			for _, s := range stood {
-				add(name, s.from, s.to+longestTTL)
+				u.add(name, s.from, s.to+longestTTL)
 			}
 		}
 		for _, at := range h.cuts {
-			add(name, at, at+longestTTL)
+			u.add(name, at, at+longestTTL)
 		}
-		for proc, used := range users[name] {
-			for _, faults := range [][]span{h.stops[proc], h.stood(proc, felt), h.mutes[slotOf(proc)]} {
-				for _, f := range faults {
-					if slices.ContainsFunc(used, func(u span) bool { return u.from < f.to && f.from < u.to+longestTTL }) {
-						add(name, f.from, f.to+longestTTL)
-					}
+		for proc, used := range u.users[name] {
+			for _, f := range slices.Concat(h.stops[proc], h.stood(proc, felt), h.mutes[slotOf(proc)]) {
+				if slices.ContainsFunc(used, func(u span) bool { return u.from < f.to && f.from < u.to+longestTTL }) {
+					u.add(name, f.from, f.to+longestTTL)
 				}
 			}
 		}
 	}
-	for name := range spans {
-		slices.SortFunc(spans[name], func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	}
-	return spans
 }

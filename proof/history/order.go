@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 const (
@@ -25,9 +27,9 @@ const (
 	felt = int64(50 * time.Millisecond)
 )
 
-// checkOrder finds who stood in line and was passed again and again by those that came later: a writer by readers, a large
-// request by small ones, anybody by anybody. It looks at those that stand in the server's line themselves, in a process
-// and on a server that nobody troubled meanwhile.
+// checkOrder finds a waiter that stood in the server's queue itself and was passed again and again by
+// later callers: a writer by readers, a large request by small ones, any caller by any. It looks at
+// waits during which nothing troubled the process or the server.
 func checkOrder(h *History) []Violation {
 	var found []Violation
 	names := byName(h.Holds)
@@ -37,27 +39,33 @@ func checkOrder(h *History) []Violation {
 			h.troubled(call.Proc, call.At, op.Return.At, felt) {
 			continue
 		}
-		var passed []*Hold
-		tokens := map[int64]bool{}
-		for i, hold := range names[call.Name] {
-			if hold.Start >= op.Return.At {
-				break
-			}
-			if hold.Called > call.At+joining && hold.Lock.Kind != Resume && hold.Root == hold.ID && !tokens[hold.Token] &&
-				!(call.Shares && hold.Shares) && !(call.Owner != "" && hold.Owner == call.Owner) &&
-				!joined(hold, names[call.Name][:i]) {
-				tokens[hold.Token] = true
-				passed = append(passed, hold)
-			}
-		}
-		if len(passed) > passes {
+		if passed := op.passedBy(names[call.Name]); len(passed) > passes {
 			found = append(found, Violation{
-				Rule: RuleOrder, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
+				Rule: judge.Order, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
 				Text: fmt.Sprintf("%d that came later passed one of %s in line", len(passed), call.Proc),
 			})
 		}
 	}
 	return found
+}
+
+// passedBy are the holds of later callers that began while a caller waited, one for each token. holds
+// are of one name, in the order of their begin.
+func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
+	wait := judge.Wait{Called: op.Call.At, Returned: op.Return.At}
+	claim := judge.Claim{Owner: op.Call.Owner, Shares: op.Call.Shares}
+	tokens := map[int64]bool{}
+	for i, hold := range holds {
+		if hold.Start >= op.Return.At {
+			break
+		}
+		if wait.PassedBy(judge.Wait{Called: hold.Called, Returned: hold.Start}, joining, 0) && claim.Contends(hold.Claim) &&
+			hold.Lock.Kind != Resume && hold.Root == hold.ID && !tokens[hold.Token] && !joined(hold, holds[:i]) {
+			tokens[hold.Token] = true
+			passed = append(passed, hold)
+		}
+	}
+	return passed
 }
 
 // joined tells whether the hold had not to stand in line: another of its process had been let in just before, or one of

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // checkOverlap finds every hold that began while another was trusted that excludes it. holds are of one name, in the
@@ -18,7 +20,7 @@ func checkOverlap(holds []*Hold) []Violation {
 		trusted = slices.DeleteFunc(trusted, func(other *Hold) bool { return other.End <= hold.Start })
 		var rival *Hold // of several, the one that reaches furthest
 		for _, other := range trusted {
-			if other.excludes(hold) && (rival == nil || other.End > rival.End) {
+			if other.at(hold.Start).Excludes(hold.Claim) && (rival == nil || other.End > rival.End) {
 				rival = other
 			}
 		}
@@ -30,25 +32,13 @@ func checkOverlap(holds []*Hold) []Violation {
 	return found
 }
 
-// excludes tells whether a hold keeps one out that begins later, while it is trusted itself. Permits do not exclude each
-// other: checkPermits adds them up.
-func (hold *Hold) excludes(later *Hold) bool {
-	switch {
-	case hold.besides(later) || hold.Weight > 0 || later.Weight > 0:
-		return false
-	case later.Shares:
-		return hold.Exclusive > later.Start
-	}
-	return true
-}
-
 func overlap(first, second *Hold) Violation {
 	both := min(first.End, second.End)
 	if second.Shares {
 		both = min(both, first.Exclusive)
 	}
 	return Violation{
-		Rule: RuleOverlap, Name: second.Name, Records: stories(first, second),
+		Rule: judge.Overlap, Name: second.Name, Records: stories(first, second),
 		Text: fmt.Sprintf("%s (token %d) and %s (token %d) were both trusted for %v",
 			first.ID, first.Token, second.ID, second.Token, time.Duration(both-second.Start)),
 	}

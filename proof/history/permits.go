@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"slices"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // forgotten is how long after the return of a Resize without an answer it may still take effect.
@@ -32,7 +34,7 @@ func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 		}
 		if most := permitsOf(last, holds, resizes); sum > most && len(trusted) > 1 {
 			found = append(found, Violation{
-				Rule: RulePermits, Name: hold.Name, Records: stories(trusted...),
+				Rule: judge.Permits, Name: hold.Name, Records: stories(trusted...),
 				Text: fmt.Sprintf("%d permits were trusted when %s began, of at most %d", sum, hold.ID, most),
 			})
 		}

@@ -56,26 +56,3 @@ func TestOverlapAgreesWithEveryPair(t *testing.T) {
 		}
 	})
 }
-
-// TestTokensAgreeWithEveryPair does the same for the growth of tokens.
-func TestTokensAgreeWithEveryPair(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		holds := anyHolds(t)
-		for name, since := range map[string]func(*Hold) int64{
-			"called": func(hold *Hold) int64 { return hold.Called },
-			"start":  func(hold *Hold) int64 { return hold.Start },
-		} {
-			var want int
-			for _, second := range holds {
-				if slices.ContainsFunc(holds, func(first *Hold) bool {
-					return first.Start < since(second) && first.Token > second.Token && excluding(first.class(), second.class())
-				}) {
-					want++
-				}
-			}
-			if got := fallen(holds, since, excluding); len(got) != want {
-				t.Fatalf("by %s: %d tokens fell, found %d:\n%v", name, want, len(got), got)
-			}
-		}
-	})
-}

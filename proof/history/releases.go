@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // checkReleases finds releases reported done that were not: of a lease given back before, of one whose loss had been
@@ -14,7 +16,7 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
 		found = append(found, Violation{
-			Rule: RuleRelease, Name: hold.Name, Records: append(hold.story(), more...),
+			Rule: judge.Release, Name: hold.Name, Records: append(hold.story(), more...),
 			Text: fmt.Sprintf("the release of %s (token %d) was reported done although %s", hold.ID, hold.Token, what),
 		})
 	}
@@ -25,7 +27,7 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 			}
 			if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
 				found = append(found, Violation{
-					Rule: RuleTrust, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return, heir.Lock),
+					Rule: judge.Trust, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return, heir.Lock),
 					Text: fmt.Sprintf("Check said that %s (token %d) is held although the lock was already %s's", hold.ID, hold.Token, heir.ID),
 				})
 			}
@@ -60,38 +62,32 @@ func successor(hold *Hold, later []*Hold, at int64) *Hold {
 		if other.Start >= at {
 			return nil
 		}
-		if !other.besides(hold) && other.Token > hold.Token && other.Weight == 0 && (writes || !other.Shares) {
+		if !other.Together(hold.Claim) && other.Token > hold.Token && other.Weight == 0 && (writes || !other.Shares) {
 			return other
 		}
 	}
 	return nil
 }
 
-// checkMin finds those who got in before the min hold of another was over, however that ended. It began with the grant: not
-// before the call, nor before the end of a lease that had been trusted. One who resumes a hold waits for no end.
+// checkMin finds holds that began before the min hold of another was over, however that hold ended.
+// A caller that resumes a hold waits for no end, and goes on with the min hold of its own handle.
 func checkMin(holds []*Hold) []Violation {
-	const rounding = int64(2e6)
+	const rounding = 2 * time.Millisecond
 	var found []Violation
 	for i, hold := range holds {
-		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.Weight > 0 || hold.offer != nil {
-			// Permits may be free beside it; and who resumes a hold goes on with the min hold of its own handle.
+		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.offer != nil {
 			continue
 		}
-		since := hold.Called
-		for _, earlier := range holds[:i] {
-			if earlier.trusted() && earlier.Token < hold.Token && !earlier.besides(hold) && !(earlier.Shares && hold.Shares) {
-				since = max(since, min(earlier.End, hold.Start))
-			}
-		}
+		kept := judge.Kept{Claim: hold.last(), Until: time.Duration(hold.granted(holds[:i])+hold.asked.Min) - rounding}
 		for _, other := range holds[i+1:] {
-			if other.Start >= since+hold.asked.Min-rounding {
+			began := time.Duration(other.Start)
+			if began >= kept.Until {
 				break
 			}
-			if !other.Shares && !other.besides(hold) && other.Token > hold.Token && other.Lock.Kind != Resume {
+			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token && other.Lock.Kind != Resume {
 				found = append(found, Violation{
-					Rule: RuleMinHold, Name: hold.Name, Records: stories(hold, other),
-					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID,
-						time.Duration(since+hold.asked.Min-other.Start), hold.ID),
+					Rule: judge.MinHold, Name: hold.Name, Records: stories(hold, other),
+					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding, hold.ID),
 				})
 				break
 			}
@@ -100,12 +96,24 @@ func checkMin(holds []*Hold) []Violation {
 	return found
 }
 
+// granted is the earliest moment at which the server may have granted a hold: not before its call, nor
+// before the end of an earlier one that excludes it and was trusted.
+func (hold *Hold) granted(earlier []*Hold) int64 {
+	since := hold.Called
+	for _, other := range earlier {
+		if other.trusted() && other.Token < hold.Token && other.Excludes(hold.Claim) {
+			since = max(since, min(other.End, hold.Start))
+		}
+	}
+	return since
+}
+
 // checkTrust finds leases that came back, and an Err that was nil when the time of Until was over.
 func checkTrust(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, said Record, what string) {
 		found = append(found, Violation{
-			Rule: RuleTrust, Name: hold.Name, Records: append(hold.story(), said),
+			Rule: judge.Trust, Name: hold.Name, Records: append(hold.story(), said),
 			Text: fmt.Sprintf("%s (token %d) %s", hold.ID, hold.Token, what),
 		})
 	}

@@ -1,6 +1,11 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
+)
 
 // checkLeaders finds answers of an election that contradict a leader who was trusted from before the question until after the
 // answer.
@@ -13,7 +18,7 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 		for _, hold := range holds {
 			if hold.Start < op.Call.At && hold.End > op.Return.At && hold.Token != op.Return.Token {
 				found = append(found, Violation{
-					Rule: RuleLeader, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return),
+					Rule: judge.Leader, Name: hold.Name, Records: append(hold.story(), op.Call, *op.Return),
 					Text: fmt.Sprintf("%s (token %d) led all the time, and the answer was %s, token %d",
 						hold.ID, hold.Token, op.Return.Result, op.Return.Token),
 				})
@@ -24,37 +29,40 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 	return found
 }
 
-// checkLatch finds a latch that was open although too few can have counted down since it was set, and one that was set
-// while it was set. ops are all of one name.
+// checkLatch finds a latch that was open although too few can have counted down since it was set, and
+// one that was set while it was set. ops are all of one name.
 func checkLatch(ops opList) []Violation {
 	var found []Violation
 	sets, downs := ops.of(Set), ops.of(CountDown)
 	report := func(op *Op, text string) {
-		found = append(found, Violation{Rule: RuleLatch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return}, Text: text})
+		found = append(found, Violation{Rule: judge.Latch, Name: op.Call.Name, Records: []Record{op.Call, *op.Return}, Text: text})
 	}
 	for _, op := range ops {
-		open := op.Return != nil && op.Return.Result == OK &&
-			(op.Call.Kind == Wait || op.Call.Kind == Count && op.Return.Weight == 0)
-		if open && !mayOpen(sets, downs, op.Return.At) {
+		if op.sawOpen() && !mayOpen(sets, downs, op.Return.At) {
 			report(op, "it was open although too few had counted down since any Set")
 		}
 	}
 	for i, second := range sets {
-		if second.Return == nil || second.Return.Result != OK {
-			continue
+		again := func(first *Op) bool {
+			return second.sets(first) && !counted(first, downs, second.Return.At)
 		}
-		for _, first := range sets[:i] {
-			if first.Return == nil || first.Return.Result != OK || first.Return.At >= second.Call.At ||
-				second.Return.At >= first.Call.At+first.Call.TTL {
-				continue
-			}
-			if !counted(first, downs, second.Return.At) {
-				report(second, "it was set although it was set, and too few had counted down")
-				break
-			}
+		if slices.ContainsFunc(sets[:i], again) {
+			report(second, "it was set although it was set, and too few had counted down")
 		}
 	}
 	return found
+}
+
+// sawOpen tells whether an operation found the latch open.
+func (op *Op) sawOpen() bool {
+	return op.Return != nil && op.Return.Result == OK &&
+		(op.Call.Kind == Wait || op.Call.Kind == Count && op.Return.Weight == 0)
+}
+
+// sets tells whether a Set succeeded within the life of one before it.
+func (op *Op) sets(first *Op) bool {
+	done := func(op *Op) bool { return op.Return != nil && op.Return.Result == OK }
+	return done(op) && done(first) && first.Return.At < op.Call.At && op.Return.At < first.Call.At+first.Call.TTL
 }
 
 func mayOpen(sets, downs []*Op, by int64) bool {

@@ -47,64 +47,71 @@ func Check(h *history.History, most time.Duration) Verdict {
 // forgotten is how long after its return a request without an answer may still take effect.
 const forgotten = int64(5e9)
 
-// stepsOf are the operations of each name as the model takes them.
-func stepsOf(h *history.History) map[string][]porcupine.Operation {
-	steps := map[string][]porcupine.Operation{}
-	add := func(name string, from, to int64, s step) {
-		steps[name] = append(steps[name], porcupine.Operation{Input: s, Call: from, Return: to})
+// steps are the operations of each name as the model takes them.
+type steps map[string][]porcupine.Operation
+
+func (s steps) add(name string, from, to int64, what step) {
+	s[name] = append(s[name], porcupine.Operation{Input: what, Call: from, Return: to})
+}
+
+func stepsOf(h *history.History) steps {
+	s := steps{}
+	s.addHolds(h)
+	long := h.Records[len(h.Records)-1].At - h.Records[0].At
+	for _, op := range h.Ops {
+		if what, told := opStep(op, long); told {
+			s.add(op.Call.Name, op.Call.At, until(op), what)
+		}
 	}
-	resizes := map[string][]history.Op{}
+	return s
+}
+
+// addHolds adds the begin of each trusted hold, its downgrade and its end.
+func (s steps) addHolds(h *history.History) {
+	resizes := map[string][]*history.Op{}
 	for _, op := range h.Ops {
 		if op.Call.Kind == history.Resize {
-			resizes[op.Call.Name] = append(resizes[op.Call.Name], *op)
+			resizes[op.Call.Name] = append(resizes[op.Call.Name], op)
 		}
 	}
 	for _, hold := range h.Holds {
 		if hold.Start >= hold.End {
 			continue
 		}
-		m := member{
-			id: hold.ID, root: hold.Root, owner: hold.Owner, proc: hold.Proc, token: hold.Token, weight: hold.Weight,
-			shares: hold.Shares,
-		}
-		size, crossed := hold.Lock.Size, false
-		for _, op := range resizes[hold.Name] {
-			crossed = crossed || op.Call.At < hold.Start && hold.Called < until(op)
-		}
-		add(hold.Name, hold.Called, hold.Start, step{verb: enter, member: m, entry: hold.Root != hold.ID, n: size, unsure: crossed, follows: hold.Follows})
+		m := member{Claim: hold.Claim, id: hold.ID, proc: hold.Proc, token: hold.Token}
+		crossed := slices.ContainsFunc(resizes[hold.Name], func(op *history.Op) bool {
+			return op.Call.At < hold.Start && hold.Called < until(op)
+		})
+		s.add(hold.Name, hold.Called, hold.Start, step{
+			verb: enter, member: m, entry: hold.Root != hold.ID,
+			n: hold.Lock.Size, unsure: crossed, follows: hold.Follows,
+		})
 		if !hold.Shares && hold.Exclusive < hold.End {
-			add(hold.Name, max(hold.Exclusive, hold.Start), max(hold.Exclusive, hold.Start), step{verb: share, member: m})
+			at := max(hold.Exclusive, hold.Start)
+			s.add(hold.Name, at, at, step{verb: share, member: m})
 		}
 		if hold.End < math.MaxInt64 {
-			add(hold.Name, hold.End, hold.End, step{verb: leave, member: m})
+			s.add(hold.Name, hold.End, hold.End, step{verb: leave, member: m})
 		}
 	}
-	long := h.Records[len(h.Records)-1].At - h.Records[0].At
-	for _, op := range h.Ops {
-		call, result := op.Call, history.Result("")
-		if op.Return != nil {
-			result = op.Return.Result
-		}
-		s := step{n: call.Weight, unsure: result != history.OK}
-		switch call.Kind {
-		case history.Resize:
-			if s.verb = resize; result == history.Refused {
-				continue
-			}
-		case history.Set, history.CountDown, history.Count, history.Wait:
-			if call.TTL <= long {
-				continue // it goes away by itself, at a moment of which nothing is known
-			}
-			var told bool
-			if s, told = latchStep(call.Kind, op, result); !told {
-				continue
-			}
-		default:
-			continue
-		}
-		add(call.Name, call.At, until(*op), s)
+}
+
+// opStep is what the model makes of an operation that makes no hold; false: nothing. A latch whose TTL
+// is over within the time of the history goes away at a moment of which nothing is known.
+func opStep(op *history.Op, long int64) (step, bool) {
+	result := history.Result("")
+	if op.Return != nil {
+		result = op.Return.Result
 	}
-	return steps
+	switch op.Call.Kind {
+	case history.Resize:
+		return step{verb: resize, n: op.Call.Weight, unsure: result != history.OK}, result != history.Refused
+	case history.Set, history.CountDown, history.Count, history.Wait:
+		if op.Call.TTL > long {
+			return latchStep(op.Call.Kind, op, result)
+		}
+	}
+	return step{}, false
 }
 
 // latchStep is what the model makes of an operation on a latch; false: nothing.
@@ -131,7 +138,7 @@ func latchStep(kind history.Kind, op *history.Op, result history.Result) (step, 
 }
 
 // until is when an operation has taken effect, or never will.
-func until(op history.Op) int64 {
+func until(op *history.Op) int64 {
 	switch {
 	case op.Return == nil:
 		return op.Call.At + op.Call.Limit + forgotten

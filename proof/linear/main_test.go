@@ -1,19 +1,11 @@
 package linear
 
 import (
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
-	"github.com/holdfast-go/holdfast/proof/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := leak.Check(30 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+// TestMain fails when a goroutine is left behind (trap 33).
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -1,6 +1,11 @@
 package linear
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
+)
 
 // A verb is what a step does.
 type verb int
@@ -30,16 +35,15 @@ type step struct {
 
 // A member is a hold.
 type member struct {
-	id, root, owner, proc string
-	token, weight         int64
-	shares                bool
+	judge.Claim
+	id, proc string
+	token    int64
 }
 
 // A state is one name at one moment. It is not changed once it is made.
 type state struct {
 	members []member
-	top     int64 // the largest token
-	writer  int64 // the largest of one that does not share
+	tokens  judge.Tokens
 	permits int64 // or unknown
 	latch   int64 // what is left to count down, 0: open, -1: not set
 }
@@ -51,7 +55,7 @@ func initial() []any { return []any{state{latch: -1}} }
 
 func equal(a, b any) bool {
 	x, y := a.(state), b.(state)
-	return x.top == y.top && x.writer == y.writer && x.permits == y.permits && x.latch == y.latch && slices.Equal(x.members, y.members)
+	return x.tokens == y.tokens && x.permits == y.permits && x.latch == y.latch && slices.Equal(x.members, y.members)
 }
 
 // next are the states that a step may lead to: none, when it cannot be the next.
@@ -64,7 +68,7 @@ func next(from, input, _ any) []any {
 	case share:
 		now.members = slices.Clone(was.members)
 		for i, m := range now.members {
-			now.members[i].shares = m.shares || m.id == s.id
+			now.members[i].Shares = m.Shares || m.id == s.id
 		}
 	case leave:
 		now.members = slices.DeleteFunc(slices.Clone(was.members), func(m member) bool { return m.id == s.id })
@@ -72,90 +76,86 @@ func next(from, input, _ any) []any {
 		if now.permits = s.n; s.unsure || len(was.members) == 0 {
 			return []any{was, now}
 		}
+	default:
+		return latch(was, s)
+	}
+	return []any{now}
+}
+
+// latch is next for the steps of a latch.
+func latch(was state, s step) []any {
+	now, may := was, true
+	switch s.verb {
 	case set:
-		if now.latch = s.n; s.unsure {
-			return []any{was, now}
-		}
-		if was.latch > 0 {
-			return nil
-		}
+		now.latch, may = s.n, was.latch <= 0
 	case countDown:
-		if now.latch = max(was.latch-1, 0); s.unsure {
-			return []any{was, now}
-		}
-		if was.latch < 0 {
-			return nil
-		}
+		now.latch, may = max(was.latch-1, 0), was.latch >= 0
 	case counts:
-		if was.latch != s.n {
-			return nil
-		}
+		may = was.latch == s.n
 	case isSet:
-		if was.latch <= 0 {
-			return nil
-		}
+		may = was.latch > 0
 	case isUnset:
-		if was.latch >= 0 {
-			return nil
-		}
+		may = was.latch < 0
+	}
+	switch {
+	case s.unsure && (s.verb == set || s.verb == countDown):
+		return []any{was, now}
+	case !may:
+		return nil
 	}
 	return []any{now}
 }
 
 // enters lets a hold in, if nobody excludes it and its token is in order.
 func enters(was state, s step) []any {
-	sum, joined := s.weight, false
+	joined := false
 	for _, m := range was.members {
-		sum += m.weight
-		joined = joined || m.shares && m.token == s.token && m.proc == s.proc
-		if m.root == s.root || m.owner != "" && m.owner == s.owner || m.weight > 0 || m.shares && s.shares {
-			continue
+		if m.Excludes(s.Claim) {
+			return nil
 		}
-		return nil
+		joined = joined || m.Shares && s.Shares && m.token == s.token && m.proc == s.proc
 	}
-	switch {
-	case s.entry:
-	case s.shares && (s.token > was.writer || joined):
-	case !s.shares && s.token > was.top:
-	default:
+	if !s.entry && !joined && !was.tokens.Grow(s.token, s.Shares) {
 		return nil
 	}
 	now := was
 	now.members = append(slices.Clone(was.members), s.member)
-	slices.SortFunc(now.members, func(a, b member) int {
-		if a.id < b.id {
-			return -1
-		}
-		return 1
-	})
-	if now.top = max(was.top, s.token); !s.shares {
-		now.writer = max(was.writer, s.token)
-	}
-	if s.weight == 0 {
+	slices.SortFunc(now.members, func(a, b member) int { return strings.Compare(a.id, b.id) })
+	now.tokens = was.tokens.With(s.token, s.Shares)
+	if s.Weight == 0 {
 		return []any{now}
 	}
-	// The server refuses a handle that names another number, unless it stood in line before a Resize
-	// or its process has learned of that number.
+	return permits(was, now, s)
+}
+
+// permits are the states after a hold entered that takes some. The server refuses a handle that names
+// another number of permits, unless it stood in the queue before a Resize or its process has learned
+// of that number.
+func permits(was, now state, s step) []any {
 	named := now
 	named.permits = s.n
-	unsure := s.unsure || s.follows
-	if len(was.members) > 0 {
+	if len(was.members) == 0 {
 		switch {
-		case was.permits == unknown && unsure:
+		case s.follows:
+			now.permits = unknown // the number of before, that of its handle, or any other
 			return []any{now}
-		case was.permits == unknown && sum <= s.n:
-			return []any{named}
-		case was.permits == unknown || sum > was.permits || s.n != was.permits && !unsure:
-			return nil
+		case s.unsure:
+			return []any{now, named}
 		}
-		return []any{now}
+		return []any{named}
 	}
+	var sum int64
+	for _, m := range now.members {
+		sum += m.Weight
+	}
+	unsure := s.unsure || s.follows
 	switch {
-	case s.follows:
-		now.permits = unknown // the number of before, that of its handle, or any other
+	case was.permits == unknown && unsure:
 		return []any{now}
-	case s.unsure:
-		return []any{now, named}
+	case was.permits == unknown && sum <= s.n:
+		return []any{named}
+	case was.permits == unknown || sum > was.permits || s.n != was.permits && !unsure:
+		return nil
 	}
-	return []any{named}
+	return []any{now}
 }

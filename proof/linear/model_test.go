@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // at is a step that took effect at some moment between two.
@@ -12,7 +14,7 @@ func at(from, to int64, s step) porcupine.Operation {
 }
 
 func in(id string, token int64, change func(*step)) step {
-	s := step{verb: enter, member: member{id: id, root: id, proc: id[:1], token: token}}
+	s := step{verb: enter, member: member{Claim: judge.Claim{Root: id}, id: id, proc: id[:1], token: token}}
 	if change != nil {
 		change(&s)
 	}
@@ -20,15 +22,15 @@ func in(id string, token int64, change func(*step)) step {
 }
 
 func out(id string) step { return step{verb: leave, member: member{id: id}} }
-func reads(s *step)      { s.shares = true }
-func ann(s *step)        { s.owner = "ann" }
+func reads(s *step)      { s.Shares = true }
+func ann(s *step)        { s.Owner = "ann" }
 func takes(n int64) func(*step) {
-	return func(s *step) { s.weight, s.n = n, 4 }
+	return func(s *step) { s.Weight, s.n = n, 4 }
 }
 
 // follows is takes for one whose process may know of another number.
 func follows(n int64) func(*step) {
-	return func(s *step) { s.weight, s.n, s.follows = n, 4, true }
+	return func(s *step) { s.Weight, s.n, s.follows = n, 4, true }
 }
 
 func TestModel(t *testing.T) {
@@ -51,14 +53,14 @@ func TestModel(t *testing.T) {
 		{"a reader joins", []porcupine.Operation{at(0, 1, in("a1", 1, reads)), at(2, 3, in("a2", 1, reads))}, true},
 		{"an owner beside itself", []porcupine.Operation{at(0, 1, in("a", 1, ann)), at(2, 3, in("b", 2, ann))}, true},
 		{"an owner beside another", []porcupine.Operation{at(0, 1, in("a", 1, ann)), at(2, 3, in("b", 2, nil))}, false},
-		{"an entry", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(2, 3, in("b", 1, func(s *step) { s.root, s.entry = "a", true }))}, true},
+		{"an entry", []porcupine.Operation{at(0, 1, in("a", 1, nil)), at(2, 3, in("b", 1, func(s *step) { s.Root, s.entry = "a", true }))}, true},
 		{"permits", []porcupine.Operation{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(2)))}, true},
 		{"too many permits", []porcupine.Operation{at(0, 1, in("a", 1, takes(2))), at(2, 3, in("b", 2, takes(3)))}, false},
 		{"another number of permits", []porcupine.Operation{
 			at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, takes(2)))}, false},
 		{"many permits after a Resize", []porcupine.Operation{
 			at(0, 1, in("a", 1, takes(2))), at(2, 5, step{verb: resize, n: 8}),
-			at(2, 5, in("b", 2, func(s *step) { s.weight, s.n, s.unsure = 3, 4, true }))}, true},
+			at(2, 5, in("b", 2, func(s *step) { s.Weight, s.n, s.unsure = 3, 4, true }))}, true},
 		{"another number, which its process has learned", []porcupine.Operation{
 			at(0, 1, in("a", 1, takes(2))), at(2, 3, step{verb: resize, n: 8}), at(4, 5, in("b", 2, follows(6)))}, true},
 		{"more than the number that its process has learned", []porcupine.Operation{

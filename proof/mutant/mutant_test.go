@@ -1,7 +1,6 @@
 package mutant
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,18 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/proof/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 const top = "../.."
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := leak.Check(10 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 // TestPatchesFit fails when the source under a mutant or the name of its check has changed, long

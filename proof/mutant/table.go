@@ -3,7 +3,7 @@ package mutant
 import (
 	"slices"
 
-	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // Mutants are the bugs that must be caught: of what runs at the server, and of the client.
@@ -53,7 +53,7 @@ func simulation(rule string) Check {
 func always() []Mutant {
 	var some []Mutant
 	for _, m := range Mutants() {
-		if m.Caught == torture(history.RuleOverlap) {
+		if m.Caught == torture(judge.Overlap) {
 			some = append(some, m)
 		}
 	}

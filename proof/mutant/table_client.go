@@ -1,12 +1,12 @@
 package mutant
 
-import "github.com/holdfast-go/holdfast/proof/history"
+import "github.com/holdfast-go/holdfast/proof/judge"
 
 // clientMutants are bugs in the engine, and in what makes requests of its wishes.
 func clientMutants() []Mutant {
 	const engine, native_, wire_ = "internal/engine/", "internal/native/", "internal/wire/"
 	return []Mutant{
-		{"trust from an unknown answer", torture(history.RuleOverlap), []Patch{{engine + "watchdog.go",
+		{"trust from an unknown answer", torture(judge.Overlap), []Patch{{engine + "watchdog.go",
 			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl)\n"}}},
 		{"wall clock not looked at", inEngine("TestPast"), []Patch{{engine + "times.go",
 			" || !now.Round(0).Before(end.Round(0))", ""}}},

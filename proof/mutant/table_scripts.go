@@ -1,14 +1,14 @@
 package mutant
 
-import "github.com/holdfast-go/holdfast/proof/history"
+import "github.com/holdfast-go/holdfast/proof/judge"
 
 // scriptMutants are bugs in the scripts.
 func scriptMutants() []Mutant {
 	const lua = "internal/native/lua/"
 	return []Mutant{
-		{"double grant", torture(history.RuleOverlap), []Patch{{lua + "ask.lua",
+		{"double grant", torture(judge.Overlap), []Patch{{lua + "ask.lua",
 			"local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)\n", "local beside = true\n"}}},
-		{"release without owner check", torture(history.RuleOverlap), []Patch{{lua + "free.lua",
+		{"release without owner check", torture(judge.Overlap), []Patch{{lua + "free.lua",
 			"  if not given then\n    return 0\n  end\n", "  given, reply = ticket .. payload, 1\n"}}},
 		{"renewal without owner check", clock("TestLeaseKeyTakenIsLost"), []Patch{{lua + "renew.lua",
 			"    if string.sub(value, 1, 42) ~= ticket then\n", "    if string.sub(value, 1, 2) ~= string.sub(ticket, 1, 2) then\n"}}},

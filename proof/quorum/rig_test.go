@@ -14,21 +14,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/history"
-	"github.com/holdfast-go/holdfast/proof/leak"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	code := m.Run()
-	if err := leak.Check(30 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 type silent struct{}

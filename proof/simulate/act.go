@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // act is one operation, from its call to its release.
@@ -42,7 +43,7 @@ func (w *world) act(c *client, op *Op) {
 	if op.Twice {
 		if err := lease.Release(c.ctx); err == nil {
 			w.mu.Lock()
-			w.violation(RuleRelease, "%v was given back twice", h)
+			w.violation(judge.Release, "%v was given back twice", h)
 			w.mu.Unlock()
 		}
 	}
@@ -125,7 +126,7 @@ func (w *world) inner(h *holding) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !w.troubled() && !h.client.dead && !errors.Is(err, holdfast.ErrLost) {
-			w.violation(RuleFailed, "%s of %v: %v", what, h, err)
+			w.violation(judge.Failed, "%s of %v: %v", what, h, err)
 		}
 	}
 	switch h.op.Inner {
@@ -152,7 +153,7 @@ func (w *world) inner(h *holding) {
 		}
 		w.mu.Lock()
 		if lease.Token() != h.lease.Token() && h.lease.Err() == nil {
-			w.violation(RuleToken, "reentry into %v got token %d", h, lease.Token())
+			w.violation(judge.Token, "reentry into %v got token %d", h, lease.Token())
 		}
 		w.mu.Unlock()
 		pass(time.Millisecond)

@@ -66,12 +66,5 @@ func (c *client) close() error {
 	return err
 }
 
-// change changes the network between the client and all servers.
-func (c *client) change(f func(*wire)) {
-	for _, wire := range c.wires {
-		wire.change(func() { f(wire) })
-	}
-}
-
 // pass lets time go by.
 func pass(d time.Duration) { <-time.After(d) }

@@ -221,8 +221,7 @@ func (w *world) forward(server int) {
 	defer h.mu.Unlock()
 	h.known.mark, h.known.told, h.known.knew = h.HGet(factsKey, "born"), time.Time{}, map[*client]bool{}
 	for _, c := range w.clients {
-		path := c.wires[server]
-		path.change(func() { h.known.knew[c] = path.heard.After(h.known.since) })
+		h.known.knew[c] = c.wires[server].heardSince(h.known.since)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // watch looks at the masters of a quorum every now and then, until stop is called.
@@ -39,7 +41,7 @@ func (w *world) forever() {
 	for i, host := range w.hosts {
 		for _, key := range host.Keys() {
 			if !stays.MatchString(key) && host.TTL(key) == 0 {
-				w.violation(RuleLeft, "key %s at server %d has no TTL", key, i)
+				w.violation(judge.Left, "key %s at server %d has no TTL", key, i)
 			}
 		}
 	}
@@ -50,7 +52,7 @@ func (w *world) forever() {
 func (w *world) covered() {
 	for name, holds := range w.live {
 		for _, h := range holds {
-			if h.uncovered || !h.good() {
+			if h.uncovered || !h.Trusted() {
 				continue
 			}
 			var lets []string
@@ -61,7 +63,7 @@ func (w *world) covered() {
 			}
 			if len(lets) > len(w.hosts)/2 {
 				h.uncovered = true
-				w.violation(RuleOverlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
+				w.violation(judge.Overlap, "%s: %v, since %v, is trusted for %v, and a majority would let another in: %s",
 					name, h, h.from.Sub(w.zero), time.Until(h.lease.Until()), strings.Join(lets, "; "))
 			}
 		}

@@ -3,6 +3,8 @@ package simulate
 import (
 	"slices"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // A Fault is one trouble, at its time, until its end. Which of the fields mean something depends on the kind.
@@ -11,7 +13,7 @@ type Fault struct {
 	Kind    Trouble
 	Client  int // whose network or process it is
 	Server  int
-	Way     way
+	Way     network.Way
 	Both    bool          // ways
 	Times   int           // how many requests it strikes
 	Delay   time.Duration // or the step of a clock
@@ -84,11 +86,11 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	}
 	switch f.Kind {
 	case Silence:
-		f.Way, f.Both = way(d.IntN(2)), d.percent(60)
+		f.Way, f.Both = network.Way(d.IntN(2)), d.percent(60)
 	case Slow:
 		f.Delay = d.short(time.Millisecond, 2*time.Second)
 	case Lose:
-		f.Way, f.Times = way(d.IntN(2)), 1+d.IntN(3)
+		f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
 	case Duplicate:
 		f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
 	case Restart, ForgetDown:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // latch is one latch: the operation's client sets it, the next ones count it down, and the one before waits.
@@ -60,9 +61,9 @@ func (w *world) latch(op *Op) {
 	switch {
 	case err != nil:
 	case missing > 0:
-		w.violation(RuleLatch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
+		w.violation(judge.Latch, "latch of op %d opened, although %d had not begun to count down", op.ID, missing)
 	case late > tight && began.After(w.peace):
-		w.violation(RuleLatch, "latch of op %d was told %v late", op.ID, late)
+		w.violation(judge.Latch, "latch of op %d was told %v late", op.ID, late)
 	default:
 		w.note(waiter, op.ID, "latch", "open")
 		return
@@ -70,7 +71,7 @@ func (w *world) latch(op *Op) {
 	if err != nil {
 		w.note(waiter, op.ID, "latch", "shut")
 		if began.After(w.peace) && w.faulty == 0 {
-			w.violation(RuleLatch, "wait for the latch of op %d: %v", op.ID, err)
+			w.violation(judge.Latch, "wait for the latch of op %d: %v", op.ID, err)
 		}
 	}
 }
@@ -81,6 +82,6 @@ func (w *world) shut(c *client, op *Op, what string, err error) {
 	defer w.mu.Unlock()
 	w.note(c, op.ID, "latch", what+" failed")
 	if !w.troubled() && !c.dead {
-		w.violation(RuleFailed, "%s of the latch of op %d: %v", what, op.ID, err)
+		w.violation(judge.Failed, "%s of the latch of op %d: %v", what, op.ID, err)
 	}
 }

@@ -10,20 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-)
-
-// The rules that a run can break.
-const (
-	RuleOverlap = "overlap" // two trusted holds that exclude each other
-	RuleToken   = "token"   // one that does not grow
-	RuleOrder   = "order"   // who came later got in first
-	RuleMinHold = "minhold" // somebody got in before it was over
-	RuleStuck   = "stuck"   // nobody holds, and who waits does not get in
-	RuleLost    = "lost"    // a hold was lost that should not be, or its loss was told late, or wrongly
-	RuleRelease = "release" // a release that says what is not so
-	RuleFailed  = "failed"  // an error that nothing explains
-	RuleLeft    = "left"    // keys or goroutines left behind
-	RuleLatch   = "latch"   // it opened too early
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // A Violation is one rule broken once.
@@ -59,10 +46,10 @@ type ledger struct {
 	mu      sync.Mutex
 	live    map[string][]*holding // by name; some may be over
 	granted map[string][]*holding // by name, all
-	top     map[string]int64      // the largest token
+	tokens  map[string]judge.Tokens
 	rooms   map[string]*room      // by class
 	ended   map[string]time.Time  // when a hold was given back, by its id
-	kept    map[string]time.Time  // by name: the end of a min hold, at the earliest
+	kept    map[string]judge.Kept // by name: the last min hold, at its earliest end
 	faulty  int                   // faults that last
 	peace   time.Time             // when everything must have come right since the last fault
 	blind   time.Time             // until when overlaps are excused
@@ -112,7 +99,8 @@ type holding struct {
 	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
-	stray     bool          // who was there before may not have been known where it was let in
+	stray     bool          // holders before it may not have been known where it was let in
+	sure      bool          // nothing excused another beside it when it began
 }
 
 type event struct {
@@ -124,8 +112,8 @@ type event struct {
 }
 
 func newLedger(p *Plan) *ledger {
-	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, top: map[string]int64{},
-		rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]time.Time{}, counts: map[string]int{}}
+	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, tokens: map[string]judge.Tokens{},
+		rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -152,17 +140,29 @@ func (w *wait) String() string {
 	return fmt.Sprintf("op %d (%s %v of %s)", w.op.ID, w.op.Kind, w.op.Names, w.client.name)
 }
 
-// good tells whether a hold counts: its lease says so, its process lives.
-func (h *holding) good() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
+// Trusted tells whether a hold counts: its lease says so, its process lives.
+func (h *holding) Trusted() bool { return !h.released && !h.client.dead && h.lease.Err() == nil }
 
-// excludes tells whether two holds of one name must not be trusted at one time.
-func (h *holding) excludes(other *holding) bool {
-	return h != other && !(h.shared && other.shared) && (h.op.Owner == "" || h.op.Owner != other.op.Owner)
+// Claim is how it holds now.
+func (h *holding) Claim() judge.Claim {
+	return judge.Claim{Owner: h.op.Owner, Shares: h.shared, Weight: h.op.Weight}
 }
 
-// overlaps tells whether they are no two to be trusted at one time, as far as whoever let the later in could know.
+// grant is how it began to hold a name.
+func (l *ledger) grant(h *holding, name string) judge.Grant {
+	claim := h.Claim()
+	claim.Shares = h.op.Kind == Read
+	return judge.Grant{
+		Claim: claim, Proc: h.client.name, Joined: h.shared, Token: h.tokens[name],
+		Called: int64(h.called.Sub(l.zero)), Returned: int64(h.from.Sub(l.zero)), Trusted: h.sure,
+	}
+}
+
+// overlaps tells whether they are no two to be trusted at one time, as far as the server that let the
+// later in could know.
 func (h *holding) overlaps(other *holding) bool {
-	return h.excludes(other) && !(h.stray && h.from.After(other.from) || other.stray && other.from.After(h.from))
+	stray := h.stray && h.from.After(other.from) || other.stray && other.from.After(h.from)
+	return h != other && !stray && h.Claim().Excludes(other.Claim())
 }
 
 // queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
@@ -195,7 +195,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 	}
 	h := &holding{wait: w, lease: lease, tokens: lease.Tokens(), from: time.Now(), shared: w.op.Kind == Read}
 	l.note(w.client, w.op.ID, "got", fmt.Sprint(h.tokens))
-	if !h.good() {
+	if !h.Trusted() {
 		r.empty(h)
 		return h
 	}
@@ -208,44 +208,64 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 
 // enter checks a new hold against the others of its name.
 func (l *ledger) enter(name string, h *holding) {
-	l.live[name] = append(slices.DeleteFunc(l.live[name], func(other *holding) bool { return !other.good() }), h)
+	l.live[name] = append(judge.Trusted(l.live[name]), h)
 	l.alone(name)
-	if early := time.Until(l.kept[name]); early > 0 && h.op.Owner == "" && !h.resumes && !h.stray {
-		l.violation(RuleMinHold, "%s %v: %v before its end", name, h, early)
+	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.resumes && !h.stray {
+		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.resumes {
 		delete(l.kept, name)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
-		l.kept[name] = h.called.Add(h.op.MinHold * 99 / 100)
+		l.kept[name] = judge.Kept{Claim: h.Claim(), Until: h.called.Sub(l.zero) + h.op.MinHold*99/100}
 	}
-	token := h.tokens[name]
-	if token <= 0 || token >= 1<<53 {
-		l.violation(RuleToken, "%s %v: %d is no token", name, h, token)
+	h.sure = l.plan.Mode == Quorum || time.Now().After(l.blind)
+	l.grows(name, h)
+	if l.plan.Mode == Calm && l.plan.Strict && h.queues() {
+		l.inOrder(name, h)
 	}
-	for _, other := range slices.Backward(l.granted[name]) {
-		if other.from.Before(h.called.Add(-2 * time.Minute)) {
-			break
-		}
-		if h.op.Kind != Read && other.op.Kind != Read && other.tokens[name] == token {
-			l.violation(RuleToken, "%s %v: %d, as %v", name, h, token, other)
-		}
-		if h.op.Kind != Read && other.from.Before(h.called) && other.tokens[name] >= token {
-			l.violation(RuleToken, "%s %v: %d, called after %d of %v was there", name, h, token, other.tokens[name], other)
-		}
-		if l.plan.Mode == Quorum && h.excludes(other) && other.tokens[name] >= token {
-			l.violation(RuleToken, "%s %v: %d after %d of %v", name, h, token, other.tokens[name], other)
-		}
-		if l.plan.Mode == Calm && l.plan.Strict && h.queues() && other.queues() && other.called.After(h.called.Add(abreast)) &&
-			other.from.Before(h.from.Add(-10*time.Millisecond)) {
-			l.violation(RuleOrder, "%s %v came before %v and got in after it", name, h, other)
-		}
-	}
-	if l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && token <= l.top[name] && time.Now().After(l.blind) {
-		l.violation(RuleToken, "%s %v: %d after %d", name, h, token, l.top[name])
-	}
-	l.top[name] = max(l.top[name], token)
 	l.granted[name] = append(l.granted[name], h)
+}
+
+// grows checks the token of a new hold. The tokens of a quorum grow where the order of the grants is
+// known; those of a server always do, but for readers and permits, which may return in another order.
+func (l *ledger) grows(name string, h *holding) {
+	token := h.tokens[name]
+	if !judge.IsToken(token) {
+		l.violation(judge.Token, "%s %v: %d is no token", name, h, token)
+	}
+	earlier := l.granted[name]
+	if old := slices.IndexFunc(earlier, func(other *holding) bool {
+		return !other.from.Before(h.called.Add(-2 * time.Minute))
+	}); old >= 0 {
+		earlier = earlier[old:]
+	} else {
+		earlier = nil
+	}
+	grants := make([]judge.Grant, len(earlier))
+	for i, other := range earlier {
+		grants[i] = l.grant(other, name)
+	}
+	if i, text := judge.Rival(grants, l.grant(h, name)); text != "" {
+		l.violation(judge.Token, "%s %v: token %d %s %d of %v", name, h, token, text, grants[i].Token, earlier[i])
+	}
+	if h.sure && l.plan.Mode != Quorum && !h.shared && h.op.Kind != Permit && !l.tokens[name].Grow(token, false) {
+		l.violation(judge.Token, "%s %v: %d after %d", name, h, token, l.tokens[name].Largest)
+	}
+	l.tokens[name] = l.tokens[name].With(token, h.shared)
+}
+
+// inOrder checks that a new hold was not passed by a later caller.
+func (l *ledger) inOrder(name string, h *holding) {
+	waited := func(h *holding) judge.Wait {
+		grant := l.grant(h, name)
+		return judge.Wait{Called: grant.Called, Returned: grant.Returned}
+	}
+	for _, other := range l.granted[name] {
+		if other.queues() && waited(h).PassedBy(waited(other), int64(abreast), int64(10*time.Millisecond)) {
+			l.violation(judge.Order, "%s %v came before %v and got in after it", name, h, other)
+		}
+	}
 }
 
 // alone checks rule 1 for a name, now.
@@ -254,28 +274,14 @@ func (l *ledger) alone(name string) {
 		l.counts["excused"]++
 		return
 	}
-	var taken int64
-	var alone, all []*holding
-	for _, h := range l.live[name] {
-		if !h.good() {
-			continue
-		}
-		all = append(all, h)
-		taken += h.op.Weight
-		if !h.shared && h.op.Kind != Permit {
-			alone = append(alone, h)
-		}
-	}
-	together := len(alone) > 0 && len(all) > 1
-	if together { // owners exclude only others
-		together = slices.ContainsFunc(alone, func(h *holding) bool { return slices.ContainsFunc(all, h.overlaps) })
-	}
-	if together || taken > permits {
+	trusted := judge.Trusted(l.live[name])
+	together := slices.ContainsFunc(trusted, func(h *holding) bool { return slices.ContainsFunc(trusted, h.overlaps) })
+	if together || judge.Sum(trusted) > permits {
 		var text []string
-		for _, h := range all {
+		for _, h := range trusted {
 			text = append(text, fmt.Sprintf("%v token %d since %v", h, h.tokens[name], h.from.Sub(l.zero)))
 		}
-		l.violation(RuleOverlap, "%s: %s", name, strings.Join(text, "; "))
+		l.violation(judge.Overlap, "%s: %s", name, strings.Join(text, "; "))
 	}
 }
 
@@ -300,7 +306,7 @@ func (l *ledger) stuck(r *room) {
 		}
 	}
 	for _, name := range locks {
-		if class(name) == class(first.op.Names[0]) && slices.ContainsFunc(l.live[name], (*holding).good) {
+		if class(name) == class(first.op.Names[0]) && slices.ContainsFunc(l.live[name], (*holding).Trusted) {
 			return
 		}
 	}
@@ -310,7 +316,7 @@ func (l *ledger) stuck(r *room) {
 	}
 	more, ever := l.late(class(first.op.Names[0]))
 	if now := time.Now(); now.After(since.Add(l.tight()+more)) && now.After(l.peace) && !ever {
-		l.violation(RuleStuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
+		l.violation(judge.Stuck, "%v waits since %v, nobody holds since %v, and there was peace since %v",
 			first, first.called.Sub(l.zero), since.Sub(l.zero), l.peace.Add(-settled).Sub(l.zero))
 	}
 }
@@ -338,7 +344,7 @@ func (l *ledger) reason(w *wait, err error) string {
 	if l.troubled() && errors.As(err, &refused) {
 		return "refused"
 	}
-	l.violation(RuleFailed, "%v: %v", w, err)
+	l.violation(judge.Failed, "%v: %v", w, err)
 	return "failed"
 }
 
@@ -360,12 +366,12 @@ func (l *ledger) told(h *holding) {
 	late := time.Since(h.lease.Until())
 	switch {
 	case late > time.Millisecond:
-		l.violation(RuleLost, "%v was told %v late", h, late)
+		l.violation(judge.Lost, "%v was told %v late", h, late)
 	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
 	case l.plan.Mode == Quorum && l.troubled(): // a master forgot while another had not heard of it
 	case time.Now().Before(l.blind) || h.excused || h.resumed:
 	default:
-		l.violation(RuleLost, "%v was lost: %v", h, err)
+		l.violation(judge.Lost, "%v was lost: %v", h, err)
 	}
 }
 
@@ -396,32 +402,39 @@ func (l *ledger) left(h *holding, was, err error) {
 	r := l.rooms[class(h.op.Names[0])]
 	r.leaving--
 	r.empty(h)
-	result := "done"
-	switch {
-	case h.client.dead:
-		result = "dead"
-	case errors.Is(err, holdfast.ErrLost):
-		result = "lost"
+	if errors.Is(err, holdfast.ErrLost) && !h.client.dead {
 		l.unkept(h)
-		if was == nil && !l.troubled() && !h.resumed && !h.op.Fixed && h.op.MaxHold == 0 {
-			l.violation(RuleRelease, "%v: %v", h, err)
-		}
-	case l.plan.Mode == Quorum && l.troubled() && errors.Is(err, holdfast.ErrUnavailable):
-		result = "unavailable"
-	case errors.Is(err, holdfast.ErrUncertain) && (l.troubled() || h.left < trips):
-		result = "uncertain"
-	case err != nil:
-		var refused *holdfast.StoreError
-		if !l.troubled() || !errors.As(err, &refused) {
-			l.violation(RuleRelease, "%v: %v", h, err)
-		}
-		result = "refused"
-	case was != nil:
-		l.violation(RuleRelease, "%v was reported done although %v", h, was)
-	case !h.shared: // readers share a hold, which goes on
+	}
+	if err == nil && was == nil && !h.shared && !h.client.dead { // readers share a hold, which goes on
 		l.ended[h.lease.Owner()] = time.Now()
 	}
+	result, may := l.released(h, was, err)
+	if !may && err != nil {
+		l.violation(judge.Release, "%v: %v", h, err)
+	} else if !may {
+		l.violation(judge.Release, "%v was reported done although %v", h, was)
+	}
 	l.note(h.client, h.op.ID, "released", result)
+}
+
+// released names what came of a release, and tells whether it may have: a hold is lost, or its fate
+// unknown, only while a fault may show, or where it ends by itself.
+func (l *ledger) released(h *holding, was, err error) (result string, may bool) {
+	var refused *holdfast.StoreError
+	troubled := l.troubled()
+	switch {
+	case h.client.dead:
+		return "dead", true
+	case errors.Is(err, holdfast.ErrLost):
+		return "lost", was != nil || troubled || h.resumed || h.op.Fixed || h.op.MaxHold > 0
+	case l.plan.Mode == Quorum && troubled && errors.Is(err, holdfast.ErrUnavailable):
+		return "unavailable", true
+	case errors.Is(err, holdfast.ErrUncertain) && (troubled || h.left < trips):
+		return "uncertain", true
+	case err != nil:
+		return "refused", troubled && errors.As(err, &refused)
+	}
+	return "done", was == nil
 }
 
 // renewed takes a renewal that the server got: at peace, none comes for what was given back; it takes mu.
@@ -429,7 +442,7 @@ func (l *ledger) renewed(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at, ended := l.ended[id]; ended && time.Since(at) > abreast && !l.troubled() {
-		l.violation(RuleRelease, "a hold was renewed %v after it was given back", time.Since(at))
+		l.violation(judge.Release, "a hold was renewed %v after it was given back", time.Since(at))
 	}
 }
 

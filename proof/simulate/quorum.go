@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // founded begins the run's time when new masters count.
@@ -67,7 +68,7 @@ func (w *world) resume(h *holding) bool {
 			w.mu.Lock()
 			w.counts["resumed"]++
 			if next.tokens[op.Names[0]] <= h.tokens[op.Names[0]] && next.lease.Err() == nil {
-				w.violation(RuleToken, "%v resumed with token %d, and got %d", h, h.tokens[op.Names[0]], next.tokens[op.Names[0]])
+				w.violation(judge.Token, "%v resumed with token %d, and got %d", h, h.tokens[op.Names[0]], next.tokens[op.Names[0]])
 			}
 			w.mu.Unlock()
 			if d.percent(30) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
 // DrawQuorum makes the plan of a seed, on three or five independent masters.
@@ -87,13 +89,13 @@ func (p *Plan) drawQuorumFaults(d dice) {
 			}
 			switch f.Kind {
 			case Silence:
-				f.Way, f.Both = way(d.IntN(2)), d.percent(40)
+				f.Way, f.Both = network.Way(d.IntN(2)), d.percent(40)
 			case Slow:
 				if f.Delay == 0 {
 					f.Delay = d.short(time.Millisecond, 2*time.Second)
 				}
 			case Lose:
-				f.Way, f.Times = way(d.IntN(2)), 1+d.IntN(3)
+				f.Way, f.Times = network.Way(d.IntN(2)), 1+d.IntN(3)
 			case Duplicate:
 				f.Times, f.Delay = 1+d.IntN(3), d.short(0, 5*time.Second)
 			case Refuse:
@@ -112,7 +114,7 @@ func (p *Plan) drawApart(d dice, at, end time.Duration) {
 		for client := range p.Latency {
 			if d.percent(40) {
 				p.Faults = append(p.Faults, Fault{At: at, For: long, Client: client, Server: d.IntN(len(p.Servers)), Kind: Silence,
-					Way: way(d.IntN(2)), Both: d.percent(50)})
+					Way: network.Way(d.IntN(2)), Both: d.percent(50)})
 			}
 		}
 		at += long

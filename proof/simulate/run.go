@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // A Result is what came out of a run.
@@ -52,7 +54,7 @@ func Run(t *testing.T, p Plan) (result Result) {
 		}
 		w.outlived, w.stray = w.hosts[0].outlived, w.strays
 		if err := w.play(); err != nil {
-			w.violation(RuleFailed, "%v", err)
+			w.violation(judge.Failed, "%v", err)
 		}
 		result = Result{p.Seed, p.Mode, len(p.Ops), w.counts, w.hash(), w.found, w.events}
 	})
@@ -86,7 +88,7 @@ func (w *world) play() error {
 	err = w.end()
 	stop()
 	for _, wire := range w.wires {
-		wire.change(func() { wire.quiet, wire.dead = [2]int{}, true; wire.cut() })
+		wire.Close()
 	}
 	for _, host := range w.hosts {
 		host.Close()
@@ -94,7 +96,7 @@ func (w *world) play() error {
 	pass(time.Minute) // go-redis dials in the background for a while
 	synctest.Wait()
 	if left := others(); len(left) > 0 {
-		w.violation(RuleLeft, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
+		w.violation(judge.Left, "%d goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
 	}
 	return err
 }
@@ -115,9 +117,7 @@ func (w *world) start(i int) error {
 // connected makes wires to all servers.
 func (w *world) connected(latency time.Duration) (wires []*wire) {
 	for i, host := range w.hosts {
-		wire := newWire(latency+w.plan.Servers[i].Latency, host.serve)
-		wire.heals = w.plan.Mode == Quorum
-		wires = append(wires, wire)
+		wires = append(wires, newWire(latency+w.plan.Servers[i].Latency, host, w.plan.Mode == Quorum))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *world) until(at time.Duration) { pass(time.Until(w.zero.Add(at))) }
 func (w *world) end() error {
 	for _, c := range w.clients {
 		if err := c.close(); err != nil {
-			w.violation(RuleRelease, "close of %s: %v", c.name, err)
+			w.violation(judge.Release, "close of %s: %v", c.name, err)
 		}
 	}
 	pass(settled)
@@ -172,21 +172,21 @@ func (w *world) end() error {
 		}
 		lease, err := w.own.Mutex(name).TryLock(context.Background())
 		if err != nil {
-			w.violation(RuleLeft, "%s: %v", name, err)
+			w.violation(judge.Left, "%s: %v", name, err)
 			continue
 		}
 		if err := lease.Release(context.Background()); err != nil {
-			w.violation(RuleLeft, "%s: %v", name, err)
+			w.violation(judge.Left, "%s: %v", name, err)
 		}
 	}
 	if err := w.own.close(); err != nil {
-		w.violation(RuleRelease, "close of %s: %v", operator, err)
+		w.violation(judge.Release, "close of %s: %v", operator, err)
 	}
 	for i, host := range w.hosts {
 		host.change(func() {})
 		for _, key := range host.Keys() {
 			if !stays.MatchString(key) {
-				w.violation(RuleLeft, "key %s at server %d for %v", key, i, host.TTL(key))
+				w.violation(judge.Left, "key %s at server %d for %v", key, i, host.TTL(key))
 			}
 		}
 	}

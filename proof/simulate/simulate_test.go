@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/holdfast-go/holdfast/proof/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
 // TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time; two cores are used by
@@ -27,12 +27,7 @@ func TestMain(m *testing.M) {
 	// outgrew them would fail with an error, which is a violation.
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
-	code := m.Run()
-	if err := leak.Check(30 * time.Second); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leak.Main(m))
 }
 
 type silent struct{}
@@ -58,7 +53,7 @@ func TestSeeds(t *testing.T) {
 	for _, c := range failedOnce {
 		t.Run(strconv.FormatUint(c.seed, 10), func(t *testing.T) {
 			t.Log(c.why)
-			judge(t, Run(t, Draw(c.seed)))
+			check(t, Run(t, Draw(c.seed)))
 		})
 	}
 }
@@ -68,7 +63,7 @@ func TestQuorum(t *testing.T) {
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
 		t.Skip("make simulate QUORUM=1 makes more, without the race detector")
 	}
-	judge(t, Run(t, DrawQuorum(1)))
+	check(t, Run(t, DrawQuorum(1)))
 }
 
 // TestRepeats: a calm run comes to the same twice.
@@ -84,7 +79,7 @@ func TestUndisturbed(t *testing.T) {
 	for seed := uint64(1000); runs > 0; seed++ {
 		if plan := Draw(seed); plan.Mode == Calm {
 			runs--
-			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { judge(t, Run(t, plan)) })
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { check(t, Run(t, plan)) })
 		}
 	}
 }
@@ -110,7 +105,7 @@ func TestSimulate(t *testing.T) {
 		for seed := range uint64(runs) {
 			r := Run(t, draw(from+seed))
 			fmt.Printf("ran %v\n", r)
-			judge(t, r)
+			check(t, r)
 			if os.Getenv("HOLDFAST_HISTORY") == "1" {
 				fmt.Print(r.History())
 			}
@@ -206,8 +201,8 @@ func trouble(lines []string) (bad []string) {
 	return bad
 }
 
-// judge fails for each violation.
-func judge(t *testing.T, r Result) {
+// check fails for each violation.
+func check(t *testing.T, r Result) {
 	t.Helper()
 	for _, v := range r.Violations {
 		t.Errorf("SEED=%d, %s: violation %v", r.Seed, r.Mode, v)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // strike lets a fault happen, and ends it.
@@ -26,36 +28,30 @@ func (w *world) strike(f *Fault) {
 
 // begin begins a fault; nil: it needs no end.
 func (w *world) begin(f *Fault, c *client) (undo func()) {
-	h, path := w.hosts[f.Server], c.wires[f.Server]
-	both := func(on, off func()) func() { path.change(on); return func() { path.change(off) } }
+	path := c.wires[f.Server]
 	switch f.Kind {
-	case Silence:
-		change := func(by int) func() {
-			return func() {
-				path.quiet[f.Way] += by
-				if f.Both {
-					path.quiet[1-f.Way] += by
-				}
-			}
-		}
-		return both(change(1), change(-1))
-	case Slow:
-		return both(func() { path.slow += f.Delay }, func() { path.slow -= f.Delay })
-	case Lose, Duplicate:
-		r := &rule{way: f.Way, times: f.Times, late: f.Delay, twice: f.Kind == Duplicate}
-		return both(func() { path.rules = append(path.rules, r) }, func() { r.times = 0 })
-	case Deafen:
-		return both(func() { path.deaf++ }, func() { path.deaf-- })
+	case Silence, Slow, Lose, Duplicate, Deafen:
+		return path.disturb(f)
 	case Cut:
-		path.change(path.cut)
+		path.Disconnect()
 	case CutAll:
 		w.cutAll(f.Server)
 	case Kill:
-		w.crash(f.Client, func(path *wire) { path.dead = true; path.cut() })
+		w.crash(f.Client, func(path *wire) { path.Kill() })
 		return func() { w.revive(f.Client) }
 	case Vanish:
-		w.crash(f.Client, (*wire).vanish)
+		w.crash(f.Client, func(path *wire) { path.Vanish() })
 		return func() { w.revive(f.Client) }
+	default:
+		return w.beginServer(f)
+	}
+	return nil
+}
+
+// beginServer is begin for the faults of a server.
+func (w *world) beginServer(f *Fault) (undo func()) {
+	h := w.hosts[f.Server]
+	switch f.Kind {
 	case Restart:
 		return w.restart(f.Server)
 	case ForgetDown:
@@ -98,7 +94,9 @@ func (w *world) crash(i int, how func(*wire)) {
 		}
 	}
 	w.mu.Unlock()
-	c.change(how)
+	for _, path := range c.wires {
+		how(path)
+	}
 	w.works.Go(func() { _ = c.close() }) // it cannot
 }
 
@@ -113,7 +111,7 @@ func (w *world) revive(i int) {
 	if err := w.start(i); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(RuleFailed, "%v", err)
+		w.violation(judge.Failed, "%v", err)
 	}
 }
 
@@ -121,7 +119,7 @@ func (w *world) cutAll(server int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.clients {
-		c.wires[server].change(c.wires[server].cut)
+		c.wires[server].Disconnect()
 	}
 }
 
@@ -140,6 +138,6 @@ func (w *world) flushScripts(server int) {
 	if err := w.own.rdbs[server].ScriptFlush(context.Background()).Err(); err != nil && !strings.Contains(err.Error(), "refused") {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.violation(RuleFailed, "script flush: %v", err)
+		w.violation(judge.Failed, "script flush: %v", err)
 	}
 }

@@ -6,33 +6,22 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// A Resource is storage as the fencing tokens are meant for: a number a name, read and written with a token, of which
-// it refuses any that is smaller than the largest it has seen. Every worker reads, adds one, and writes.
+// A Resource is storage for the workers, as judge.Storage is: every worker reads, adds one, and
+// writes.
 type Resource struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
-	cells  map[string]*cell
-	count  ResourceCount
+	stored judge.Storage
 	offers map[string]*Offer
 	mute   func(slot int, long time.Duration)
 }
-
-// A ResourceCount is what a resource has seen.
-type ResourceCount struct {
-	Writes  int // taken
-	Reads   int // answered
-	Late    int // reads and writes refused because of their token
-	Spoiled int // refused writes that would have overwritten another's
-	Lost    int // taken writes that have overwritten another's: none, if tokens grow
-}
-
-// A cell is one number. reader is the largest token of all, writer that of those who exclude others.
-type cell struct{ writer, reader, value int64 }
 
 // An Offer is a hold that its process let go on purpose.
 type Offer struct {
@@ -64,7 +53,7 @@ func NewResource() (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload: resource: %w", err)
 	}
-	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, cells: map[string]*cell{}, offers: map[string]*Offer{}}
+	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, offers: map[string]*Offer{}}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -73,10 +62,10 @@ func NewResource() (*Resource, error) {
 func (r *Resource) Addr() string { return r.listener.Addr().String() }
 
 // Count is what it has seen so far.
-func (r *Resource) Count() ResourceCount {
+func (r *Resource) Count() judge.Accesses {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.count
+	return r.stored.Count
 }
 
 // Close ends it and all its connections.
@@ -139,48 +128,19 @@ func (r *Resource) onMute(mute func(slot int, long time.Duration)) {
 func (r *Resource) answer(a *access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a.Mute > 0 {
+	switch {
+	case a.Mute > 0:
 		if r.mute != nil {
 			r.mute(a.Slot, a.Mute)
 		}
-		return
-	}
-	if a.Give != nil {
+	case a.Give != nil:
 		r.offers[a.Name] = a.Give
-		return
-	}
-	if a.Wish {
+	case a.Wish:
 		// It stays, so that several try for one hold: one of them may win.
 		a.Give = r.offers[a.Name]
-		return
-	}
-	c := r.cells[a.Name]
-	if c == nil {
-		c = &cell{}
-		r.cells[a.Name] = c
-	}
-	a.Taken = a.Token >= c.writer
-	if a.Write {
-		a.Taken = a.Token >= c.reader
-	}
-	switch {
-	case !a.Taken:
-		r.count.Late++
-		if a.Write && a.Base != c.value {
-			r.count.Spoiled++
-		}
-		return
 	case a.Write:
-		r.count.Writes++
-		if a.Lost = a.Base != c.value; a.Lost {
-			r.count.Lost++
-		}
-		c.value = a.Value
+		a.Taken, a.Lost = r.stored.Write(a.Name, a.Token, a.Base, a.Value)
 	default:
-		r.count.Reads++
-		a.Value = c.value
-	}
-	if c.reader = max(c.reader, a.Token); !a.Reads {
-		c.writer = a.Token
+		a.Value, a.Taken = r.stored.Read(a.Name, a.Token, a.Reads)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 func TestResource(t *testing.T) {
@@ -56,7 +57,7 @@ func TestResource(t *testing.T) {
 			t.Errorf("%s: %s, error %v; want %s", step.name, got, err, step.want)
 		}
 	}
-	if got, want := r.Count(), (ResourceCount{Writes: 3, Reads: 4, Late: 3, Spoiled: 0, Lost: 1}); got != want {
+	if got, want := r.Count(), (judge.Accesses{Writes: 3, Reads: 4, Late: 3, Spoiled: 0, Lost: 1}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }

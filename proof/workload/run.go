@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/proof/history"
+	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
 // A Run is one workload: its processes, its faults, and how long it goes on.
@@ -44,7 +46,7 @@ type Counts struct {
 type Report struct {
 	history.Summary
 	Counts
-	Resource   ResourceCount
+	Resource   judge.Accesses
 	Rest       Rest
 	Violations []history.Violation
 	History    *history.History
@@ -119,10 +121,10 @@ func (r *Run) Do(ctx context.Context) (report Report, err error) {
 func (r *Run) slots(end time.Time) ([]*slot, error) {
 	slots := make([]*slot, r.Procs)
 	for i := range slots {
-		proxy, err := newProxy(r.Addr)
+		proxy, err := fault.Listen(r.Addr)
 		if err != nil {
 			for _, s := range slots[:i] {
-				s.proxy.close()
+				s.proxy.Close()
 			}
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
@@ -27,7 +28,7 @@ type slot struct {
 	dice  dice
 	end   time.Time
 
-	proxy *proxy
+	proxy *fault.Proxy
 	proc  string
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -36,7 +37,7 @@ type slot struct {
 }
 
 func (s *slot) keep(ctx context.Context) error {
-	defer s.proxy.close()
+	defer s.proxy.Close()
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (s *slot) start() error {
 	s.life++
 	s.proc = fmt.Sprintf("%s.%d", s.name(), s.life)
 	plan := s.run.Plan
-	plan.Proc, plan.Slot, plan.Addr = s.proc, s.index, s.proxy.addr()
+	plan.Proc, plan.Slot, plan.Addr = s.proc, s.index, s.proxy.Addr()
 	env, err := plan.env()
 	if err != nil {
 		return err
@@ -134,7 +135,8 @@ func (s *slot) halt(ctx context.Context, most time.Duration) {
 // mute lets the network between the worker and the server fall silent for a while.
 func (s *slot) mute(long time.Duration) {
 	s.run.parent.Put(history.Record{Event: history.Mute, Proc: s.name(), Limit: int64(long)})
-	s.proxy.silence(long)
+	s.proxy.Silence()
+	time.AfterFunc(long, s.proxy.Speak)
 	s.run.count(func(c *Counts) { c.Mutes++ })
 }
 

@@ -9,19 +9,19 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/proof/history"
-	"github.com/holdfast-go/holdfast/proof/leak"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // Worker runs the plan until standard input ends, and gives everything back. What it returns belongs into the exit code
 // and on standard error.
 func Worker(plan Plan) (err error) {
+	left := leak.Watch()
 	rec, err := history.Create(plan.Dir, plan.Proc)
 	if err != nil {
 		return err
@@ -31,8 +31,8 @@ func Worker(plan Plan) (err error) {
 	if err := work(plan, rec); err != nil {
 		return fmt.Errorf("worker %s: %w", plan.Proc, err)
 	}
-	if err := leak.Check(10 * time.Second); err != nil {
-		return fmt.Errorf("worker %s: after Close: %w", plan.Proc, err)
+	if left := left(); left != "" {
+		return fmt.Errorf("worker %s: goroutines left behind after Close:\n\n%s", plan.Proc, left)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@
 package fault
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -26,19 +27,20 @@ type Proxy struct {
 	target   string
 	all      sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	links  map[*link]struct{}
-	silent chan struct{} // closed when speech is allowed again; nil: it is
-	delay  time.Duration
-	jitter time.Duration // of requests that contain late
-	late   string
-	grains bool // one byte at a time
-	drops  []*rule
-	holds  []*rule
-	kept   []*Held  // all there ever were
-	sent   []string // what clients sent, once Record was called
-	record bool
+	mu       sync.Mutex
+	closed   bool
+	links    map[*link]struct{}
+	silences int           // under way
+	silent   chan struct{} // closed when they are over; nil: there is none
+	delay    time.Duration
+	jitter   time.Duration // of requests that contain late
+	late     string
+	grains   bool // one byte at a time
+	drops    []*rule
+	holds    []*rule
+	kept     []*Held  // all there ever were
+	sent     []string // what clients sent, once Record was called
+	record   bool
 }
 
 // A rule waits for its first match.
@@ -52,14 +54,23 @@ type rule struct {
 // Start runs a proxy to an address until the test is over.
 func Start(tb testing.TB, target string) *Proxy {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := Listen(target)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(p.Close)
+	return p
+}
+
+// Listen runs a proxy to an address until Close is called.
+func Listen(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("fault: %w", err)
+	}
 	p := &Proxy{listener: listener, target: target, links: make(map[*link]struct{})}
 	p.all.Go(p.accept)
-	tb.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
 // Addr is where clients connect.
@@ -120,19 +131,27 @@ func (h *Held) Arrived() <-chan struct{} { return h.arrived }
 // Pass lets it through; a request also when its sender has closed the connection meanwhile.
 func (h *Held) Pass() { h.once.Do(func() { close(h.passed) }) }
 
-// Silence makes all connections half-open: they stay, new ones are accepted, and nothing comes through, until Speak.
+// Silence makes all connections half-open: they stay, the proxy accepts new ones, and nothing comes
+// through. Each Silence needs a Speak.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.silent == nil {
+	if p.silences++; p.silences == 1 && !p.closed {
 		p.silent = make(chan struct{})
 	}
 }
 
-// Speak ends a silence. What was sent meanwhile comes through now.
+// Speak ends a silence. After the last one, what was sent meanwhile comes through.
 func (p *Proxy) Speak() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.silences--; p.silences == 0 {
+		p.speak()
+	}
+}
+
+// speak lets everything through. mu is held.
+func (p *Proxy) speak() {
 	if p.silent != nil {
 		close(p.silent)
 		p.silent = nil
@@ -222,15 +241,15 @@ func (p *Proxy) open() (links []*link) {
 	return links
 }
 
-// close ends everything, and returns when no goroutine is left.
-func (p *Proxy) close() {
+// Close ends everything, and returns when no goroutine is left.
+func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, h := range p.kept {
 		h.Pass()
 	}
+	p.speak()
 	p.mu.Unlock()
-	p.Speak()
 	_ = p.listener.Close()
 	for _, l := range p.open() {
 		l.cut()

@@ -129,12 +129,26 @@ func TestFaults(t *testing.T) {
 		p := fault.Start(t, addr)
 		c := dial(t, p)
 		p.Silence()
+		p.Silence()
+		p.Speak() // the other silence lasts
 		c.say(t, "one")
 		if s := c.hear(short); s != "" {
 			t.Fatal(s)
 		}
 		p.Speak()
 		if s := c.hear(long); s != "one\n" {
+			t.Fatal(s)
+		}
+	})
+	t.Run("silence, sender gone", func(t *testing.T) {
+		addr, got := echo(t)
+		p := fault.Start(t, addr)
+		c := dial(t, p)
+		p.Silence()
+		c.say(t, "late")
+		_ = c.Close()
+		p.Speak()
+		if s := <-got; s != "late\n" {
 			t.Fatal(s)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long goroutines may take to end: connections close, and requests that nobody waits for run out.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // Watch remembers the goroutines that there are. Left gives those time to end that have started since, and returns the
 // stacks of the ones that did not.

@@ -1,102 +1,142 @@
 package network
 
 import (
-	"net"
+	"slices"
 	"time"
 )
 
-// A link carries bytes between a client and the server, each way through a queue without limit: writing never waits.
-// Its fields are guarded by Network.mu.
+// A link is one connection: two ends, and what is under way between them. Its fields are guarded by
+// Network.mu, which the callers of its methods hold.
 type link struct {
-	n              *Network
-	client, server net.Conn
-	there, back    queue
-	deaf, mute     bool // nothing arrives at the server, at the client
-	cut            bool
-	listens        bool // the client has subscribed
+	n       *Network
+	ends    [2]*end // [There] is the server's, which reads what goes there
+	flows   [2]flow
+	listens bool // the client has subscribed
 }
 
-// A queue is what was written one way and has not arrived.
-type queue struct {
-	chunks []chunk
-	ended  bool // the writer has closed
+type flow struct {
+	queue []packet
+	timer *time.Timer
+	lost  bool // nothing arrives any more
 }
 
-type chunk struct {
-	data []byte
+type packet struct {
+	data []byte // nil: the writer has closed
 	due  time.Time
 }
 
-// start runs four goroutines, which end with the connections.
-func (l *link) start() {
-	go l.take(l.client, &l.there)
-	go l.take(l.server, &l.back)
-	go l.give(l.server, &l.there)
-	go l.give(l.client, &l.back)
+func newLink(n *Network) *link {
+	l := &link{n: n}
+	for way := range l.ends {
+		l.ends[way] = &end{link: l, reads: Way(way), wake: make(chan struct{}, 1)}
+	}
+	return l
 }
 
-// take reads what one end writes.
-func (l *link) take(from net.Conn, q *queue) {
-	for buf := make([]byte, 64<<10); ; {
-		n, err := from.Read(buf)
-		l.n.change(func() {
-			data, due := append([]byte(nil), buf[:n]...), time.Now()
-			if q == &l.there {
-				l.mute = l.mute || struck(&l.n.answers, data)
-				l.deaf = l.deaf || struck(&l.n.lost, data)
-				l.listens = l.listens || contains(data, "subscribe")
-			} else {
-				due = due.Add(l.n.delay)
-			}
-			if silent := q == &l.there && l.deaf || q == &l.back && l.mute; n > 0 && !silent {
-				q.chunks = append(q.chunks, chunk{data, due})
-			}
-			q.ended = q.ended || err != nil
-		})
-		if err != nil {
+// send puts what an end wrote on its way; nil: it has closed.
+func (l *link) send(way Way, data []byte) {
+	n, f := l.n, &l.flows[way]
+	due := time.Now().Add(n.config.Latency + n.slow[way])
+	if data != nil {
+		late, lost := l.struck(way, data)
+		if lost {
 			return
 		}
+		due = due.Add(late)
+	}
+	if f.lost {
+		return
+	}
+	if k := len(f.queue); k > 0 && f.queue[k-1].due.After(due) {
+		due = f.queue[k-1].due
+	}
+	f.queue = append(f.queue, packet{data, due})
+	if len(f.queue) == 1 {
+		l.deliver(way)
 	}
 }
 
-// give writes to the other end, while the network is not silent, and closes it behind the last byte.
-func (l *link) give(to net.Conn, q *queue) {
-	for {
-		chunk, ok := l.next(q)
-		if !ok {
-			break
+var subscribe = Contains("subscribe")
+
+// struck applies the rules: how late the data is, and whether it is lost.
+func (l *link) struck(way Way, data []byte) (late time.Duration, lost bool) {
+	n := l.n
+	l.listens = l.listens || way == There && subscribe(data)
+	n.rules = slices.DeleteFunc(n.rules, func(r *Rule) bool { return r.Times == 0 })
+	for _, r := range n.rules {
+		if r.Times == 0 || r.Way != way || !r.Match(data) {
+			continue
 		}
-		if _, err := to.Write(chunk); err != nil {
-			break
+		if r.Times > 0 {
+			r.Times--
+		}
+		switch r.Do {
+		case Repeat:
+			n.again(slices.Concat(r.Prefix, data), r.Late)
+			continue
+		case Delay:
+			return r.Late, false
+		case Deafen:
+			l.flows[There].lost = true
+		case Mute:
+			l.flows[Back].lost = true
+		}
+		if n.config.Breaks > 0 && r.Do != Lose {
+			time.AfterFunc(n.config.Breaks, func() { n.change(l.cut) })
+		}
+		return 0, r.Do != Mute
+	}
+	return 0, false
+}
+
+// again lets a request arrive a second time, on a connection of its own whose client is gone.
+func (n *Network) again(data []byte, late time.Duration) {
+	time.AfterFunc(n.config.Latency+late, func() {
+		l := newLink(n)
+		l.ends[There].buf, l.ends[There].over = data, true
+		l.flows[Back].lost = true
+		_ = n.serve(l.ends[There])
+	})
+}
+
+// deliver gives what is due to the end that reads it, and sets the timer for the rest.
+func (l *link) deliver(way Way) {
+	f, e := &l.flows[way], l.ends[way]
+	if len(f.queue) == 0 || l.n.quiet[way] > 0 {
+		return
+	}
+	now := time.Now()
+	for len(f.queue) > 0 && !f.queue[0].due.After(now) {
+		e.receive(f.queue[0].data)
+		f.queue = f.queue[1:]
+	}
+	e.nudge()
+	if len(f.queue) > 0 {
+		after := f.queue[0].due.Sub(now)
+		if f.timer == nil {
+			f.timer = time.AfterFunc(after, func() {
+				l.n.mu.Lock()
+				defer l.n.mu.Unlock()
+				l.deliver(way)
+			})
+		} else {
+			f.timer.Reset(after)
 		}
 	}
-	_ = to.Close()
-	if q == &l.back {
-		l.n.change(func() { delete(l.n.links, l) })
+	if l.ends[There].closed && l.ends[Back].closed && len(l.flows[There].queue)+len(l.flows[Back].queue) == 0 {
+		delete(l.n.links, l)
 	}
 }
 
-// next waits for what may arrive; false: nothing more will.
-func (l *link) next(q *queue) ([]byte, bool) {
-	l.n.mu.Lock()
-	defer l.n.mu.Unlock()
-	for !l.cut {
-		switch {
-		case l.n.paused:
-			l.n.moved.Wait()
-		case len(q.chunks) == 0 && q.ended:
-			return nil, false
-		case len(q.chunks) == 0:
-			l.n.moved.Wait()
-		case time.Until(q.chunks[0].due) > 0:
-			timer := time.AfterFunc(time.Until(q.chunks[0].due), l.n.wake)
-			l.n.moved.Wait()
-			timer.Stop()
-		default:
-			first := q.chunks[0]
-			q.chunks = q.chunks[1:]
-			return first.data, true
-		}
+// lose loses what is under way, and all that will be sent.
+func (l *link) lose(way Way) { l.flows[way].queue, l.flows[way].lost = nil, true }
+
+// cut breaks the connection; what is under way is lost.
+func (l *link) cut() {
+	for way, e := range l.ends {
+		l.lose(Way(way))
+		e.broken, e.buf = true, nil
+		e.nudge()
 	}
-	return nil, false
+	delete(l.n.links, l)
 }
