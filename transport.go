@@ -56,7 +56,8 @@ func (t transport) Describe(ctx context.Context) (native.Topology, error) {
 	return out, err
 }
 
-// address is that of the only server behind a store; empty: there are several, or it may change.
+// address returns the address of the only server behind a store. It is empty if there are several
+// servers, or if the address may change.
 func address(store Store) string {
 	if s, ok := store.(interface{ Address() string }); ok {
 		return s.Address()
@@ -64,12 +65,12 @@ func address(store Store) string {
 	return ""
 }
 
-// same tells equal stores. Those of a type that == panics on are never the same.
+// same tells whether two stores are equal. Stores of a type on which == panics are never the same.
 func same(a, b Store) bool {
 	return !isNil(a) && !isNil(b) && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// checkStore refuses what is no store, or one that can never work.
+// checkStore refuses a value that is no store, and a store that can never work.
 func (p *problems) checkStore(argument string, store Store) {
 	if isNil(store) {
 		p.add(argument, nil, "not nil")
@@ -80,7 +81,7 @@ func (p *problems) checkStore(argument string, store Store) {
 	}
 }
 
-// isNil tells nil and a nil pointer in an interface.
+// isNil finds a nil interface, and a nil pointer in an interface.
 func isNil(store Store) bool {
 	if store == nil {
 		return true
