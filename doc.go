@@ -53,9 +53,9 @@
 //   - A fail-over to a replica that had not yet received the lock lets a second holder in, too.
 //     Both may hold until the first holder's client hears of the new master, at the longest until a
 //     renewal reaches the new master. The client hears of it when its connections to the old master
-//     end, or the old master steps down. An old master that was cut off and lives confirms renewals
-//     meanwhile, so that may be several. Config.Replicas trusts only what replicas have confirmed.
-//     NewQuorum needs no replication.
+//     end, or the old master steps down. An old master that was cut off and lives still confirms
+//     renewals meanwhile, possibly several. Config.Replicas trusts only what replicas have
+//     confirmed. NewQuorum needs no replication.
 //   - Tokens do not grow through two of these at one moment: lost data, and a server clock that
 //     steps back. No other program may write the key that remembers the largest token. If the key
 //     holds a smaller number, the tokens given out before are forgotten. The next token is then the
