@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// An instant store answers at once, so that what is measured is all that this module does around a request.
+// An instant store answers at once. What remains to measure is the work of this module around a
+// request.
 type instant struct{ holdfast.Store }
 
 func (instant) Do(_ context.Context, requests []holdfast.Request) []holdfast.Reply {

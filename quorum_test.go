@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// away is a store that nobody may ask.
+// away is a store that no test may ask.
 type away struct {
 	holdfast.Store
 	t *testing.T
@@ -80,7 +80,7 @@ func TestNewQuorumArguments(t *testing.T) {
 	}
 }
 
-// The masters of what is no quorum are nobody's to ask.
+// Quorum refuses a client that is not of a quorum, and sends nothing.
 func TestQuorumOfAnotherClient(t *testing.T) {
 	client, err := holdfast.New(away{t: t}, nil)
 	if err != nil {
