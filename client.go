@@ -58,8 +58,8 @@ func newClient(p protocol.Protocol, config Config) *Client {
 
 // Close ends the client. Waiting calls return ErrClosed. The contexts of all leases end with
 // ErrClosed as their cause. Close then gives back all leases together, within
-// Config.ReleaseTimeout. If a lease cannot be given back, its hold is free when its TTL is over,
-// and the error is that of the first such lease. A second Close returns nil at once.
+// Config.ReleaseTimeout. If a lease cannot be given back, its hold is free when its TTL is over.
+// The error is that of the first such lease. A second Close returns nil at once.
 func (c *Client) Close() error {
 	if c == nil || c.engine == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. New copies
 // the Config.
 type Config struct {
-	// Label tells other clients who this client is; at most 1 KiB, any bytes. Defaults to
+	// Label names this client to other clients; at most 1 KiB, any bytes. Defaults to
 	// "program@host/pid".
 	Label string
 

@@ -79,9 +79,12 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 // second. If the lease was lost, and fn returns nil or an error that matches context.Canceled or
 // ErrLost, Run campaigns again at once. Any other error of fn ends Run.
 //
-// Run always returns an error, and then no longer leads. The error is that of fn, joined with the
-// *LostError if the lease was lost; or an error that matches that of ctx, once ctx is over;
-// ErrClosed; an *ArgumentError; or a *StoreError for a refusal that waiting does not cure.
+// Run always returns an error, and then no longer leads. The error is one of these:
+//
+//   - the error of fn, joined with the *LostError if the lease was lost
+//   - an error that matches that of ctx, once ctx is over
+//   - ErrClosed, or an *ArgumentError
+//   - a *StoreError for a refusal that waiting does not cure
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {
 	if err := e.check(ctx); err != nil {
 		return err
@@ -148,7 +151,7 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // quick, but it does not depend on them: a missed message costs a few seconds. Observe waits for a
 // server that is away.
 //
-// The last pair has no leader but an error: a *WaitError if ctx ended, ErrClosed, an
+// The last pair has no leader but an error. It is a *WaitError if ctx ended, ErrClosed, an
 // *ArgumentError, or a *StoreError for a refusal that waiting does not cure. Each use of the
 // sequence begins anew.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {

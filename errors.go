@@ -38,7 +38,8 @@ var (
 	errMissingReply = errors.New("the store returned fewer replies than it was given requests")
 )
 
-// A HeldError says who holds a lock that was tried, or that a latch is set. It matches ErrHeld.
+// A HeldError names the holder of a lock that was tried, or says that a latch is set. It matches
+// ErrHeld.
 type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
@@ -133,9 +134,9 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // A StoreError describes a request that got no answer, or that the server refused.
 //
-// Node is the address of the server that was asked, if the store is sure of it: always for a single
-// server, and for a cluster when the server answered or refused the connection. For a master of a
-// quorum it is "node 1" and so on.
+// Node is the address of the server that was asked, if the store is sure of it. It is sure of a
+// single server. It is sure of a node of a cluster that answered, or refused the connection. For a
+// master of a quorum, Node is "node 1" and so on.
 type StoreError struct {
 	Op      string    // the operation, such as "lock"
 	Name    string    // the lock

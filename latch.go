@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Latch is a name at which many processes wait until as many have counted down as were set. A
-// latch is in one of three states: not set; set, until that many have counted down; or open, for
-// its TTL, and then not set again.
+// A Latch is a name at which many processes wait until as many have counted down as were set. At
+// first a latch is not set. Then it is set, until that many have counted down. Then it is open, for
+// its TTL, and after that not set again.
 //
 // A latch has no holder. An abandoned latch goes away a TTL after it was last set or counted down.
 // The TTL of a latch is 24 hours. WithTTL is the only option that has a meaning for a latch. It

@@ -34,16 +34,25 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // goes on asking. Under the context of a lease of the same name, Lock enters that hold at once, if
 // the hold is not over. Otherwise the caller is a new contender, with a new token.
 //
-// The error is a *WaitError if ctx ended the waiting, ErrHeld if polling ran out, ErrClosed, an
-// *ArgumentError, or a *StoreError for a refusal that waiting does not cure. After an error nothing
-// is held. What was queued or won meanwhile is taken back in the background.
+// After an error nothing is held. What was queued or won meanwhile is taken back in the background.
+// The errors are:
 //
-// These refusals end the waiting at once: a wrong password or a missing permission (StoreDenied), a
-// key of another type, kind or format (StoreForeign), a command that the server lacks
-// (StoreUnsupported), and an error that the library does not know (StoreOther). Once Lock stands in
-// the server's queue, only the first two do. Lock waits for the end of all other refusals, and
-// TryLock returns them: a server that loads its data, is read-only, has no memory left (OOM),
-// cannot persist (MISCONF) or has too few replicas, and a cluster that is down.
+//   - A *WaitError: ctx ended the waiting.
+//   - ErrHeld: polling ran out (WithPolling).
+//   - ErrClosed: the client is closed.
+//   - An *ArgumentError: an argument is bad.
+//   - A *StoreError: the server refused, and waiting does not cure that.
+//
+// These refusals end the waiting at once:
+//
+//   - StoreDenied: a wrong password or a missing permission.
+//   - StoreForeign: a key of another type, kind or format.
+//   - StoreUnsupported: a command that the server lacks.
+//   - StoreOther: an error that the library does not know.
+//
+// Once Lock stands in the server's queue, only the first two do. Lock waits for the end of all
+// other refusals, and TryLock returns them. Such a server loads its data, is read-only, has no
+// memory left (OOM), cannot persist (MISCONF) or has too few replicas; or its cluster is down.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -53,9 +62,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
 // another contender holds the mutex or waits for it. It is a *StoreError if the server cannot be
-// asked, refuses, or does not answer within the smaller of a sixth of the TTL and 1 s. All other
-// errors are as for Lock. After an error nothing is held. If the answer was lost, what the request
-// may have won is taken back in the background.
+// asked, refuses, or does not answer in time. The time is the smaller of a sixth of the TTL and 1
+// s. All other errors are as for Lock. After an error nothing is held. If the answer was lost, what
+// the request may have won is taken back in the background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -86,10 +95,10 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 // of the old lease is over. That is so even if the new lease is released before. A min hold of the
 // old lease goes on to keep other contenders out, but not this caller.
 //
-// The error is ErrHeld if there is no such hold: the hold is over, another caller has resumed it,
-// or other holds of its owner exclude this one. All other errors are as for TryLock. After an error
-// the hold is as it was, with one exception. If the error says that the request may have been
-// applied, the hold may be gone for everybody. Three answers must be lost for that.
+// The error is ErrHeld if there is no such hold. Then the hold is over, or another caller has
+// resumed it, or other holds of its owner exclude this one. All other errors are as for TryLock.
+// After an error the hold is as it was, with one exception. If the error says that the request may
+// have been applied, the hold may be gone for everybody. Three answers must be lost for that.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// An Option changes how one lock is held or waited for. Later options win. If a value is bad, or
-// the option has no meaning for the lock, each method of the handle returns an *ArgumentError
-// before anything is sent.
+// An Option changes how one lock is held or waited for. Later options win. If a value is bad, or an
+// option has no meaning for the lock, each method of the handle returns an *ArgumentError. Nothing
+// is sent then.
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -92,7 +92,7 @@ func WithStrictOrder() Option {
 	return func(s *settings) { s.Strict, s.given = true, s.given|optStrict }
 }
 
-// WithLabel tells others who holds this lock, instead of Config.Label; at most 1 KiB, any bytes.
+// WithLabel names the holder to other clients, instead of Config.Label; at most 1 KiB, any bytes.
 func WithLabel(label string) Option {
 	return func(s *settings) { s.label, s.given = label, s.given|optLabel }
 }

@@ -54,9 +54,9 @@ func (c *Client) RWMutex(name string, options ...Option) *RWMutex {
 }
 
 // Lock waits until the name is held to write: no other holder is left. All else is as for
-// Mutex.Lock. The error is also an *ArgumentError, without any wait, in two cases: ctx belongs to a
-// lease that only reads this name, or the owner (WithOwner) only reads it. After an error nothing
-// is held by this call.
+// Mutex.Lock. In two cases the error is an *ArgumentError, without any wait: ctx belongs to a lease
+// that only reads this name, or the owner (WithOwner) only reads it. After an error nothing is held
+// by this call.
 func (m *RWMutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

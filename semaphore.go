@@ -54,11 +54,9 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 // Acquire waits until n permits are held, from 1 to all. The lease gives them back together. Only
 // ctx bounds the waiting: while the server is away, Acquire goes on asking.
 //
-// The error is a *WaitError if ctx ended the waiting, ErrHeld if polling ran out, ErrClosed, a
-// *StoreError for a refusal that waiting does not cure (see Mutex.Lock), or an *ArgumentError, also
-// if the name is in use with another number of permits. A Resize during the wait is no error. After
-// an error nothing is held by this call. What was queued or won meanwhile is taken back in the
-// background.
+// After an error nothing is held by this call. What was queued or won meanwhile is taken back in
+// the background. The errors are those of Mutex.Lock. If the name is in use with another number of
+// permits, the error is an *ArgumentError. A Resize during the wait is no error.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err

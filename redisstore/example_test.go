@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 )
 
-// The examples run on a server inside the test. Each of these clients stands for a process, on a host of its own, which
-// would begin as Example does.
+// hosts returns clients on a server inside the test. Each client stands for a process on a host of
+// its own, which would begin as Example does.
 func hosts(labels ...string) (clients []*holdfast.Client, end func()) {
 	server, stop := embedded.Open()
 	for _, label := range labels {
