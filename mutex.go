@@ -41,7 +41,7 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 //   - ErrHeld: polling ran out (WithPolling).
 //   - ErrClosed: the client is closed.
 //   - An *ArgumentError: an argument is bad.
-//   - A *StoreError: the server refused, and waiting does not cure that.
+//   - A *StoreError, or a *QuorumError of a quorum: a refusal that waiting does not cure.
 //
 // These refusals end the waiting at once:
 //
