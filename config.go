@@ -126,8 +126,8 @@ func hostname(most int) string {
 }
 
 // processID names a client in its channel: "host/pid/" and random bits. A reader of a channel can
-// so tell whose it is. In the host's name, every byte is a hyphen except letters, digits, dots,
-// hyphens and underscores.
+// tell from it whose channel it is. In the host's name, a hyphen replaces every character except
+// letters, digits, dots, hyphens and underscores.
 func processID() string {
 	host := strings.Map(func(c rune) rune {
 		if c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) || strings.ContainsRune("._-", c) {

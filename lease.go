@@ -123,7 +123,8 @@ func (l *Lease) Until() time.Time {
 //
 //   - nil: the hold was there when the server answered.
 //   - A *LostError: the hold was not there, or the lease was lost before. The lease has ended.
-//   - A *StoreError: there was no answer. Nothing is changed, and trust goes on as Until says.
+//   - A *StoreError: there was no answer, or the server refused. Nothing is changed, and trust goes
+//     on as Until says.
 //   - ErrNotHeld after Release, and ErrClosed after Client.Close.
 //   - An *ArgumentError if ctx is nil.
 func (l *Lease) Check(ctx context.Context) error {
