@@ -13,10 +13,11 @@ import (
 	"testing"
 )
 
-// The packages whose exported names are a promise.
+// public lists the packages whose exported names are a promise.
 var public = []string{".", "holdfasttest", "redisstore", "rueidisstore", "store", "storetest", "valkeystore"}
 
-// TestAPI compares what is exported with what was agreed on: a name that comes, goes or changes shows in a review.
+// TestAPI compares the exported names with the agreed ones, so that a review shows a name that
+// comes, goes or changes.
 func TestAPI(t *testing.T) {
 	const golden = "testdata/api.txt"
 	set, files := sources(t)
@@ -64,8 +65,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// exported writes what decl exports, a line each. What is not exported was taken out before, but for methods of
-// unexported types.
+// exported writes what decl exports, one name on each line. Unexported names were taken out before,
+// except methods of unexported types.
 func exported(set *token.FileSet, decl ast.Decl) (lines []string) {
 	add := func(parts ...string) { lines = append(lines, strings.Join(parts, "")) }
 	if f, ok := decl.(*ast.FuncDecl); ok {
@@ -108,7 +109,7 @@ func exported(set *token.FileSet, decl ast.Decl) (lines []string) {
 	return lines
 }
 
-// names writes the names of field; an embedded one has none.
+// names writes the names of field. An embedded field has none.
 func names(field *ast.Field) string {
 	text := ""
 	for i, name := range field.Names {

@@ -148,8 +148,8 @@ func holdAll(t *testing.T, c *holdfast.Client) {
 	}
 }
 
-// A goroutine that waits behind another of its process, or leads after that one gave up, is told
-// the same.
+// A goroutine gets the same error if it waits behind another goroutine of its process, or leads
+// after that goroutine gave up.
 func TestWaitErrorMatchesErrAndCauseBehindALeader(t *testing.T) {
 	for what, end := range endings {
 		for name, leads := range map[string]time.Duration{"the leader waits on": time.Hour, "the leader gives up before": time.Second} {
@@ -178,7 +178,7 @@ func TestWaitErrorMatchesErrAndCauseBehindALeader(t *testing.T) {
 	}
 }
 
-// While the server is away, too: the error then matches ErrUnavailable as well.
+// The same is true while the server is away. The error then matches ErrUnavailable as well.
 func TestWaitErrorMatchesErrAndCauseWithoutAnswer(t *testing.T) {
 	for name, wait := range map[string]func(context.Context, *holdfast.Client) error{
 		"Latch.Wait":       func(ctx context.Context, c *holdfast.Client) error { return c.Latch("l").Wait(ctx) },
@@ -216,7 +216,7 @@ func observeOnce(ctx context.Context, e *holdfast.Election) error {
 	return nil
 }
 
-// A Downgrade that its context ended before an answer came says how that ended.
+// The error of a Downgrade that its context ended before an answer came says how the context ended.
 func TestDowngradeUncertainMatchesErrAndCause(t *testing.T) {
 	for what, end := range endings {
 		t.Run(what, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestDowngradeUncertainMatchesErrAndCause(t *testing.T) {
 	}
 }
 
-// A request may see the deadline of a context a moment before the context ends: the error tells of
+// A request may see the deadline of a context a moment before the context ends. The error reports
 // that end, too.
 func TestWaitErrorAfterDeadlineSeenFirst(t *testing.T) {
 	for name, wait := range map[string]func(context.Context, *holdfast.Client) error{

@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A Client makes locks and keeps their leases: one watchdog, one subscription and one queue a lock for all of its
-// goroutines. A process needs one. All methods are safe for concurrent use. The zero Client returns errors.
+// A Client makes locks and keeps their leases. For all goroutines of its process it has one
+// watchdog, one subscription, and one queue for each lock. A process needs one client. All methods
+// are safe for concurrent use. The zero Client returns errors.
 type Client struct {
 	config Config
 	engine *engine.Engine
@@ -19,8 +20,9 @@ type Client struct {
 	noCopy noCopy
 }
 
-// New makes a client. It sends nothing: a server that is not there shows with the first lock. The store stays the
-// caller's, to be closed after the client. The error is an *ArgumentError with every bad field.
+// New makes a client. It sends nothing, so the first lock is the first call to notice that a server
+// is away. A nil config means the defaults. The store belongs to the caller, who closes it after
+// the client. The error is an *ArgumentError with every bad field; the client is then nil.
 func New(s store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -55,9 +57,10 @@ func newClient(p protocol.Protocol, config Config) *Client {
 	return &Client{config: config, engine: engine.New(p, e)}
 }
 
-// Close ends the client: who waits gets ErrClosed, the contexts of all leases end with ErrClosed as their cause, and the
-// leases are given back, all of them together within Config.ReleaseTimeout. A lease that could not be given back is
-// free when its TTL is over; the error is that of the first. A second Close returns nil at once.
+// Close ends the client. Waiting calls return ErrClosed. The contexts of all leases end with
+// ErrClosed as their cause. Close then gives back all leases together, within
+// Config.ReleaseTimeout. If a lease cannot be given back, its hold is free when its TTL is over.
+// The error is that of the first such lease. A second Close returns nil at once.
 func (c *Client) Close() error {
 	if c == nil || c.engine == nil {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A lease that is over at the moment of Close is not given back, and no error: nothing is there any more.
+// A lease that is over at the moment of Close is not given back, and causes no error: its hold is
+// not there any more.
 func TestCloseWhenALeaseIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -12,53 +12,60 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. It is copied by New.
+// A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. New copies
+// the Config.
 type Config struct {
-	// Label tells others who this is; at most 1 KiB, any bytes. Defaults to "program@host/pid".
+	// Label names this client to other clients; at most 1 KiB, any bytes. Defaults to
+	// "program@host/pid".
 	Label string
 
-	// Logger hears of what happens in the background and cannot be returned: renewals that fail, cleaning up that
-	// fails. Defaults to discarding.
+	// Logger receives background failures, which no call can return: renewals that fail, and
+	// cleanups that fail. Defaults to discarding.
 	Logger *slog.Logger
 
 	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
 	MaxTTL time.Duration
 
-	// Observer is told what happens to locks. Defaults to none.
+	// Observer receives an Event for each thing that happens to a lock. Defaults to none.
 	Observer Observer
 
-	// Prefix starts all keys and channels; at most 1 KiB, without braces. Clients exclude each other only under the
-	// same prefix. Defaults to "holdfast".
+	// Prefix begins all keys and channels; at most 1 KiB, without braces. Clients exclude each
+	// other only under the same prefix. Defaults to "holdfast".
 	Prefix string
 
-	// ReleaseTimeout bounds Release, and Close for all leases together; from 1 ms. Defaults to 5 s.
+	// ReleaseTimeout bounds Release, and Close for all leases together; at least 1 ms. Defaults to
+	// 5 s.
 	ReleaseTimeout time.Duration
 
-	// Replicas is how many replicas must have a grant, a hand-over or a renewal before it is trusted. Defaults to none: then a
-	// fail-over may lose a lock that is held, and let another in beside its holder until a renewal of that one reaches the new
-	// master. An old one that lives on may confirm several before.
+	// Replicas is how many replicas must have a grant, a hand-over or a renewal before the client
+	// trusts it. Defaults to none. Without Replicas, a fail-over may lose a lock that is held, and
+	// let a second holder in. Both hold until a renewal of the first holder reaches the new master.
+	// An old master that lives on may confirm several renewals before that.
 	Replicas Replicas
 
-	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every third of it.
-	// Defaults to 15 s, or to MaxTTL where that is less.
+	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every
+	// third of its TTL. Defaults to 15 s, or to MaxTTL if that is less.
 	TTL time.Duration
 
-	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago, and tells them to count
-	// for all clients from now on. For the first start of a quorum and for tests: while it is set, a master that
-	// restarts without its data lets two hold one lock. Defaults to not. New ignores it.
+	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago. It
+	// also tells these masters to count for all clients from now on. It is for the first start of a
+	// quorum and for tests. While it is set, a master that restarts without its data lets two
+	// holders in. Defaults to false. New ignores it.
 	TrustNewNodes bool
 }
 
-// Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken back, and is an error, or is
-// asked for again by those who wait; a renewal that is not confirmed does not extend trust. Each costs a WAIT on its
-// connection; a hand-over costs a round trip more. It is safe as far as every replica that may be promoted is among those
-// that confirmed, or the one with the most data is promoted.
+// Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken
+// back. The call then returns an error, or asks again if it waits. A renewal that is not confirmed
+// does not extend trust. Each grant and renewal costs a WAIT on its connection, and a hand-over
+// costs one more round trip. Replicas is safe if every replica that may be promoted is among those
+// that confirmed, or if the replica with the most data is promoted.
 type Replicas struct {
-	// Count is how many must confirm, from 0, which is none, to 16.
+	// Count is how many replicas must confirm, from 0 to 16. 0 means none.
 	Count int
 
-	// Timeout bounds the waiting for them, from 1 ms to 1 s, in whole milliseconds; no request waits for them longer than
-	// half of its own time, which is a sixth of the TTL and at most a second. Defaults to 200 ms.
+	// Timeout bounds the waiting for the replicas, from 1 ms to 1 s, in whole milliseconds. No
+	// request waits for replicas longer than half of its own time, which is a sixth of the TTL and
+	// at most 1 s. Defaults to 200 ms.
 	Timeout time.Duration
 }
 
@@ -70,7 +77,7 @@ const (
 	defaultWait = 5 * time.Second
 )
 
-// filled is the configuration with its defaults, or all that is wrong with it.
+// filled returns the configuration with its defaults, or all that is wrong with it.
 func (c *Config) filled() (Config, error) {
 	var f Config
 	if c != nil {
@@ -109,7 +116,7 @@ func (c *Config) filled() (Config, error) {
 	return f, bad.err("New")
 }
 
-// hostname is the name of this machine, in at most so many bytes.
+// hostname returns the name of this machine, in at most so many bytes.
 func hostname(most int) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -118,8 +125,9 @@ func hostname(most int) string {
 	return host[:min(len(host), most)]
 }
 
-// processID names a client, in its channel: "host/pid/" and random bits, so that whoever reads a channel can tell whose it is.
-// Of the host's name, all but letters, digits, dots, hyphens and underscores is a hyphen.
+// processID names a client in its channel: "host/pid/" and random bits. A reader of a channel can
+// tell from it whose channel it is. In the host's name, a hyphen replaces every character except
+// letters, digits, dots, hyphens and underscores.
 func processID() string {
 	host := strings.Map(func(c rune) rune {
 		if c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) || strings.ContainsRune("._-", c) {

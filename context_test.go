@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A context that was over before the call says nothing of the server: no call takes it for unavailable, or sends anything.
+// A context that was over before the call says nothing of the server. No call reports that the
+// server is unavailable, or sends anything.
 func TestContextOverBefore(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, _ *holdfast.Client) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -56,7 +57,8 @@ func TestContextOverBefore(t *testing.T) {
 	})
 }
 
-// Who waits in vain is told who holds, also when that is a goroutine of its own client and no server was asked for it.
+// The error of a wait in vain names the holder, even if the holder is a goroutine of the same
+// client and no server was asked.
 func TestWaitErrorNamesOwnHolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		other   bool // another client holds

@@ -33,7 +33,8 @@ func lossy(first int64, apply bool, err error) sends {
 	}
 }
 
-// A downgrade without an answer is sent again, with the same ticket, and ends as if nothing had been.
+// A downgrade without an answer is sent again, with the same ticket, and ends as if no answer had
+// been lost.
 func TestDowngradeAgain(t *testing.T) {
 	for name, between := range map[string]sends{
 		"answers lost": lossy(3, true, errNone), "requests lost": lossy(3, false, errNone), "not sent": lossy(3, false, errNever),
@@ -60,7 +61,8 @@ func TestDowngradeAgain(t *testing.T) {
 	}
 }
 
-// Its caller goes away before an answer: told so, and it goes on. Trust does not, beyond what was confirmed.
+// The caller of a downgrade goes away before an answer. The error says so, and the downgrade goes
+// on. Trust does not go on beyond what was confirmed.
 func TestDowngradeUncertain(t *testing.T) {
 	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +98,7 @@ func TestDowngradeUncertain(t *testing.T) {
 	}
 }
 
-// No answer ever comes: the lease is lost when trust ends, and not later.
+// If no answer ever comes, the lease is lost when trust ends, and not later.
 func TestDowngradeUnanswered(t *testing.T) {
 	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +126,7 @@ func TestDowngradeUnanswered(t *testing.T) {
 	}
 }
 
-// A release that crosses a downgrade frees what the hold may be: exclusive or shared.
+// A release that crosses a downgrade frees the hold in either form: exclusive or shared.
 func TestDowngradeCrossesRelease(t *testing.T) {
 	for name, apply := range map[string]bool{"answers lost": true, "requests lost": false} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestDowngradeCrossesRelease(t *testing.T) {
 	}
 }
 
-// Refused: the lease writes as before, is renewed, and can be downgraded later.
+// After a refusal the lease writes as before, is renewed, and can be downgraded later.
 func TestDowngradeRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -171,7 +173,8 @@ func TestDowngradeRefused(t *testing.T) {
 	})
 }
 
-// After an unanswered one, a refusal says nothing: it may have been done. It is sent again until that is known.
+// After an unanswered request, a refusal says nothing, as the first request may have been applied.
+// The downgrade is sent again until its effect is known.
 func TestDowngradeRefusedAfterUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -196,7 +199,8 @@ func TestDowngradeRefusedAfterUnknown(t *testing.T) {
 	})
 }
 
-// A Check beside a downgrade waits for it, and is not misled by the form that the hold had.
+// A Check beside a downgrade waits for it. The form that the hold had before does not mislead the
+// Check.
 func TestCheckBesideDowngrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -216,7 +220,8 @@ func TestCheckBesideDowngrade(t *testing.T) {
 	})
 }
 
-// Nor by an answer about a form that it had when the question was asked.
+// An answer about the form that the hold had when the question was asked does not mislead a Check
+// either.
 func TestCheckCrossesDowngrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -11,9 +11,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// An Election is a name whose holder leads. The lease is the leadership: it lasts while it is renewed, resigning is
-// releasing it, and candidates are served in the order in which they began to campaign, also the goroutines of one process.
-// Handles have no state of their own, are cheap, and safe for concurrent use. The zero Election and nil return errors.
+// An Election is a name whose holder leads. The lease is the leadership: it lasts while it is
+// renewed, and releasing it is resigning. Candidates are served in the order in which they began to
+// campaign, also the goroutines of one process. Handles have no state of their own, are cheap, and
+// are safe for concurrent use. The zero Election and nil return errors.
 type Election struct {
 	name   string
 	lock   *engine.Lock
@@ -21,19 +22,21 @@ type Election struct {
 	noCopy noCopy
 }
 
-// A Leader is who leads.
+// A Leader describes the leader of an election.
 type Leader struct {
-	Owner string // the lease's own id, as Lease.Owner tells it
+	Owner string // the lease's own id, as Lease.Owner returns it
 	Label string // of WithLabel, or Config.Label
 	Token int64  // the fencing token of its lease
 
-	// Since is when it became leader, by the server's clock, and stays the same while it leads. It is read from the token, so
-	// after that clock was set back it lies ahead, as tokens do, until the clock has caught up.
+	// Since is when the leader began to lead, by the server's clock. It stays the same while the
+	// leader leads. It is read from the token. After that clock was set back, Since therefore lies
+	// ahead, as tokens do, until the clock has caught up.
 	Since time.Time
 }
 
-// Election makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or
-// the options is an *ArgumentError from each of its methods. WithOwner is refused: two of one owner would both lead.
+// Election makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any
+// bytes) or an option is bad, each method of the handle returns an *ArgumentError. WithOwner is
+// refused, because two candidates of one owner would both lead.
 func (c *Client) Election(name string, options ...Option) *Election {
 	if c == nil || c.engine == nil {
 		return &Election{name: name, err: zeroHandle("Election", "a client that New made")}
@@ -47,8 +50,9 @@ func (c *Client) Election(name string, options ...Option) *Election {
 	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Campaign waits until the caller leads, bounded by ctx alone. Under the context of a lease of the same election it
-// enters that lease. The error is as Mutex.Lock's; after it nobody leads by this call.
+// Campaign waits until the caller leads. Only ctx bounds the waiting. Under the context of a lease
+// of the same election, Campaign enters that lease. The errors are those of Mutex.Lock. After an
+// error this call leads nothing.
 func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -56,8 +60,9 @@ func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	return e.lease(e.lock.Acquire(ctx))
 }
 
-// TryCampaign asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, when another leads or somebody
-// campaigns; else as Mutex.TryLock's; after it nobody leads by this call.
+// TryCampaign asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
+// another candidate leads or campaigns. All other errors are as for Mutex.TryLock. After an error
+// this call leads nothing.
 func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -65,16 +70,21 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 	return e.lease(e.lock.Try(ctx))
 }
 
-// Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx, and when the lease is lost;
-// then its cause is a *LostError. Run waits for fn to return before it gives the lease up, also after a panic, so
-// that no other leads by consent while fn runs. A fn that goes on after its lease was lost is what Check tells.
+// Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx,
+// and when the lease is lost; its cause is then a *LostError. Run waits for fn to return before it
+// gives the lease up, also after a panic. No other candidate is therefore let in by a release while
+// fn runs. Check reports an fn that goes on after its lease was lost.
 //
-// When fn returns nil it has resigned: the next candidate leads, and Run campaigns again after about a second.
-// When the lease was lost and fn returns nil or an error that matches context.Canceled or ErrLost, Run campaigns again at
-// once. Any other error of fn ends Run.
+// A nil from fn is a resignation: the next candidate leads, and Run campaigns again after about a
+// second. If the lease was lost, and fn returns nil or an error that matches context.Canceled or
+// ErrLost, Run campaigns again at once. Any other error of fn ends Run.
 //
-// Run always returns an error, and no longer leads then: fn's, joined with the *LostError if the lease was lost; or one
-// that matches ctx's, once ctx is over; ErrClosed; an *ArgumentError; or a *StoreError for a refusal that waiting does not cure.
+// Run always returns an error, and then no longer leads. The error is one of these:
+//
+//   - the error of fn, joined with the *LostError if the lease was lost
+//   - an error that matches that of ctx, once ctx is over
+//   - ErrClosed, or an *ArgumentError
+//   - a *StoreError for a refusal that waiting does not cure
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {
 	if err := e.check(ctx); err != nil {
 		return err
@@ -97,7 +107,7 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context) error) erro
 	}
 }
 
-// term is one time of leading: the pause before the next, or the error that ends Run.
+// term leads once. It returns the pause before the next campaign, or the error that ends Run.
 func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(context.Context) error) (again time.Duration, err error) {
 	const resigned = time.Second // so that a fn that returns at once does not spin
 	lease := &Lease{inner: inner}
@@ -118,8 +128,9 @@ func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(contex
 	return resigned, nil
 }
 
-// Leader tells who leads, as the server says now. ErrNoLeader: nobody does. Else the error is a *StoreError, or a *WaitError
-// when ctx ended before there was an answer.
+// Leader returns the leader that the server names now. The error matches ErrNoLeader if there is no
+// leader. Otherwise it is a *StoreError, a *WaitError if ctx ended before there was an answer,
+// ErrClosed, or an *ArgumentError.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	if err := e.check(ctx); err != nil {
 		return Leader{}, err
@@ -135,12 +146,14 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	return leader, nil
 }
 
-// Observe is the leader of now, if there is one, and then every new one, until ctx ends or the loop is left. A loop that is
-// slow may miss some, but never the latest. Messages make it quick, and it does not depend on them: one that is missed
-// costs a few seconds. A server that is away is waited for.
+// Observe yields the present leader, if there is one, and then every new leader, until ctx ends or
+// the loop is left. A slow loop may miss some leaders, but never the latest. Messages make Observe
+// quick, but it does not depend on them: a missed message costs a few seconds. Observe waits for a
+// server that is away.
 //
-// The last pair has no leader but an error: a *WaitError when ctx ended, ErrClosed, an *ArgumentError, or a *StoreError
-// for a refusal that waiting does not cure. Each use of the sequence begins anew.
+// The last pair has no leader but an error. It is a *WaitError if ctx ended, ErrClosed, an
+// *ArgumentError, or a *StoreError for a refusal that waiting does not cure. Each use of the
+// sequence begins anew.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.check(ctx); err != nil {
@@ -164,10 +177,17 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// Check is for a health endpoint, and asks no server. Nil: no lease of this election, of this client, is in trouble: there
-// is none, or those that there are were confirmed by their last renewal. An error: the last renewal of a lease failed, or
-// a lease was lost and the fn of Run has not returned. The first may pass by itself, since a renewal is tried again until
-// trust ends; the second may not. That Run has ended, and nobody campaigns any more, is no trouble of a lease: look at its error.
+// Check is for a health endpoint, and asks no server. It looks at the leases that this client has
+// of this election.
+//
+//   - nil: there is no lease, or the last renewal of each lease was confirmed.
+//   - An error: the last renewal of a lease failed. That may pass by itself, since a renewal is
+//     tried again until trust ends.
+//   - An error that matches ErrLost: a lease was lost, and the fn of Run has not returned. That may
+//     not pass by itself.
+//
+// Check does not report that Run has ended and this client no longer campaigns. The error of Run
+// says so.
 func (e *Election) Check() error {
 	if err := e.check(context.Background()); err != nil {
 		return err
@@ -179,7 +199,7 @@ func (e *Election) Check() error {
 	return err
 }
 
-// check refuses handles and contexts that are none.
+// check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (e *Election) check(ctx context.Context) error {
 	if e == nil {
 		return zeroHandle("Election", "made by Client.Election")
@@ -187,7 +207,7 @@ func (e *Election) check(ctx context.Context) error {
 	return usable(ctx, "Election", e.lock != nil, e.err)
 }
 
-// lease is the public form of what the engine answers.
+// lease translates what the engine answers.
 func (e *Election) lease(inner *engine.Lease, err error) (*Lease, error) {
 	if err != nil {
 		return nil, public("campaign", e.name, err)
@@ -195,7 +215,8 @@ func (e *Election) lease(inner *engine.Lease, err error) (*Lease, error) {
 	return &Lease{inner: inner}, nil
 }
 
-// leaderOf reads who leads from the standing of a name; false: nobody. What is left of a min hold leads nobody.
+// leaderOf reads the leader from the standing of a name. It returns false if there is no leader.
+// What is left of a min hold has no leader.
 func leaderOf(s protocol.Standing) (Leader, bool) {
 	if s.Holders == 0 || s.Holder.Owner == "" {
 		return Leader{}, false

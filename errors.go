@@ -10,38 +10,40 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// What errors match with errors.Is.
+// Errors that errors.Is matches.
 var (
-	// ErrHeld: another holds the lock. The error is a *HeldError.
+	// ErrHeld means that another contender holds the lock. The error is a *HeldError.
 	ErrHeld = errors.New("holdfast: held by another")
 
-	// ErrLost: the lease was lost. The error is a *LostError.
+	// ErrLost means that the lease was lost. The error is a *LostError.
 	ErrLost = errors.New("holdfast: lease lost")
 
-	// ErrNotHeld: the lease was released before, or the latch is not set.
+	// ErrNotHeld means that the lease was released before, or that the latch is not set.
 	ErrNotHeld = errors.New("holdfast: not held")
 
-	// ErrNoLeader: nobody leads.
+	// ErrNoLeader means that the election has no leader.
 	ErrNoLeader = errors.New("holdfast: no leader")
 
-	// ErrClosed: the client is closed.
+	// ErrClosed means that the client is closed.
 	ErrClosed = errors.New("holdfast: client closed")
 
-	// ErrUncertain: the server did not confirm a release in time. Joined with the *StoreError that says more.
+	// ErrUncertain means that the server did not confirm a release or a downgrade in time. It is
+	// joined with the error that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
-	// ErrUnavailable: the server could not be asked, or cannot serve now. The error is a *StoreError, or a *WaitError
-	// that no answer ever reached.
+	// ErrUnavailable means that the server could not be asked, or cannot serve now. The error is a
+	// *StoreError, a *QuorumError, or a *WaitError whose wait never got an answer.
 	ErrUnavailable = errors.New("holdfast: server unavailable")
 )
 
-// A HeldError says who holds a lock that was tried, or that a latch is set. It matches ErrHeld.
+// A HeldError names the holder of a lock that was tried, or says that a latch is set. It matches
+// ErrHeld.
 type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
-	Holder    string        // the label of one who holds; empty when only a min hold is left, whose holder has released it
-	Holders   int           // how many hold; of a latch, how many have yet to count down
-	Waiters   int           // how many wait in line
+	Holder    string        // the label of a holder; empty if only the min hold of a released hold is left
+	Holders   int           // how many holders there are; of a latch, how many have yet to count down
+	Waiters   int           // how many wait in the queue
 	Remaining time.Duration // until the first hold is over, unless it is renewed
 }
 
@@ -56,7 +58,7 @@ func (e *HeldError) Error() string {
 	case e.Holders == 0:
 		return fmt.Sprintf("holdfast: %s %q is held by nobody, %d waiting", e.Kind, shortened(e.Name), e.Waiters)
 	}
-	if e.Remaining > 0 { // else it is being handed on
+	if e.Remaining > 0 { // otherwise the hold is being handed on
 		how += fmt.Sprintf(" for another %v", e.Remaining.Round(time.Millisecond))
 	}
 	return fmt.Sprintf("holdfast: %s %q is %s, %d waiting", e.Kind, shortened(e.Name), how, e.Waiters)
@@ -70,8 +72,8 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // of the server ever came. It never matches ErrHeld.
 type WaitError struct {
 	Name   string
-	Holder string        // the label of one who held when the server was last heard; empty when not known
-	Waited time.Duration // since Lock was called
+	Holder string        // the label of a holder in the last answer; empty if not known
+	Waited time.Duration // since the call began
 	Err    error         // how ctx ended, and its cause; and the last *StoreError if the server was away
 }
 
@@ -84,21 +86,21 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, inner(e.Err))
 }
 
-// Unwrap is what ended the waiting.
+// Unwrap returns what ended the waiting.
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // A LossReason says how a lease was lost.
 type LossReason string
 
-// How a lease is lost.
+// The ways in which a lease is lost.
 const (
 	LossExpired LossReason = "no renewal was confirmed in time"
 	LossGone    LossReason = "the hold is not there any more" // deleted, or the server forgot it
 	LossMaxHold LossReason = "the max hold is over"
 	LossForeign LossReason = "the key was overwritten"
 
-	// LossReplaced: another process took the hold over with Mutex.Resume. Others are kept out until this process has ended the
-	// lease's context.
+	// LossReplaced: another process took the hold over with Mutex.Resume. Other contenders are kept
+	// out until this process has ended the lease's context.
 	LossReplaced LossReason = "another process took it over"
 )
 
@@ -125,17 +127,18 @@ func (e *LostError) Error() string {
 // Is matches ErrLost.
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// Unwrap is the last failure of a renewal.
+// Unwrap returns the last failure of a renewal.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// A StoreError is a request that got no answer, or that the server refused. Node is the address of
-// the server that was asked, where the store knows it for sure: of a single server, and of a
-// cluster's where one has answered or refused a connection. Of a quorum's master it is "node 1" and
-// so on.
+// A StoreError describes a request that got no answer, or that the server refused.
+//
+// Node is the address of the server that was asked, if the store is sure of it. It is sure of a
+// single server. It is sure of a node of a cluster that answered, or refused the connection. For a
+// master of a quorum, Node is "node 1" and so on.
 type StoreError struct {
-	Op      string    // what was asked
+	Op      string    // the operation, such as "lock"
 	Name    string    // the lock
-	Node    string    // empty where it is not known
+	Node    string    // empty if it is not known
 	Kind    StoreKind // why
 	Applied Applied   // whether the request took effect
 	Err     error     // what the client library or the server said
@@ -152,23 +155,23 @@ func (e *StoreError) Error() string {
 	return text + ": " + e.why()
 }
 
-// why is the error without what was asked of whom.
+// why returns the error without the operation, the name and the server.
 func (e *StoreError) why() string {
 	return fmt.Sprintf("%s (%s): %s", e.Kind, e.Applied, inner(e.Err))
 }
 
-// Is matches ErrUnavailable where the server could not be asked or cannot serve now.
+// Is matches ErrUnavailable if the server could not be asked or cannot serve now.
 func (e *StoreError) Is(target error) bool {
 	return target == ErrUnavailable && e.Kind != StoreDenied && e.Kind != StoreForeign && e.Kind != StoreUnsupported && e.Kind != StoreOther
 }
 
-// Unwrap is what the client library or the server said.
+// Unwrap returns what the client library or the server said.
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // A StoreKind says why a request failed.
 type StoreKind string
 
-// Why requests fail, and may succeed later: what waits goes on asking.
+// Kinds of failures that may pass. A call that waits goes on asking.
 const (
 	StoreUnreachable   StoreKind = "unreachable"
 	StoreNoAnswer      StoreKind = "no answer"
@@ -180,26 +183,26 @@ const (
 	StoreClusterDown   StoreKind = "cluster down"
 )
 
-// Why requests fail until somebody changes something: the waiting ends.
+// Kinds of failures that last until somebody changes something. The waiting ends.
 const (
 	StoreDenied      StoreKind = "denied"      // password or permission
-	StoreForeign     StoreKind = "foreign key" // of another type, kind or format; it was not touched
-	StoreUnsupported StoreKind = "unsupported" // the server lacks what is needed
+	StoreForeign     StoreKind = "foreign key" // a key of another type, kind or format; it was not touched
+	StoreUnsupported StoreKind = "unsupported" // the server lacks a command that is needed
 	StoreOther       StoreKind = "refused"
 )
 
 // Applied says whether a request that failed took effect.
 type Applied string
 
-// Whether a request took effect.
+// The values of Applied.
 const (
 	NotApplied     Applied = "not applied"
 	AppliedUnknown Applied = "may have been applied"
 )
 
-// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, but for two that the server alone can
-// judge, and did without changing anything: a number of permits that is not the name's, and an owner that reads
-// what it asks to write.
+// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, with two
+// exceptions that the server alone can judge. These are a number of permits that is not the name's,
+// and an owner that only reads and asks to write. The server changed nothing then.
 type ArgumentError struct {
 	Call     string
 	Problems []ArgumentProblem
@@ -224,7 +227,7 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("holdfast: %s: %s", e.Call, strings.Join(texts, "; "))
 }
 
-// problems collects what is wrong.
+// problems collects what is wrong with the arguments of a call.
 type problems []ArgumentProblem
 
 func (p *problems) add(argument string, value any, allowed string) {
@@ -256,14 +259,14 @@ func joinArguments(first, second error) error {
 	return first
 }
 
-// lostError is the cause that ends a lease's context.
+// lostError returns the cause that ends a lease's context.
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
 		engine.Foreign: LossForeign, engine.Replaced: LossReplaced}[lost.Why]
 	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
 }
 
-// public is the documented form of an error of the inner packages.
+// public translates an error of the inner packages into the documented form.
 func public(op, name string, err error) error {
 	if err == nil {
 		return nil

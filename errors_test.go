@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Whoever holds is named, and nobody else is: neither of a min hold, nor of a hold to resume that is not there.
+// A HeldError names the holder and nobody else. It names nobody for a min hold, and for a hold to
+// resume that is not there.
 func TestHeldError(t *testing.T) {
 	for want, held := range map[string]holdfast.HeldError{
 		`mutex "n" is held by "a" for another 2s, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: 2 * time.Second},

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// FuzzArguments: whatever a caller says, each kind of lock refuses it by an *ArgumentError and sends nothing, or is held, for the
-// time that was asked for, and given back; nothing panics. Two names, or owners, that differ never meet.
+// FuzzArguments makes each kind of lock with random arguments. The lock refuses them with an
+// *ArgumentError and sends nothing, or it is held for the requested time and given back. Nothing
+// panics. Two names, or owners, that differ never meet.
 func FuzzArguments(f *testing.F) {
 	for _, name := range []string{"n", "", "}", "{}", "%7D", "\x00", "\xff\xfe", "a b\r\nc", string(make([]byte, 1024)), string(make([]byte, 1025))} {
 		f.Add("p", name, "owner", "label", int64(time.Second), int64(0), int64(0), int64(0), 0, int64(1))

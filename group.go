@@ -9,9 +9,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Group is names that are held together or not at all, each as a Mutex of that name: a group and a mutex, or two
-// groups, exclude each other where they share a name. However its callers order the names, groups do not deadlock.
-// Handles have no state of their own, are cheap, and safe for concurrent use. The zero Group and nil return errors.
+// A Group is several names that are held together or not at all. Each is held as a Mutex of that
+// name: a group and a mutex, or two groups, exclude each other if they share a name. Groups do not
+// deadlock, in whatever order their callers list the names. Handles have no state of their own, are
+// cheap, and are safe for concurrent use. The zero Group and nil return errors.
 type Group struct {
 	names  []string
 	group  *engine.Group
@@ -22,8 +23,9 @@ type Group struct {
 // maxGroup is how many names a group may have.
 const maxGroup = 1000
 
-// All makes a handle for up to 1,000 names, each 1 byte to 1 KiB, any bytes; one that is named twice counts once. It
-// sends nothing and cannot fail: what is wrong with the names or the options is an *ArgumentError from each of its methods.
+// All makes a handle for up to 1,000 names, each 1 byte to 1 KiB, any bytes. A name that is listed
+// twice counts once. All sends nothing and cannot fail. If a name or an option is bad, each method
+// of the handle returns an *ArgumentError.
 func (c *Client) All(names []string, options ...Option) *Group {
 	if c == nil || c.engine == nil {
 		return &Group{err: zeroHandle("All", "a client that New made")}
@@ -46,15 +48,19 @@ func (c *Client) All(names []string, options ...Option) *Group {
 	return g
 }
 
-// Lock waits until all names are held, bounded by ctx alone. Where the server can, it asks for all of them in one round
-// trip; when some are held by others, or lie on different nodes, it waits for one after the other, in the order of their
-// bytes, and holds those that it has meanwhile. One that is lost on the way starts it anew.
+// Lock waits until all names are held. Only ctx bounds the waiting. If the server can, Lock asks
+// for all names in one round trip. Others may hold some names, or the names may lie on different
+// nodes. Lock then waits for one name after the other, in the order of their bytes. It holds the
+// names that it has meanwhile. If it loses one of them, it starts again.
 //
-// The lease has the token of each name (Tokens), and is lost when any of them is; the others stay held, then, until it
-// is released. Release gives back all; its error joins those of the names that failed. A name that is held under
-// ctx's lease already is entered; whoever holds one lock and waits for another this way must take care of the order.
+// The lease has the token of each name (Tokens). The lease is lost when any of its names is lost;
+// the other names then stay held until Release. Release gives back all names, and its error joins
+// those of the names that failed. If ctx belongs to a lease that holds a name already, Lock enters
+// that hold. A caller that holds one lock and waits for another in this way must take care of the
+// order.
 //
-// The error is as Mutex.Lock's, about the name that was waited for or refused. After an error nothing is held by this call.
+// The errors are those of Mutex.Lock, for the name that was waited for or refused. After an error
+// nothing is held by this call.
 func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
@@ -62,8 +68,9 @@ func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	return g.lease(g.group.Acquire(ctx))
 }
 
-// TryLock asks once: in one round trip where the server can, else name by name. The error is as Mutex.TryLock's; a
-// *HeldError is about one of the names that others hold. After an error nothing is held by this call.
+// TryLock asks once: in one round trip if the server can, otherwise name by name. The errors are
+// those of Mutex.TryLock. A *HeldError describes one of the names that others hold. After an error
+// nothing is held by this call.
 func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
@@ -71,12 +78,12 @@ func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	return g.lease(g.group.Try(ctx))
 }
 
-// Do runs fn while all names are held. It is as Mutex.Do, also in its errors.
+// Do runs fn while all names are held. It behaves as Mutex.Do, also in its errors.
 func (g *Group) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Group.Do", g.Lock, fn)
 }
 
-// check refuses handles and contexts that are none.
+// check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (g *Group) check(ctx context.Context) error {
 	if g == nil || g.group == nil && g.err == nil {
 		return zeroHandle("Group", "made by Client.All")
@@ -84,7 +91,7 @@ func (g *Group) check(ctx context.Context) error {
 	return usable(ctx, "Group", true, g.err)
 }
 
-// lease is the public form of what the engine answers.
+// lease translates what the engine answers.
 func (g *Group) lease(inner *engine.GroupLease, err error) (*Lease, error) {
 	if err != nil {
 		return nil, public("lock", g.names[0], err)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// What the types that give leases have in common.
+// This file has what the types that give leases have in common.
 
 func zeroHandle(what, want string) error {
 	var bad problems
@@ -17,7 +17,7 @@ func zeroHandle(what, want string) error {
 	return bad.err(what)
 }
 
-// usable refuses handles and contexts that are none, and what is wrong with the arguments of a handle.
+// usable refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func usable(ctx context.Context, kind string, made bool, wrong error) error {
 	switch {
 	case wrong != nil:
@@ -32,8 +32,8 @@ func usable(ctx context.Context, kind string, made bool, wrong error) error {
 	return nil
 }
 
-// leased is the public form of what the engine answers. What only the engine or the server can know to be a bad argument is an
-// *ArgumentError too.
+// leased translates what the engine answers. Some arguments are known to be bad only to the engine
+// or the server; they cause an *ArgumentError too.
 func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Lease, error) {
 	if err == nil {
 		return &Lease{inner: inner}, nil
@@ -59,10 +59,10 @@ func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Le
 	return nil, bad.err(named(kind, spec.Name))
 }
 
-// named is a handle in an error.
+// named returns how an error names a handle.
 func named(kind, name string) string { return fmt.Sprintf("%s(%q)", kind, shortened(name)) }
 
-// do runs fn under a lease that is released at the end.
+// do runs fn under a lease, and releases the lease at the end.
 func do(ctx context.Context, call string, lock func(context.Context) (*Lease, error), fn func(context.Context) error) (err error) {
 	if fn == nil {
 		var bad problems
@@ -80,7 +80,7 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 		lost := l.Err()
 		released := l.inner.Release()
 		cancel(context.Canceled)
-		if lost == nil && errors.Is(released, ErrLost) { // the server says so now; of all else the observer is told
+		if lost == nil && errors.Is(released, ErrLost) { // only the server knew of the loss; all else goes to the observer
 			lost = released
 		}
 		if lost != nil && !errors.Is(err, lost) {

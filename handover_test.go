@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// Trap 20: a goroutine gives up at the very moment at which another passes the lock on to it. Whichever of the two it sees first,
-// the lock goes on, and is free in the end.
+// Trap 20: a goroutine gives up at the very moment at which another goroutine passes the lock on to
+// it. Whichever of the two it sees first, the lock goes on, and is free in the end.
 func TestGivenUpAtTheHandOver(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who is cancelled runs when the lock has been passed on
 	synctest.Test(t, func(t *testing.T) {

@@ -10,12 +10,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Latch is a name that many processes wait at until as many have counted down as were set. It is not set at first; set
-// until that many have counted down; then open, for its TTL, and not set again. Nobody holds a latch: one that is
-// abandoned goes away a TTL after it was last set or counted down. The TTL of a latch is 24 hours; WithTTL, the only option
-// that has a meaning for a latch, makes it less, from 100 ms, whatever Config.MaxTTL is.
+// A Latch is a name at which many processes wait until as many have counted down as were set. At
+// first a latch is not set. Then it is set, until that many have counted down. Then it is open, for
+// its TTL, and after that not set again.
 //
-// Handles have no state of their own, are cheap, and safe for concurrent use. The zero Latch and nil return errors.
+// A latch has no holder. An abandoned latch goes away a TTL after it was last set or counted down.
+// The TTL of a latch is 24 hours. WithTTL is the only option that has a meaning for a latch. It
+// makes the TTL less, down to 100 ms, whatever Config.MaxTTL is.
+//
+// Handles have no state of their own, are cheap, and are safe for concurrent use. The zero Latch
+// and nil return errors.
 type Latch struct {
 	name   string
 	latch  *engine.Latch
@@ -23,8 +27,8 @@ type Latch struct {
 	noCopy noCopy
 }
 
-// Latch makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or the
-// options is an *ArgumentError from each of its methods.
+// Latch makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any bytes)
+// or an option is bad, each method of the handle returns an *ArgumentError.
 func (c *Client) Latch(name string, options ...Option) *Latch {
 	if c == nil || c.engine == nil {
 		return &Latch{name: name, err: zeroHandle("Latch", "a client that New made")}
@@ -43,11 +47,14 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl)}
 }
 
-// Set sets how many must count down before the latch opens: from 0, which opens it at once, to 2^31-1. It is set once, and
-// again only after it has opened or gone away: until then the error is a *HeldError, which matches ErrHeld, and nothing
-// is changed. An answer that is lost is asked for again, for up to Config.ReleaseTimeout or until ctx ends; setting
-// twice is not a risk of that. The error is then a *StoreError, or a *WaitError when ctx ended; the *StoreError in either says
-// with Applied whether the latch may have been set.
+// Set sets how many must count down before the latch opens, from 0 to 2^31-1. A count of 0 opens
+// the latch at once. A latch can be set again only after it has opened or gone away. Until then the
+// error is a *HeldError, which matches ErrHeld, and nothing is changed.
+//
+// If an answer is lost, Set asks again, for up to Config.ReleaseTimeout or until ctx ends. This
+// does not set the latch twice. The error is then a *StoreError, or a *WaitError if ctx ended. The
+// *StoreError in either says with Applied whether the latch may have been set. Other errors are
+// ErrClosed and an *ArgumentError.
 func (l *Latch) Set(ctx context.Context, count int) error {
 	if err := l.check(ctx); err != nil {
 		return err
@@ -67,10 +74,13 @@ func (l *Latch) Set(ctx context.Context, count int) error {
 	return nil
 }
 
-// CountDown takes one off. The last one opens the latch, and all who wait are told; of an open latch it takes nothing.
-// Each call counts once: an answer that is lost is asked for again, for up to Config.ReleaseTimeout or until ctx ends,
-// without counting twice. An error that matches ErrNotHeld: the latch is not set, and nothing was done. Else the error is as
-// Set's: where a *StoreError says that it may have been applied, calling again may count twice.
+// CountDown takes one off the count. The last CountDown opens the latch and tells all waiters.
+// CountDown takes nothing off an open latch, and returns nil.
+//
+// Each call counts once. If an answer is lost, CountDown asks again, for up to
+// Config.ReleaseTimeout or until ctx ends, without counting twice. If the latch is not set, the
+// error matches ErrNotHeld, and nothing was done. All other errors are as for Set. If a *StoreError
+// says that the request may have been applied, another call may count twice.
 func (l *Latch) CountDown(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return err
@@ -82,8 +92,9 @@ func (l *Latch) CountDown(ctx context.Context) error {
 	return l.set(standing)
 }
 
-// Count is how many have yet to count down; 0: the latch is open. An error that matches ErrNotHeld: it is not set. Else the
-// error is a *StoreError, or a *WaitError when ctx ended.
+// Count returns how many have yet to count down. 0 means that the latch is open. If the latch is
+// not set, the error matches ErrNotHeld. Otherwise it is a *StoreError, a *WaitError if ctx ended,
+// ErrClosed, or an *ArgumentError.
 func (l *Latch) Count(ctx context.Context) (int, error) {
 	if err := l.check(ctx); err != nil {
 		return 0, err
@@ -95,10 +106,12 @@ func (l *Latch) Count(ctx context.Context) (int, error) {
 	return int(standing.Count), l.set(standing)
 }
 
-// Wait waits until the latch is open. One that is not set yet is waited for until it is set and opens. The waiting is bounded
-// by ctx alone: while the server is away, Wait goes on asking, and a message that is missed costs it a few seconds.
-// The error is a *WaitError when ctx ended the waiting, ErrClosed, an *ArgumentError, or a *StoreError for a refusal that
-// waiting does not cure. It leaves the latch as it is.
+// Wait waits until the latch is open. If the latch is not set yet, Wait waits until it is set and
+// opens. Only ctx bounds the waiting: while the server is away, Wait goes on asking. A message that
+// is missed costs it a few seconds.
+//
+// The error is a *WaitError if ctx ended the waiting, ErrClosed, an *ArgumentError, or a
+// *StoreError for a refusal that waiting does not cure. Wait leaves the latch as it is.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return err
@@ -106,7 +119,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	return public("wait", l.name, l.latch.Wait(ctx))
 }
 
-// set is nil of a latch that is set or open.
+// set returns nil if the latch is set or open.
 func (l *Latch) set(standing protocol.Standing) error {
 	if standing.Latch == protocol.LatchUnset {
 		return fmt.Errorf("%w: latch %q is not set", ErrNotHeld, shortened(l.name))
@@ -114,7 +127,7 @@ func (l *Latch) set(standing protocol.Standing) error {
 	return nil
 }
 
-// check refuses handles and contexts that are none.
+// check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (l *Latch) check(ctx context.Context) error {
 	if l == nil {
 		return zeroHandle("Latch", "made by Client.Latch")

@@ -8,16 +8,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// A Lease is a lock that is held. It is trusted until the moment the last confirmed request was sent, plus the TTL,
-// less a margin, and renewed every third of the TTL. When trust ends, or the server says that the hold is not there any
-// more, the lease is lost: its context ends, before anybody else can be let in, and nothing brings it back.
-// All methods are safe for concurrent use; those of nil and of the zero Lease say that nothing is held.
+// A Lease is a lock that is held. It is trusted until the moment the last confirmed request was
+// sent, plus the TTL, less a margin. It is renewed every third of the TTL. The lease is lost when
+// trust ends, or when the server says that the hold is not there any more. Its context then ends,
+// before any other contender can be let in, and nothing brings the lease back. All methods are safe
+// for concurrent use. The methods of nil and of the zero Lease say that nothing is held.
 type Lease struct {
 	inner  held
 	noCopy noCopy
 }
 
-// held is one lease of the engine, or those of a group.
+// held is one lease of the engine, or the leases of a group.
 type held interface {
 	Context() context.Context
 	Carry(ctx context.Context) context.Context
@@ -37,9 +38,12 @@ var (
 	_ held = (*engine.GroupLease)(nil)
 )
 
-// Context carries the values of the context that the lock was taken with, but not its deadline or cancellation. It ends
-// with the lease: at a loss its cause is a *LostError, after Release context.Canceled, after Client.Close ErrClosed.
-// Whoever locks the same name under it enters this hold; so goroutines that share it do not exclude each other.
+// Context returns a context that ends with the lease. It carries the values of the context that the
+// lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
+// loss, context.Canceled after Release, and ErrClosed after Client.Close.
+//
+// A caller that locks the same name under this context enters the hold. Goroutines that share the
+// context therefore do not exclude each other.
 func (l *Lease) Context() context.Context {
 	if l.empty() {
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -49,11 +53,12 @@ func (l *Lease) Context() context.Context {
 	return l.inner.Context()
 }
 
-// Done is closed when the lease ends.
+// Done returns a channel that is closed when the lease ends.
 func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 
-// Err is nil while the lease can be trusted: it compares the clocks itself, also where no goroutine has noticed yet. Then
-// it is the *LostError, or ErrClosed; and ErrNotHeld after Release.
+// Err returns nil while the lease can be trusted. It compares the clocks itself, so it is right
+// even before any goroutine has noticed the end. Afterwards Err returns the *LostError, or
+// ErrClosed. After Release it returns ErrNotHeld.
 func (l *Lease) Err() error {
 	if l.empty() {
 		return ErrNotHeld
@@ -61,7 +66,7 @@ func (l *Lease) Err() error {
 	return public("lease", l.inner.Name(), l.inner.Err())
 }
 
-// Name is the name that is held; of a group, the first in the order of bytes.
+// Name returns the name that is held. For a group it returns the first name in the order of bytes.
 func (l *Lease) Name() string {
 	if l.empty() {
 		return ""
@@ -69,9 +74,10 @@ func (l *Lease) Name() string {
 	return l.inner.Name()
 }
 
-// Owner is the id of WithOwner, or one that is the hold's own; of a group, of the hold of Name. With the token it names the
-// hold to Mutex.Resume, as long as the lease is not released. It is empty when it is first asked for after the lease was released
-// and passed on inside the process.
+// Owner returns the id of WithOwner, or else an id of the hold's own. For a group it returns the
+// owner of the hold of Name. Owner and token together name the hold to Mutex.Resume, as long as the
+// lease is not released. Owner returns "" if it is first called after the lease was released and
+// the hold went to another goroutine.
 func (l *Lease) Owner() string {
 	if l.empty() {
 		return ""
@@ -79,12 +85,14 @@ func (l *Lease) Owner() string {
 	return l.inner.Owner()
 }
 
-// Token is the fencing token: larger than that of every earlier holder of the name, and below 2^53. Entries into one
-// hold share it, and so do readers of one process that share a hold; a writer's is larger than those of all readers and
-// writers before it. Of a group it is that of Name; Tokens has the others. A store that remembers the largest token it has
-// seen, and refuses smaller ones, is safe from holders that are late. Holders of one Semaphore, who are not alone, each have
-// their own: such a store would refuse all of them but the one that came last, so what they write is better
-// guarded by a Mutex, and its token.
+// Token returns the fencing token. It is larger than the token of every earlier holder of the name,
+// and below 2^53. Entries into one hold share its token, and so do readers of one process that
+// share a hold. A writer's token is larger than those of all readers and writers before it. For a
+// group, Token returns the token of Name; Tokens returns all.
+//
+// A store that remembers the largest token it has seen, and refuses smaller ones, is safe from late
+// holders. Holders of one Semaphore are not alone, and each has its own token. Such a store would
+// refuse all of them except the last to come. Guard what they write with a Mutex and its token.
 func (l *Lease) Token() int64 {
 	if l.empty() {
 		return 0
@@ -92,7 +100,7 @@ func (l *Lease) Token() int64 {
 	return l.inner.Token()
 }
 
-// Tokens has the token of every name that the lease holds: one, or those of a group.
+// Tokens returns the token of every name that the lease holds: one name, or those of a group.
 func (l *Lease) Tokens() map[string]int64 {
 	if l.empty() {
 		return nil
@@ -100,9 +108,10 @@ func (l *Lease) Tokens() map[string]int64 {
 	return l.inner.Tokens()
 }
 
-// Until is when trust ends if no renewal is confirmed before; a moment that is not in the future once it has ended. For a
-// lock that was handed over it is at first the end of the hand-over's claim, at most 500 ms ahead, until the first renewal. Of
-// a group it is that of the name that ends first.
+// Until returns when trust ends if no renewal is confirmed before. Once trust has ended, it returns
+// a moment that is not in the future. After a hand-over it is at first the end of the hand-over's
+// claim, at most 500 ms ahead, until the first renewal. For a group it is that of the name that
+// ends first.
 func (l *Lease) Until() time.Time {
 	if l.empty() {
 		return time.Time{}
@@ -110,9 +119,14 @@ func (l *Lease) Until() time.Time {
 	return l.inner.Until()
 }
 
-// Check asks the server whether the hold is there, in one round trip of at most a sixth of the TTL. Nil: it was, when the
-// server answered. A *LostError: it was not, and the lease has ended. A *StoreError: there was no answer, which changes
-// nothing; trust goes on as Until says.
+// Check asks the server whether the hold is there, in one round trip of at most a sixth of the TTL.
+//
+//   - nil: the hold was there when the server answered.
+//   - A *LostError: the hold was not there, or the lease was lost before. The lease has ended.
+//   - A *StoreError: there was no answer, or the server refused. Nothing is changed, and trust goes
+//     on as Until says.
+//   - ErrNotHeld after Release, and ErrClosed after Client.Close.
+//   - An *ArgumentError if ctx is nil.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld
@@ -125,17 +139,24 @@ func (l *Lease) Check(ctx context.Context) error {
 	return public("check", l.inner.Name(), l.inner.Check(ctx))
 }
 
-// Release gives the lease back: nil says that it is. The hold is free when all its entries are released; the next in line
-// is let in by the same request. It works although ctx is over, and takes no longer than the smaller of the
-// remaining trust and Config.ReleaseTimeout; of ctx only the values count.
+// Release gives the lease back. It returns nil when that is done. The hold is free when all its
+// entries are released, and the same request lets the next waiter in. If the last entry that writes
+// an RWMutex is released while readers of the same hold stay, Release downgrades the hold by the
+// same rules.
 //
-// Where it was the last entry that writes an RWMutex, and others of the hold read on, the hold is downgraded by the same rules.
+// Release does not use ctx: it works although ctx is over. It lasts at most the smaller of the
+// remaining trust and Config.ReleaseTimeout. A lease of a group gives back all of its names, and
+// joins the errors of those that failed.
 //
-// ErrNotHeld: it was released before; nothing is sent. ErrClosed: Client.Close gave it back. A *LostError: it was lost
-// before, or the server says now that it had gone. An error that matches ErrUncertain: no answer came in time;
-// the hold is then removed in the background, or expires within its TTL. A *StoreError: the server refused, as when a permission
-// was taken away; the lease is over all the same, and the hold stays until its TTL is. A group gives back all of its names,
-// and joins the errors of those that failed.
+// The lease is over after every call. The errors are:
+//
+//   - ErrNotHeld: the lease was released before. Nothing is sent.
+//   - ErrClosed: Client.Close gave the lease back.
+//   - A *LostError: the lease was lost before, or the server says now that the hold had gone.
+//   - An error that matches ErrUncertain: no answer came in time. The hold is then removed in the
+//     background, or expires within its TTL.
+//   - A *StoreError: the server refused, for example because a permission was taken away. The hold
+//     stays until its TTL is over.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = ctx
 	if l.empty() {
@@ -144,15 +165,21 @@ func (l *Lease) Release(ctx context.Context) error {
 	return public("release", l.inner.Name(), l.inner.Release())
 }
 
-// Downgrade makes a lease that writes an RWMutex one that reads it, without a gap: the same token, nobody between, and readers
-// that wait enter at once, those of this process that come within 5 ms without a request. It takes one round trip, tried
-// again until ctx or trust ends. Entries into one hold are downgraded each for itself; others get in with the last.
-// Releasing the last entry that writes, while others of the hold read on, does the same.
+// Downgrade turns a lease that writes an RWMutex into a lease that reads it, without a gap. The
+// token stays the same, and no other holder comes between. Readers that wait enter at once; readers
+// of this process that come within 5 ms enter without a request. Downgrade takes one round trip,
+// and is tried again until ctx or trust ends. Each entry into a hold is downgraded on its own, and
+// other contenders get in with the last. Releasing the last entry that writes, while readers of the
+// hold stay, does the same.
 //
-// The error is an *ArgumentError for a lease that does not write an RWMutex; ErrNotHeld after Release; the *LostError of a lost
-// lease; ErrClosed; a *StoreError when the server refused: the lease writes as before. An error that matches
-// ErrUncertain: no answer came before ctx ended; from then on it is a lease that reads, and whether others may read too is not
-// known yet: the request is repeated in the background, and if no answer comes the lease is lost when trust ends.
+// The errors are:
+//
+//   - An *ArgumentError: the lease does not write an RWMutex, or ctx is nil.
+//   - ErrNotHeld after Release, the *LostError of a lost lease, or ErrClosed.
+//   - A *StoreError: the server refused. The lease writes as before.
+//   - An error that matches ErrUncertain: no answer came before ctx ended. The lease reads from now
+//     on. Whether other readers may enter is not known yet. The request is repeated in the
+//     background. If no answer comes, the lease is lost when trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld

@@ -7,16 +7,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Mutex is a name that one at a time can hold. Handles have no state of their own, are cheap, and safe for
-// concurrent use; any number may be made of one name. The zero Mutex and nil return errors.
+// A Mutex is a name that one holder at a time can hold. Handles have no state of their own, are
+// cheap, and are safe for concurrent use. Any number of handles may be made of one name. The zero
+// Mutex and nil return errors.
 type Mutex struct {
 	lock   *engine.Lock
 	err    error // what is wrong with its arguments
 	noCopy noCopy
 }
 
-// Mutex makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or the
-// options is an *ArgumentError from each of its methods.
+// Mutex makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any bytes)
+// or an option is bad, each method of the handle returns an *ArgumentError.
 func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	if c == nil || c.engine == nil {
 		return &Mutex{err: zeroHandle("Mutex", "a client that New made")}
@@ -29,20 +30,29 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	return &Mutex{lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Lock waits until the mutex is held. The waiting is bounded by ctx alone: while the server is away, Lock goes on
-// asking. Under the context of a lease of the same name it enters that hold at once, if the hold is not over; else the
-// caller is a new contender, with a new token.
+// Lock waits until the mutex is held. Only ctx bounds the waiting: while the server is away, Lock
+// goes on asking. Under the context of a lease of the same name, Lock enters that hold at once, if
+// the hold is not over. Otherwise the caller is a new contender, with a new token.
 //
-// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, an
-// *ArgumentError, or a *StoreError for a refusal that waiting does not cure. After an error nothing
-// is held: what was queued or won meanwhile is taken back in the background.
+// After an error nothing is held. What was queued or won meanwhile is taken back in the background.
+// The errors are:
 //
-// These refusals end the waiting at once: a wrong password or a missing permission (StoreDenied), a
-// key of another type, kind or format (StoreForeign), a command that the server lacks
-// (StoreUnsupported), and an error that the library does not know (StoreOther). Once Lock stands in
-// the server's queue, only the first two do. Lock waits for the end of all others, and TryLock
-// returns them: a server that loads its data, is read-only, has no memory left (OOM), cannot
-// persist (MISCONF) or has too few replicas, and a cluster that is down.
+//   - A *WaitError: ctx ended the waiting.
+//   - ErrHeld: polling ran out (WithPolling).
+//   - ErrClosed: the client is closed.
+//   - An *ArgumentError: an argument is bad.
+//   - A *StoreError, or a *QuorumError of a quorum: a refusal that waiting does not cure.
+//
+// These refusals end the waiting at once:
+//
+//   - StoreDenied: a wrong password or a missing permission.
+//   - StoreForeign: a key of another type, kind or format.
+//   - StoreUnsupported: a command that the server lacks.
+//   - StoreOther: an error that the library does not know.
+//
+// Once Lock stands in the server's queue, only the first two do. Lock waits for the end of all
+// other refusals, and TryLock returns them. Such a server loads its data, is read-only, has no
+// memory left (OOM), cannot persist (MISCONF) or has too few replicas; or its cluster is down.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -50,10 +60,11 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.lease(m.lock.Acquire(ctx))
 }
 
-// TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, when another holds the mutex or
-// somebody waits for it; a *StoreError when the server cannot be asked, does not answer for a sixth of the TTL or a second,
-// or refuses; else as Lock's. After an error nothing is held; if the answer was lost, what may have been won is taken
-// back in the background.
+// TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
+// another contender holds the mutex or waits for it. It is a *StoreError if the server cannot be
+// asked, refuses, or does not answer in time. The time is the smaller of a sixth of the TTL and 1
+// s. All other errors are as for Lock. After an error nothing is held. If the answer was lost, what
+// the request may have won is taken back in the background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -61,25 +72,33 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return m.lease(m.lock.Try(ctx))
 }
 
-// Do runs fn while the mutex is held. The context that fn gets ends with ctx, and when the lease is lost; then its cause
-// is a *LostError. The lock is given back when fn returns or panics. The error is Lock's, when fn was not
-// called; else fn's, joined with the *LostError if the lease was lost meanwhile. A release that fails after fn is told
-// to the observer only: the lock is then free when its TTL is over.
+// Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
+// its cause is then a *LostError. Do gives the lock back when fn returns or panics.
+//
+// If fn was not called, the error is that of Lock. Otherwise the error is that of fn, joined with
+// the *LostError if the lease was lost meanwhile. A release that fails after fn goes to the
+// observer only. The lock is then free when its TTL is over.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Mutex.Do", m.Lock, fn)
 }
 
-// Resume takes over a hold from another process, which let it go on purpose: owner and token are what Lease.Owner and
-// Lease.Token said there. The new lease has a larger token, the full TTL and the options of this handle.
+// Resume takes over a hold from another process, which let it go on purpose. Pass what Lease.Owner
+// and Lease.Token returned there. The new lease has a larger token, the full TTL and the options of
+// this handle.
 //
-// The old lease is lost: its cause is a *LostError with LossReplaced, and its release returns it. Its process learns of it by message
-// if it listens, as it does while it waits for locks, and else at its next renewal. Until then the old lease is trusted beside the
-// new one: let its process stop using it first. All others are kept out until that process has ended the old lease, or until the old lease's TTL
-// is over, also if the new lease is released before. A min hold of the old lease goes on to keep others out, but not this caller.
+// The old lease is lost. Its cause is a *LostError with LossReplaced, and its release returns that
+// error. The old process learns of the loss by message if it listens, as it does while it waits for
+// locks. Otherwise it learns of the loss at its next renewal. Until then the old lease is trusted
+// beside the new one, so let the old process stop using it first.
 //
-// The error is ErrHeld when there is no such hold: it is over, or has been resumed by another caller, or other holds of its owner exclude
-// this one. Else it is as TryLock's. After an error the hold is as it was. If the error says that the request may have been
-// applied, the hold may be gone for everybody. Three answers must be lost for that.
+// All other contenders are kept out until the old process has ended the old lease, or until the TTL
+// of the old lease is over. That is so even if the new lease is released before. A min hold of the
+// old lease goes on to keep other contenders out, but not this caller.
+//
+// The error is ErrHeld if there is no such hold. Then the hold is over, or another caller has
+// resumed it, or other holds of its owner exclude this one. All other errors are as for TryLock.
+// After an error the hold is as it was, with one exception. If the error says that the request may
+// have been applied, the hold may be gone for everybody. Three answers must be lost for that.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -93,7 +112,7 @@ func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, 
 	return m.lease(m.lock.Resume(ctx, owner, token))
 }
 
-// check refuses handles and contexts that are none.
+// check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {
 		return zeroHandle("Mutex", "made by Client.Mutex")
@@ -101,7 +120,7 @@ func (m *Mutex) check(ctx context.Context) error {
 	return usable(ctx, "Mutex", m.lock != nil, m.err)
 }
 
-// lease is the public form of what the engine answers.
+// lease translates what the engine answers.
 func (m *Mutex) lease(inner *engine.Lease, err error) (*Lease, error) {
 	return leased("Mutex", m.lock, inner, err)
 }

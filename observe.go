@@ -6,27 +6,28 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// An Observer is told what happens to the locks of a client. Observe is called from many goroutines, on their way: it
-// must be safe for that, return quickly, and not call the client.
+// An Observer receives what happens to the locks of a client. Many goroutines call Observe, and go
+// on when it returns. Observe must therefore be safe for concurrent use, return quickly, and not
+// call the client.
 type Observer interface {
 	Observe(Event)
 }
 
-// An EventKind is what happened.
+// An EventKind says what happened.
 type EventKind int
 
-// What happens to locks.
+// The kinds of events. Each comment names the durations and the error that the kind sets.
 const (
-	EventWaiting  EventKind = iota + 1 // a caller has to wait; one in line listens by now, if it may
+	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
 	EventGranted                       // a lease began on an answer or a message of the server; Waited
 	EventRenewed                       // a renewal was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError
-	EventReleased                      // a hold was given back; Held, and Err when that is not certain
+	EventReleased                      // a hold was given back; Held, and Err if that is not certain
 )
 
-// String is the kind in lower case, as it is used for metrics.
+// String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
 	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released"}
 	if k <= 0 || int(k) >= len(names) {
@@ -35,7 +36,8 @@ func (k EventKind) String() string {
 	return names[k]
 }
 
-// An Event is one thing that happened to one lock. Fields that its kind does not name are zero.
+// An Event is one thing that happened to one lock. Durations and errors that its kind does not name
+// are zero.
 type Event struct {
 	Kind     EventKind
 	Name     string

@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// An Option changes how one lock is held or waited for. Later options win. A bad value, or an option that has no
-// meaning for the lock, is an *ArgumentError from each method of the handle, before anything is sent.
+// An Option changes how one lock is held or waited for. Later options win. If a value is bad, or an
+// option has no meaning for the lock, each method of the handle returns an *ArgumentError. Nothing
+// is sent then.
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -33,8 +34,8 @@ const (
 	optLabel
 )
 
-// Which options have no meaning for a type, and are refused: the table in doc.go says the same, and a test compares. The name
-// is what Client.settled is called with.
+// meaningless has the options that have no meaning for a type, and are refused. The table in doc.go
+// says the same, and a test compares them. The key is the kind that Client.settled is called with.
 var meaningless = map[string]optionSet{
 	"Semaphore": optOwner,                                                                          // its holders never exclude each other by who they are
 	"Latch":     optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel, // nobody holds it
@@ -43,50 +44,55 @@ var meaningless = map[string]optionSet{
 
 func (s *settings) has(option optionSet) bool { return s.given&option != 0 }
 
-// WithTTL sets how long the lock outlives its holder, instead of Config.TTL: from 100 ms to Config.MaxTTL, in whole
-// milliseconds (rounded down).
+// WithTTL sets how long the lock outlives its holder, instead of Config.TTL. It is from 100 ms to
+// Config.MaxTTL, in whole milliseconds (rounded down).
 func WithTTL(ttl time.Duration) Option {
 	return func(s *settings) { s.TTL, s.given = ttl, s.given|optTTL }
 }
 
-// WithoutRenewal gives a fixed lease: it ends a TTL after it was granted, whatever its holder does.
+// WithoutRenewal gives a fixed lease. It ends a TTL after it was granted, whatever its holder does.
 func WithoutRenewal() Option {
 	return func(s *settings) { s.Fixed, s.given = true, s.given|optFixed }
 }
 
-// WithMaxHold bounds how long one lease lasts, however well it is renewed: at least 100 ms. The expiry at the server is never
-// set past it, and the lease's context ends a margin earlier with a *LostError. One below the TTL lowers the TTL.
+// WithMaxHold bounds how long one lease lasts, however well it is renewed; at least 100 ms. The
+// expiry at the server is never set past the max hold. The lease's context ends a margin earlier,
+// with a *LostError. A max hold below the TTL lowers the TTL.
 func WithMaxHold(d time.Duration) Option {
 	return func(s *settings) { s.MaxHold, s.given = d, s.given|optMaxHold }
 }
 
-// WithMinHold keeps others out for so long from the moment of the grant, even if the lock is released earlier or its
-// holder crashes: above 0, not above Config.MaxTTL, and not above the max hold. Release returns at once all the same.
+// WithMinHold keeps others out for so long from the moment of the grant, even if the lock is
+// released earlier or its holder crashes. It is above 0, and at most the smaller of Config.MaxTTL
+// and the max hold. Release returns at once all the same.
 func WithMinHold(d time.Duration) Option {
 	return func(s *settings) { s.MinHold, s.given = d, s.given|optMinHold }
 }
 
-// WithPolling makes Lock ask every interval, at most so many times, instead of standing in line: at least 1 ms; attempts 0
-// means until ctx ends. Attempts that ran out are an ErrHeld. Who polls has no place in the order and may never get in
-// while others wait in line.
+// WithPolling makes Lock ask every interval, at most so many times, instead of standing in the
+// queue. The interval is at least 1 ms. If attempts is 0, Lock asks until ctx ends. Attempts that
+// ran out are an ErrHeld. A caller that polls has no place in the order. It may never get in while
+// others wait in the queue.
 func WithPolling(interval time.Duration, attempts int) Option {
 	return func(s *settings) { s.Interval, s.Attempts, s.given = interval, attempts, s.given|optPolling }
 }
 
-// WithOwner names the owner: 1 byte to 1 KiB, any bytes. Holds of one owner do not exclude each other, whichever process
-// they are in; the lock is free when all are released. Every entry stands in the server's queue itself. An owner that
-// writes an RWMutex may write and read it again; one that only reads may not write it: an *ArgumentError.
+// WithOwner names the owner: 1 byte to 1 KiB, any bytes. Holds of one owner do not exclude each
+// other, in whichever process they are. The lock is free when all of them are released. Every entry
+// stands in the server's queue itself. An owner that writes an RWMutex may write and read it again.
+// An owner that only reads it may not write it; that is an *ArgumentError.
 func WithOwner(id string) Option {
 	return func(s *settings) { s.owner, s.given = id, s.given|optOwner }
 }
 
-// WithStrictOrder makes every goroutine stand in the server's queue itself, so that a lock never passes from goroutine to
-// goroutine of one process while another process waits longer. Order is strict only if all users of the name say so.
+// WithStrictOrder makes every goroutine stand in the server's queue itself. A lock then never
+// passes from goroutine to goroutine of one process while another process waits longer. Order is
+// strict only if all users of the name set this option.
 func WithStrictOrder() Option {
 	return func(s *settings) { s.Strict, s.given = true, s.given|optStrict }
 }
 
-// WithLabel tells others who holds this lock, instead of Config.Label: at most 1 KiB, any bytes.
+// WithLabel names the holder to other clients, instead of Config.Label; at most 1 KiB, any bytes.
 func WithLabel(label string) Option {
 	return func(s *settings) { s.label, s.given = label, s.given|optLabel }
 }
@@ -100,7 +106,7 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 	return s.agreed(), nil
 }
 
-// apply gives the defaults, changed by options.
+// apply returns the defaults, changed by options.
 func (c *Client) apply(options []Option) settings {
 	s := settings{label: c.config.Label}
 	s.TTL = c.config.TTL
@@ -112,7 +118,7 @@ func (c *Client) apply(options []Option) settings {
 	return s
 }
 
-// agreed are settings that were checked, made to agree with each other.
+// agreed makes checked settings agree with each other.
 func (s settings) agreed() settings {
 	if s.has(optMaxHold) && s.MaxHold < s.TTL {
 		s.TTL = s.MaxHold
@@ -121,7 +127,7 @@ func (s settings) agreed() settings {
 	return s
 }
 
-// wrong is all that is wrong with a name and its options.
+// wrong returns all that is wrong with a name and its options.
 func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems) {
 	if name == "" || len(name) > maxText {
 		bad.add("name", shortened(name), "from 1 to 1024 bytes")
@@ -153,7 +159,7 @@ func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems
 	return append(bad, s.refused(kind)...)
 }
 
-// refused are the options that have no meaning for a type.
+// refused returns the options that have no meaning for a type.
 func (s *settings) refused(kind string) (bad problems) {
 	no := meaningless[kind] & s.given
 	if no == 0 {

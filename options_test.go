@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// What each column of the table in doc.go is made with: what the first method of a handle says of an option.
+// columns has one constructor for each column of the table in doc.go. It returns the error of the
+// first method of a handle that was made with the option.
 var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 	"Mutex": func(c *holdfast.Client, o holdfast.Option) error {
 		return given(c.Mutex("n", o).TryLock(context.Background()))
@@ -35,7 +36,7 @@ var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 	},
 }
 
-// given gives back what was taken.
+// given gives the lease back.
 func given(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err

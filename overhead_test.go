@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// An instant store answers at once, so that what is measured is all that this module does around a request.
+// An instant store answers at once. What remains to measure is the work of this module around a
+// request.
 type instant struct{ store.Store }
 
 func (instant) Do(_ context.Context, requests []store.Request) []store.Reply {

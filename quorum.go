@@ -12,19 +12,22 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// NewQuorum makes a client on three to nine independent masters, an odd number: each a store of its own, a single server
-// that replicates to nobody and knows nothing of the others. A lock is held where a majority of them holds it, so it goes
-// on, without a pause, while a minority is down. All clients of a quorum must be given the same masters.
+// NewQuorum makes a client on three to nine independent masters, an odd number. Each store is a
+// single server that replicates to no other server and knows nothing of the others. A lock is held
+// if a majority of the masters holds it. The lock therefore goes on, without a pause, while a
+// minority is down. All clients of a quorum must be given the same masters.
 //
-// A master that lost its memory does not count until the longest Config.MaxTTL of all clients is over, as it may have forgotten
-// a lock: so nothing can be locked in that first time of a new quorum, unless Config.TrustNewNodes says that there is nothing to forget.
+// A master that lost its memory may have forgotten a lock. It does not count until the longest
+// Config.MaxTTL of all clients is over. Nothing can therefore be locked in that first time of a new
+// quorum, unless Config.TrustNewNodes says that there is nothing to forget.
 //
-// There is no common line: no order is promised between processes. Semaphores and latches are refused, with the reason.
-// While fewer than a majority answer, Lock goes on asking, and TryLock returns a *QuorumError. What a quorum promises,
-// and when not to use one, is in docs/quorum.md.
+// There is no common queue, and no order is promised between processes. Semaphores and latches are
+// refused, with the reason. While fewer masters than a majority answer, Lock goes on asking, and
+// TryLock returns a *QuorumError. docs/quorum.md says what a quorum promises, and when not to use
+// one.
 //
-// It sends nothing. The error is an *ArgumentError with every bad field. Equal stores are refused; two stores of one server
-// are not noticed.
+// NewQuorum sends nothing. The error is an *ArgumentError with every bad field. Equal stores are
+// refused. Two stores of one server are not noticed.
 func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -59,17 +62,17 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	return client, nil
 }
 
-// A QuorumNode is what one master of a quorum said.
+// A QuorumNode is the answer of one master of a quorum.
 type QuorumNode struct {
-	Node   string        // "node 1" is the first store that NewQuorum was given
-	Counts bool          // towards a majority; false also when it did not answer
-	Why    string        // it does not count, when it answered
-	Age    time.Duration // since its memory began; 0 when not asked
-	Answer string        // about the lock, in words; empty when it was not about one
+	Node   string        // "node 1" is the first store given to NewQuorum
+	Counts bool          // whether the master counts towards a majority; false if it did not answer
+	Why    string        // why it does not count, if it answered
+	Age    time.Duration // since its memory began; 0 if not asked
+	Answer string        // about the lock, in words; empty if the request had no lock
 	Err    error         // why it did not answer
 }
 
-// String is the node and what it said, in one line.
+// String returns the node and its answer, in one line.
 func (n QuorumNode) String() string {
 	switch {
 	case n.Err != nil:
@@ -85,10 +88,11 @@ func (n QuorumNode) String() string {
 	return n.Node + " counts"
 }
 
-// A QuorumError says that fewer masters than a majority answered, of those that count. It matches ErrUnavailable where
-// a *StoreError of one server would. Nothing is held: what a minority granted is given back.
+// A QuorumError says that fewer masters than a majority answered, of those that count. It matches
+// ErrUnavailable in the cases in which a *StoreError of one server does. Nothing is held: the
+// grants of a minority are given back.
 type QuorumError struct {
-	Op    string // what was asked
+	Op    string // the operation, such as "lock"
 	Name  string // the lock
 	Need  int    // how many masters are a majority
 	Nodes []QuorumNode
@@ -105,12 +109,12 @@ func (e *QuorumError) Error() string {
 		strings.Join(said, "; "))
 }
 
-// Is matches ErrUnavailable where the masters could not be asked or cannot serve now.
+// Is matches ErrUnavailable if the masters could not be asked or cannot serve now.
 func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.unavailable }
 
-// Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most a second. A master
-// that does not answer is no error: its QuorumNode says so. The error is ErrClosed, or an *ArgumentError when the client is
-// none of NewQuorum's or ctx is nil.
+// Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most
+// 1 s. A master that does not answer is no error: its QuorumNode says so. The error is ErrClosed,
+// or an *ArgumentError if NewQuorum did not make the client or ctx is nil.
 func (c *Client) Quorum(ctx context.Context) ([]QuorumNode, error) {
 	var bad problems
 	bad.check(c != nil && c.quorum != nil, "Client", nil, "made by NewQuorum")
@@ -133,7 +137,8 @@ func quorumNodes(nodes []quorum.Node) []QuorumNode {
 	return out
 }
 
-// quorumError is the documented form of a failure for want of a majority; nil when it is another.
+// quorumError returns the documented form of a failure for want of a majority, and nil for any
+// other failure.
 func quorumError(failure *protocol.Failure) error {
 	var none *quorum.NoMajority
 	if !errors.As(failure.Err, &none) {

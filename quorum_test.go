@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// away is a store that nobody may ask.
+// away is a store that no test may ask.
 type away struct {
 	store.Store
 	t *testing.T
@@ -81,7 +81,7 @@ func TestNewQuorumArguments(t *testing.T) {
 	}
 }
 
-// The masters of what is no quorum are nobody's to ask.
+// Quorum refuses a client that is not of a quorum, and sends nothing.
 func TestQuorumOfAnotherClient(t *testing.T) {
 	client, err := holdfast.New(away{t: t}, nil)
 	if err != nil {

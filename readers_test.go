@@ -14,7 +14,7 @@ const (
 	thousand = 1000
 )
 
-// Readers that are in at once cost what one costs.
+// Readers that come at once cost what one reader costs.
 func TestReadersCostWhatOneDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -39,7 +39,7 @@ func TestReadersCostWhatOneDoes(t *testing.T) {
 	})
 }
 
-// A stream of readers costs one ask and one free a slice, however many they are.
+// A stream of readers costs one ask and one free for each slice, however many readers there are.
 func TestReadersCostOneASlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -75,8 +75,8 @@ func TestReadersCostOneASlice(t *testing.T) {
 	})
 }
 
-// Trap 23: a writer waits for those who read when it came, and at most a slice of those that come later, of its own process
-// and of another; then they wait for it.
+// Trap 23: a writer waits for the readers that read when it came, and at most a slice for later
+// readers, of its own process and of another. Then the readers wait for the writer.
 func TestWriterWaitsASlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -108,8 +108,8 @@ func TestWriterWaitsASlice(t *testing.T) {
 	})
 }
 
-// A reader that waited when a hold of its process was downgraded is in beside it, also when the answer to its own request is
-// slow: what is open for a slice is not its door.
+// A reader that waits when a hold of its process is downgraded enters beside it, even if the answer
+// to the reader's own request is slow. A waiting reader enters, whatever the age of the hold.
 func TestSlowReaderJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -136,7 +136,8 @@ func TestSlowReaderJoins(t *testing.T) {
 	})
 }
 
-// One of many readers runs out when its own time is over, and who waits is in at that moment (trap 23).
+// The hold of one of many readers expires when its own time is over, and the waiter gets in at that
+// moment (trap 23).
 func TestReadersRunOutAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A resume whose answer was lost is undone: where it was not agreed on, what it replaced is trusted yet. A hold is given back for good.
+// A resume whose answer was lost is undone: if the servers did not agree on it, the hold that it
+// replaced is still trusted. A release, in contrast, gives a hold back for good.
 func TestResumeUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -47,7 +48,8 @@ func TestResumeUnanswered(t *testing.T) {
 	})
 }
 
-// An answer of a resume is lost: the request is sent again with time of its own, and the caller has the hold.
+// If an answer of a resume is lost, the request is sent again with time of its own, and the caller
+// has the hold.
 func TestResumeIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -75,8 +77,9 @@ func TestResumeIsSentAgain(t *testing.T) {
 	})
 }
 
-// The former holder's process gives the remainder back one margin after it has ended the lease, neither sooner nor when it is told: until
-// then code that looks at the lease's context may run, and the next waiter must not.
+// The former holder's process gives the remainder back one margin after it has ended the lease,
+// neither sooner nor when it hears of the resume. Until then code that looks at the lease's context
+// may run, and the next waiter must not.
 func TestResumeConfirmedAfterTheMargin(t *testing.T) {
 	const margin = 15*time.Second/100 + 5*time.Millisecond
 	for name, listens := range map[string]bool{"it listens": true, "it does not listen": false} {
@@ -124,7 +127,8 @@ func TestResumeConfirmedAfterTheMargin(t *testing.T) {
 	}
 }
 
-// A process that takes over a hold of its own, as a job does that is handed on inside it, learns of it at once.
+// A process that takes over a hold of its own learns of it at once. A job that is handed on inside
+// a process does this.
 func TestResumeOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -141,7 +145,7 @@ func TestResumeOfItsOwn(t *testing.T) {
 	})
 }
 
-// A message proves nothing: the server is asked, and the lease lives.
+// A message proves nothing: the client asks the server, and the lease lives.
 func TestResumeForgedMessage(t *testing.T) {
 	for name, options := range map[string][]holdfast.Option{"renewed": nil, "fixed": {holdfast.WithoutRenewal()}} {
 		t.Run(name, func(t *testing.T) {

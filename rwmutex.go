@@ -7,24 +7,29 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// An RWMutex is a name that many can hold to read, or one to write. The line is first come, first served: a writer waits for the
-// readers before it, and no reader passes it, but for those of a process that already reads, for at most 5 ms;
-// readers that stand together enter together. Each reader's hold has an expiry of its own, so that one who crashed
-// keeps nobody out longer than its own TTL.
+// An RWMutex is a name that many holders can hold to read, or one holder to write. The queue is
+// first come, first served. A writer waits for the readers before it, and no reader passes it, with
+// one exception: readers of a process that already reads may enter for at most 5 ms. Readers that
+// stand together enter together. Each reader's hold has its own expiry. A reader that crashed
+// therefore keeps other contenders out no longer than its own TTL.
 //
-// Readers of one process share one hold, and its token, for up to 5 ms after it was granted: they cost no request. A handle
-// with a fixed lease, min or max hold, an owner or strict order asks for each reader. Handles of one name may differ
-// in all options, so reading and writing may have their own.
+// Readers of one process share one hold, and its token, for up to 5 ms after the grant. They cost
+// no request. With a fixed lease, a min hold, a max hold, an owner or strict order, a handle asks
+// for each reader. Handles of one name may differ in all options, so reading and writing may have
+// options of their own.
 //
-// Under the context of a lease, the same name is entered: reading under either, writing under a lease that writes.
-// Writing under a lease that only reads is an *ArgumentError, because two who did that would wait for each other for ever.
-// A goroutine that reads without such a context and reads again may wait for ever behind a writer, as with sync.RWMutex.
+// A call under the context of a lease of the same name enters that hold. A lease that writes can be
+// entered to read or to write, and a lease that reads can be entered to read. Writing under a lease
+// that only reads is an *ArgumentError, because two such callers would wait for each other for
+// ever. A goroutine that reads without such a context and reads again may wait for ever behind a
+// writer, as with sync.RWMutex.
 //
-// With WithOwner, processes of one owner do not exclude each other: they enter beside a hold of their own, reading or writing
-// under a hold that writes, and reading beside a hold that reads, also before a writer that waits. Writing beside a hold that
-// reads is an *ArgumentError.
+// With WithOwner, processes of one owner do not exclude each other. Beside a hold of the owner that
+// writes, they enter to read or to write. Beside a hold of the owner that reads, they enter to
+// read, also before a writer that waits. Writing beside a hold that reads is an *ArgumentError.
 //
-// Handles have no state of their own, are cheap, and safe for concurrent use. The zero RWMutex and nil return errors.
+// Handles have no state of their own, are cheap, and are safe for concurrent use. The zero RWMutex
+// and nil return errors.
 type RWMutex struct {
 	write  *engine.Lock
 	read   *engine.Lock
@@ -32,8 +37,8 @@ type RWMutex struct {
 	noCopy noCopy
 }
 
-// RWMutex makes a handle. It sends nothing and cannot fail: what is wrong with the name (1 byte to 1 KiB, any bytes) or the
-// options is an *ArgumentError from each of its methods.
+// RWMutex makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any
+// bytes) or an option is bad, each method of the handle returns an *ArgumentError.
 func (c *Client) RWMutex(name string, options ...Option) *RWMutex {
 	if c == nil || c.engine == nil {
 		return &RWMutex{err: zeroHandle("RWMutex", "a client that New made")}
@@ -48,9 +53,10 @@ func (c *Client) RWMutex(name string, options ...Option) *RWMutex {
 	return &RWMutex{write: c.engine.Lock(spec, s.Options), read: c.engine.Lock(shared, s.Options)}
 }
 
-// Lock waits until the name is held to write: nobody else holds it. All else as Mutex.Lock says; the error is an
-// *ArgumentError, and nothing was waited for, under the context of a lease that only reads this name, and for an owner
-// (WithOwner) that only reads it.
+// Lock waits until the name is held to write: no other holder is left. All else is as for
+// Mutex.Lock. In two cases the error is an *ArgumentError, without any wait: ctx belongs to a lease
+// that only reads this name, or the owner (WithOwner) only reads it. After an error nothing is held
+// by this call.
 func (m *RWMutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -59,8 +65,9 @@ func (m *RWMutex) Lock(ctx context.Context) (*Lease, error) {
 	return leased("RWMutex", m.write, inner, err)
 }
 
-// TryLock asks once to write, in one round trip. The error is a *HeldError, which matches ErrHeld, when others hold the name
-// or stand in line; else as Lock's. After an error nothing is held.
+// TryLock asks once to write, in one round trip. The error is a *HeldError, which matches ErrHeld,
+// if others hold the name or wait for it. All other errors are as for Lock and Mutex.TryLock. After
+// an error nothing is held by this call.
 func (m *RWMutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -74,8 +81,9 @@ func (m *RWMutex) Do(ctx context.Context, fn func(context.Context) error) error 
 	return do(ctx, "RWMutex.Do", m.Lock, fn)
 }
 
-// RLock waits until the name is held to read: others may read too, nobody writes. The error is that of Mutex.Lock.
-// After an error nothing is held: what was queued or won meanwhile is taken back in the background.
+// RLock waits until the name is held to read: other contenders may read too, and none writes. The
+// errors are those of Mutex.Lock. After an error nothing is held by this call. What was queued or
+// won meanwhile is taken back in the background.
 func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -84,8 +92,9 @@ func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) {
 	return leased("RWMutex", m.read, inner, err)
 }
 
-// TryRLock asks once to read, in one round trip or, where this process reads already, in none. The error is a *HeldError, which
-// matches ErrHeld, when somebody writes or stands in line; else as RLock's. After an error nothing is held.
+// TryRLock asks once to read, in one round trip, or in none if this process reads already. The
+// error is a *HeldError, which matches ErrHeld, if another holder writes or a contender waits. All
+// other errors are as for RLock and Mutex.TryLock. After an error nothing is held by this call.
 func (m *RWMutex) TryRLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -99,7 +108,7 @@ func (m *RWMutex) RDo(ctx context.Context, fn func(context.Context) error) error
 	return do(ctx, "RWMutex.RDo", m.RLock, fn)
 }
 
-// check refuses handles and contexts that are none.
+// check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *RWMutex) check(ctx context.Context) error {
 	if m == nil {
 		return zeroHandle("RWMutex", "made by Client.RWMutex")

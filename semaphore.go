@@ -8,21 +8,23 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Semaphore is a name with a number of permits, of which each holder takes some. The line is first come, first served: a
-// large request is not passed by smaller ones that would fit. Every hold has an expiry of its own; the permits of a
-// holder that crashed return when its TTL is over.
+// A Semaphore is a name with a number of permits, of which each holder takes some. The queue is
+// first come, first served: smaller requests that would fit do not pass a large request. Every hold
+// has its own expiry. If a holder crashes, its permits return when its TTL is over.
 //
 // The number of permits belongs to the name. While the name is in use, a call with another number
-// gets an *ArgumentError that says both. Resize changes the number. A call that waits meanwhile
-// goes on waiting, under the new number, and gets no error.
+// gets an *ArgumentError that says both numbers. Resize changes the number. A call that waits
+// meanwhile goes on waiting, under the new number, and gets no error.
 //
 // After a Resize a handle with the old number no longer fits, and a new call with it gets that
 // *ArgumentError. The library cannot tell such a handle from one of a program that was configured
-// with another number, and two programs that disagree must learn of it. An Acquire that joins
-// goroutines of its process, in a wait that began before the Resize, may get in as they do.
+// with another number, and two programs that disagree must learn of it. An Acquire may join
+// goroutines of its process whose wait began before the Resize. It may then get in as they do.
 //
-// A semaphore is not entered under a lease's context: each Acquire takes permits of its own, and may wait for ever for
-// those that its caller has. Handles have no state of their own, are cheap, and safe for concurrent use. The zero
+// A semaphore is not entered under a lease's context. Each Acquire takes permits of its own, and
+// may wait for ever for those that its caller has.
+//
+// Handles have no state of their own, are cheap, and are safe for concurrent use. The zero
 // Semaphore and nil return errors.
 type Semaphore struct {
 	lock    *engine.Lock
@@ -33,8 +35,9 @@ type Semaphore struct {
 
 const maxPermits = 1 << 31
 
-// Semaphore makes a handle on a name of so many permits: from 1 to 2^31. It sends nothing and cannot fail: what is wrong with
-// the permits, the name (1 byte to 1 KiB, any bytes) or the options is an *ArgumentError from each of its methods.
+// Semaphore makes a handle on a name of so many permits, from 1 to 2^31. It sends nothing and
+// cannot fail. If the permits, the name (1 byte to 1 KiB, any bytes) or an option are bad, each
+// method of the handle returns an *ArgumentError.
 func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semaphore {
 	if c == nil || c.engine == nil {
 		return &Semaphore{err: zeroHandle("Semaphore", "a client that New made")}
@@ -48,13 +51,12 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 	return &Semaphore{lock: c.engine.Lock(spec, s.Options), permits: permits}
 }
 
-// Acquire waits until n permits are held, from 1 to all. The waiting is bounded by ctx alone: while the server is away,
-// Acquire goes on asking. The lease gives them back together.
+// Acquire waits until n permits are held, from 1 to all. The lease gives them back together. Only
+// ctx bounds the waiting: while the server is away, Acquire goes on asking.
 //
-// The error is a *WaitError when ctx ended the waiting, ErrHeld when polling ran out, ErrClosed, a *StoreError for a refusal that
-// waiting does not cure (see Mutex.Lock), or an *ArgumentError, also when the name is in use with
-// another number of permits. A Resize during the wait is no error. After an error nothing is held:
-// what was queued or won meanwhile is taken back in the background.
+// After an error nothing is held by this call. What was queued or won meanwhile is taken back in
+// the background. The errors are those of Mutex.Lock. If the name is in use with another number of
+// permits, the error is an *ArgumentError. A Resize during the wait is no error.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err
@@ -63,9 +65,10 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	return leased("Semaphore", s.lock, inner, err)
 }
 
-// TryAcquire asks once for n permits, in one round trip. The error is a *HeldError, which matches ErrHeld, when fewer are free or
-// somebody waits; a *StoreError when the server cannot be asked or refuses; else as Acquire's. After an error nothing
-// is held; if the answer was lost, what may have been won is taken back in the background.
+// TryAcquire asks once for n permits, in one round trip. The error is a *HeldError, which matches
+// ErrHeld, if fewer permits are free or a contender waits. It is a *StoreError if the server cannot
+// be asked or refuses. All other errors are as for Acquire. After an error nothing is held by this
+// call. If the answer was lost, what the request may have won is taken back in the background.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err
@@ -80,19 +83,20 @@ func (s *Semaphore) Do(ctx context.Context, n int64, fn func(context.Context) er
 }
 
 // Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in the
-// waiters that fit now. Holders keep their permits, also when there are fewer now. Waiters keep
-// their place and get no error, in every process, also those that wait behind others of theirs. A
+// waiters that fit now. Holders keep their permits, even if there are fewer now. Waiters keep their
+// place and get no error, in every process, and so do those that wait behind others of theirs. A
 // waiter that wants more permits than now exist gets in when nobody else holds.
 //
 // A new call needs a handle with the new number afterwards. With the old one it gets an
-// *ArgumentError that says both: see Semaphore for why.
+// *ArgumentError that says both numbers: see Semaphore for why.
 //
-// While the name is not in use there is nothing to change, and what was changed is forgotten: the
-// next request for permits decides. A name is in use while anybody holds permits or stands in the
-// server's line. Of the goroutines of a process that wait alike, only the first stands there.
+// While the name is not in use there is nothing to change, and a former change is forgotten: the
+// next request for permits decides. A name is in use while a holder has permits or a waiter stands
+// in the server's queue. Of the goroutines of a process that wait alike, only the first stands
+// there.
 //
-// The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or ErrClosed. After a
-// *StoreError that says so the number may have been changed, and doing it again does no harm.
+// The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or ErrClosed. After
+// a *StoreError that says so, the number may have been changed. Calling Resize again does no harm.
 func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	if err := s.check(ctx, 1); err != nil {
 		return err
@@ -103,7 +107,7 @@ func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	return public("resize", s.lock.Spec().Name, s.lock.Resize(ctx, permits))
 }
 
-// check refuses handles, contexts and numbers that are none.
+// check refuses a handle that no client made, a nil context, and bad numbers.
 func (s *Semaphore) check(ctx context.Context, n int64) error {
 	if s == nil {
 		return zeroHandle("Semaphore", "made by Client.Semaphore")

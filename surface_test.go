@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/holdfast-go/holdfast"
 
-// What each package of the root module may import of this module. A new package needs a line here: who may know whom
-// is decided, it does not happen.
+// mayImport lists what each package of the root module may import of this module. A new package
+// needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
 	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "store"},
 	"internal/engine":              {"internal/protocol"},
@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"storetest":                    {".", "internal/testing/leak", "store"},
 }
 
-// No file may be longer, so that each can be read in one go.
+// No file may be longer than maxLines, so that each can be read in one go.
 const maxLines = 600
 
 type sourceFile struct {
@@ -78,7 +78,7 @@ func sources(t *testing.T) (*token.FileSet, []sourceFile) {
 	return set, files
 }
 
-// walk calls f for every file of the repository that go would look at, and those beside them.
+// walk calls f for every file of the repository that go would look at, and for those beside them.
 func walk(t *testing.T, f func(name string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -190,7 +190,8 @@ func TestEveryTestedPackageLooksForLeaks(t *testing.T) {
 	}
 }
 
-// asksLeak tells whether f calls a function of a package leak, or is in that package and calls its own.
+// asksLeak tells whether f calls a function of a package leak, or is in that package and calls its
+// own.
 func asksLeak(file sourceFile, f *ast.FuncDecl) (asks bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
@@ -251,11 +252,12 @@ func TestExportedNamesHaveDocuments(t *testing.T) {
 	}
 }
 
-// The contracts of these methods are the standard library's.
+// The methods of wellKnown have the contracts of the standard library.
 var wellKnown = []string{"Error", "String", "Unwrap"}
 
-// undocumented returns the exported names that decl introduces without a comment. A comment of a group serves its
-// constants and variables, not its types; one of an interface serves its only method. Fields do not count.
+// undocumented returns the exported names that decl introduces without a comment. A comment of a
+// group serves its constants and variables, not its types. A comment of an interface serves its
+// only method. Fields do not count.
 func undocumented(decl ast.Decl, public bool) (names []*ast.Ident) {
 	check := func(name *ast.Ident, docs ...*ast.CommentGroup) {
 		if name.IsExported() && !slices.ContainsFunc(docs, func(d *ast.CommentGroup) bool { return d.Text() != "" }) {
@@ -295,7 +297,7 @@ func undocumented(decl ast.Decl, public bool) (names []*ast.Ident) {
 	return names
 }
 
-// receiver is the name of the type that f is a method of.
+// receiver returns the name of the type that f is a method of.
 func receiver(f *ast.FuncDecl) string {
 	name := ""
 	ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {

@@ -5,8 +5,9 @@ import "strings"
 // prefix begins the text of every error of this package.
 const prefix = "holdfast: "
 
-// inner is the text of an error inside that of another of ours. The prefix stands in front of the
-// whole alone: it is cut off from every error of ours that the text quotes.
+// inner returns the text of an error, for use inside another error of this package. The prefix
+// stands only at the start of the whole text. inner therefore cuts it off every error of this
+// package that the text quotes.
 func inner(err error) string {
 	if err == nil {
 		return "no cause"
@@ -20,7 +21,7 @@ func inner(err error) string {
 	return text
 }
 
-// visit calls f with an error and with all that it wraps, the outer ones first.
+// visit calls f with an error and with all that it wraps, the outer errors first.
 func visit(err error, f func(error)) {
 	f(err)
 	switch err := err.(type) {
@@ -52,5 +53,5 @@ func compose(between string, errs ...error) error {
 
 func (c *compound) Error() string { return c.text }
 
-// Unwrap is what it matches.
+// Unwrap returns what the error matches.
 func (c *compound) Unwrap() []error { return c.errs }

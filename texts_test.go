@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/quorum"
 )
 
-// Every error says "holdfast:" once, in front, however errors nest, and names the server that was
-// asked where it is known.
+// Every error says "holdfast:" once, in front, however errors nest. It names the server that was
+// asked, if it is known.
 func TestTexts(t *testing.T) {
 	refused := errors.New("OOM no memory")
 	failure := &protocol.Failure{Op: "lock", Name: "n", Node: "10.0.0.1:6379", Reason: protocol.OutOfMemory, Err: refused}
@@ -103,7 +103,7 @@ func ended(cause error) context.Context {
 	return ctx
 }
 
-// Users make errors of these types, too: for their tests.
+// Users make errors of these types, too, for their tests.
 func TestTextsWithoutCause(t *testing.T) {
 	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &QuorumError{Nodes: []QuorumNode{{}}}} {
 		if !strings.HasPrefix(err.Error(), prefix) {

@@ -39,7 +39,7 @@ func (f *faulty) set(change func()) {
 
 var errNoAnswer = errors.New("no answer")
 
-// fails tells whether a request is lost before, and whether its answer is.
+// fails tells whether a request is lost before it arrives, and whether its answer is lost.
 func (f *faulty) fails() (before, after error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +54,7 @@ func (f *faulty) fails() (before, after error) {
 	return nil, nil
 }
 
-// stall waits for the deadline of a request where requests do.
+// stall waits for the deadline of a request if requests are to stall.
 func (f *faulty) stall(ctx context.Context) {
 	f.mu.Lock()
 	stalls := f.stalls
@@ -199,8 +199,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Trap 17: a message that is missed costs one pause of looking, no message at all costs no more, and the end of a gap in
-// the subscription is as good as a message.
+// Trap 17: a missed message costs one pause of looking, and no message at all costs no more. The
+// end of a gap in the subscription is as good as a message.
 func TestMissedMessages(t *testing.T) {
 	const slow = 6 * time.Second // the longest pause
 	for name, c := range map[string]struct {
@@ -253,7 +253,7 @@ func TestMissedMessages(t *testing.T) {
 	}
 }
 
-// Who waits costs a look every 5 s, whatever happens meanwhile.
+// A waiter costs a look every 5 s, whatever happens meanwhile.
 func TestWatchingCostsLittle(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		must(t, other.Latch("l").Set(t.Context(), 100))
@@ -289,7 +289,7 @@ func TestLatchLostAnswers(t *testing.T) {
 	}
 }
 
-// Where there are no latches, the reason is told and nothing is sent.
+// If a protocol has no latches, the error says why, and nothing is sent.
 func TestNoLatches(t *testing.T) {
 	client, err := holdfast.NewOn(memory.New(protocol.Features{NoLatches: "because of the moon"}).Connect("p"), nil)
 	must(t, err)
@@ -304,7 +304,7 @@ func TestNoLatches(t *testing.T) {
 	}
 }
 
-// A call that gets no answer ends with its time, and says that it may have been applied.
+// A call that gets no answer ends with its time, and its error says that it may have been applied.
 func TestLatchAway(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		f.away = true
@@ -335,7 +335,8 @@ func TestLatchAway(t *testing.T) {
 	})
 }
 
-// A leader that fails to renew is unhealthy until a renewal is confirmed again, or until it leads no more.
+// A leader that fails to renew is unhealthy until a renewal is confirmed again, or until it no
+// longer leads.
 func TestElectionCheck(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		election := one.Election("e")
@@ -354,7 +355,7 @@ func TestElectionCheck(t *testing.T) {
 		must(t, lease.Err())
 		must(t, lease.Release(t.Context()))
 
-		// One whose fn does not return after a loss stays unhealthy.
+		// A leader whose fn does not return after a loss stays unhealthy.
 		finish, ended := make(chan struct{}), make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -391,7 +392,7 @@ func TestElectionRunDoesNotSpin(t *testing.T) {
 	})
 }
 
-// What is free before one that is held, and after it, costs a request each, however many names there are.
+// Free names before and after a held name cost a request each, however many names there are.
 func TestGroupAroundOneThatIsHeld(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		names := make([]string, 1000)
@@ -422,7 +423,7 @@ func TestGroupAroundOneThatIsHeld(t *testing.T) {
 	})
 }
 
-// Names that are free cost one request, however many; and an answer that was lost leaves nothing held.
+// Free names cost one request, however many there are. A lost answer leaves nothing held.
 func TestGroupRoundTrips(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		names := []string{"a", "b", "c"}
@@ -453,7 +454,8 @@ func TestGroupRoundTrips(t *testing.T) {
 	})
 }
 
-// An answer that comes when its trust is over is no lease, and what it won is given back, min hold or not.
+// An answer that comes when its trust is over is no lease. What it won is given back, with a min
+// hold or without.
 func TestGroupLateAnswer(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		f.late = 16 * time.Second
@@ -469,7 +471,8 @@ func TestGroupLateAnswer(t *testing.T) {
 	})
 }
 
-// A lease whose parts are renewed together is lost when one renewal after another fails, before any part is free.
+// A lease whose parts are renewed together is lost when one renewal after another fails, before any
+// part is free.
 func TestGroupLostInTime(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		lease, err := one.All([]string{"a", "b"}).Lock(t.Context())
@@ -485,7 +488,8 @@ func TestGroupLostInTime(t *testing.T) {
 	})
 }
 
-// A group that gave up says how long it has waited for all of its names, not for the last one alone.
+// The error of a group that gave up says how long the group waited for all of its names, not for
+// the last name alone.
 func TestGroupWaited(t *testing.T) {
 	pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
 		first, err := one.Mutex("a").Lock(t.Context())

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// A wrap counts the requests of a process, and may come between a downgrade and its answer.
+// A wrap counts the requests of a process. It may come between a downgrade and its answer.
 type wrap struct {
 	protocol.Protocol
 	asks, frees, renewals, downgrades atomic.Int64
@@ -108,7 +108,7 @@ func newWorld(t *testing.T) world {
 	return world{t, memory.New(protocol.Features{Queue: true, Tokens: true})}
 }
 
-// client is another process.
+// client returns the client of one more process.
 func (w world) client() (*holdfast.Client, *wrap) {
 	w.Helper()
 	between := &wrap{Protocol: w.server.Connect("p")}
@@ -124,7 +124,7 @@ func (w world) client() (*holdfast.Client, *wrap) {
 	return client, between
 }
 
-// must is what a method gave without an error.
+// must returns the lease of a method that must not fail.
 func (w world) must(lease *holdfast.Lease, err error) *holdfast.Lease {
 	w.Helper()
 	if err != nil {
@@ -140,7 +140,7 @@ func (w world) release(lease *holdfast.Lease) {
 	}
 }
 
-// nothingLeft fails if a name is held or waited for.
+// nothingLeft fails if a name is held or has waiters.
 func (w world) nothingLeft() {
 	w.Helper()
 	if names := w.server.Names("p"); len(names) > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// orders stands for a database. It refuses a writer that is late: one whose token is smaller than the largest it has seen.
+// orders stands for a database. It refuses a late writer, whose token is smaller than the largest
+// it has seen.
 type orders struct {
 	mu    sync.Mutex
 	token int64
@@ -32,8 +33,9 @@ func (o *orders) pay(id int, token int64) error {
 	return nil
 }
 
-// Bill an order once, although two hosts hear of it: the second waits for the first, and finds it paid. The
-// fencing token makes the database refuse a host that stood still while it held the lock and goes on too late.
+// An order is billed once, although two hosts hear of it. The second host waits for the first, and
+// finds the order paid. A host may stand still while it holds the lock, and go on too late. The
+// fencing token makes the database refuse such a host.
 func Example_billOnce() {
 	clients, end := hosts("host 1", "host 2")
 	defer end()

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A configuration in several files that many read and one writes: readers share the lock, and see all of the old or all of
-// the new.
+// Many processes read a configuration in several files, and one writes it. Readers share the lock,
+// and see all of the old or all of the new.
 func Example_config() {
 	clients, end := hosts("reader 1", "reader 2", "writer")
 	defer end()
@@ -32,7 +32,7 @@ func Example_config() {
 		all.Go(func() {
 			read(reader, func() {
 				both.Done()
-				both.Wait() // until both are reading
+				both.Wait() // until both readers are inside
 			})
 		})
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A cron job on many hosts runs on one of them. The min hold keeps the others out for longer than their clocks
-// differ, also when the job is done in an instant, and also when its host crashes. It is shorter than the time from one
-// run to the next: one as long still keeps everybody out when the next is due, and that is left out.
+// A cron job on many hosts runs on one of them. The min hold keeps the others out for longer than
+// their clocks differ, even if the job is done in an instant or its host crashes. Let the min hold
+// be shorter than the time from one run to the next. Otherwise it still keeps all hosts out when
+// the next run is due, and that run is left out.
 func Example_cron() {
 	clients, end := hosts("host 1", "host 2", "host 3")
 	defer end()

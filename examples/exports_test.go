@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// At most two exports at a time, however many hosts start them. A large one may take both places: those that came before
-// it go first, those that came after it wait.
+// At most two exports run at a time, however many hosts start them. A large export may take both
+// places. Exports that came before it go first, and exports that came after it wait.
 func Example_exports() {
 	clients, end := hosts("host 1", "host 2", "host 3")
 	defer end()

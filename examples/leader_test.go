@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// A leader schedules; when it stops, another takes over at once, and nobody else schedules meanwhile.
+// A leader schedules. When it stops, another candidate takes over at once. Only the leader
+// schedules.
 func Example_leader() {
 	clients, end := hosts("host 1", "host 2")
 	defer end()

@@ -14,15 +14,16 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// A liveness probe: Kubernetes restarts a leader that cannot renew its lease, or that lost it and goes on as if it had not.
-// One renewal that fails is nothing yet, so let the probe fail some times in a row:
+// With a liveness probe, Kubernetes restarts a leader that cannot renew its lease, or that lost it
+// and goes on all the same. One failed renewal is no reason to restart, so let the probe fail some
+// times in a row:
 //
 //	livenessProbe:
 //	  httpGet: {path: /healthz, port: 8080}
 //	  periodSeconds: 10
 //	  failureThreshold: 3
 //
-// Not a readiness probe: who does not lead is well, and Check says so.
+// Do not use it as a readiness probe: a candidate that does not lead is well, and Check says so.
 func Example_liveness() {
 	server := serve()
 	defer server.Close()

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// A migration that all instances wait for before they serve. The latch is set by whoever deploys, may be waited for before
-// that, and stays open for a day: an instance that starts later does not wait.
+// All instances wait for a migration before they serve. The deployment sets the latch. Instances
+// may wait for the latch before that. It stays open for a day, so an instance that starts later
+// does not wait.
 func Example_migration() {
 	clients, end := hosts("deployment", "instance 1", "instance 2", "instance 3")
 	defer end()

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Transfers between accounts hold both of them, in any order, and do not deadlock.
+// A transfer between two accounts holds both of them. Transfers do not deadlock, in whatever order
+// they name the accounts.
 func Example_transfer() {
 	clients, end := hosts("host 1", "host 2")
 	defer end()

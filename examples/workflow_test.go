@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A workflow whose steps run in several processes enters its own lock from each of them: they name the same owner. The lock is
-// free when every step has released it.
+// The steps of a workflow run in several processes, and each enters the workflow's own lock: they
+// name the same owner. The lock is free when every step has released it.
 func Example_workflow() {
 	clients, end := hosts("step 1", "step 2", "another workflow")
 	defer end()
@@ -38,8 +38,8 @@ func Example_workflow() {
 	// another workflow is kept out: true
 }
 
-// One request locks, another one, in another process, goes on with the lock and frees it. The first keeps the lease alive until
-// the second has taken it over.
+// One request locks, and another request, in another process, goes on with the lock and frees it.
+// The first process keeps the lease alive until the second has taken it over.
 func Example_handOver() {
 	clients, end := hosts("request 1", "request 2")
 	defer end()

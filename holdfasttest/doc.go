@@ -1,8 +1,9 @@
-// Package holdfasttest is for tests of code that uses holdfast: clients on a server inside the test, and leases that are
-// lost when the test says so. It needs no Redis and no network, takes milliseconds, and runs on the fake clock of
-// testing/synctest when it is used inside a bubble.
+// Package holdfasttest is for tests of code that uses holdfast. It has clients on a server inside
+// the test, and leases that are lost when the test says so. It needs no Redis and no network, and
+// takes milliseconds. Inside a bubble of testing/synctest it runs on the fake clock.
 //
-// New is for code that only needs a client. Lose, of a server that Start returns, ends a lease at once:
+// New is for code that only needs a client. Method Lose of a server that Start returns ends a lease
+// at once:
 //
 //	server := holdfasttest.Start(t)
 //	client := server.Client(nil)
@@ -10,8 +11,9 @@
 //	...
 //	server.Lose(lease) // its context has ended; the cause is a *holdfast.LostError
 //
-// A server can also be silent (Silence) or slow (Slow), and its connections can break (Disconnect). Inside a bubble the
-// consequences take no time: where a lease is lost with its TTL, the clock goes there as soon as the test waits for it.
+// A server can also be silent (Silence) or slow (Slow), and its connections can break (Disconnect).
+// Inside a bubble the consequences take no time. If a lease is lost with its TTL, the clock moves
+// to that moment as soon as the test waits for it.
 //
 //	// export copies row after row while it holds the lock, and stops when the lock is lost.
 //	func export(ctx context.Context, client *holdfast.Client, rows <-chan int, copied func(row int)) error {
@@ -44,6 +46,6 @@
 //		})
 //	}
 //
-// The client, the scripts and the watchdog are the real ones; the server is miniredis, which keeps nothing and is much
-// slower than Redis: measure nothing on it.
+// The client, the scripts and the watchdog are the real ones. The server is miniredis, which keeps
+// nothing and is much slower than Redis: measure nothing on it.
 package holdfasttest

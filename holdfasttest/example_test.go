@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/holdfasttest"
 )
 
-// export is code of yours: it copies row after row while it holds the lock, and stops when the lock is lost.
+// export stands for code of a user. It copies row after row while it holds the lock, and stops when
+// the lock is lost.
 func export(ctx context.Context, client *holdfast.Client, rows <-chan int, copied func(row int)) error {
 	return client.Mutex("export").Do(ctx, func(ctx context.Context) error {
 		for {

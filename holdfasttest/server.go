@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// New returns a client on an empty server of its own, closed when the test is over. A test that lets leases be lost, or
-// needs a second client, calls Start instead.
+// New returns a client on an empty server of its own. Both are closed when the test is over. A test
+// that lets leases be lost, or needs a second client, calls Start instead.
 func New(tb testing.TB) *holdfast.Client {
 	tb.Helper()
 	return Start(tb).Client(nil)
@@ -35,8 +35,8 @@ type Server struct {
 	prefixes map[string]bool // of its clients
 }
 
-// Start serves an empty server until the test is over. Inside a bubble of testing/synctest the server goes by the
-// bubble's clock; the test's last cleanup then lets a virtual minute pass.
+// Start serves an empty server until the test is over. Inside a bubble of testing/synctest the
+// server uses the bubble's clock. The test's last cleanup then lets a virtual minute pass.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	mini := miniredis.NewMiniRedis()
@@ -59,15 +59,16 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// inBubble tells whether this runs inside a bubble of testing/synctest.
+// inBubble tells whether the caller runs inside a bubble of testing/synctest.
 func inBubble() (in bool) {
 	defer func() { in = recover() == nil }()
 	synctest.Wait()
 	return true
 }
 
-// Client returns a client of the server as another process would have it: it shares nothing else with earlier ones. It is
-// closed when the test is over. Nil means the defaults; a configuration that is refused fails the test.
+// Client returns a client of the server as another process would have it: it shares nothing else
+// with earlier clients. The client is closed when the test is over. A nil config means the
+// defaults. Client fails the test if the configuration is refused.
 func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 	s.tb.Helper()
 	rdb := redis.NewClient(&redis.Options{
@@ -92,11 +93,14 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 	return client
 }
 
-// Lose makes a lease of one of the server's clients be lost, now: as if an operator had deleted its key. When it returns, the
-// lease's context has ended, with a *holdfast.LostError for holdfast.LossGone as the cause, and the next who waits is
-// let in. Others that share the name with it, readers or holders of permits, learn at their next renewal that
-// theirs is gone too. Of a group all names are lost. It fails the test if the lease was not held, or its server is
-// silent.
+// Lose makes a lease of one of the server's clients be lost now, as if an operator had deleted its
+// key. When Lose returns, the lease's context has ended, with a *holdfast.LostError for
+// holdfast.LossGone as the cause, and the next waiter is let in.
+//
+// Other holders that share the name with the lease, such as readers or holders of permits, learn at
+// their next renewal that their leases are gone too. All names of a group are lost.
+//
+// Lose fails the test if the lease was not held, or if its server is silent.
 func (s *Server) Lose(lease *holdfast.Lease) {
 	s.tb.Helper()
 	if err := lease.Err(); err != nil {
@@ -119,23 +123,24 @@ func (s *Server) Lose(lease *holdfast.Lease) {
 	if !errors.Is(err, holdfast.ErrLost) {
 		s.tb.Fatalf("holdfasttest: the lease of %q is not lost: %v", lease.Name(), err)
 	}
-	s.network.DisconnectListeners() // who waits asks at once
+	s.network.DisconnectListeners() // so that waiters ask at once
 }
 
-// key is where the hold of a name is.
+// key returns the key of the hold of a name.
 func key(prefix, name string) string {
 	return prefix + ":{" + strings.NewReplacer("%", "%25", "}", "%7D").Replace(name) + "}"
 }
 
-// Silence makes the server silent: nothing arrives, in either direction, and nothing fails at once. Requests run out of time;
-// leases are lost before their TTL is over, for holdfast.LossExpired.
+// Silence makes the server silent: nothing arrives, in either direction, and nothing fails at once.
+// Requests run out of time. Leases are lost before their TTL is over, with holdfast.LossExpired.
 func (s *Server) Silence() { s.network.Pause() }
 
 // Resume ends the silence. Requests that were sent meanwhile arrive, late.
 func (s *Server) Resume() { s.network.Resume() }
 
-// Slow makes every answer and message that the server sends from now on come so much later; 0 ends that.
+// Slow delays every answer and message that the server sends from now on by d. 0 ends the delay.
 func (s *Server) Slow(d time.Duration) { s.network.Delay(d) }
 
-// Disconnect breaks all connections; what is under way on them is lost. Clients connect again by themselves.
+// Disconnect breaks all connections, and loses what is under way on them. Clients connect again by
+// themselves.
 func (s *Server) Disconnect() { s.network.Disconnect() }

@@ -23,8 +23,8 @@ func newSingle(rdb *redis.Client) *single {
 	return &single{id: rdb.Options().Addr, node: newNode(rdb)}
 }
 
-// Address is where the server is, for errors; empty of the master that sentinels name, which may be
-// another by now.
+// Address returns the address of the server, for errors. It is empty for the master that sentinels
+// name, which may be another server by now.
 func (s *single) Address() string {
 	if s.id == "FailoverClient" { // as go-redis calls it
 		return ""

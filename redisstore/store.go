@@ -12,9 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// New returns a store on a client of go-redis: *redis.Client or *redis.ClusterClient. For anything else, or a client
-// that is nil or was not made by its constructor, it returns a store whose methods all fail with the reason. It
-// neither sends anything nor starts a goroutine, and never panics.
+// New returns a store on a client of go-redis: *redis.Client or *redis.ClusterClient. For any other
+// client, and for a client that is nil or was not made by its constructor, it returns a store whose
+// methods all fail with the reason. holdfast.New refuses such a store. New neither sends anything
+// nor starts a goroutine, and never panics.
 func New(rdb redis.UniversalClient) store.Store {
 	switch rdb := rdb.(type) {
 	case nil:
@@ -42,8 +43,8 @@ func New(rdb redis.UniversalClient) store.Store {
 	return useless{fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb)}
 }
 
-// errAddress shows nothing of the URL, which may hold a password. Every error of a connection to it
-// would.
+// errAddress shows nothing of the URL, which may hold a password. Every error of a connection to
+// the URL would show it.
 var errAddress = errors.New("redisstore: the address of the client is a URL: redis.ParseURL makes options of one, redis.ParseClusterURL those of a cluster")
 
 // isURL tells whether a URL of a server stands where HOST:PORT belongs.

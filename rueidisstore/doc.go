@@ -6,25 +6,30 @@
 //
 // # What is accepted
 //
-// [New] takes what rueidis.NewClient returns: a client of one server, of the master that sentinels name, or of a Redis
-// Cluster. Nil is refused. A client that reads from replicas alone (ReplicaOnly) cannot lock: its servers refuse.
+// [New] takes what rueidis.NewClient returns: a client of one server, of the master that sentinels
+// name, or of a Redis Cluster. Nil is refused. A client that reads from replicas alone
+// (ReplicaOnly) cannot lock: its servers refuse.
 //
 // # What happens to the client
 //
-// Nothing: the store uses its connections and leaves its options and its life to the caller. Closing the client closes
-// the store's way to the server; close the holdfast client first. Client-side caching is never used, whether the client
-// has it switched on or not.
+// The store uses the client's connections, and leaves its options and its life to the caller.
+// Closing the client closes the store's way to the server, so close the holdfast client first. The
+// store never uses client-side caching, whether the client has it switched on or not.
 //
-// Requests go through the connections that rueidis keeps for blocking commands (BlockingPoolSize), not through those
-// on which it pipelines everybody's commands: a request waits behind nobody, its time-out ends nothing but its own
-// connection, the next attempt is made on another, and what waits for replicas holds nobody up. A holdfast client has
-// two requests a server under way at most, so that few such connections come to be. Waiting takes one more; on a cluster, where
-// channels with a hash tag are sharded, one more a node.
+// Requests go through the connections that rueidis keeps for blocking commands (BlockingPoolSize).
+// They do not use the connections on which rueidis pipelines the commands of all callers. A request
+// therefore waits behind no other command. Its time-out ends only its own connection, and the next
+// attempt uses another. A request that waits for replicas delays no other request.
 //
-// Each request is sent once, whatever DisableRetry and ConnLifetime say. The deadline of ctx takes the place of the client's
-// ConnWriteTimeout; without a deadline it is ten seconds. A ctx that is cancelled ends the waiting for a connection, but not
-// that for an answer. A DialFn that takes no context is bounded by its own time-outs alone; DialCtxFn is better.
+// A holdfast client has at most two requests for each server under way, so few such connections are
+// made. Waiting takes one more connection. On a cluster with sharded channels, the channels with a
+// hash tag take one more for each node.
 //
-// rueidis finds out that a connection was lost when it is next used, or pings. After a restart of the server the first
-// requests may therefore fail, with an outcome that is not known.
+// Each request is sent once, whatever DisableRetry and ConnLifetime say. The deadline of ctx takes
+// the place of the client's ConnWriteTimeout. Without a deadline the limit is ten seconds. A ctx
+// that is cancelled ends the waiting for a connection, but not the waiting for an answer. A DialFn
+// that takes no context is bounded by its own time-outs alone; DialCtxFn is better.
+//
+// rueidis finds out that a connection was lost when it next uses the connection, or pings. After a
+// restart of the server the first requests may therefore fail, with an outcome that is not known.
 package rueidisstore

@@ -16,8 +16,8 @@ import (
 // single is a store on one server, or on the master that sentinels name.
 type single struct{ client rueidis.Client }
 
-// Address is where the server is, for errors; empty of a client that may change to another, as to
-// the master that sentinels name.
+// Address returns the address of the server, for errors. It is empty for a client that may change
+// to another server, such as one of sentinels.
 func (s *single) Address() string {
 	for addr, node := range s.client.Nodes() {
 		if reflect.ValueOf(node).Comparable() && node == s.client {

@@ -43,7 +43,7 @@ func (e *env) refused(err error, arguments ...string) *holdfast.ArgumentError {
 	return bad
 }
 
-// silent is a client whose store must not be used.
+// silent returns a client whose store must not be used.
 func (e *env) silent(config *holdfast.Config) *client {
 	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
 		e.Errorf("sent: %q", r.Args)
@@ -55,7 +55,7 @@ func (e *env) silent(config *holdfast.Config) *client {
 	return &client{c, newEvents(e.T)}
 }
 
-// everyMethod calls each method of a mutex and hands on the errors.
+// everyMethod calls each method of a mutex and passes the errors on.
 func (e *env) everyMethod(m *holdfast.Mutex, check func(error)) {
 	e.Helper()
 	lock, err := m.Lock(e.ctx())
@@ -144,7 +144,7 @@ func badConfig(e *env) {
 	}
 }
 
-// What is just allowed works.
+// Values at the edge of what is allowed work.
 func limits(e *env) {
 	a, b := e.client(func(c *holdfast.Config) { c.MaxTTL = 24 * time.Hour }), e.client()
 	long := strings.Repeat("x", 1024)
@@ -157,7 +157,7 @@ func limits(e *env) {
 		{holdfast.WithTTL(20*time.Second + 1)},
 		{holdfast.WithOwner(long), holdfast.WithLabel(long)},
 		{holdfast.WithPolling(time.Millisecond, 0)},
-		{holdfast.WithTTL(-1), holdfast.WithTTL(20 * time.Second)}, // the later wins
+		{holdfast.WithTTL(-1), holdfast.WithTTL(20 * time.Second)}, // the later option wins
 	} {
 		lease := e.lock(a.Mutex(long, options...))
 		e.held(b.Mutex(long))

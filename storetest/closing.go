@@ -73,7 +73,7 @@ func closeWakes(e *env) {
 	e.free(a.Mutex(name))
 }
 
-// Trap 20: when Close has returned, nobody has to wait for a place of a client that is gone.
+// Trap 20: when Close has returned, no waiter has to wait for the place of a client that is gone.
 func closeLeavesLine(e *env) {
 	a := e.client()
 	lease := e.lock(a.Mutex(name))
@@ -121,7 +121,7 @@ func closedUse(e *env) {
 	}
 }
 
-// Whoever is in the middle of locking gets a lease that ends, or ErrClosed; what was won is given back.
+// A caller in the middle of Lock gets a lease that ends, or ErrClosed. What was won is given back.
 func closeUnderLoad(e *env) {
 	other := e.client()
 	for range 5 {

@@ -90,7 +90,7 @@ func doCancelled(e *env) {
 	e.free(b.Mutex(name))
 }
 
-// Trap 6: both errors are there to be told apart.
+// Trap 6: the caller can tell both errors apart.
 func doLost(e *env) {
 	c := e.client()
 	m := c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl))

@@ -85,7 +85,8 @@ func downgradeLocal(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
-// Readers of the process are in at once, also where they stand behind a writer of another: it has its turn after the slice.
+// Readers of the process are in at once, even if they stand behind a writer of another process.
+// That writer has its turn after the slice.
 func downgradeJoins(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -120,7 +121,7 @@ func downgradeLocalWriter(e *env) {
 	e.release(writer.in())
 }
 
-// Each entry is downgraded for itself; others get in with the last.
+// Each entry is downgraded on its own. Other contenders get in with the last.
 func downgradeEntries(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -128,7 +129,7 @@ func downgradeEntries(e *env) {
 	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(outer.Context()) })
 	e.downgrade(inner)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(inner.Context()) }) // the outer writes
+	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(inner.Context()) }) // the outer lease writes
 	e.release(outer)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
@@ -139,7 +140,7 @@ func downgradeEntries(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
-// heldFor tells how long a name is held yet.
+// heldFor returns how long a name is still held.
 func (e *env) heldFor(c *client) time.Duration {
 	e.Helper()
 	var held *holdfast.HeldError
@@ -175,7 +176,7 @@ func downgradeMaxHold(e *env) {
 	e.release(lease)
 }
 
-// Also if its holder crashes at that moment.
+// The same is true if the holder crashes at that moment.
 func downgradeMinHoldCrash(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithMinHold(time.Minute), holdfast.WithTTL(5*time.Second)).Lock)
@@ -201,7 +202,7 @@ func downgradeMinHold(e *env) {
 	e.release(writer)
 }
 
-// It makes no hold.
+// A downgrade makes no hold of its own.
 func downgradeGone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)

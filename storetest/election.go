@@ -44,19 +44,20 @@ func (e *env) campaign(c *holdfast.Election) *holdfast.Lease {
 	return lease
 }
 
-// leader looks who leads.
+// leader asks the server for the leader.
 func (e *env) leader(c *holdfast.Election) (leader holdfast.Leader, err error) {
 	err = e.answer(func() error { leader, err = c.Leader(e.ctx()); return err })
 	return leader, err
 }
 
-// leaderless is the error of a look at what has no leader.
+// leaderless returns the error of a look at an election without a leader.
 func (e *env) leaderless(c *holdfast.Election) error {
 	_, err := e.leader(c)
 	return err
 }
 
-// soonLeaderless waits until nobody leads: who gave up waiting may be let in yet, and gives that back in the background.
+// soonLeaderless waits until no candidate leads. A candidate that gave up waiting may still be let
+// in, and gives the hold back in the background.
 func (e *env) soonLeaderless(c *holdfast.Election) {
 	e.Helper()
 	if !soon(func() bool { return errors.Is(e.leaderless(c), holdfast.ErrNoLeader) }) {
@@ -94,7 +95,7 @@ func electionTry(e *env) {
 	e.release(e.take(b.Election(name).TryCampaign))
 }
 
-// Leadership does not pass inside a process: whoever looks at the server sees the leader of now.
+// Leadership does not pass inside a process: the server always names the present leader.
 func electionGoroutines(e *env) {
 	c := e.client()
 	lease := e.campaign(c.Election(name))
@@ -271,7 +272,7 @@ func electionRunLost(e *env) {
 	m := c.Election(name, holdfast.WithMaxHold(ttl))
 	err := m.Run(ctx, func(ctx context.Context) error {
 		if terms++; terms < 4 {
-			e.is(e.ended(ctx), holdfast.ErrLost) // for its max hold; or before, after a hand-over that is not confirmed in time
+			e.is(e.ended(ctx), holdfast.ErrLost) // at the end of its max hold, or before, if a hand-over is not confirmed in time
 			if err := m.Check(); !errors.Is(err, holdfast.ErrLost) {
 				e.Errorf("Check of a leader that goes on after its loss: %v", err)
 			}
@@ -363,7 +364,7 @@ func electionObserveEarly(e *env) {
 	done.result()
 }
 
-// Who is slow is told the latest, not each.
+// A slow observer gets the latest leader, not each.
 func electionObserveSlow(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.campaign(a.Election(name))
@@ -411,13 +412,13 @@ func electionCheck(e *env) {
 	lease := e.campaign(m)
 	other := e.campaign(b.Election("other"))
 	e.ok(m.Check())
-	e.ok(b.Election(name).Check()) // it does not lead
+	e.ok(b.Election(name).Check()) // this client does not lead
 	e.release(lease)
 	e.release(other)
 	e.ok(m.Check())
 	lease = e.campaign(a.Election(name, holdfast.WithMaxHold(ttl)))
 	e.ended(lease.Context())
-	e.ok(m.Check()) // it leads no more, and nothing of ours runs
+	e.ok(m.Check()) // this client leads no more, and no fn of it runs
 	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
 }
 

@@ -20,7 +20,7 @@ func failures() []test {
 	}
 }
 
-// A fakeStore answers with a function: the errors of the client, whatever the store.
+// A fakeStore answers with a function. It shows the errors of the client, whatever the store.
 type fakeStore struct {
 	answer func(store.Request) store.Reply
 }
@@ -44,7 +44,7 @@ func (fakeStore) Describe(context.Context) (store.Topology, error) {
 	return store.Topology{}, nil
 }
 
-// faked is a client whose every request gets this reply.
+// faked returns a client whose every request gets this reply.
 func (e *env) faked(reply store.Reply) *client {
 	seen := newEvents(e.T)
 	c, err := holdfast.New(fakeStore{func(store.Request) store.Reply { return reply }},
@@ -68,12 +68,12 @@ func (e *env) failed(err error, kind holdfast.StoreKind, applied holdfast.Applie
 	}
 }
 
-// Trap 45: by their first word, on its own or as a script wraps it.
+// Trap 45: refusals are known by their first word, on its own or as a script wraps it.
 func refusals(e *env) {
 	for _, test := range []struct {
 		line        string
 		kind        holdfast.StoreKind
-		waits       bool // Lock goes on
+		waits       bool // whether Lock goes on
 		unavailable bool
 	}{
 		{"NOPERM this user has no permissions to run the 'evalsha' command", holdfast.StoreDenied, false, false},
@@ -127,8 +127,8 @@ func unreachable(e *env) {
 	}
 }
 
-// Trap 10: what may have been done is said to be unknown. A server that was never heard is first asked for the time,
-// which cannot have done anything that matters, so here it answers that.
+// Trap 10: the error of a request that may have taken effect says that this is unknown. A client
+// asks a new server for the time first, which changes nothing, so here the server answers that.
 func noAnswer(e *env) {
 	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
 		if r.Args[0] == "TIME" {
@@ -145,7 +145,7 @@ func noAnswer(e *env) {
 	e.is(err, holdfast.ErrUnavailable)
 }
 
-// Trap 22: nobody is known to hold it, and that is said.
+// Trap 22: no holder is known, and the error says so.
 func waitUnanswered(e *env) {
 	c := e.faked(store.Reply{Err: errors.New("connection refused"), Unsent: true})
 	ctx, cancel := context.WithTimeout(context.Background(), roomy) // long enough to have asked
@@ -162,7 +162,7 @@ func waitUnanswered(e *env) {
 	}
 }
 
-// Texts name the lock, and are short whatever the names are.
+// Texts name the lock, and are short however long the names are.
 func texts(e *env) {
 	long := string(make([]byte, 1024))
 	for _, err := range []error{

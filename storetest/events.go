@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// events is an observer that remembers.
+// events is an observer that remembers all events.
 type events struct {
 	t *testing.T
 
@@ -25,7 +25,7 @@ func (o *events) Observe(event holdfast.Event) {
 	o.seen = append(o.seen, event)
 }
 
-// of are the events of a kind so far.
+// of returns the events of a kind so far.
 func (o *events) of(kind holdfast.EventKind) []holdfast.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -140,7 +140,7 @@ func groupDuplicates(e *env) {
 	e.release(e.tryAll(c.All([]string{"b", "a"})))
 }
 
-// A busy try leaves nothing behind, and names one that is held.
+// A busy try leaves nothing behind, and its error names a name that is held.
 func groupTry(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex("b"))
@@ -182,7 +182,7 @@ func groupWaits(e *env) {
 	e.release(all)
 }
 
-// Rule 1 for each name, and every round ends.
+// Rule 1 holds for each name, and every round ends.
 func groupOrder(e *env) {
 	const clients, goroutines, rounds = 3, 3, 6
 	names := []string{"a", "b", "c", "d", "e"}
@@ -222,7 +222,7 @@ func groupOrder(e *env) {
 	all.Wait()
 }
 
-// Trap 20: what was taken before the others were waited for is free at once.
+// Trap 20: names that were taken before the wait for the others are free at once.
 func groupGivenUp(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))
@@ -245,7 +245,7 @@ func groupGivenUp(e *env) {
 	e.release(e.lockAll(a.All([]string{"a", "b", "c"})))
 }
 
-// Trap 20: whoever wins that race, all names go on to the next.
+// Trap 20: whichever side wins that race, all names go on to the next waiter.
 func groupGivenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	names := []string{"a", "b", "c"}
@@ -293,7 +293,7 @@ func groupLost(e *env) {
 	e.release(stolen)
 }
 
-// The part that ran out is taken anew: a lease that is returned is good for all names.
+// A part that ran out is taken again: a lease that Lock returns is good for all names.
 func groupLostWaiting(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))

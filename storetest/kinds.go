@@ -23,7 +23,8 @@ func (e *env) uses() []use {
 	return all
 }
 
-// The kind is part of the state of a name: another is refused, whether it tries or would wait, and nothing is touched.
+// The kind is part of the state of a name. A call of another kind is refused, whether it tries or
+// would wait, and nothing is touched.
 func otherKinds(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, one := range e.uses() {

@@ -48,7 +48,8 @@ func (e *env) start(f func() error) *call {
 	return c
 }
 
-// waits starts f and returns when it is known to wait. Others of the same client must not start to wait meanwhile.
+// waits starts f and returns when f is known to wait. No other caller of the same client may start
+// to wait meanwhile.
 func (e *env) waits(c *client, f func() error) *call {
 	e.Helper()
 	before := len(c.of(holdfast.EventWaiting))
@@ -167,7 +168,7 @@ func latchNone(e *env) {
 	e.ok(l.Set(e.ctx(), 0))
 	e.ok(l.Wait(e.ctx()))
 	e.count(l, 0)
-	e.ok(l.Set(e.ctx(), 1)) // it had opened
+	e.ok(l.Set(e.ctx(), 1)) // the latch had opened
 	e.count(l, 1)
 }
 
@@ -187,7 +188,7 @@ func latchLate(e *env) {
 	if waits := b.of(holdfast.EventWaiting); len(waits) > 0 {
 		e.Errorf("it waited: %v", waits)
 	}
-	e.ok(a.Latch(name).CountDown(e.ctx())) // of an open one: nothing to take
+	e.ok(a.Latch(name).CountDown(e.ctx())) // an open latch has nothing to take
 	e.count(a.Latch(name), 0)
 }
 
@@ -290,7 +291,7 @@ func latchGone(e *env) {
 	if !soon(func() bool { return errors.Is(l.CountDown(e.ctx()), holdfast.ErrNotHeld) }) {
 		e.Error("it stays open, because it is counted down")
 	}
-	e.free(c.Mutex(name)) // nothing is left of it
+	e.free(c.Mutex(name)) // nothing is left of the latch
 	e.release(e.tryAll(c.All([]string{name, "other"})))
 }
 
@@ -309,7 +310,7 @@ func latchAbandoned(e *env) {
 	}
 }
 
-// Counting down counts its TTL anew.
+// The TTL begins again with each count-down.
 func latchKept(e *env) {
 	c := e.client()
 	l := c.Latch(name, holdfast.WithTTL(3500*time.Millisecond))
@@ -339,7 +340,7 @@ func latchKinds(e *env) {
 	e.release(lease)
 }
 
-// foreign fails unless err says that the name is used as something else.
+// foreign fails unless err says that the name has another kind.
 func (e *env) foreign(err error) {
 	e.Helper()
 	var refused *holdfast.StoreError

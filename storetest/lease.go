@@ -21,7 +21,8 @@ func lease() []test {
 
 type contextKey struct{}
 
-// It carries values, not the end: whoever took the lock with a timeout for the waiting may hold it longer.
+// The context carries values, not the end. A caller that took the lock with a timeout for the
+// waiting may hold it longer.
 func leaseContext(e *env) {
 	m := e.client().Mutex(name)
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), contextKey{}, "value"), time.Hour)
@@ -98,7 +99,7 @@ func leaseCheckLost(e *env) {
 	e.release(taken)
 }
 
-// Trap 6: a loss can be told from the caller's own cancel.
+// Trap 6: the caller can tell a loss from its own cancel.
 func leaseLost(e *env) {
 	c := e.client()
 	ctx, cancel := context.WithCancel(context.Background())

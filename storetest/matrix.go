@@ -10,14 +10,15 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A scene is a row of the sharing matrix: who may enter beside whom, in which order, after which release or expiry. Its steps,
-// each of an actor with a client of its own, and how he wishes to hold: r reads, w writes, a number is of permits.
+// A scene is a row of the sharing matrix. It shows which holders may enter beside which, in which
+// order, after which release or expiry. Each step is of an actor with a client of its own. The step
+// says how the actor wishes to hold: r reads, w writes, a number is of permits.
 //
 //	+a r   a must get in at once        #a r   a tries, and is told that others hold
-//	?a r   a has to wait                ~a r   a gets in and does nothing more: his TTL runs out
+//	?a r   a has to wait                ~a r   a gets in and does nothing more: its TTL runs out
 //	=a     a is in                      !a     a still waits
 //	-a     a releases                   <a     a gives up waiting
-//	va     a downgrades                 *a     a has lost his lease
+//	va     a downgrades                 *a     a has lost its lease
 //	=3     the name has 3 permits from now on
 type scene struct {
 	name  string
@@ -25,11 +26,11 @@ type scene struct {
 	needs needs
 }
 
-// fixed is the TTL of who does nothing more in a scene: long enough for the steps before it is over, also where the machine stands
-// still for a second.
+// fixed is the TTL of an actor that does nothing more in a scene. It is long enough for the steps
+// before it is over, even if the machine stands still for a second.
 const fixed = 1600 * time.Millisecond
 
-// A stage is where a scene is played.
+// A stage plays a scene.
 type stage struct {
 	*env
 	permits int64 // 0: an RWMutex
@@ -50,7 +51,7 @@ func play(permits int64, scenes []scene) (tests []test) {
 		tests = append(tests, test{scene.name, func(e *env) {
 			s := &stage{env: e, permits: permits, actors: map[string]*actor{}}
 			if strings.Contains(scene.steps, "~") {
-				s.warm(scene.steps) // what takes long is over before a hold begins that runs out
+				s.warm(scene.steps) // slow work is over before a hold begins that runs out
 			}
 			for step := range strings.SplitSeq(scene.steps, ", ") {
 				s.step(step)
@@ -68,7 +69,7 @@ func play(permits int64, scenes []scene) (tests []test) {
 	return tests
 }
 
-// warm lets everybody make his connections, also those that messages come on.
+// warm lets every actor make its connections, also those for messages.
 func (s *stage) warm(steps string) {
 	stove := s.client()
 	for step := range strings.SplitSeq(steps, ", ") {
@@ -110,7 +111,7 @@ func (s *stage) step(step string) {
 	case "+", "~":
 		lease, err := s.had(try)
 		for end := time.Now().Add(fixed); s.heldByGone(err) && time.Now().Before(end); {
-			<-time.After(fixed / 32) // his request was on its way for that long: trust is counted from its sending
+			<-time.After(fixed / 32) // the request was on its way for that long: trust is counted from its sending
 			lease, err = s.had(try)
 		}
 		if err != nil {
@@ -156,7 +157,7 @@ func (s *stage) step(step string) {
 	}
 }
 
-// heldByGone tells whether somebody holds yet whose lease has run out.
+// heldByGone tells whether an actor whose lease has run out still holds.
 func (s *stage) heldByGone(err error) bool {
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) {
@@ -166,7 +167,7 @@ func (s *stage) heldByGone(err error) bool {
 	return a != nil && a.gone != nil && a.lease == nil && a.gone.Err() != nil
 }
 
-// method is how an actor holds.
+// method returns the methods by which an actor holds.
 func (s *stage) method(a *actor, mode string, options []holdfast.Option) (wait, try locks) {
 	if s.permits == 0 {
 		m := a.RWMutex(name, options...)
@@ -195,7 +196,7 @@ func readWriteMatrix() []test {
 		{"a writer that gives up lets readers by", "+a r, ?b w, ?c r, ?d r, <b, =c, =d", queue},
 		{"a writer that gives up before it is let in", "+a w, ?b w, ?c r, ?d w, <b, -a, =c, !d, -c, =d", queue},
 		{"a reader that gives up", "+a w, ?b r, ?c w, <b, -a, =c", queue},
-		// Trap 23: each has a time of its own.
+		// Trap 23: each reader has a time of its own.
 		{"one of many readers runs out alone", "+a r, ~b r, +c r, *b, #d w, +d r, -a, -c, #e w, -d, +e w", 0},
 		{"a writer does not wait for a reader that is gone", "~a r, ?b w, =b, *a", 0},
 		{"a reader that is gone does not decide for the others", "~a r, +b r, ?c w, *a, !c, -b, =c", 0},

@@ -26,7 +26,8 @@ func mutex() []test {
 	}
 }
 
-// Rule 1: clients, handles and goroutines, some in line, some trying, some in strict order; never two inside, and tokens grow.
+// Rule 1: clients, handles and goroutines contend, some in the queue, some trying, some in strict
+// order. Never two are inside, and tokens grow.
 func oneAtATime(e *env) {
 	const clients, goroutines, rounds = 3, 3, 8
 	var inside, last atomic.Int64
@@ -73,7 +74,7 @@ func tryFree(e *env) {
 	e.release(e.try(c.Mutex(name)))
 }
 
-// Trap 22: "held" is an error of its own, and says by whom.
+// Trap 22: "held" is an error of its own, and names the holder.
 func tryHeld(e *env) {
 	a, b := e.client(label("A")), e.client(label("B"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))
@@ -87,7 +88,7 @@ func tryHeld(e *env) {
 	if text := held.Error(); !strings.Contains(text, name) || !strings.Contains(text, `"A"`) {
 		e.Errorf("the text does not say it: %s", text)
 	}
-	e.held(a.Mutex(name)) // one's own process is no better
+	e.held(a.Mutex(name)) // the holder's own process is no better
 	e.release(lease)
 	e.free(b.Mutex(name))
 }
@@ -138,7 +139,7 @@ func sharedHandle(e *env) {
 	if first == second || !e.backend.NoTokens && second.Token() <= first.Token() {
 		e.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	e.is(first.Release(e.ctx()), holdfast.ErrNotHeld) // and not the other's
+	e.is(first.Release(e.ctx()), holdfast.ErrNotHeld) // and not the other lease
 	e.held(m)
 	e.release(second)
 }
@@ -159,7 +160,7 @@ func differentOptions(e *env) {
 	}
 }
 
-// Goroutines of one process wait in one queue only if they want the same.
+// Goroutines of one process wait in one queue only if their options are equal.
 func ownOptions(e *env) {
 	c, other := e.client(), e.client()
 	first := e.lock(c.Mutex(name, holdfast.WithLabel("first"), holdfast.WithTTL(time.Minute)))

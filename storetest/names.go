@@ -14,7 +14,7 @@ func names() []test {
 	}
 }
 
-// Trap 27. The keys of a lock lie in one slot also where a name holds what marks the tag.
+// Trap 27. The keys of a lock lie in one slot, even if the name has the marks of a hash tag in it.
 func oddNames() []string {
 	return []string{
 		"a", " ", "two words", "\n", "line\nline\r\n", "\x00", "a\x00b", "{", "}", "{}", "}{", "}a", "{a}", "a{b}c", "{a}{b}", "}}", "{{", "a}", "%", "%%",
@@ -41,7 +41,7 @@ func anyName(e *env) {
 	}
 }
 
-// All are held at once, so each is a lock of its own; "}" is not "%7D".
+// All are held at once, so each is a lock of its own. "}" is not "%7D".
 func distinctNames(e *env) {
 	a, b := e.client(), e.client()
 	var leases []*holdfast.Lease
@@ -54,7 +54,7 @@ func distinctNames(e *env) {
 	}
 }
 
-// With others in line the state has another shape, and messages come to it.
+// With waiters in the queue the state has another shape, and messages come.
 func oddNamesWait(e *env) {
 	a, b := e.client(label("a:b|c")), e.client(label("\x00:|\n"))
 	for _, name := range oddNames() {

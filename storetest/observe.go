@@ -24,7 +24,7 @@ func observeLife(e *env) {
 		e.Errorf("granted: %+v", granted)
 	}
 	w := e.wait(e.ctx(), b, b.Mutex(name))
-	<-time.After(10 * time.Millisecond) // so that there is something to tell; a fake clock moves only so
+	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	e.release(lease)
 	if released := a.of(holdfast.EventReleased); len(released) != 1 || released[0].Token != lease.Token() || released[0].Held <= 0 || released[0].Err != nil {
 		e.Errorf("released: %+v", released)
@@ -36,10 +36,10 @@ func observeLife(e *env) {
 	e.release(next)
 	for _, c := range []*client{a, b} {
 		var bad []holdfast.Event
-		if c == a || time.Since(began) < claim { // that long what was handed over is trusted
+		if c == a || time.Since(began) < claim { // a hand-over is trusted for so long
 			bad = c.of(holdfast.EventLost)
 		}
-		if time.Since(began) < time.Second { // that long a request may take
+		if time.Since(began) < time.Second { // a request may take so long
 			bad = append(bad, c.of(holdfast.EventRetried)...)
 		}
 		if len(bad) > 0 {
@@ -48,7 +48,7 @@ func observeLife(e *env) {
 	}
 }
 
-// Whatever way each went, every lease began once and ended once.
+// Every lease began once and ended once, whichever way it went.
 func observePassed(e *env) {
 	c := e.client()
 	const n = 10

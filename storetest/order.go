@@ -21,14 +21,14 @@ func order() []test {
 	}
 }
 
-// A served notes in which order goroutines came in.
+// A served notes the order in which goroutines came in.
 type served struct {
 	mu    sync.Mutex
 	order []string
 	all   sync.WaitGroup
 }
 
-// next starts a goroutine that waits, and when it is in, notes it and goes.
+// next starts a goroutine that waits. When the goroutine is in, it notes that and releases.
 func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
 	w := e.wait(e.ctx(), c, m)
 	s.all.Go(func() {
@@ -44,7 +44,7 @@ func (s *served) next(e *env, c *client, who string, m *holdfast.Mutex) {
 	})
 }
 
-// were waits for all and compares.
+// were waits for all goroutines and compares the order.
 func (s *served) were(e *env, want ...string) {
 	e.Helper()
 	s.all.Wait()
@@ -53,7 +53,7 @@ func (s *served) were(e *env, want ...string) {
 	}
 }
 
-// Trap 19: in order, also within one second.
+// Trap 19: the order is that of coming, also within one second.
 func orderOfClients(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	var s served
@@ -117,7 +117,7 @@ func orderWithoutOne(e *env) {
 	s.were(e, "1", "3", "4")
 }
 
-// A process stands in line once; the place is not its first goroutine's alone.
+// A process stands in the queue once. The place does not belong to its first goroutine alone.
 func placeIsKept(e *env) {
 	lease := e.lock(e.client().Mutex(name))
 	var s served
@@ -133,11 +133,11 @@ func placeIsKept(e *env) {
 	s.were(e, "b2", "c")
 }
 
-// Trap 18: whoever stood first in line is next also when the holder never gave back.
+// Trap 18: the first waiter in the queue is next, even if the holder never releases.
 func orderAfterExpiry(e *env) {
 	a := e.client()
 	clients := []*client{e.client(), e.client(), e.client()}
-	for _, c := range clients { // to connect may take longer than the lease lasts
+	for _, c := range clients { // connecting may take longer than the lease lasts
 		e.release(e.lock(c.Mutex(name)))
 	}
 	e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
@@ -148,12 +148,12 @@ func orderAfterExpiry(e *env) {
 	s.were(e, "0", "1", "2")
 }
 
-// Many goroutines of one process take turns, and nobody is forgotten.
+// Many goroutines of one process take turns, and none is forgotten.
 func manyGoroutines(e *env) {
 	c := e.client()
 	const n = 64
 	var all sync.WaitGroup
-	inside := 0 // the lock guards it: within one process the race detector sees that it does
+	inside := 0 // the lock guards inside: within one process the race detector sees that it does
 	for range n {
 		all.Go(func() {
 			lease, err := c.Mutex(name).Lock(e.ctx())

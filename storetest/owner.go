@@ -39,7 +39,8 @@ func ownerShares(e *env) {
 	e.release(w.in())
 }
 
-// As a mutex of one owner: else an owner that waits for a part of itself would wait for a writer that waits for the owner.
+// An RWMutex lets an owner in as a Mutex does. Otherwise an owner that waits for a part of itself
+// would wait for a writer that waits for the owner.
 func ownerReads(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	owner := holdfast.WithOwner("o")
@@ -50,7 +51,7 @@ func ownerReads(e *env) {
 	if err != nil {
 		e.Fatalf("TryRLock: %v", err)
 	}
-	if !e.backend.NoQueue { // else new readers may pass a writer that waits
+	if !e.backend.NoQueue { // without a queue, new readers may pass a writer that waits
 		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		e.is(e.tried(b.RWMutex(name, holdfast.WithOwner("p")).TryRLock), holdfast.ErrHeld)
 	}
@@ -82,7 +83,7 @@ func ownerOthers(e *env) {
 	e.release(lease)
 }
 
-// Trap 26. Nor may owner and label run together.
+// Trap 26. Owner and label must not run together either.
 func ownerPrefix(e *env) {
 	a, b := e.client(), e.client()
 	type who struct{ owner, label string }
@@ -108,7 +109,7 @@ func ownerPrefix(e *env) {
 	}
 }
 
-// The id that a lease has of its own is for Resume; it is no owner that others could name.
+// The own id of a lease is for Resume. It is no owner that another caller could name.
 func ownerOfNone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -123,7 +124,7 @@ func ownerInLine(e *env) {
 	two := e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o")))
 	last := e.wait(e.ctx(), other, other.Mutex(name))
 	e.release(lease)
-	first, second := one.in(), two.in() // neither waits for the other
+	first, second := one.in(), two.in() // neither lease waits for the other
 	if last.over() {
 		e.Error("another is in with them")
 	}

@@ -77,7 +77,7 @@ func pollingInNoLine(e *env) {
 		e.Errorf("%d stand in line", held.Waiters)
 	}
 	e.release(lease)
-	e.free(a.Mutex(name)) // it was not handed over
+	e.free(a.Mutex(name)) // the lock was not handed over
 	cancel()
 	w.gaveUp(context.Canceled)
 }
@@ -94,7 +94,7 @@ func pollingClosed(e *env) {
 	e.release(lease)
 }
 
-// Trap 31: the second use of the same options, on the same and on another handle, is like the first.
+// Trap 31: the second use of the same options is like the first, on the same handle and on another.
 func optionsKeepNoState(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))

@@ -25,7 +25,7 @@ func reentry() []test {
 	}
 }
 
-// under locks with a context that must enter.
+// under locks with a context that must enter the hold.
 func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
 	e.Helper()
 	lease, err := e.had(with(ctx, m.TryLock))
@@ -99,7 +99,7 @@ func reenterOtherName(e *env) {
 	e.release(lease)
 }
 
-// A context keeps no entry that was given back: it was handed to goroutines that may still have it.
+// A context does not keep an entry that was given back. Goroutines may still have that context.
 func reenterReleased(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -115,7 +115,7 @@ func reenterReleased(e *env) {
 	e.release(again)
 }
 
-// The hold goes on, but that entry is over.
+// The hold goes on, but the entry of that context is over.
 func reenterReleasedEntry(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name))
@@ -126,7 +126,8 @@ func reenterReleasedEntry(e *env) {
 	e.release(inner)
 }
 
-// Inside a process one hold may serve several goroutines in turn: the next is not to be joined by the last.
+// Inside a process one hold may serve several goroutines in turn. The last goroutine must not join
+// the next.
 func reenterPassed(e *env) {
 	c := e.client()
 	first := e.lock(c.Mutex(name))
@@ -167,7 +168,7 @@ func reenterLost(e *env) {
 	e.lost(outer.Err(), holdfast.LossExpired)
 	e.lost(inner.Release(e.ctx()), holdfast.LossExpired)
 	next := e.lock(b.Mutex(name))
-	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // what is lost cannot be entered
+	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // a lost hold cannot be entered
 	e.release(next)
 }
 
@@ -196,7 +197,7 @@ func reenterDo(e *env) {
 	e.free(b.Mutex(name))
 }
 
-// Traps 25 and 33: entries add nothing up, and leave no goroutine.
+// Traps 25 and 33: entries add no times up, and leave no goroutine.
 func reenterOften(e *env) {
 	a, b := e.client(), e.client()
 	leases := []*holdfast.Lease{e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))}

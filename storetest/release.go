@@ -28,7 +28,7 @@ func releaseTwice(e *env) {
 	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
 	next := e.lock(b.Mutex(name))
 	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
-	e.held(a.Mutex(name)) // the next is not touched
+	e.held(a.Mutex(name)) // the next holder is not touched
 	e.release(next)
 }
 
@@ -81,7 +81,7 @@ func releaseOver(e *env) {
 	e.free(b.Mutex(name))
 }
 
-// Trap 3: a late release is told so, and does not touch the next holder.
+// Trap 3: a late release returns an error that says so, and does not touch the next holder.
 func releaseLost(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
@@ -98,7 +98,7 @@ func releaseLost(e *env) {
 	e.release(next)
 }
 
-// Trap 5: the hold went to another, and its holder does not know yet.
+// Trap 5: the hold went to another owner, and its former holder does not know yet.
 func releaseResumed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -140,7 +140,7 @@ func releaseHandsOn(e *env) {
 	e.release(lease)
 	next := w.in()
 	e.held(a.Mutex(name))
-	if err := e.check(next); err != nil { // it is a hold, and not only a message
+	if err := e.check(next); err != nil { // the server has the hold, not only a message
 		e.Errorf("Check: %v", err)
 	}
 	e.release(next)

@@ -36,7 +36,7 @@ func (e *env) crowd(c *client, s *holdfast.Semaphore, n int64) (waiters []*waite
 	return waiters
 }
 
-// none fails when one of the waiters is in, or gave up.
+// none fails if one of the waiters is in, or gave up.
 func (e *env) none(waiters []*waiter) {
 	e.Helper()
 	for i, w := range waiters {
@@ -64,7 +64,7 @@ func (e *env) inOrder(waiters []*waiter, room int) {
 	}
 }
 
-// inAnyOrder is inOrder where none is promised.
+// inAnyOrder is inOrder for a backend that promises no order.
 func (e *env) inAnyOrder(waiters []*waiter, room int) {
 	e.Helper()
 	left := slices.Clone(waiters)
@@ -87,7 +87,7 @@ func (e *env) inUse(s *holdfast.Semaphore) (end func()) {
 	return func() { e.release(lease) }
 }
 
-// has fails unless the name has so many permits and all of them are taken.
+// has fails unless the name has so many permits, all of them taken.
 func (e *env) has(permits int64) {
 	e.Helper()
 	e.is(e.tried(acquire(e.client().Semaphore(name, permits), 1, true)), holdfast.ErrHeld)
@@ -111,7 +111,7 @@ func resizeGrows(e *env) {
 	e.release(lease)
 }
 
-// Holders keep more than there are now, and nobody enters before enough is given back.
+// Holders keep more permits than now exist, and no waiter enters before enough are given back.
 func resizeShrinks(e *env) {
 	a, b := e.client(), e.client()
 	s := a.Semaphore(name, 4)
@@ -131,7 +131,7 @@ func resizeShrinks(e *env) {
 	e.release(two)
 	e.inOrder(waiters, 1)
 	end()
-	e.release(e.take(acquire(a.Semaphore(name, 3), 3, true))) // the first to come decides again
+	e.release(e.take(acquire(a.Semaphore(name, 3), 3, true))) // the first caller decides again
 }
 
 func resizeInOneProcess(e *env) {
@@ -218,7 +218,7 @@ func resizeGiveUp(e *env) {
 	e.inOrder(waiters[3:], 1)
 }
 
-// A waiter that wants more than there are now gets in when nobody else holds.
+// A waiter that wants more permits than now exist gets in when nobody else holds.
 func resizeBelowWeight(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(a.Semaphore(name, 5), 1, true))
@@ -240,7 +240,7 @@ func resizeBelowWeight(e *env) {
 	e.release(e.take(acquire(a.Semaphore(name, 2), 2, true)))
 }
 
-// Each number has a line of its own in the process.
+// Each number has a queue of its own in the process.
 func resizeWeights(e *env) {
 	a, b := e.client(), e.client()
 	s := b.Semaphore(name, 5)
@@ -252,10 +252,10 @@ func resizeWeights(e *env) {
 	lease = large.in()
 	e.has(2)
 	e.none([]*waiter{small, later, last})
-	b.await(holdfast.EventWaiting, 5) // the later one of 3 has joined the line, behind the first of 1
+	b.await(holdfast.EventWaiting, 5) // the later waiter for 3 stands in the queue, behind the first waiter for 1
 	e.release(lease)
 	lease = small.in()
-	b.await(holdfast.EventWaiting, 6) // and the last one behind it
+	b.await(holdfast.EventWaiting, 6) // and the last waiter behind it
 	e.none([]*waiter{later, last})
 	e.release(lease)
 	lease = later.in()
@@ -264,7 +264,7 @@ func resizeWeights(e *env) {
 	e.release(last.in())
 }
 
-// Each process lets its own in, in their order.
+// Each process lets its own goroutines in, in their order.
 func resizeTwoProcesses(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	e.fewerAndMore(a.Semaphore(name, 3), func() []*waiter {
@@ -304,7 +304,7 @@ func (e *env) fewerAndMore(s *holdfast.Semaphore, wait func() []*waiter, in func
 	e.release(lease)
 }
 
-// Each stands in line itself; where there is none, it asks again and again.
+// Each waiter stands in the queue itself. Without a queue, it asks again and again.
 func resizeStrict(e *env) {
 	a, b := e.client(), e.client()
 	e.fewerAndMore(a.Semaphore(name, 3), func() []*waiter {
@@ -325,9 +325,9 @@ func resizePolling(e *env) {
 	}, func(waiters []*waiter) { e.inAnyOrder(waiters, 1) })
 }
 
-// Nobody can tell a handle from before the Resize from one of a program that disagrees. A try is
-// refused at once, and so is any call when its process has learned of the Resize. Goroutines that
-// have waited since before go on.
+// The library cannot tell a handle from before the Resize from one of a program that disagrees. A
+// try is refused at once, and so is any call once its process has learned of the Resize. Goroutines
+// that have waited since before the Resize go on.
 func resizeOldNumber(e *env) {
 	a, b := e.client(), e.client()
 	s := b.Semaphore(name, 2)
@@ -351,5 +351,5 @@ func resizeOldNumber(e *env) {
 	for _, w := range append(waiters[2:], next) {
 		e.release(w.in())
 	}
-	e.release(e.take(acquire(s, 2, true))) // the name is not in use any more: the first to come decides
+	e.release(e.take(acquire(s, 2, true))) // the name is not in use any more: the first caller decides
 }

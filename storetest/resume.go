@@ -31,12 +31,12 @@ func resume() []test {
 	}
 }
 
-// resuming is taking a hold over as a method.
+// resuming returns a method that takes a hold over.
 func resuming(m *holdfast.Mutex, owner string, token int64) locks {
 	return func(ctx context.Context) (*holdfast.Lease, error) { return m.Resume(ctx, owner, token) }
 }
 
-// resume takes a hold over that must be there.
+// resume takes over a hold that must be there.
 func (e *env) resume(m *holdfast.Mutex, owner string, token int64) *holdfast.Lease {
 	e.Helper()
 	lease, err := e.had(resuming(m, owner, token))
@@ -57,14 +57,14 @@ func resumed(e *env) {
 	if held := e.held(other.Mutex(name)); held.Holder != "B" || held.Holders != 1 || held.Remaining < 5*time.Second {
 		e.Errorf("got %+v", held)
 	}
-	e.lost(e.ended(ctx), holdfast.LossReplaced) // told by its next renewal
+	e.lost(e.ended(ctx), holdfast.LossReplaced) // its next renewal says so
 	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
 	e.held(other.Mutex(name))
 	if err := e.check(taken); err != nil {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(taken)
-	e.release(e.lock(other.Mutex(name))) // what the release of the lost lease leaves behind is given back in the background
+	e.release(e.lock(other.Mutex(name))) // the rest of the lost lease is given back in the background
 }
 
 func resumedOwner(e *env) {
@@ -72,7 +72,7 @@ func resumedOwner(e *env) {
 	one := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
 	two := e.lock(a.Mutex(name, holdfast.WithOwner("o")))
 	taken := e.resume(b.Mutex(name, holdfast.WithOwner("o")), "o", two.Token())
-	e.lost(two.Release(e.ctx()), holdfast.LossReplaced) // of the two, it was this one
+	e.lost(two.Release(e.ctx()), holdfast.LossReplaced) // of the two leases, this one was taken over
 	e.release(one)
 	e.held(other.Mutex(name))
 	e.release(taken)
@@ -157,7 +157,7 @@ func resumeWhileWaiting(e *env) {
 	e.release(w.in())
 }
 
-// A hold that passed from goroutine to goroutine has had several tokens; the last one names it.
+// A hold that passed from goroutine to goroutine has had several tokens. The last one names it.
 func resumePassed(e *env) {
 	a, b := e.client(), e.client()
 	first := e.lock(a.Mutex(name))
@@ -173,8 +173,9 @@ func resumePassed(e *env) {
 	e.release(taken)
 }
 
-// Who released what it had offered has no hold any more, although its process may still have the lock: another goroutine
-// of it is in, and must not lose it to one who comes with the old token.
+// A holder that offered its hold and then released it has no hold any more, although its process
+// may still have the lock. Another goroutine of the process is in, and must not lose the lock to a
+// caller with the old token.
 func resumeReleased(e *env) {
 	a, b := e.client(), e.client()
 	first, w := e.passedOn(a)
@@ -202,7 +203,7 @@ func resumeLate(e *env) {
 	e.release(next)
 }
 
-// A min hold goes on to keep others out, but not the holder that resumed.
+// A min hold goes on to keep other contenders out, but not the holder that resumed.
 func resumeMinHold(e *env) {
 	a, b := e.client(), e.client()
 	const least = 2 * time.Second
@@ -222,8 +223,9 @@ func resumeMinHold(e *env) {
 	e.release(next)
 }
 
-// Rule 1: nobody is let in while the former holder may still trust its lease, also when the holder that resumed is gone. The former
-// holder's process ends that when it has ended the lease.
+// Rule 1: no contender is let in while the former holder may still trust its lease, even if the
+// holder that resumed is gone. The remainder ends when the former holder's process has ended the
+// lease.
 func resumeKeepsOut(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	former := e.lock(a.Mutex(name, holdfast.WithTTL(roomy)))
@@ -243,7 +245,7 @@ func resumeCrashed(e *env) {
 	a, b, other := e.client(), e.client(), e.client()
 	const ttl = 500 * time.Millisecond
 	before := time.Now()
-	former := e.lock(a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())) // nobody tells it, nor asks for it
+	former := e.lock(a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())) // no message and no renewal tells it
 	taken := e.resume(b.Mutex(name), former.Owner(), former.Token())
 	e.release(taken)
 	w := e.enter(e.ctx(), other.Mutex(name))
@@ -254,8 +256,9 @@ func resumeCrashed(e *env) {
 	e.release(next)
 }
 
-// A fixed lease has no renewal that could tell: the message makes its process ask. The process listens as it waits for the same
-// name; where channels are sharded, it hears of no other.
+// A fixed lease has no renewal that could learn of the resume, so the message makes its process
+// ask. The process listens because it waits for the same name. With sharded channels it hears of no
+// other name.
 func resumeTells(e *env) {
 	a, b := e.client(), e.client(label("B"))
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
@@ -271,7 +274,8 @@ func resumeTells(e *env) {
 	e.release(w.in()) // one margin after the former lease has ended
 }
 
-// The hold that was taken over excluded the owner that resumes, but for the caller that does: so does what is left of it.
+// The former hold excluded the owner "o". Its remainder therefore excludes the callers of "o",
+// except the caller that resumed.
 func resumeEnters(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	former := e.lock(a.Mutex(name))
@@ -284,7 +288,7 @@ func resumeEnters(e *env) {
 	e.release(taken)
 }
 
-// The other holds of the owner exclude the caller, as they exclude all but their owner.
+// The other holds of the owner exclude the caller, as they exclude every caller but their owner.
 func resumeBesideOwner(e *env) {
 	a, b := e.client(), e.client()
 	owner := holdfast.WithOwner("o")
@@ -298,8 +302,9 @@ func resumeBesideOwner(e *env) {
 	e.lost(one.Release(e.ctx()), holdfast.LossReplaced)
 }
 
-// What is left of a hold excludes all but the caller that took that hold over, and those that take over from that caller: not
-// one that takes over another hold of its owner.
+// A remainder excludes all callers, with two exceptions: the caller that took the hold over, and
+// callers that take over from that caller. A caller that takes over another hold of the same owner
+// is no exception.
 func resumeBesideRemainder(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	owner := holdfast.WithOwner("o")
@@ -330,7 +335,8 @@ func resumeRemainder(e *env) {
 	e.release(e.lock(c.Mutex(name, owner)))
 }
 
-// passedOn is a lease that was granted while others waited in its process, so that it may be passed on there, and who waits.
+// passedOn returns a lease that was granted while others waited in its process, so that the hold
+// may be passed on there. It also returns a waiter.
 func (e *env) passedOn(c *client) (*holdfast.Lease, *waiter) {
 	e.Helper()
 	first := e.lock(c.Mutex(name))

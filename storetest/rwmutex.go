@@ -34,7 +34,7 @@ func rwmutex() []test {
 	}
 }
 
-// Rule 1, in both modes: clients, goroutines, some in strict order, some downgrading.
+// Rule 1 holds in both modes, for clients and goroutines, some in strict order, some downgrading.
 func oneWritesOrManyRead(e *env) {
 	const rounds = 12
 	var readers, writers atomic.Int64
@@ -95,7 +95,8 @@ func oneWritesOrManyRead(e *env) {
 	all.Wait()
 }
 
-// Trap 23: under a stream of readers in which somebody always reads, in the writer's process and elsewhere.
+// Trap 23: a writer gets in under a stream of readers in which one always reads, in the writer's
+// process and elsewhere.
 func writerNotStarved(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	stop := make(chan struct{})
@@ -216,7 +217,7 @@ func readerMinHold(e *env) {
 	const least = 400 * time.Millisecond
 	before := time.Now()
 	e.release(e.take(a.RWMutex(name, holdfast.WithMinHold(least)).TryRLock))
-	e.release(e.take(b.RWMutex(name).TryRLock)) // it keeps out whom a reader keeps out
+	e.release(e.take(b.RWMutex(name).TryRLock)) // what is left keeps out what a reader keeps out
 	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
 	lease := w.in()
 	if took := w.at.Sub(before); took < least-slack {
@@ -284,7 +285,7 @@ func rwReentry(e *env) {
 	}
 }
 
-// Trap 24: two who upgraded would wait for each other for ever.
+// Trap 24: two readers that upgraded would wait for each other for ever.
 func writeInRead(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -308,7 +309,8 @@ func writeInRead(e *env) {
 	e.release(e.take(func(context.Context) (*holdfast.Lease, error) { return m.TryLock(ctx) })) // nothing reads any more
 }
 
-// Who writes, reads, and then gives the writing back, reads on, and others may.
+// A holder that writes, reads, and then releases the lease that writes, goes on to read, and others
+// may read.
 func readsOn(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	m := a.RWMutex(name)
@@ -330,7 +332,7 @@ func readsOn(e *env) {
 	e.release(e.take(c.RWMutex(name).TryLock))
 }
 
-// Trap 25: ten entries of 20 s are no 200 s; in both modes.
+// Trap 25: ten entries of 20 s are not 200 s, in both modes.
 func rwReenterOften(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name, holdfast.WithTTL(20*time.Second))
@@ -363,7 +365,7 @@ func rwOwners(e *env) {
 	e.release(writer)
 	e.is(e.tried(other.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	w := e.waitIn(e.ctx(), other, other.RWMutex(name).RLock)
-	e.release(leases[0]) // the last that writes
+	e.release(leases[0]) // the last lease that writes
 	reader := w.in()
 	e.is(e.tried(other.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(leases[1])
@@ -379,13 +381,13 @@ func ownerUpgrades(e *env) {
 		e.refused(e.tried(b.RWMutex(name, owner).TryLock), "owner")
 		e.refused(second(b.RWMutex(name, owner).Lock(e.ctx())), "owner")
 	}
-	e.release(e.take(other.RWMutex(name).TryRLock)) // nobody was put in line
+	e.release(e.take(other.RWMutex(name).TryRLock)) // no waiter was put in the queue
 	e.release(e.take(b.RWMutex(name, owner).TryRLock))
 	e.release(reader)
 	e.release(e.take(b.RWMutex(name, owner).TryLock))
 }
 
-// Trap 24 too: it would wait for the end of its own hold, behind the min hold of another.
+// Trap 24 too: the writer would wait for the end of its own hold, behind the min hold of another.
 func ownerUpgradesBesideMinHold(e *env) {
 	a, b := e.client(), e.client()
 	owner := holdfast.WithOwner("o")

@@ -35,7 +35,7 @@ func semaphore() []test {
 	}
 }
 
-// acquire is taking n permits as a method.
+// acquire returns a method that takes n permits.
 func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 	return func(ctx context.Context) (*holdfast.Lease, error) {
 		if try {
@@ -45,7 +45,7 @@ func acquire(s *holdfast.Semaphore, n int64, try bool) locks {
 	}
 }
 
-// resize sets the number of permits; doing it again does no harm.
+// resize sets the number of permits. Doing it again does no harm.
 func (e *env) resize(s *holdfast.Semaphore, n int64) error {
 	return e.answer(func() error { return s.Resize(e.ctx(), n) })
 }
@@ -60,7 +60,7 @@ func (e *env) take(lock locks) *holdfast.Lease {
 	return lease
 }
 
-// Rule 1, by weight: clients and goroutines, some trying.
+// Rule 1 holds by weight, for clients and goroutines, some trying.
 func neverMore(e *env) {
 	const permits, rounds = 5, 10
 	var taken atomic.Int64
@@ -139,10 +139,10 @@ func resizeUnused(e *env) {
 	if err := e.resize(c.Semaphore(name, 3), 5); err != nil {
 		e.Errorf("Resize: %v", err)
 	}
-	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true))) // who comes first decides
+	e.release(e.take(acquire(c.Semaphore(name, 3), 3, true))) // the first caller decides
 }
 
-// Doing it again does no harm, and the handle that did it has still the old number.
+// Another Resize does no harm, and the handle that called Resize still has the old number.
 func resizeBySame(e *env) {
 	a, b := e.client(), e.client()
 	s := a.Semaphore(name, 2)
@@ -160,14 +160,14 @@ func resizeBySame(e *env) {
 	e.release(lease)
 }
 
-// A Resize is not forgotten when the last hold ends by itself, as long as somebody waits.
+// A Resize is not forgotten when the last hold ends by itself, as long as a waiter is there.
 func semaphoreResizeOutlivesHolder(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
 	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
 	e.ok(e.resize(a.Semaphore(name, 4), 2))
 	e.lost(e.ended(one.Context()), holdfast.LossExpired)
-	lease := w.in() // more than there are now, and alone
+	lease := w.in() // more permits than now exist, and alone
 	e.is(e.tried(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 	e.release(lease)
 	e.release(e.take(acquire(c.Semaphore(name, 2), 2, true)))
@@ -218,7 +218,7 @@ func semaphoreGoroutines(e *env) {
 	}
 }
 
-// Each gets what it asked for, whoever led or waited before it.
+// Each caller gets the permits that it asked for, whichever caller led or waited before it.
 func differentWeights(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(acquire(b.Semaphore(name, 3), 3, true))
@@ -235,7 +235,7 @@ func differentWeights(e *env) {
 	e.release(last)
 }
 
-// Permits are counted, not owned: under a lease's context the next ones are others.
+// Permits are counted, not owned: under a lease's context an acquire takes other permits.
 func notEntered(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)

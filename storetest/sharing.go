@@ -20,7 +20,7 @@ func sharing() []test {
 	}
 }
 
-// After the last has left, the name is free.
+// After the last reader has left, the name is free.
 func readersShare(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -41,7 +41,7 @@ func readersShare(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
-// One of them stands in line; all are in when it is, with one token.
+// One of the readers stands in the queue. All are in when it is, with one token.
 func readersWaitTogether(e *env) {
 	a, b := e.client(), e.client()
 	writer := e.take(b.RWMutex(name).Lock)
@@ -65,7 +65,7 @@ func readersWaitTogether(e *env) {
 	e.release(e.take(b.RWMutex(name).TryLock))
 }
 
-// afterSlice waits until readers of a process do not join what it holds any more.
+// afterSlice waits until readers of a process no longer join the hold that the process has.
 func afterSlice() { <-time.After(10 * time.Millisecond) }
 
 func writerAfterSlice(e *env) {
@@ -94,7 +94,7 @@ func writerElsewhere(e *env) {
 	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
 	afterSlice()
 	late := e.waitIn(e.ctx(), a, m.RLock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(reader.Context()) }) // it need not wait
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(reader.Context()) }) // a reader inside need not wait
 	e.release(reader)
 	if err := e.check(inner); err != nil || writer.over() {
 		e.Errorf("the writer is in: %v, %v", writer.over(), err)
@@ -105,7 +105,7 @@ func writerElsewhere(e *env) {
 	e.release(late.in())
 }
 
-// Trap 20, for those who wait with a leader, and for the leader.
+// Trap 20 holds for readers that wait with a leader, and for the leader.
 func sharedGiveUp(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
@@ -150,7 +150,7 @@ func sharedLost(e *env) {
 	e.release(e.take(b.RWMutex(name).Lock))
 }
 
-// Trap 32 and 33: goroutines that share a handle, in both modes, while another process does the same.
+// Trap 32 and 33: goroutines share a handle, in both modes, while another process does the same.
 func manyReaders(e *env) {
 	var all sync.WaitGroup
 	written := 0 // the lock guards it

@@ -30,9 +30,10 @@ func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 	return lease
 }
 
-// release gives a lease back. One that a message handed over is trusted for half a second, until its first renewal, and a release
-// takes no longer than trust lasts: where process or server stood still for so long, the lease was lost, or its release is not
-// certain, and what is left goes in the background. On a fake clock nothing stands still.
+// release gives a lease back. A lease that a message handed over is trusted for half a second,
+// until its first renewal, and a release takes no longer than trust lasts. If the process or the
+// server stood still for so long, the lease was lost, or its release is not certain, and the rest
+// is cleaned up in the background. On a fake clock nothing stands still.
 func (e *env) release(lease *holdfast.Lease) {
 	e.Helper()
 	err := lease.Release(e.ctx())
@@ -64,8 +65,8 @@ func (e *env) free(m *holdfast.Mutex) {
 	e.release(e.try(m))
 }
 
-// answer asks again while the server could not be asked: on a busy machine an answer may take longer than a request has,
-// and what comes of that is not the matter here.
+// answer asks again while the server could not be asked. On a busy machine an answer may take
+// longer than a request may last, and these tests are not about that.
 func (e *env) answer(ask func() error) (err error) {
 	soon(func() bool {
 		err = ask()
@@ -78,13 +79,14 @@ func (e *env) answer(ask func() error) (err error) {
 	return err
 }
 
-// reach makes an attempt, with an answer.
+// reach makes an attempt until there is an answer.
 func (e *env) reach(lock locks) (lease *holdfast.Lease, err error) {
 	err = e.answer(func() error { lease, err = lock(e.ctx()); return err })
 	return lease, err
 }
 
-// had is reach for what must be free: an attempt before it that had no answer may hold it yet.
+// had is reach for a name that must be free. A former attempt without an answer may still hold the
+// name.
 func (e *env) had(lock locks) (lease *holdfast.Lease, err error) {
 	soon(func() bool {
 		lease, err = e.reach(lock)
@@ -93,10 +95,10 @@ func (e *env) had(lock locks) (lease *holdfast.Lease, err error) {
 	return lease, err
 }
 
-// tried is the error of an attempt.
+// tried returns the error of an attempt.
 func (e *env) tried(lock locks) error { return second(e.reach(lock)) }
 
-// with is a method with a context of its own.
+// with binds a method to a context of its own.
 func with(ctx context.Context, lock locks) locks {
 	return func(context.Context) (*holdfast.Lease, error) { return lock(ctx) }
 }
@@ -145,8 +147,8 @@ type waiter struct {
 	at    time.Time // when Lock returned
 }
 
-// wait starts a goroutine in Lock, and returns when it is known to wait. Others of the same client must not start to
-// wait at the same time.
+// wait starts a goroutine in Lock, and returns when that goroutine is known to wait. No other
+// caller of the same client may start to wait at the same time.
 func (e *env) wait(ctx context.Context, c *client, m *holdfast.Mutex) *waiter {
 	e.Helper()
 	return e.waitIn(ctx, c, m.Lock)

@@ -1,5 +1,5 @@
-// Package storetest is the suite that every store, server and topology passes: what the documents of package holdfast
-// promise, as tests. It needs nothing but the standard library.
+// Package storetest is the suite that every store, server and topology passes. Its tests check what
+// the documents of package holdfast promise. It needs nothing but the standard library.
 //
 //	func TestConformance(t *testing.T) {
 //		srv := redisserver.Start(t)
@@ -14,8 +14,8 @@
 //		}})
 //	}
 //
-// Cases run one after the other, each under a prefix of its own, and each fails when it leaves goroutines behind. They
-// wait for what happens, not for time to pass; where time must pass, it is a short TTL.
+// Cases run one after the other, each under a prefix of its own. A case that leaves goroutines
+// behind fails. Cases wait for events, not for time to pass. If time must pass, it is a short TTL.
 package storetest
 
 import (
@@ -34,27 +34,30 @@ import (
 
 // A Backend is what the suite runs on.
 type Backend struct {
-	// Open makes a client as another process would: of the same server, but sharing nothing else with earlier ones.
-	// The suite closes the client; tb.Cleanup may close what is under it.
+	// Open makes a client as another process would: on the same server, but sharing nothing else
+	// with earlier clients. The suite closes the client. tb.Cleanup may close what is under it.
 	Open func(tb testing.TB, config *holdfast.Config) *holdfast.Client
 
-	// Left, if it is not nil, are the keys under a prefix that are at the server, but for the clocks of tokens.
+	// Left, if it is not nil, returns the keys under a prefix that are at the server, except the
+	// clocks of tokens.
 	Left func(tb testing.TB, prefix string) []string
 
-	// Around, if it is not nil, runs each case: synctest.Test for instance, where the server goes by the fake clock too.
+	// Around, if it is not nil, runs each case. An example is synctest.Test, if the server uses the
+	// fake clock too.
 	Around func(t *testing.T, run func(*testing.T))
 
-	// NoQueue says that the server keeps no line: no order between clients is promised then.
+	// NoQueue says that the server keeps no queue. Then no order between clients is promised.
 	NoQueue bool
 
 	// NoTokens says that leases carry no tokens.
 	NoTokens bool
 
-	// NoSemaphores and NoLatches say that there are none: all of their methods are refused, with the reason.
+	// NoSemaphores and NoLatches say that the backend has none. All of their methods are then
+	// refused, with the reason.
 	NoSemaphores, NoLatches bool
 }
 
-// Run runs the suite.
+// Run runs the suite as subtests of t.
 func Run(t *testing.T, backend Backend) {
 	permits, permitScenes, resizes, latches := semaphore(), permitMatrix(), resizing(), latch()
 	if backend.NoSemaphores {
@@ -90,11 +93,11 @@ type test struct {
 	needs needs
 }
 
-// needs is what a case needs to run, and what it may leave.
+// needs says what a case needs to run, and what it may leave behind.
 type needs int
 
 const (
-	queue  needs = 1 << iota // a line at the server
+	queue  needs = 1 << iota // a queue at the server
 	token                    // fencing tokens
 	leaves                   // it leaves keys until their time is over: what a min hold keeps, what a crash left
 )
@@ -159,8 +162,9 @@ func (e *env) client(change ...func(*holdfast.Config)) *client {
 // label is a change of a client's configuration.
 func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }
 
-// nothingLeft waits until the server has forgotten all names: what was given up is taken back in the background, or what one master
-// of a quorum keeps of a hold that was resumed, to its end.
+// nothingLeft waits until the server has forgotten all names. What was given up is taken back in
+// the background. One master of a quorum may keep a hold that was resumed until the end of that
+// hold.
 func (e *env) nothingLeft() {
 	var left []string
 	if !within(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {
@@ -172,11 +176,12 @@ func (e *env) nothingLeft() {
 // claim is how long a hand-over waits to be taken up.
 const claim = 500 * time.Millisecond
 
-// patience is how long a case waits for what must happen. It is long, because machines are slow, and shorter than the life of
-// a place in line, so that nobody gets in only because another was forgotten.
+// patience is how long a case waits for an event that must happen. It is long, because machines are
+// slow. It is shorter than the life of a place in the queue, so that no waiter gets in only because
+// another was forgotten.
 const patience = 15 * time.Second
 
-// ctx is a context that bounds what a case does; its end is a failure.
+// ctx returns a context that bounds what a case does. Its end is a failure.
 func (e *env) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	e.Cleanup(cancel)

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// slack is what a server that counts whole milliseconds, and its clock, may differ from ours.
+// slack is how much the times of a server may differ from ours: it counts whole milliseconds, by a
+// clock of its own.
 const slack = 2 * time.Millisecond
 
 func minHold() []test {
@@ -21,7 +22,7 @@ func minHold() []test {
 	}
 }
 
-// Release returns at once; the next gets in when the time is over.
+// Release returns at once. The next holder gets in when the time is over.
 func minHoldKeeps(e *env) {
 	a, b := e.client(), e.client()
 	const least = 400 * time.Millisecond
@@ -81,7 +82,8 @@ func minHoldOfOwner(e *env) {
 	}
 }
 
-// What is left of a released hold is nobody's: not even its owner's, who would take it for a hold of its own.
+// What is left of a released hold has no owner. Its former owner would otherwise take it for a hold
+// of its own.
 func minHoldSelf(e *env) {
 	a := e.client()
 	owner := holdfast.WithOwner("o")
@@ -118,7 +120,7 @@ func maxHoldEnds(e *env) {
 		e.Errorf("trusted until %v after the grant, although %v is the most", until.Sub(after), most)
 	}
 	e.lost(lease.Err(), holdfast.LossMaxHold)
-	next := w.in() // while the holder does not even release
+	next := w.in() // although the holder does not release
 	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
 	e.release(next)
 }
@@ -191,7 +193,7 @@ func renewed(e *env) {
 	e.release(lease)
 }
 
-// Trap 9: one after the other they would outlast their TTL.
+// Trap 9: renewals one after the other would take longer than the TTL.
 func renewedTogether(e *env) {
 	c := e.client(func(c *holdfast.Config) { c.TTL = 3 * time.Second })
 	var leases []*holdfast.Lease
@@ -219,7 +221,7 @@ func notRenewedAfterRelease(e *env) {
 		<-time.After(30 * time.Millisecond) // about when a renewal is sent
 		if err := lease.Release(e.ctx()); err == nil {
 			e.free(b.Mutex(name))
-		} // else it took this machine 100 ms
+		} // otherwise the machine took 100 ms
 	}
 	if !soon(func() bool {
 		lease, err := e.reach(b.Mutex(name).TryLock)

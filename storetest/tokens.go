@@ -16,7 +16,7 @@ func tokens() []test {
 	}
 }
 
-// above fails unless a lease has a token above the last one, that storage can take for a number.
+// above fails unless a lease has a token above the last one, which storage can read as a number.
 func (e *env) above(last *int64, lease *holdfast.Lease) {
 	e.Helper()
 	token := lease.Token()
@@ -26,7 +26,7 @@ func (e *env) above(last *int64, lease *holdfast.Lease) {
 	*last = token
 }
 
-// Trap 40 is about numbers that are almost these.
+// Trap 40 is about numbers that are almost equal.
 func tokensGrow(e *env) {
 	a, b := e.client(), e.client()
 	var last int64
@@ -83,7 +83,7 @@ func tokensPassed(e *env) {
 	}
 	elsewhere := e.wait(e.ctx(), b, b.Mutex(name))
 	gone := make(chan struct{})
-	go func() { // when it is in, somewhere between them, it goes
+	go func() { // when the waiter is in, somewhere between the others, it releases
 		defer close(gone)
 		<-elsewhere.done
 		if elsewhere.err != nil {

@@ -17,7 +17,7 @@ func noLatches() []test {
 	return []test{{"is refused", latchRefused, 0}, {"bad arguments", latchArguments, 0}, {"handles that are none", latchZero, 0}}
 }
 
-// unsupported fails unless err is the refusal of what a backend does not have, and says why.
+// unsupported fails unless err is the refusal of a feature that the backend lacks, and says why.
 func (e *env) unsupported(method string, err error) {
 	e.Helper()
 	var refused *holdfast.StoreError
@@ -32,7 +32,7 @@ func (e *env) unsupported(method string, err error) {
 	}
 }
 
-// Refused at once, whether the name is free or not, and nothing is touched.
+// Calls are refused at once, whether the name is free or not, and nothing is touched.
 func semaphoreRefused(e *env) {
 	c := e.client()
 	for _, held := range []bool{false, true} {
@@ -70,7 +70,7 @@ func latchRefused(e *env) {
 	}
 }
 
-// atOnce fails when something was waited for, or asked again, which takes as long as a release may.
+// atOnce fails if a call waited, or asked again, which takes as long as a release may.
 func (e *env) atOnce(c *client, began time.Time) {
 	e.Helper()
 	if late := append(c.of(holdfast.EventWaiting), c.of(holdfast.EventRetried)...); len(late) > 0 || time.Since(began) > 4*time.Second {

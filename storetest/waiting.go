@@ -8,10 +8,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// ttl is that of leases that are to run out, whatever happens before.
+// ttl is the TTL of leases that run out, whatever happens before.
 const ttl = 300 * time.Millisecond
 
-// roomy is that of leases that are to run out after something else: a machine may stand still meanwhile.
+// roomy is the TTL of leases that run out after something else. A machine may stand still
+// meanwhile.
 const roomy = 2 * time.Second
 
 func waiting() []test {
@@ -28,7 +29,7 @@ func waiting() []test {
 	}
 }
 
-// Trap 17 is what this would hang on.
+// Trap 17 would make this test hang.
 func untilReleased(e *env) {
 	a, b := e.client(), e.client()
 	for range 10 {
@@ -39,12 +40,12 @@ func untilReleased(e *env) {
 	}
 }
 
-// The holder is told before anybody else is let in (trap 1).
+// The holder is told before any other contender is let in (trap 1).
 func untilExpired(e *env) {
 	a, b := e.client(), e.client()
 	before := time.Now()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	w := e.enter(e.ctx(), b.Mutex(name)) // it waits, unless it comes too late for that
+	w := e.enter(e.ctx(), b.Mutex(name)) // the caller waits, unless it comes too late for that
 	next := w.in()
 	if took := w.at.Sub(before); took < ttl-time.Millisecond {
 		e.Errorf("let in %v after a grant for %v", took, ttl)
@@ -55,7 +56,7 @@ func untilExpired(e *env) {
 	}
 	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
 	e.lost(lease.Release(e.ctx()), holdfast.LossExpired)
-	e.held(a.Mutex(name)) // the release did not touch the next
+	e.held(a.Mutex(name)) // the release did not touch the next holder
 	e.release(next)
 }
 
@@ -65,7 +66,7 @@ func untilDeadline(e *env) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	ended := e.enter(ctx, b.Mutex(name)).gaveUp(context.DeadlineExceeded)
-	answered := len(b.of(holdfast.EventWaiting)) > 0 // else the time was over before
+	answered := len(b.of(holdfast.EventWaiting)) > 0 // otherwise the time was over before
 	if ended.Name != name || answered && (ended.Holder != "A" || ended.Waited <= 0) {
 		e.Errorf("got %+v", ended)
 	}
@@ -121,7 +122,7 @@ func overBefore(e *env) {
 	e.free(c.Mutex(name))
 }
 
-// Who waits behind another goroutine of its process is told the same.
+// A goroutine that waits behind another of its process gets the same error.
 func behindAnother(e *env) {
 	a, b := e.client(label("A")), e.client()
 	lease := e.lock(a.Mutex(name))
@@ -136,7 +137,8 @@ func behindAnother(e *env) {
 	e.release(first.in())
 }
 
-// Trap 20: the server forgets who gave up, and nobody waits for its place to run out.
+// Trap 20: the server forgets a waiter that gave up, and no other waiter waits for its place to run
+// out.
 func givenUp(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	for _, option := range []holdfast.Option{nil, holdfast.WithStrictOrder(), holdfast.WithOwner("o")} {
@@ -153,7 +155,7 @@ func givenUp(e *env) {
 	}
 }
 
-// Trap 20: whoever wins that race, the lock goes on to the next.
+// Trap 20: whichever side wins that race, the lock goes on to the next waiter.
 func givenUpAtGrant(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	began := time.Now()
@@ -170,7 +172,7 @@ func givenUpAtGrant(e *env) {
 		}
 		e.release(second.in())
 	}
-	// If each went on only when the claim of the one who left was over, that alone would take so long.
+	// If each waiter went on only after the claim of the former one, that alone would take so long.
 	if took := time.Since(began); took > rounds*claim {
 		e.Errorf("%d rounds took %v", rounds, took)
 	}

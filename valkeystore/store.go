@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// New returns a store on a client of valkey.NewClient. For a client that is nil it returns a store whose methods all fail
-// with the reason. It neither sends anything nor starts a goroutine, and never panics.
+// New returns a store on a client of valkey.NewClient. For a nil client it returns a store whose
+// methods all fail with the reason. holdfast.New refuses such a store. New neither sends anything
+// nor starts a goroutine, and never panics.
 func New(client valkey.Client) store.Store {
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return useless{errors.New("valkeystore: the client is nil")}

@@ -1,4 +1,5 @@
-// Command first bills an order. Start it twice at once: the second one waits until the first one is done.
+// Command first bills an order. Start it twice at once: the second process waits until the first is
+// done.
 package main
 
 import (

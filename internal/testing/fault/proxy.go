@@ -1,14 +1,16 @@
-// Package fault is a TCP proxy on the loopback that does to requests and answers what networks do: it loses an
-// answer, holds things back and lets them through later, goes silent, cuts connections, delays, and breaks up what it
-// carries. It is for tests, and needs nothing but the standard library.
+// Package fault is a TCP proxy on the loopback that does to requests and answers what networks do.
+// It loses an answer, holds requests and answers back and lets them through later, goes silent,
+// cuts connections, delays, and breaks up what it carries. It is for tests, and needs nothing but
+// the standard library.
 //
 //	p := fault.Start(t, srv.Addr())
 //	lost := p.DropAnswer("EVALSHA")   // of the next request that has EVALSHA in it
 //	...                               // the client sends it, and its connection breaks
 //	<-lost                            // the server had answered: the request took effect
 //
-// Whatever happens is told by a channel, so that tests wait for it and do not sleep. A rule looks at what one read
-// brought, which on the loopback is what one write sent, as long as that is small.
+// Each fault that happens closes a channel, so that tests wait for the fault and do not sleep. A
+// rule looks at what one read brought. On the loopback that is what one write sent, as long as that
+// is small.
 package fault
 
 import (
@@ -73,11 +75,12 @@ func Listen(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients connect.
+// Addr returns the address for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// DropAnswer loses the answer to the next request that contains match, once the server gave it, and then cuts the
-// connection, as a server's host does that crashes. The channel is closed when that has happened.
+// DropAnswer loses the answer to the next request that contains match, once the server gave it. It
+// then cuts the connection, as a crash of the server's host does. The channel is closed when that
+// has happened.
 func (p *Proxy) DropAnswer(match string) (lost <-chan struct{}) {
 	r := &rule{match: match, happen: make(chan struct{})}
 	p.mu.Lock()
@@ -86,15 +89,15 @@ func (p *Proxy) DropAnswer(match string) (lost <-chan struct{}) {
 	return r.happen
 }
 
-// Disarm forgets what was to be lost and has not come yet.
+// Disarm forgets the rules that still wait for their match.
 func (p *Proxy) Disarm() {
 	p.mu.Lock()
 	p.drops = nil
 	p.mu.Unlock()
 }
 
-// SwallowAnswer loses the next bytes of the server that contain match, such as a published message, and leaves the
-// connection as it is.
+// SwallowAnswer loses the next bytes of the server that contain match, such as a published message,
+// and leaves the connection as it is.
 func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 	r := &rule{match: match, answers: true, happen: make(chan struct{})}
 	p.mu.Lock()
@@ -103,10 +106,12 @@ func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 	return r.happen
 }
 
-// HoldRequest keeps back the next request that contains match, and all behind it on its connection.
+// HoldRequest keeps back the next request that contains match, and all requests behind it on its
+// connection.
 func (p *Proxy) HoldRequest(match string) *Held { return p.hold(match, false) }
 
-// HoldAnswer keeps back the next bytes of the server that contain match, and all behind them on their connection.
+// HoldAnswer keeps back the next bytes of the server that contain match, and all bytes behind them
+// on their connection.
 func (p *Proxy) HoldAnswer(match string) *Held { return p.hold(match, true) }
 
 func (p *Proxy) hold(match string, answers bool) *Held {
@@ -118,17 +123,18 @@ func (p *Proxy) hold(match string, answers bool) *Held {
 	return h
 }
 
-// A Held is something kept back.
+// A Held is a request or an answer that is kept back.
 type Held struct {
 	arrived chan struct{}
 	passed  chan struct{}
 	once    sync.Once
 }
 
-// Arrived is closed when there is something to keep back.
+// Arrived returns a channel that is closed when there is something to keep back.
 func (h *Held) Arrived() <-chan struct{} { return h.arrived }
 
-// Pass lets it through; a request also when its sender has closed the connection meanwhile.
+// Pass lets the request or the answer through. A request passes even if its sender has closed the
+// connection meanwhile.
 func (h *Held) Pass() { h.once.Do(func() { close(h.passed) }) }
 
 // Silence makes all connections half-open: they stay, the proxy accepts new ones, and nothing comes
@@ -165,22 +171,22 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Unlock()
 }
 
-// Jitter makes one of three requests that contain match come later by up to d, at random, also when its sender has gone
-// meanwhile: requests on two connections change their order. 0 ends it.
+// Jitter delays one of three requests that contain match by up to d, at random, even if its sender
+// has gone meanwhile. Requests on two connections then change their order. 0 ends the jitter.
 func (p *Proxy) Jitter(match string, d time.Duration) {
 	p.mu.Lock()
 	p.late, p.jitter = match, d
 	p.mu.Unlock()
 }
 
-// Trickle carries everything one byte at a time, or no longer.
+// Trickle carries everything one byte at a time, or ends that.
 func (p *Proxy) Trickle(on bool) {
 	p.mu.Lock()
 	p.grains = on
 	p.mu.Unlock()
 }
 
-// Cut ends all connections there are; new ones work.
+// Cut ends all present connections. New ones work.
 func (p *Proxy) Cut() {
 	for _, l := range p.open() {
 		l.cut()
@@ -194,7 +200,7 @@ func (p *Proxy) Record() {
 	p.mu.Unlock()
 }
 
-// Sent is what clients sent since Record, of what contains match.
+// Sent returns what clients sent since Record, as far as it contains match.
 func (p *Proxy) Sent(match string) (sent []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +212,7 @@ func (p *Proxy) Sent(match string) (sent []string) {
 	return sent
 }
 
-// wait is how much later a request is to come.
+// wait returns how much later a request is to come.
 func (p *Proxy) wait(text string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Sometimes tries what a user of a cluster needs at times alone: ASKING, while a slot is on its way, and WAIT, for
-// Config.Replicas. OnItsWay moves the keys that there are of a key's slot, and leaves the slot on its way until the
-// function that it returns is called.
+// Sometimes tests the commands that a user of a cluster needs at times only: ASKING, while a slot
+// is on its way, and WAIT, for Config.Replicas. OnItsWay moves the present keys of a key's slot. It
+// leaves the slot on its way until the function that it returns is called.
 func Sometimes(t *testing.T, r Realm, onItsWay func(key string) (arrive func())) {
 	all := append(Smallest(t, "on a cluster"), "asking", "wait")
 	for _, without := range []string{"nothing", "asking", "wait"} {

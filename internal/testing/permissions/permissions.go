@@ -1,4 +1,5 @@
-// Package permissions tests what SECURITY.md says of the smallest user, with the permissions of real servers.
+// Package permissions tests what SECURITY.md says of the smallest user, with the permissions of
+// real servers.
 package permissions
 
 import (
@@ -16,20 +17,23 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A Realm is servers whose users' permissions are tried: one, or the masters of a cluster.
+// A Realm is the servers whose users' permissions are tested: one server, or the masters of a
+// cluster.
 type Realm struct {
-	// Servers carry out commands as an operator who may all; so do replicas of them, if there are any.
+	// Servers carry out commands of an operator that may do all. So do their replicas, if there are
+	// any.
 	Servers, Replicas []func(args ...any) (any, error)
 
-	// Store makes a store on a client of its own, which tb.Cleanup closes, as a user; as the operator where that is empty.
+	// Store makes a store on a client of its own, which tb.Cleanup closes. The client is the
+	// user's; it is the operator's if user is empty.
 	Store func(tb testing.TB, user, password string) (store.Store, error)
 }
 
-// Run tries the smallest user as SECURITY.md tells of it, in the column of its table of this name: with all commands
-// everything works; without one, what the table says is refused, as denied and by name, and the rest works. An error that
-// says "not applied" is held against what the request changed, and no name is left unusable. Realm makes the
-// servers of a part of the test; parts run in parallel where each has servers of its own. Skipped are commands that are
-// not tried here.
+// Run tests the smallest user of SECURITY.md, in the column of its table of this name. With all
+// commands everything works. Without one command, what the table says is refused, as denied and by
+// name, and the rest works. If an error says "not applied", Run checks that the request changed
+// nothing. No name is left unusable. Realm makes the servers of a part of the test. Parts run in
+// parallel if each has servers of its own. Run leaves out the commands in skipped.
 func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Realm, skipped ...string) {
 	t.Helper()
 	table := documented(t, column)
@@ -51,7 +55,8 @@ func Run(t *testing.T, column string, parallel bool, realm func(*testing.T) Real
 	}
 }
 
-// Smallest are the commands that SECURITY.md gives to the smallest user, by the column of its table.
+// Smallest returns the commands that SECURITY.md gives to the smallest user, by the column of its
+// table.
 func Smallest(t *testing.T, column string) []string {
 	t.Helper()
 	return slices.Sorted(maps.Keys(documented(t, column)))
@@ -66,7 +71,8 @@ func securityPage() string {
 	return page
 }
 
-// documented is a column of the table of SECURITY.md: for each command that is needed there, what is refused without it.
+// documented returns a column of the table of SECURITY.md: for each command that is needed there,
+// the operations that are refused without it.
 func documented(t *testing.T, column string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(securityPage())
@@ -106,7 +112,8 @@ func documented(t *testing.T, column string) map[string][]string {
 	return table
 }
 
-// Grant makes a user, with the password "pw", who may touch what begins with a prefix, and run the commands.
+// Grant makes a user with the password "pw" that may touch what begins with a prefix, and may run
+// the commands.
 func (r Realm) Grant(t *testing.T, user, prefix string, commands ...string) {
 	t.Helper()
 	rule := []any{"ACL", "SETUSER", user, "reset", "on", ">pw", "~" + prefix + ":*", "resetchannels", "&" + prefix + ":*", "-@all"}
@@ -130,8 +137,9 @@ func (r Realm) number(args ...any) (n int64) {
 	return n
 }
 
-// unanswered tells of an error that it says nothing of what is allowed: no answer came in time, or a lease that a message had handed
-// over, and that is trusted for half a second at first, ended before it was confirmed.
+// unanswered tells whether an error says nothing of what is allowed. Either no answer came in time,
+// or a lease that a message had handed over ended before it was confirmed. Such a lease is trusted
+// for half a second at first.
 func unanswered(err error) bool {
 	var failure *holdfast.StoreError
 	if errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied {
@@ -141,7 +149,8 @@ func unanswered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, &lost) && lost.Reason == holdfast.LossExpired
 }
 
-// refused tells which operations a user with these commands is refused. Errors must name the one that is missing.
+// refused returns the operations that a user with these commands is refused. Errors must name the
+// missing command.
 func (r Realm) refused(t *testing.T, commands []string, without string) (refused []string) {
 	prefix := fmt.Sprintf("permissions-%d", time.Now().UnixNano())
 	r.Grant(t, prefix, prefix, commands...)

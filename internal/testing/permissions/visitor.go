@@ -18,13 +18,13 @@ type visitor struct {
 	operator, user *holdfast.Client
 }
 
-// An operation is a thing a client does, on a name of its own: an error is what the user was told. Look is the operator's
-// look at the name afterwards.
+// An operation is a call of a client, on a name of its own. Its error is the one that the user
+// gets. Look is the operator's look at the name afterwards.
 type operation struct {
 	run, look func(name string) error
 }
 
-// operations are the things a client does.
+// operations returns the calls of a client, by name.
 func (v *visitor) operations() map[string]operation {
 	mutex := func(n string) error { return v.freed(v.operator.Mutex(n).TryLock(v.ctx())) }
 	rwmutex := func(n string) error { return v.freed(v.operator.RWMutex(n).TryRLock(v.ctx())) }
@@ -133,7 +133,8 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 			over = true
 			return true
 		default:
-			// Who waits asks once more, in another way; and before that, the release takes a shorter way, with ZCOUNT.
+			// A waiter asks once more, in another way. Before that, the release takes a shorter
+			// way, with ZCOUNT.
 			return v.realm.number("ZCOUNT", line, "1", "+inf") == 1 && v.realm.number("ZCOUNT", line, "-inf", "(0") == 1
 		}
 	}) {

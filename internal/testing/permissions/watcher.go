@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A watcher looks at the servers before and after each request of the user whose permissions are tried. Nobody else's request is
-// carried out meanwhile.
+// A watcher looks at the servers before and after each request of the user whose permissions are
+// tried. No other user's request is carried out meanwhile.
 type watcher struct {
 	t       *testing.T
 	realm   Realm
@@ -32,7 +32,8 @@ func (w *watcher) open(user string, watched bool) (*holdfast.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The time for one request is a sixth of the TTL, and for a release no more than its time-out; the watcher's looks are part of it.
+	// The time for one request is a sixth of the TTL, and for a release its time-out. The watcher's
+	// looks are part of it.
 	config := &holdfast.Config{Prefix: w.prefix, TTL: 6 * time.Second, ReleaseTimeout: 2 * time.Second}
 	c, err := holdfast.New(&watchedStore{store, w, watched}, config)
 	if err != nil {

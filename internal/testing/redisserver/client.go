@@ -15,13 +15,14 @@ import (
 // answerTime bounds one command of a Server's own connection.
 const answerTime = 5 * time.Second
 
-// Do sends one command on a connection of the server's own and returns the answer: string, int64, nil, or []any of
-// these. An error line of the server is an error with its text. Arguments are strings, []byte and integers.
+// Do sends one command on a connection of the server's own and returns the answer: string, int64,
+// nil, or []any of these. An error line of the server is an error with its text. Arguments are
+// strings, []byte and integers.
 func (s *Server) Do(args ...any) (any, error) { return s.cli.do(answerTime, args) }
 
-// CommandsProcessed is how many commands the server has executed since it started, those of this Server's own
-// methods included: each call of CommandsProcessed, CommandStats and Do is one. It is -1 when the server does not
-// answer, and the test of Start fails then.
+// CommandsProcessed returns how many commands the server has executed since it started. This
+// includes the commands of this Server's own methods: each call of CommandsProcessed, CommandStats
+// and Do is one. If the server does not answer, it returns -1, and the test of Start fails.
 func (s *Server) CommandsProcessed() int {
 	for line := range s.info("stats") {
 		if n, ok := strings.CutPrefix(line, "total_commands_processed:"); ok {
@@ -34,9 +35,10 @@ func (s *Server) CommandsProcessed() int {
 	return -1
 }
 
-// CommandStats is how often each command was executed since the server started, or since CONFIG RESETSTAT, by its
-// name in lower case such as "set" or "client|setinfo". Commands inside scripts count as well. It is empty when the
-// server does not answer, and the test of Start fails then.
+// CommandStats returns how often each command was executed since the server started, or since
+// CONFIG RESETSTAT. The keys are names in lower case such as "set" or "client|setinfo". Commands
+// inside scripts count as well. If the server does not answer, the map is empty, and the test of
+// Start fails.
 func (s *Server) CommandStats() map[string]int {
 	stats := map[string]int{}
 	for line := range s.info("commandstats") {

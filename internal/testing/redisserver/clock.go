@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A Clock is what the servers show that it starts, instead of the machine's clock: any time from 1970 on. It is made of
-// libfaketime, which is loaded into the servers. Timers of the servers are not touched, only what the clock shows.
+// A Clock decides the time that the servers show which it starts, instead of the machine's clock:
+// any time from 1970 on. It is made of libfaketime, which is loaded into the servers. It changes
+// what the clock shows, and leaves the servers' timers alone.
 //
 // A Clock is for one goroutine at a time.
 type Clock struct {
@@ -20,7 +21,8 @@ type Clock struct {
 	now  func() time.Time // is shown
 }
 
-// NewClock makes a clock that shows what the machine's does. A test is skipped where libfaketime is not installed.
+// NewClock makes a clock that shows the machine's time. It skips the test if libfaketime is not
+// installed.
 func NewClock(tb testing.TB) *Clock {
 	tb.Helper()
 	fake := find("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib/faketime/libfaketime.so.1")
@@ -29,7 +31,8 @@ func NewClock(tb testing.TB) *Clock {
 		tb.Skip("no clocks to set: libfaketime is not installed")
 	}
 	c := &Clock{tb: tb, file: filepath.Join(tb.TempDir(), "clock")}
-	// Without libc behind it, libfaketime hangs Debian's redis-server, which brings an allocator of its own.
+	// Without libc behind it, libfaketime hangs Debian's redis-server, which brings an allocator of
+	// its own.
 	c.env = []string{"LD_PRELOAD=" + fake + " " + libc, "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", "TZ=UTC"}
 	c.Ahead(0)
@@ -45,8 +48,8 @@ func find(patterns ...string) string {
 	return ""
 }
 
-// Start is the function Start, for a server with this clock; Restart keeps it. A test is skipped where the server does
-// not show what the clock says.
+// Start is the function Start, for a server with this clock. Restart keeps the clock. Start skips
+// the test if the server does not show what the clock says.
 func (c *Clock) Start(tb testing.TB, opts ...string) *Server {
 	tb.Helper()
 	s := begin(tb, "", c.env, opts)
@@ -60,16 +63,16 @@ func (c *Clock) Start(tb testing.TB, opts ...string) *Server {
 	return s
 }
 
-// Ahead lets the servers show so much more than the machine's clock, or less.
+// Ahead makes the servers show d more than the machine's clock, or less if d is negative.
 func (c *Clock) Ahead(d time.Duration) {
 	c.now = func() time.Time { return time.Now().Add(d) }
 	c.write(fmt.Sprintf("%+.6f", d.Seconds()))
 }
 
-// Show lets the servers show a time, and run on from there.
+// Show makes the servers show a time, and run on from there.
 func (c *Clock) Show(at time.Time) { c.Ahead(time.Until(at)) }
 
-// Stop lets the clock of the servers stand still at a time.
+// Stop makes the clock of the servers stand still at a time.
 func (c *Clock) Stop(at time.Time) {
 	c.now = func() time.Time { return at }
 	c.write(at.UTC().Format("2006-01-02 15:04:05.000000"))
@@ -83,7 +86,7 @@ func (c *Clock) write(text string) {
 	}
 }
 
-// Time is what the server's clock shows.
+// Time returns what the server's clock shows.
 func (s *Server) Time() (time.Time, error) {
 	answer, err := s.Do("TIME")
 	if err != nil {

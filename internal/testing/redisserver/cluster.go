@@ -11,17 +11,17 @@ import (
 // Slots is how many slots a cluster has.
 const Slots = 16384
 
-// A Cluster is three masters with a third of the slots each and a replica each, to begin with. A master that does not
-// answer for two seconds is replaced. Its methods end the test when they cannot do what they say, so they are for the
-// goroutine of the test.
+// A Cluster begins with three masters, which have a third of the slots each, and a replica for
+// each. A master that does not answer for two seconds is replaced. Methods of a Cluster end the
+// test if they cannot do what they say, so they are for the goroutine of the test.
 type Cluster struct {
 	tb      testing.TB
 	opts    []string
 	servers []*Server
 }
 
-// StartCluster runs all six until the test is over, and returns when all agree that the cluster is up and the replicas are
-// in step. opts are for each of them.
+// StartCluster runs all six nodes until the test is over. It returns when all nodes agree that the
+// cluster is up and the replicas are in step. opts are for each node.
 func StartCluster(tb testing.TB, opts ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb, opts: append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0",
@@ -50,20 +50,22 @@ func StartCluster(tb testing.TB, opts ...string) *Cluster {
 	return c
 }
 
-// Addrs are where all nodes listen that are part of it and run.
+// Addrs returns the addresses of all nodes that are part of the cluster and run.
 func (c *Cluster) Addrs() []string { return addresses(c.up()) }
 
-// Servers are all nodes that are part of it, also those that do not run; the first three were the first masters.
+// Servers returns all nodes that are part of the cluster, also those that do not run. The first
+// three were the first masters.
 func (c *Cluster) Servers() []*Server { return c.servers }
 
-// Slot is the slot of a key.
+// Slot returns the slot of a key.
 func (c *Cluster) Slot(key string) int {
 	c.tb.Helper()
 	slot, _ := c.up()[0].must("CLUSTER", "KEYSLOT", key).(int64)
 	return int(slot)
 }
 
-// Master is the node that serves a slot; nil during an election. Of two that believe they do, it is the newer.
+// Master returns the node that serves a slot, and nil during an election. If two nodes believe that
+// they do, it returns the newer master.
 func (c *Cluster) Master(slot int) (master *Server) {
 	newest := -1
 	for _, srv := range c.up() {
@@ -74,7 +76,7 @@ func (c *Cluster) Master(slot int) (master *Server) {
 	return master
 }
 
-// Masters are the nodes that serve slots.
+// Masters returns the nodes that serve slots.
 func (c *Cluster) Masters() (masters []*Server) {
 	for _, srv := range c.up() {
 		if me := srv.self(); me.master && len(me.slots) > 0 {
@@ -84,13 +86,13 @@ func (c *Cluster) Masters() (masters []*Server) {
 	return masters
 }
 
-// Replicas are the nodes that run and are no masters.
+// Replicas returns the nodes that run and are no masters.
 func (c *Cluster) Replicas() []*Server {
 	return slices.DeleteFunc(c.up(), func(s *Server) bool { return s.self().master })
 }
 
-// Patient makes the nodes keep a master that does not answer for half a minute: a machine may stand still for longer than the two
-// seconds that they wait otherwise.
+// Patient makes the nodes wait half a minute for a master that does not answer. A machine may stand
+// still for longer than the two seconds that they wait otherwise.
 func (c *Cluster) Patient() {
 	c.tb.Helper()
 	for _, srv := range c.up() {
@@ -106,7 +108,8 @@ func (c *Cluster) KillMaster(slot int) *Server {
 	return master
 }
 
-// StopMaster freezes the node that serves a slot (SIGSTOP) and returns it; its Continue lets it go on, at first as a master.
+// StopMaster freezes the node that serves a slot (SIGSTOP) and returns it. Its Continue lets it go
+// on, at first as a master.
 func (c *Cluster) StopMaster(slot int) *Server {
 	c.tb.Helper()
 	master := c.present(slot)
@@ -124,7 +127,8 @@ func (c *Cluster) NextMaster(slot int, old *Server) (master *Server) {
 	return master
 }
 
-// Settled waits until all that run agree that the cluster is up, and all replicas whose master runs are in step.
+// Settled waits until all running nodes agree that the cluster is up, and all replicas whose master
+// runs are in step.
 func (c *Cluster) Settled() {
 	c.tb.Helper()
 	for _, srv := range c.up() {

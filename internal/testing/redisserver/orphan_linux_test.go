@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// TestNoServerOutlivesItsStarter runs itself as a second process, which starts a server and is killed.
+// TestNoServerOutlivesItsStarter runs itself as a second process, which starts a server and is
+// killed.
 func TestNoServerOutlivesItsStarter(t *testing.T) {
 	if os.Getenv("REDISSERVER_STARTER") != "" {
 		srv, err := redisserver.Run(context.Background())

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A server whose port another took before it listened must not be taken for that one: both tests would write to it.
+// A process may take a server's port before the server listens. The test must not take that process
+// for its server: both tests would write to it.
 func TestPortOfAnother(t *testing.T) {
 	other := Start(t)
 	s := &Server{dir: t.TempDir(), port: other.port, cli: client{addr: other.Addr()}}
@@ -20,7 +21,8 @@ func TestPortOfAnother(t *testing.T) {
 	}
 }
 
-// The port of a server that is down stays its own until it is closed: sentinels and replicas look for it there.
+// A server that is down keeps its port until it is closed: sentinels and replicas look for it
+// there.
 func TestPortIsKept(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {

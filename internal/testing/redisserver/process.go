@@ -12,8 +12,8 @@ type process struct {
 	done chan struct{}
 }
 
-// spawn starts the program, with some more environment. The starting thread lives as long as the child: on Linux the child is killed when that
-// thread ends, not when the process does.
+// spawn starts the program, with some more environment. The starting thread lives as long as the
+// child: on Linux the system kills the child when that thread ends, not when the process does.
 func spawn(program string, args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Move moves slots with their keys to another node of the cluster, one after the other, as redis-cli does: clients see
-// ASK, TRYAGAIN and MOVED on the way. Slots that are there already stay.
+// Move moves slots with their keys to another node of the cluster, one after the other, as
+// redis-cli does. Clients see ASK, TRYAGAIN and MOVED on the way. Slots that are there already
+// stay.
 func (c *Cluster) Move(to *Server, slots ...int) {
 	c.tb.Helper()
 	target := to.self().id
@@ -36,7 +37,8 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 	}
 }
 
-// Send takes the slot of a key on its way to another master, with the keys that there are, and leaves it so until arrive.
+// Send takes the slot of a key on its way to another master, with the present keys of the slot. It
+// leaves the slot so until arrive is called.
 func (c *Cluster) Send(key string) (arrive func()) {
 	c.tb.Helper()
 	slot := c.Slot(key)
@@ -62,7 +64,7 @@ func (c *Cluster) Add() *Server {
 	return srv
 }
 
-// Follow adds a replica to the master of a slot, and returns it when it is in step.
+// Follow adds a replica to the master of a slot, and returns the replica when it is in step.
 func (c *Cluster) Follow(slot int) *Server {
 	c.tb.Helper()
 	srv, master := c.Add(), c.present(slot)
@@ -72,8 +74,8 @@ func (c *Cluster) Follow(slot int) *Server {
 	return srv
 }
 
-// Remove takes a node out of the cluster and ends it. The slots of a master, with their keys, go to the others first, and
-// its replicas become those of one of these.
+// Remove takes a node out of the cluster and ends it. The slots of a master, with their keys, go to
+// the other masters first, and its replicas follow one of these.
 func (c *Cluster) Remove(srv *Server) {
 	c.tb.Helper()
 	me := srv.self()
@@ -91,7 +93,8 @@ func (c *Cluster) Remove(srv *Server) {
 		}
 	}
 	c.servers = slices.DeleteFunc(c.servers, func(s *Server) bool { return s == srv })
-	// A node that is forgotten stays so for a minute, which gossip about it does not outlast once it is gone.
+	// A node that is forgotten stays so for a minute, which gossip about it does not outlast once
+	// it is gone.
 	for _, other := range c.up() {
 		other.must("CLUSTER", "FORGET", me.id)
 	}

@@ -11,8 +11,8 @@ import (
 // rigTime bounds whatever several servers have to agree on: a first synchronization, an election.
 const rigTime = 60 * time.Second
 
-// StartReplicated runs a master and n replicas of it until the test is over, and returns when all replicas are in step.
-// opts are for each of them.
+// StartReplicated runs a master and n replicas of it until the test is over, and returns when all
+// replicas are in step. opts are for each of them.
 func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, replicas []*Server) {
 	tb.Helper()
 	opts = append([]string{"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, opts...)
@@ -67,7 +67,8 @@ func await(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// must is Do for what cannot fail but by a mistake of ours, or a server that is gone: it ends the test.
+// must is Do for a command that fails only by a mistake of ours, or if the server is gone. It then
+// ends the test.
 func (s *Server) must(args ...any) any {
 	s.tb.Helper()
 	v, err := s.Do(args...)

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// A Sentinel is a master, two replicas and three sentinels that watch them. A master that does not answer for a second is
-// replaced. Its methods end the test when they cannot do what they say, so they are for the goroutine of the test.
+// A Sentinel is a master, two replicas and three sentinels that watch them. A master that does not
+// answer for a second is replaced. Methods of a Sentinel end the test if they cannot do what they
+// say, so they are for the goroutine of the test.
 type Sentinel struct {
 	tb        testing.TB
 	servers   []*Server
@@ -28,8 +29,8 @@ sentinel failover-timeout %[1]s 3000
 sentinel parallel-syncs %[1]s 2
 `
 
-// StartSentinel runs all six until the test is over, and returns when they know each other and the replicas are in step.
-// opts are for the master and the replicas.
+// StartSentinel runs all six processes until the test is over. It returns when they know each other
+// and the replicas are in step. opts are for the master and the replicas.
 func StartSentinel(tb testing.TB, opts ...string) *Sentinel {
 	tb.Helper()
 	master, replicas := StartReplicated(tb, 2, opts...)
@@ -50,19 +51,21 @@ func StartSentinel(tb testing.TB, opts ...string) *Sentinel {
 	return s
 }
 
-// Name is what the sentinels call the master.
+// Name returns the name that the sentinels have for the master.
 func (s *Sentinel) Name() string { return masterName }
 
-// Addrs are where the sentinels listen.
+// Addrs returns the addresses of the sentinels.
 func (s *Sentinel) Addrs() []string { return addresses(s.sentinels) }
 
-// Sentinels are the sentinels themselves.
+// Sentinels returns the sentinels themselves.
 func (s *Sentinel) Sentinels() []*Server { return s.sentinels }
 
-// Servers are the master and the replicas, whoever is which at present; the first was the first master.
+// Servers returns the master and the replicas, whichever is which at present. The first was the
+// first master.
 func (s *Sentinel) Servers() []*Server { return s.servers }
 
-// Master is who most of the sentinels say it is, and answers as one; nil during an election.
+// Master returns the server that most of the sentinels call the master, if it answers as one. It
+// returns nil during an election.
 func (s *Sentinel) Master() *Server {
 	votes := map[string]int{}
 	for _, sentinel := range s.sentinels {
@@ -82,8 +85,8 @@ func (s *Sentinel) Master() *Server {
 	return nil
 }
 
-// Patient makes the sentinels keep a master that does not answer for half a minute: a machine may stand still for longer than the
-// second that they wait otherwise.
+// Patient makes the sentinels wait half a minute for a master that does not answer. A machine may
+// stand still for longer than the second that they wait otherwise.
 func (s *Sentinel) Patient() {
 	s.tb.Helper()
 	for _, sentinel := range s.sentinels {
@@ -99,7 +102,8 @@ func (s *Sentinel) KillMaster() *Server {
 	return master
 }
 
-// StopMaster freezes the master (SIGSTOP) and returns it; its Continue lets it go on, at first as a master.
+// StopMaster freezes the master (SIGSTOP) and returns it. Its Continue lets it go on, at first as a
+// master.
 func (s *Sentinel) StopMaster() *Server {
 	s.tb.Helper()
 	master := s.present()
@@ -107,14 +111,14 @@ func (s *Sentinel) StopMaster() *Server {
 	return master
 }
 
-// NextMaster waits until another is the master, and returns it.
+// NextMaster waits until another server is the master, and returns it.
 func (s *Sentinel) NextMaster(old *Server) (master *Server) {
 	s.tb.Helper()
 	await(s.tb, "another master", func() bool { master = s.Master(); return master != nil && master != old })
 	return master
 }
 
-// Settled waits until all that run follow the master and are in step.
+// Settled waits until all running servers follow the master and are in step.
 func (s *Sentinel) Settled() {
 	s.tb.Helper()
 	await(s.tb, "all follow the master", func() bool {
@@ -133,7 +137,8 @@ func (s *Sentinel) present() (master *Server) {
 	return master
 }
 
-// asSentinel returns the arguments of a sentinel. Its file is written once: from then on it is the sentinel's own.
+// asSentinel returns the arguments of a sentinel. Its file is written once: from then on it is the
+// sentinel's own.
 func (s *Server) asSentinel() ([]string, error) {
 	path := filepath.Join(s.dir, fmt.Sprintf("sentinel-%d.conf", s.port))
 	args := []string{path, "--sentinel"}

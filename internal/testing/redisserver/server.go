@@ -17,11 +17,12 @@ import (
 	"time"
 )
 
-// startTime is how long a server may take until it answers. Loading a large file after Restart counts as well.
+// startTime is how long a server may take until it answers. Loading a large file after Restart
+// counts as well.
 const startTime = 20 * time.Second
 
-// A Server is one server process. It is safe for concurrent use, except that Kill, Restart and Close exclude each
-// other: it is for the caller to call one at a time.
+// A Server is one server process. It is safe for concurrent use, except that Kill, Restart and
+// Close exclude each other: the caller calls one at a time.
 type Server struct {
 	tb    testing.TB // nil: not in a test
 	dir   string
@@ -37,8 +38,9 @@ type Server struct {
 	frozen bool
 }
 
-// Start runs a server until the test is over. opts are arguments for the server's program, which win over those of
-// this package. A server that does not start, or is not installed, ends the test.
+// Start runs a server until the test is over. opts are arguments for the server's program, which
+// override those of this package. If a server does not start, or is not installed, Start ends the
+// test.
 func Start(tb testing.TB, opts ...string) *Server {
 	tb.Helper()
 	return begin(tb, "", nil, opts)
@@ -85,16 +87,17 @@ func launch(ctx context.Context, conf string, env, opts []string) (*Server, erro
 	return s, nil
 }
 
-// Addr is where the server listens, such as "127.0.0.1:40123". It stays the same through Kill and Restart.
+// Addr returns the server's address, such as "127.0.0.1:40123". It stays the same through Kill and
+// Restart.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Port is the port of Addr.
+// Port returns the port of Addr.
 func (s *Server) Port() int { return s.port }
 
-// Dir is the server's working directory. It stays the same through Kill and Restart.
+// Dir returns the server's working directory. It stays the same through Kill and Restart.
 func (s *Server) Dir() string { return s.dir }
 
-// Pid is the process id, or 0 when the server does not run.
+// Pid returns the process id, or 0 if the server does not run.
 func (s *Server) Pid() int {
 	if p := s.running(); p != nil {
 		return p.pid()
@@ -102,8 +105,8 @@ func (s *Server) Pid() int {
 	return 0
 }
 
-// Stop freezes the process (SIGSTOP): connections stay open, and what is sent waits. A server that does not run is
-// left alone.
+// Stop freezes the process (SIGSTOP): connections stay open, and what is sent waits. Stop leaves a
+// server alone that does not run.
 func (s *Server) Stop() { s.freeze(true); s.signal((*process).stop) }
 
 // Continue lets a frozen process go on (SIGCONT).
@@ -121,8 +124,9 @@ func (s *Server) Kill() {
 	s.cli.close()
 }
 
-// Restart kills the server if it runs, starts it on the same port and directory, and returns when it answers. What
-// it remembers depends on its options. On failure the server does not run; the test of Start fails as well.
+// Restart kills the server if it runs, starts it on the same port and directory, and returns when
+// it answers. The server's options decide what it remembers. On failure the server does not run,
+// and the test of Start fails as well.
 func (s *Server) Restart() error {
 	s.Kill()
 	err := s.start(context.Background())
@@ -132,7 +136,8 @@ func (s *Server) Restart() error {
 	return err
 }
 
-// Close kills the server and removes its directory. Further calls do nothing. A Server of Start needs no Close.
+// Close kills the server and removes its directory. Further calls do nothing. A Server of Start
+// needs no Close.
 func (s *Server) Close() error {
 	s.Kill()
 	s.release()
@@ -225,7 +230,8 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// identify checks that it is this process that answers: another may have taken the port before it listened.
+// identify checks that it is this process that answers: another may have taken the port before it
+// listened.
 func (s *Server) identify(p *process) error {
 	answer, err := s.Do("INFO", "server")
 	if err != nil {
@@ -261,13 +267,15 @@ func program() (string, error) {
 	return path, nil
 }
 
-// Ports are drawn from firstPort on: below those that systems give to outgoing connections, which would keep a server that was
-// killed from its port; and the ports 10000 above, where a cluster's nodes talk, are none of them.
+// Ports are drawn from firstPort on. They lie below the ports that systems give to outgoing
+// connections, which would keep a killed server from its port. The ports 10000 above them, where a
+// cluster's nodes talk, are none of them.
 const firstPort, ports = 10_240, 10_000
 
-// freePort finds a port that is free now, and reserves it until claim is closed: while a server is down, none of another test may
-// come to its port, as sentinels, replicas and cluster nodes would take that for the one they know. What is claimed is the port
-// of another loopback address; where the system has none (macOS), claim is nil, and nothing is reserved.
+// freePort finds a port that is free now, and reserves it until claim is closed. While a server is
+// down, no server of another test may come to its port: sentinels, replicas and cluster nodes would
+// take it for the server that they know. The claim is on the port of another loopback address. If
+// the system has none (macOS), claim is nil, and nothing is reserved.
 func freePort() (port int, claim io.Closer, err error) {
 	for range 100 {
 		port = firstPort + rand.IntN(ports)
