@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,7 +28,7 @@ type wire struct {
 	rules []*rule
 	links map[*link]bool
 	awake chan struct{} // closed and renewed when silence may be over
-	heard time.Time     // when the last answer of a script came
+	heard time.Time     // when the last answer came that tells the server's time
 }
 
 // A way is a direction.
@@ -201,6 +202,13 @@ func (l *link) arm(way way) {
 	}
 }
 
+// timed tells whether an answer is one of a script that tells the server's time, in 16 digits and more: a release tells none.
+func timed(data []byte) bool {
+	head, _, _ := strings.Cut(string(data[:min(len(data), 8)]), "\r")
+	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
+	return data[0] == '$' && err == nil && n > 16
+}
+
 // deliver gives what is due to the end that reads it.
 func (l *link) deliver(way way) {
 	l.w.mu.Lock()
@@ -214,7 +222,7 @@ func (l *link) deliver(way way) {
 			e.over = true
 		} else if !e.closed {
 			e.buf = append(e.buf, p.data...)
-			if way == back && p.data[0] == '$' {
+			if way == back && timed(p.data) {
 				l.w.heard = time.Now()
 			}
 		}
