@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,13 +18,13 @@ import (
 // A wire is the network between one client and one server.
 type wire struct {
 	*network.Network
-	heard atomic.Pointer[time.Time] // when the last answer of a script came; nil: none has
+	heard atomic.Pointer[time.Time] // when the last answer came that tells the server's time; nil: none has
 }
 
 func newWire(latency time.Duration, host *host, quorum bool) *wire {
 	w := &wire{}
 	config := network.Config{Latency: latency, Arrived: func(data []byte) {
-		if data[0] == '$' {
+		if timed(data) {
 			now := time.Now()
 			w.heard.Store(&now)
 		}
@@ -35,7 +36,15 @@ func newWire(latency time.Duration, host *host, quorum bool) *wire {
 	return w
 }
 
-// heardSince tells whether an answer of a script came after a moment.
+// timed tells whether an answer is that of a script which tells the server's time, in 16 digits and
+// more. The answer to a release tells none.
+func timed(data []byte) bool {
+	head, _, _ := strings.Cut(string(data[:min(len(data), 8)]), "\r")
+	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
+	return data[0] == '$' && err == nil && n > 16
+}
+
+// heardSince tells whether an answer that tells the server's time came after a moment.
 func (w *wire) heardSince(moment time.Time) bool {
 	at := w.heard.Load()
 	return at != nil && at.After(moment)
