@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"internal/quorum":          {"internal/native", "internal/protocol"},
 	"storetest":                {".", "internal/leak"},
 	"storetest/fault":          {},
-	"storetest/hearing":        {".", "internal/leak", "storetest/redisserver"},
+	"storetest/pubsubtest":     {".", "internal/leak", "storetest/redisserver"},
 	"storetest/permissions":    {"."},
 	"storetest/redisserver":    {},
 }

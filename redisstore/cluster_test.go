@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -150,7 +150,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 func TestClusterSubscription(t *testing.T) {
 	servers, _ := startCluster(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	for i, srv := range servers {
 		eventually(t, "the message", func() bool {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if their link is there

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -40,7 +40,7 @@ func TestSharded(t *testing.T) {
 	rig := calm(t)
 	if !shards(t, rig.Servers()[0]) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "plain", "{m}2")
+		pubsubtest.Add(t, sub, "{m}1", "plain", "{m}2")
 		for _, name := range []string{"{m}1", "plain", "{m}2"} {
 			eventually(t, name+" without sharding", func() bool { must(t, rig.Servers()[1], "PUBLISH", name, "x"); return s.Heard(name + ":x") })
 		}
@@ -52,7 +52,7 @@ func TestSharded(t *testing.T) {
 		for i := range 300 {
 			names = append(names, fmt.Sprintf("{%d}c", i))
 		}
-		hearing.Add(t, sub, append(names, "plain", "{}empty")...)
+		pubsubtest.Add(t, sub, append(names, "plain", "{}empty")...)
 		for _, name := range names {
 			if n := spublish(rig, name, "x"); n != 1 {
 				t.Fatalf("%s has %d listeners", name, n)
@@ -83,14 +83,14 @@ func TestSharded(t *testing.T) {
 			}
 			eventually(t, "it is given up", func() bool { return spublish(rig, name, "y") == 0 })
 		}
-		hearing.Add(t, sub, names[0])
+		pubsubtest.Add(t, sub, names[0])
 		if n := spublish(rig, names[0], "z"); n != 1 {
 			t.Errorf("%d listeners", n)
 		}
 	})
 	t.Run("a slot moves", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
+		pubsubtest.Add(t, sub, "{m}1", "{m}2", "{other}")
 		slot := rig.Slot("{m}")
 		for round, to := range others(rig, slot) {
 			began := time.Now()
@@ -102,13 +102,13 @@ func TestSharded(t *testing.T) {
 				eventually(t, "the message", func() bool { return s.Heard(name + ":" + fmt.Sprint(round)) })
 			}
 		}
-		hearing.Add(t, sub, "{m}1", "{m}3")
+		pubsubtest.Add(t, sub, "{m}1", "{m}3")
 		// A replica may have told the client of the slots as they were: what it subscribed it then looks for once more.
 		eventually(t, "all are heard", func() bool { return spublish(rig, "{m}3", "x")+spublish(rig, "{other}", "x") == 2 })
 	})
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clustered(t, rig))
-		hearing.Add(t, sub, "{m}1", "{m}2", "{other}")
+		pubsubtest.Add(t, sub, "{m}1", "{m}2", "{other}")
 		for _, srv := range rig.Masters() {
 			must(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
@@ -124,7 +124,7 @@ func TestSharded(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Username: "few", Password: "pw"})
 		t.Cleanup(func() { rdb.Close() })
 		sub, _ := subscription(t, rdb)
-		hearing.Add(t, sub, "{m}ok")
+		pubsubtest.Add(t, sub, "{m}ok")
 		if err := sub.Add(within(t, patience), "{m}no"); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
 			t.Errorf("got %v", err)
 		}
@@ -142,12 +142,12 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		check := noLeak(t)
-		sub, err := store.Subscribe(context.Background(), new(hearing.Sink))
+		sub, err := store.Subscribe(context.Background(), new(pubsubtest.Sink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			hearing.Add(t, sub, fmt.Sprintf("{%d}", i))
+			pubsubtest.Add(t, sub, fmt.Sprintf("{%d}", i))
 		}
 		_ = sub.Close()
 		check()
@@ -186,7 +186,7 @@ func TestShardedNodeDies(t *testing.T) {
 	for name, away := range map[string]func(int) *redisserver.Server{"killed": rig.KillMaster, "stopped": rig.StopMaster} {
 		t.Run(name, func(t *testing.T) {
 			sub, s := subscription(t, clustered(t, rig))
-			hearing.Add(t, sub, "{m}1", "{other}", "plain")
+			pubsubtest.Add(t, sub, "{m}1", "{other}", "plain")
 			slot := rig.Slot("{m}1")
 			old := away(slot)
 			master := rig.NextMaster(slot, old)

@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-func subscription(t *testing.T, rdb redis.UniversalClient) (holdfast.Subscription, *hearing.Sink) {
+func subscription(t *testing.T, rdb redis.UniversalClient) (holdfast.Subscription, *pubsubtest.Sink) {
 	t.Helper()
-	return hearing.Subscribe(t, redisstore.New(rdb))
+	return pubsubtest.Subscribe(t, redisstore.New(rdb))
 }
 
 func TestSubscription(t *testing.T) {
@@ -29,7 +29,7 @@ func TestSubscription(t *testing.T) {
 			return redisstore.New(client(t, srv, func(o *redis.Options) { o.Protocol = protocol }))
 		}
 	}
-	hearing.Run(t, hearing.Backend{
+	pubsubtest.Run(t, pubsubtest.Backend{
 		Open: func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store {
 			return redisstore.New(client(t, srv, func(o *redis.Options) {
 				if user != "" {
@@ -46,7 +46,7 @@ func TestQuietConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		sub, s := subscription(t, srv.Client())
-		hearing.Add(t, sub, "a")
+		pubsubtest.Add(t, sub, "a")
 		commands := srv.Redis.CommandCount
 		idle := commands()
 		<-time.After(time.Minute)
@@ -67,7 +67,7 @@ func TestQuietConnections(t *testing.T) {
 		if n := srv.Redis.CurrentConnectionCount(); n != 0 {
 			t.Errorf("%d connections after an hour without channels", n)
 		}
-		hearing.Add(t, sub, "a")
+		pubsubtest.Add(t, sub, "a")
 		if s.Heard("gap") {
 			t.Error("a gap, and nothing was wanted")
 		}
@@ -78,7 +78,7 @@ func TestHalfOpenConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		sub, s := subscription(t, srv.Client())
-		hearing.Add(t, sub, "a", "b")
+		pubsubtest.Add(t, sub, "a", "b")
 		began := time.Now()
 		srv.DropAnswer("ping") // and all that would come on that connection
 		<-time.After(4 * time.Second)
@@ -111,7 +111,7 @@ func TestNoTightLoop(t *testing.T) {
 			}
 		})
 		sub, _ := subscription(t, rdb)
-		hearing.Add(t, sub, "a")
+		pubsubtest.Add(t, sub, "a")
 		srv.Disconnect()
 		<-time.After(time.Hour)
 		if n := dials.Load(); n < 100 || n > 3000 {

@@ -12,7 +12,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
@@ -143,7 +143,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 func TestClusterSubscription(t *testing.T) {
 	servers, _ := startCluster(t)
 	sub, s := subscription(t, clusterClient(t, servers))
-	hearing.Add(t, sub, "a", "b")
+	pubsubtest.Add(t, sub, "a", "b")
 	eventually(t, "both messages", func() bool {
 		for i, srv := range servers {
 			do(t, srv, "PUBLISH", "a", fmt.Sprint(i)) // goes to all nodes, if they are connected at this moment

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
@@ -48,7 +48,7 @@ func TestSharded(t *testing.T) {
 			for i := range 200 {
 				names = append(names, fmt.Sprintf("{%d}%s", i, name)) // others than those of the connections that still close
 			}
-			hearing.Add(t, sub, append(names, "plain", "{}empty")...)
+			pubsubtest.Add(t, sub, append(names, "plain", "{}empty")...)
 			for _, name := range names {
 				if n := spublish(servers, name, "x"); n != 1 {
 					t.Fatalf("%s has %d listeners", name, n)
@@ -82,14 +82,14 @@ func TestSharded(t *testing.T) {
 				}
 				eventually(t, "it is given up", func() bool { return spublish(servers, name, "y") == 0 })
 			}
-			hearing.Add(t, sub, names[0])
+			pubsubtest.Add(t, sub, names[0])
 			if n := spublish(servers, names[0], "z"); n != 1 {
 				t.Errorf("%d listeners", n)
 			}
 		})
 		t.Run("a slot moves, "+name, func(t *testing.T) {
 			sub, s := subscription(t, client(t, servers[0].Addr(), protocol))
-			hearing.Add(t, sub, "{a}1", "{a}2", "{b}") // {a} is at the second
+			pubsubtest.Add(t, sub, "{a}1", "{a}2", "{b}") // {a} is at the second
 			slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")
 			for round, to := range []int{0, 1} {
 				began := time.Now()
@@ -101,7 +101,7 @@ func TestSharded(t *testing.T) {
 					eventually(t, "the message", func() bool { return s.Heard(name + ":" + fmt.Sprint(round)) })
 				}
 			}
-			hearing.Add(t, sub, "{a}1", "{a}3")
+			pubsubtest.Add(t, sub, "{a}1", "{a}3")
 			if spublish(servers, "{a}3", "x") != 1 || spublish(servers, "{b}", "x") != 1 {
 				t.Error("not heard")
 			}
@@ -109,7 +109,7 @@ func TestSharded(t *testing.T) {
 	}
 	t.Run("a lost connection", func(t *testing.T) {
 		sub, s := subscription(t, clusterClient(t, servers))
-		hearing.Add(t, sub, "{a}1", "{a}2", "{b}")
+		pubsubtest.Add(t, sub, "{a}1", "{a}2", "{b}")
 		for _, srv := range servers {
 			do(t, srv, "CLIENT", "KILL", "TYPE", "pubsub")
 		}
@@ -123,7 +123,7 @@ func TestSharded(t *testing.T) {
 			do(t, srv, "ACL", "SETUSER", "few", "reset", "on", ">pw", "resetchannels", "-@all", "+ssubscribe", "+sunsubscribe", "+cluster|slots", "&*ok")
 		}
 		sub, _ := subscription(t, client(t, servers[0].Addr(), func(o *valkey.ClientOption) { o.Username, o.Password, o.DisableCache = "few", "pw", true }))
-		hearing.Add(t, sub, "{a}ok")
+		pubsubtest.Add(t, sub, "{a}ok")
 		if err := sub.Add(within(t, 10*time.Second), "{a}no"); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
 			t.Errorf("got %v", err)
 		}
@@ -136,12 +136,12 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		check := noLeak(t)
-		sub, err := store.Subscribe(context.Background(), new(hearing.Sink))
+		sub, err := store.Subscribe(context.Background(), new(pubsubtest.Sink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 20 {
-			hearing.Add(t, sub, fmt.Sprintf("{%d}", i))
+			pubsubtest.Add(t, sub, fmt.Sprintf("{%d}", i))
 		}
 		_ = sub.Close()
 		check()

@@ -15,14 +15,14 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/storetest/fault"
-	"github.com/holdfast-go/holdfast/storetest/hearing"
+	"github.com/holdfast-go/holdfast/storetest/pubsubtest"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
-func subscription(t *testing.T, rdb valkey.Client) (holdfast.Subscription, *hearing.Sink) {
+func subscription(t *testing.T, rdb valkey.Client) (holdfast.Subscription, *pubsubtest.Sink) {
 	t.Helper()
-	return hearing.Subscribe(t, valkeystore.New(rdb))
+	return pubsubtest.Subscribe(t, valkeystore.New(rdb))
 }
 
 func TestSubscription(t *testing.T) {
@@ -32,7 +32,7 @@ func TestSubscription(t *testing.T) {
 			return valkeystore.New(client(t, srv.Addr(), protocol))
 		}
 	}
-	hearing.Run(t, hearing.Backend{
+	pubsubtest.Run(t, pubsubtest.Backend{
 		Open: func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store {
 			return valkeystore.New(client(t, srv.Addr(), func(o *valkey.ClientOption) {
 				o.Dialer.KeepAlive = time.Hour // it pings as often
@@ -47,13 +47,13 @@ func TestSubscription(t *testing.T) {
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *hearing.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, holdfast.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *valkey.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
-	s := new(hearing.Sink)
+	s := new(pubsubtest.Sink)
 	sub := valkeystore.Hasty(rdb, s, quiet, linger)
 	t.Cleanup(func() { _ = sub.Close() })
 	return srv, p, sub, s, dials
@@ -73,7 +73,7 @@ func TestHalfOpenConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, p, sub, s, dials := hasty(t, 2*time.Second, time.Minute, protocol) // longer than the machine stands still
-			hearing.Add(t, sub, "a", "b")
+			pubsubtest.Add(t, sub, "a", "b")
 			lost, published := p.SwallowAnswer("message"), 0
 			eventually(t, "a message is lost", func() bool { // a slow machine may have cost the connection: then nobody listens
 				select {
@@ -81,7 +81,7 @@ func TestHalfOpenConnection(t *testing.T) {
 					return true
 				default:
 				}
-				published += int(hearing.Receivers(t, srv, "a", "unheard"))
+				published += int(pubsubtest.Receivers(t, srv, "a", "unheard"))
 				return false
 			})
 			before := dials.Load()
@@ -90,7 +90,7 @@ func TestHalfOpenConnection(t *testing.T) {
 			p.Speak()
 			eventually(t, "a gap", func() bool { return s.Heard("gap") })
 			eventually(t, "the message", func() bool {
-				hearing.Receivers(t, srv, "b", "again")
+				pubsubtest.Receivers(t, srv, "b", "again")
 				return s.Heard("b:again")
 			})
 			if heard := s.Count("a:unheard"); heard >= published {
@@ -105,10 +105,10 @@ func TestQuietConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, _, sub, s, _ := hasty(t, 3*time.Second, 50*time.Millisecond, protocol)
-			hearing.Add(t, sub, "a")
+			pubsubtest.Add(t, sub, "a")
 			subscribes := func() int { return srv.CommandStats()["subscribe"] }
 			eventually(t, "signs of life", func() bool { return subscribes() >= 3 })
-			hearing.Receivers(t, srv, "a", "x")
+			pubsubtest.Receivers(t, srv, "a", "x")
 			eventually(t, "the message", func() bool { return s.Heard("a:x") })
 			if s.Heard("gap") {
 				t.Error("a gap while all was well")
@@ -116,7 +116,7 @@ func TestQuietConnection(t *testing.T) {
 			_ = sub.Remove(t.Context(), "a")
 			eventually(t, "the connection is closed", func() bool { return !strings.Contains(do(t, srv, "CLIENT", "LIST").(string), "subscribe") })
 			before := subscribes()
-			hearing.Add(t, sub, "a")
+			pubsubtest.Add(t, sub, "a")
 			if s.Heard("gap") || subscribes() == before {
 				t.Error("a gap, and nothing was wanted")
 			}
@@ -129,7 +129,7 @@ func TestNoTightLoop(t *testing.T) {
 	srv := redisserver.Start(t)
 	rdb := client(t, srv.Addr(), counted(&dials), func(o *valkey.ClientOption) { o.ForceSingleClient = true })
 	sub, _ := subscription(t, rdb)
-	hearing.Add(t, sub, "a")
+	pubsubtest.Add(t, sub, "a")
 	before := dials.Load()
 	srv.Kill()
 	<-time.After(2 * time.Second) // pauses of 5 to 10, 10 to 20, 20 to 40 ms and so on: nine at most

@@ -15,29 +15,10 @@ import (
 func (a *actor) use(h *hold, depth int) (given bool) {
 	a.touch(h)
 	a.downgrade(h)
-	var inner *hold
 	given = true
-	switch roll := a.dice.IntN(100); {
-	case roll < 60:
-		a.keep(h, a.dice.short(0, 15*time.Millisecond))
-	case roll < 76:
-		if depth > 0 {
-			inner = a.enter(h)
-		}
-	case roll < 85:
-		a.check(h)
-		a.keep(h, a.dice.short(0, 15*time.Millisecond))
-	case roll < 98:
-		a.keep(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
-	default:
-		// Longer than its TTL: a renewed lease lives on, a fixed one ends, and is released late.
-		// Some hold so long, and out of reach of the server, that it lets others in.
-		if !h.fixed && a.dice.percent(60) {
-			if a.err = a.storage.silence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
-				return false
-			}
-		}
-		a.keep(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
+	inner := a.work(h, depth)
+	if a.err != nil {
+		return false
 	}
 	if inner != nil && a.dice.percent(70) {
 		given = a.use(inner, depth-1)
@@ -58,6 +39,33 @@ func (a *actor) use(h *hold, depth int) (given bool) {
 		a.release(h)
 	}
 	return given
+}
+
+// work keeps the lease for a while, or enters it: then there is an inner one.
+func (a *actor) work(h *hold, depth int) (inner *hold) {
+	switch roll := a.dice.IntN(100); {
+	case roll < 60:
+		a.keep(h, a.dice.short(0, 15*time.Millisecond))
+	case roll < 76:
+		if depth > 0 {
+			return a.enter(h)
+		}
+	case roll < 85:
+		a.check(h)
+		a.keep(h, a.dice.short(0, 15*time.Millisecond))
+	case roll < 98:
+		a.keep(h, a.dice.between(5*time.Millisecond, 60*time.Millisecond))
+	default:
+		// Longer than its TTL: a renewed lease lives on, a fixed one ends, and is released late.
+		// Some hold so long, and out of reach of the server, that it lets others in.
+		if !h.fixed && a.dice.percent(60) {
+			if a.err = a.storage.silence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
+				return nil
+			}
+		}
+		a.keep(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
+	}
+	return nil
 }
 
 // enter takes again what is held: all, or of a group one.

@@ -1,5 +1,5 @@
-// Package hearing tests what every store promises of its subscriptions, on real servers.
-package hearing
+// Package pubsubtest tests what every store promises of its subscriptions, on real servers.
+package pubsubtest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package hearing
+package pubsubtest
 
 import (
 	"context"
