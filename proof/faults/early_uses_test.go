@@ -93,7 +93,8 @@ func (v *visit) held(take try) {
 	v.must(held(v.within(), take))
 }
 
-// heldBy is the same while somebody has a lease that was handed over: who stands still for half a second may lose it.
+// heldBy is the same while somebody has a lease that was handed over: who stands still for half a
+// second may lose it.
 func (v *visit) heldBy(lease *holdfast.Lease, take try) {
 	v.Helper()
 	err := held(v.within(), func(ctx context.Context) (*holdfast.Lease, error) {

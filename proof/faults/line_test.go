@@ -43,8 +43,8 @@ func scripts(srv *redisserver.Server) int {
 	return stats["eval"] + stats["evalsha"]
 }
 
-// queue lets n goroutines of some clients wait for a name, each in the server's line, until all stand there. What each does
-// with its lease is its own business; it must release it.
+// queue lets n goroutines of some clients wait for a name, each in the server's line, until all
+// stand there. What each does with its lease is its own business; it must release it.
 func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
@@ -112,7 +112,8 @@ func TestTenThousandWaiters(t *testing.T) {
 	}
 }
 
-// Trap 20: waiters come and are cancelled in storms. The line is empty after each, and who stays is in at once.
+// Trap 20: waiters come and are cancelled in storms. The line is empty after each, and who stays is
+// in at once.
 func TestCancelStorm(t *testing.T) {
 	srv := redisserver.Start(t)
 	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
@@ -164,7 +165,8 @@ func TestCancelStorm(t *testing.T) {
 	}
 }
 
-// Trap 18: those at the head of the line are dead, some crashed, some half-open. The next is in within the claims of the half-open.
+// Trap 18: those at the head of the line are dead, some crashed, some half-open. The next is in
+// within the claims of the half-open.
 func TestDeadHead(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -213,8 +215,9 @@ func TestDeadHead(t *testing.T) {
 			const room = 2 * time.Second // for a machine that stands still
 			limit = room                 // nobody waits for a waiter whose connection is known to be gone
 			if c.name == "half-open" {
-				// The live waiter asks for the first time after up to 6 s, and finds a claim that is over. For each dead waiter
-				// it then waits for one claim more, and for 20 ms for each place before its own (package engine).
+				// The live waiter asks for the first time after up to 6 s, and finds a claim that
+				// is over. For each dead waiter it then waits for one claim more, and for 20 ms for
+				// each place before its own (package engine).
 				const asks, claim, place = 6 * time.Second, 500 * time.Millisecond, 20 * time.Millisecond
 				limit += asks + dead*(claim+dead*place)
 			}

@@ -11,10 +11,10 @@ import (
 const forgotten = int64(5e9)
 
 // checkPermits adds up what trusted holders have of a semaphore, whenever one begins. Their sum
-// fitted when the last of them was granted, which is the one with the largest token: into the permits
-// that its handle named, as the server refuses others, or that a Resize set while it waited. A hold
-// that follows may have fitted into the most that there ever were. A hold that waited for more than
-// there are now is alone. holds are of one name, in the order of their begin.
+// fitted when the last of them was granted, which is the one with the largest token: into the
+// permits that its handle named, as the server refuses others, or that a Resize set while it
+// waited. A hold that follows may have fitted into the most that there ever were. A hold that
+// waited for more than there are now is alone. holds are of one name, in the order of their begin.
 func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 	var found []Violation
 	var trusted []*Hold
@@ -65,8 +65,9 @@ func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 }
 
 // follow finds the holds whose process may have learned of another number of permits before it
-// asked for them. A process asks with that number for all callers that wait behind one another, with
-// handles of one number, weight and TTL. A caller that polls learns of another number by itself.
+// asked for them. A process asks with that number for all callers that wait behind one another,
+// with handles of one number, weight and TTL. A caller that polls learns of another number by
+// itself.
 func (h *History) follow() {
 	type line struct {
 		proc, name        string

@@ -9,7 +9,8 @@ import (
 // An Event says what a Record tells of.
 type Event string
 
-// The events. Call and Return belong to an operation, Trust and Lost to a hold, the others to a process.
+// The events. Call and Return belong to an operation, Trust and Lost to a hold, the others to a
+// process.
 const (
 	Call   Event = "call"
 	Return Event = "return"
@@ -27,8 +28,9 @@ const (
 // A Kind is an operation.
 type Kind string
 
-// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to read and to write, or of
-// an election; Type, Shares, Weight and Tokens say which. Write and Read are on the resource that checks tokens.
+// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to
+// read and to write, or of an election; Type, Shares, Weight and Tokens say which. Write and Read
+// are on the resource that checks tokens.
 const (
 	Lock      Kind = "lock"
 	TryLock   Kind = "try"
@@ -66,8 +68,8 @@ const (
 // A Result is how an operation ended.
 type Result string
 
-// The results. A write that the resource took because its token was good, while the value had changed since the
-// writer read it, is LostUpdate.
+// The results. A write that the resource took because its token was good, while the value had
+// changed since the writer read it, is LostUpdate.
 const (
 	OK          Result = "ok"
 	Held        Result = "held"

@@ -47,7 +47,8 @@ func main() {
 	}
 }
 
-// run runs the tests again and again, and prints of each run how it went, with all that a failed one printed.
+// run runs the tests again and again, and prints of each run how it went, with all that a failed
+// one printed.
 func (r request) run(ctx context.Context, to io.Writer) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("it holds goroutines up on linux only, and this is %s", runtime.GOOS)

@@ -23,7 +23,8 @@ type place struct {
 	server bool // it sends requests to a server
 }
 
-// overlay writes the sources of the repository at root, rewritten, into dir, with the file that tells the go command of them.
+// overlay writes the sources of the repository at root, rewritten, into dir, with the file that
+// tells the go command of them.
 func overlay(root, dir string) (file string, err error) {
 	replace := map[string]string{}
 	number := 0
@@ -67,7 +68,8 @@ func overlay(root, dir string) (file string, err error) {
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-// rewrite puts calls into a source, numbered from first on, and tells how many. Each line stays where it is.
+// rewrite puts calls into a source, numbered from first on, and tells how many. Each line stays
+// where it is.
 func rewrite(name string, source []byte, first int) (rewritten []byte, n int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
@@ -96,7 +98,8 @@ func rewrite(name string, source []byte, first int) (rewritten []byte, n int, er
 	return append(rewritten, source[at:]...), len(places), nil
 }
 
-// find returns the places of a file, in their order. Methods of one statement are none: most do nothing that can be late.
+// find returns the places of a file, in their order. Methods of one statement are none: most do
+// nothing that can be late.
 func find(file *ast.File, offset func(token.Pos) int) (places []place) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

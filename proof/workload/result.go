@@ -57,8 +57,8 @@ func result(record history.Record, err error) history.Result {
 	return history.Failed
 }
 
-// until translates the trust end into the clock of the history. The clock of the history is read first: whatever time
-// passes in between makes the result earlier than the truth.
+// until translates the trust end into the clock of the history. The clock of the history is read
+// first: whatever time passes in between makes the result earlier than the truth.
 func until(lease *holdfast.Lease) int64 {
 	now := history.Now()
 	return now + int64(time.Until(lease.Until()))

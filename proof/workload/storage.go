@@ -47,7 +47,8 @@ func (s *storage) read(name string, token int64, shares bool) (value int64, ok b
 	return answer.Value, answer.Taken, err
 }
 
-// offer gives a hold to whoever wishes for one of its name, and wish asks for it; nil: there was none.
+// offer gives a hold to whoever wishes for one of its name, and wish asks for it; nil: there was
+// none.
 func (s *storage) offer(name string, offer Offer) error {
 	_, err := s.ask(access{Name: name, Give: &offer})
 	return err

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it and its entries were given
-// back. depth is how often it may enter again.
+// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it
+// and its entries were given back. depth is how often it may enter again.
 func (a *actor) use(h *hold, depth int) (given bool) {
 	a.touch(h)
 	a.downgrade(h)
@@ -84,7 +84,8 @@ func (a *actor) enter(h *hold) *hold {
 	return a.acquire(h.Context(), w, h)
 }
 
-// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a while.
+// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
+// while.
 func (a *actor) downgrade(h *hold) {
 	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
 		return
@@ -141,7 +142,8 @@ func (h *hold) several() []string {
 	return nil
 }
 
-// keep holds the lease for so long, or until it is lost, and writes down again and again whether it is to be trusted.
+// keep holds the lease for so long, or until it is lost, and writes down again and again whether it
+// is to be trusted.
 func (a *actor) keep(h *hold, long time.Duration) {
 	end := time.Now().Add(long)
 	for a.look(h) {
@@ -156,7 +158,8 @@ func (a *actor) keep(h *hold, long time.Duration) {
 // look writes down what the library says of the lease.
 func (a *actor) look(h *hold) bool {
 	record := history.Record{Hold: h.id, Type: h.typ, Name: h.name, Token: h.Token()}
-	// In this order: the trust end only moves on, so if Err was nil after the later of two trust ends, it was wrong.
+	// In this order: the trust end only moves on, so if Err was nil after the later of two trust
+	// ends, it was wrong.
 	asked := time.Now()
 	err := h.Err()
 	record.At, record.Until = history.Now(), until(h.Lease)
@@ -199,8 +202,8 @@ func (a *actor) release(h *hold) {
 	a.back(record, h.Release(ctx))
 }
 
-// touch uses the resource of each name that the lease is for: as a holder would who reads, thinks and writes, or one who only
-// reads, and relies on what was read.
+// touch uses the resource of each name that the lease is for: as a holder would who reads, thinks
+// and writes, or one who only reads, and relies on what was read.
 func (a *actor) touch(h *hold) {
 	if h.typ == history.Semaphore {
 		return // several hold it: a token keeps nobody out

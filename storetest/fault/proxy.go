@@ -1,14 +1,15 @@
-// Package fault is a TCP proxy on the loopback that does to requests and answers what networks do: it loses an
-// answer, holds things back and lets them through later, goes silent, cuts connections, delays, and breaks up what it
-// carries. It is for tests, and needs nothing but the standard library.
+// Package fault is a TCP proxy on the loopback that does to requests and answers what networks do:
+// it loses an answer, holds things back and lets them through later, goes silent, cuts connections,
+// delays, and breaks up what it carries. It is for tests, and needs nothing but the standard
+// library.
 //
 //	p := fault.Start(t, srv.Addr())
 //	lost := p.DropAnswer("EVALSHA")   // of the next request that has EVALSHA in it
 //	...                               // the client sends it, and its connection breaks
 //	<-lost                            // the server had answered: the request took effect
 //
-// Whatever happens is told by a channel, so that tests wait for it and do not sleep. A rule looks at what one read
-// brought, which on the loopback is what one write sent, as long as that is small.
+// Whatever happens is told by a channel, so that tests wait for it and do not sleep. A rule looks
+// at what one read brought, which on the loopback is what one write sent, as long as that is small.
 package fault
 
 import (
@@ -76,8 +77,9 @@ func Listen(target string) (*Proxy, error) {
 // Addr is where clients connect.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// DropAnswer loses the answer to the next request that contains match, once the server gave it, and then cuts the
-// connection, as a server's host does that crashes. The channel is closed when that has happened.
+// DropAnswer loses the answer to the next request that contains match, once the server gave it, and
+// then cuts the connection, as a server's host does that crashes. The channel is closed when that
+// has happened.
 func (p *Proxy) DropAnswer(match string) (lost <-chan struct{}) {
 	r := &rule{match: match, happen: make(chan struct{})}
 	p.mu.Lock()
@@ -93,8 +95,8 @@ func (p *Proxy) Disarm() {
 	p.mu.Unlock()
 }
 
-// SwallowAnswer loses the next bytes of the server that contain match, such as a published message, and leaves the
-// connection as it is.
+// SwallowAnswer loses the next bytes of the server that contain match, such as a published message,
+// and leaves the connection as it is.
 func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 	r := &rule{match: match, answers: true, happen: make(chan struct{})}
 	p.mu.Lock()
@@ -106,7 +108,8 @@ func (p *Proxy) SwallowAnswer(match string) (lost <-chan struct{}) {
 // HoldRequest keeps back the next request that contains match, and all behind it on its connection.
 func (p *Proxy) HoldRequest(match string) *Held { return p.hold(match, false) }
 
-// HoldAnswer keeps back the next bytes of the server that contain match, and all behind them on their connection.
+// HoldAnswer keeps back the next bytes of the server that contain match, and all behind them on
+// their connection.
 func (p *Proxy) HoldAnswer(match string) *Held { return p.hold(match, true) }
 
 func (p *Proxy) hold(match string, answers bool) *Held {
@@ -165,8 +168,8 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Unlock()
 }
 
-// Jitter makes one of three requests that contain match come later by up to d, at random, also when its sender has gone
-// meanwhile: requests on two connections change their order. 0 ends it.
+// Jitter makes one of three requests that contain match come later by up to d, at random, also when
+// its sender has gone meanwhile: requests on two connections change their order. 0 ends it.
 func (p *Proxy) Jitter(match string, d time.Duration) {
 	p.mu.Lock()
 	p.late, p.jitter = match, d

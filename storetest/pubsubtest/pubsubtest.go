@@ -17,8 +17,8 @@ import (
 
 // A Backend is what the suite runs on.
 type Backend struct {
-	// Open makes a store on a client of its own, which the end of the test closes and which sends nothing by itself: as a user
-	// with the password "pw", or as everybody where that is empty.
+	// Open makes a store on a client of its own, which the end of the test closes and which sends
+	// nothing by itself: as a user with the password "pw", or as everybody where that is empty.
 	Open func(t *testing.T, srv *redisserver.Server, user string) holdfast.Store
 
 	// Protocols are the ways in which its client can speak with a server.
@@ -148,7 +148,8 @@ func deniedChannel(t *testing.T, b Backend) {
 	Receivers(t, srv, "ok48", "x")
 	eventually(t, "the message", func() bool { return s.Heard("ok48:x") })
 
-	// Most channels are withdrawn, which ends the connection: the others come back, and then the gap is told.
+	// Most channels are withdrawn, which ends the connection: the others come back, and then the
+	// gap is told.
 	var there any
 	s.OnGap = func() { there, _ = srv.Do("PUBSUB", "NUMSUB", "ok1", "ok2") }
 	if _, err := srv.Do(append(acl, "&ok1", "&ok2")...); err != nil {

@@ -39,8 +39,8 @@ func newSource(seed uint64) *source {
 	return s
 }
 
-// Here holds the caller up at a place, or not. It takes real time, also in a bubble of synctest, whose
-// clock stands meanwhile.
+// Here holds the caller up at a place, or not. It takes real time, also in a bubble of synctest,
+// whose clock stands meanwhile.
 func Here(place uint64) {
 	if s := common(); s != nil {
 		wait(s.delay(place))

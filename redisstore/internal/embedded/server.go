@@ -1,6 +1,6 @@
-// Package embedded serves miniredis to a real go-redis client without a network, for tests on a fake clock: inside a
-// bubble of testing/synctest everything, the server and its expiry included, goes by the bubble's clock, and an hour
-// passes in milliseconds.
+// Package embedded serves miniredis to a real go-redis client without a network, for tests on a
+// fake clock: inside a bubble of testing/synctest everything, the server and its expiry included,
+// goes by the bubble's clock, and an hour passes in milliseconds.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		srv := embedded.Start(t)
@@ -32,7 +32,8 @@ type Server struct {
 	atEnd func(func())
 }
 
-// Start serves an empty server until the test is over. Called inside a bubble, the server's clock is the bubble's.
+// Start serves an empty server until the test is over. Called inside a bubble, the server's clock
+// is the bubble's.
 func Start(tb testing.TB) *Server { return start(tb.Cleanup) }
 
 // Open is Start for an example: what it opens lasts until end is called.
@@ -61,7 +62,8 @@ func start(atEnd func(func())) *Server {
 	return s
 }
 
-// Client returns a client of the server, closed before it ends. opts change its options before it is made.
+// Client returns a client of the server, closed before it ends. opts change its options before it
+// is made.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	opt := &redis.Options{
 		Addr:   "127.0.0.1:6379", // never dialed, but go-redis resolves names
