@@ -55,14 +55,14 @@ func TestTorture(t *testing.T) {
 }
 
 // TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in
-// line, is looked at where nothing excuses a breach.
+// the queue, is looked at where nothing excuses a breach.
 func TestCalm(t *testing.T) {
 	seconds := 1
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
 		seconds = 3
 	}
 	names := workload.EveryType()
-	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that lines are long
+	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that queues are long
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},

@@ -73,12 +73,12 @@ func TestOrderThroughStepsBack(t *testing.T) {
 				return v.waits(client(t, v.srv.Addr(), &holdfast.Config{TTL: time.Minute}).Mutex(v.name).Lock)
 			}
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
-			line := []*waiter{join(), join()}
+			queue := []*waiter{join(), join()}
 			for _, at := range steps {
 				clock.Show(at)
-				line = append(line, join(), join())
+				queue = append(queue, join(), join())
 			}
-			for _, next := range line {
+			for _, next := range queue {
 				lease = next.passes(lease)
 			}
 			v.done(lease)
@@ -105,11 +105,11 @@ func TestOrderThroughAStepForward(t *testing.T) {
 			// It ends in five minutes from now, whatever the clock shows before.
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
 			clock.Show(step.from)
-			line := []*waiter{join()}
+			queue := []*waiter{join()}
 			clock.Show(step.to)
 			eventually(t, "who waits has asked since", func() bool { return v.asked(step.to) == 1 })
-			line = append(line, join(), join())
-			for _, next := range line {
+			queue = append(queue, join(), join())
+			for _, next := range queue {
 				lease = next.passes(lease)
 			}
 			v.done(lease)
@@ -117,7 +117,7 @@ func TestOrderThroughAStepForward(t *testing.T) {
 	}
 }
 
-// asked is how many in line live beyond a moment: those that have asked again after it.
+// asked is how many in the queue live beyond a moment: those that have asked again after it.
 func (v *visit) asked(since time.Time) (n int64) {
 	n, _ = do(v.T, v.srv, "ZCOUNT", "holdfast:{"+v.name+"}:line", "-inf", fmt.Sprint(-since.UnixMilli())).(int64)
 	return n

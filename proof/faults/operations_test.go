@@ -45,8 +45,8 @@ func operations(isQuorum bool) map[string]operation {
 		"Resume":            resume,
 		"Check":             check,
 		"renewal":           renewal,
-		"joining the line":  join,
-		"leaving the line":  leave,
+		"joining the queue": join,
+		"leaving the queue": leave,
 		"Leader":            leader,
 		"Close":             closing,
 	}
@@ -276,7 +276,7 @@ func renewal(ctx context.Context, v *victimOf) error {
 	return errors.Join(err, held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
-// join stands in line without having heard so: once, and is in when its turn comes.
+// join stands in the queue without having heard so: once, and is in when its turn comes.
 func join(ctx context.Context, v *victimOf) error {
 	lease, err := v.other.Mutex(v.name).Lock(ctx)
 	if err != nil {

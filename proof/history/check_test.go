@@ -375,7 +375,7 @@ func TestCheck(t *testing.T) {
 		}, nil},
 		{"a writer is passed again and again", func(s *story) {
 			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Line = true
+			s.records[len(s.records)-2].Queues = true
 			for i := range int64(5) {
 				from := second/2 + i*1000
 				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
@@ -384,7 +384,7 @@ func TestCheck(t *testing.T) {
 		}, []string{judge.Order}},
 		{"passed again and again while it stood still by itself", func(s *story) {
 			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Line = true
+			s.records[len(s.records)-2].Queues = true
 			s.add(Record{At: second / 4, Proc: "w", Event: Stall, Limit: second / 2})
 			for i := range int64(5) {
 				from := second/2 + i*1000

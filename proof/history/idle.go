@@ -32,7 +32,7 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 	return found
 }
 
-// eachIdle tells of every operation that stood in a line how much of its wait nothing explains.
+// eachIdle tells of every operation that stood in a queue how much of its wait nothing explains.
 func (h *History) eachIdle(tell func(op *Op, idle int64)) {
 	busy := h.busy()
 	for _, op := range h.Ops {

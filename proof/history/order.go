@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// joining is how long after its call a waiter surely stands in line.
+	// joining is how long after its call a waiter surely stands in the queue.
 	joining = int64(150 * time.Millisecond)
 
 	// riding is how long after the grant to one goroutine of a process others of it may get in
-	// without standing in line: the slice, and what a busy machine adds to it.
+	// without standing in the queue: the slice, and what a busy machine adds to it.
 	riding = int64(60 * time.Millisecond)
 
 	// passes are how often a waiter may be passed by one that came later: not at all, but a busy
@@ -23,7 +23,7 @@ const (
 	// broke is passed over until it is back.
 	passes = 3
 
-	// felt is how long one must have stood still by itself to come late in line, or to keep others
+	// felt is how long one must have stood still by itself to come late into the queue, or to keep others
 	// waiting; a request that is answered in time or not may be late by less.
 	felt = int64(50 * time.Millisecond)
 )
@@ -36,14 +36,14 @@ func checkOrder(h *History) []Violation {
 	names := byName(h.Holds)
 	for _, op := range h.Ops {
 		call := op.Call
-		if call.Kind != Lock || !call.Line || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
+		if call.Kind != Lock || !call.Queues || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
 			h.troubled(call.Proc, call.At, op.Return.At, felt) {
 			continue
 		}
 		if passed := op.passedBy(names[call.Name]); len(passed) > passes {
 			found = append(found, Violation{
 				Rule: judge.Order, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
-				Text: fmt.Sprintf("%d that came later passed one of %s in line", len(passed), call.Proc),
+				Text: fmt.Sprintf("%d that came later passed one of %s in the queue", len(passed), call.Proc),
 			})
 		}
 	}
@@ -69,13 +69,13 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	return passed
 }
 
-// joined tells whether the hold had not to stand in line: another of its process had been let in
+// joined tells whether the hold had not to stand in the queue: another of its process had been let in
 // just before, or one of its owner holds.
 func joined(hold *Hold, earlier []*Hold) bool {
 	for _, other := range earlier {
 		switch {
 		case other.Root == hold.Root:
-		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Line && other.Start > hold.Start-riding):
+		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Queues && other.Start > hold.Start-riding):
 			return true
 		case hold.Owner != "" && other.Owner == hold.Owner && other.End > hold.Called:
 			return true

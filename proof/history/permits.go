@@ -69,18 +69,18 @@ func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 // with handles of one number, weight and TTL. A caller that polls learns of another number by
 // itself.
 func (h *History) follow() {
-	type line struct {
+	type pool struct {
 		proc, name        string
 		size, weight, ttl int64
 	}
-	calls := map[line][]*Op{}
-	lineOf := func(call Record) line { return line{call.Proc, call.Name, call.Size, call.Weight, call.TTL} }
+	calls := map[pool][]*Op{}
+	poolOf := func(call Record) pool { return pool{call.Proc, call.Name, call.Size, call.Weight, call.TTL} }
 	pooled := func(call Record) bool {
-		return call.Type == Semaphore && call.Kind == Lock && !call.Line && !call.Polls
+		return call.Type == Semaphore && call.Kind == Lock && !call.Queues && !call.Polls
 	}
 	for _, op := range h.Ops {
 		if pooled(op.Call) {
-			calls[lineOf(op.Call)] = append(calls[lineOf(op.Call)], op)
+			calls[poolOf(op.Call)] = append(calls[poolOf(op.Call)], op)
 		}
 	}
 	for _, hold := range h.Holds {
@@ -89,7 +89,7 @@ func (h *History) follow() {
 		if !pooled(call) {
 			continue
 		}
-		for _, op := range calls[lineOf(call)] {
+		for _, op := range calls[poolOf(call)] {
 			if op.Call.At >= hold.Start {
 				break
 			}

@@ -100,7 +100,7 @@ type Record struct {
 	Root   string           `json:"root,omitempty"`   // ID of the hold whose context was given: reentry
 	Owner  string           `json:"owner,omitempty"`  // of WithOwner
 	Shares bool             `json:"shares,omitempty"` // a reader
-	Line   bool             `json:"line,omitempty"`   // it stands in the server's line itself, not behind others of its process
+	Queues bool             `json:"queues,omitempty"` // it stands in the server's queue itself, not behind others of its process
 	Polls  bool             `json:"polls,omitempty"`
 	Weight int64            `json:"weight,omitempty"` // permits taken, or those that Resize asks for; what a latch counts
 	Size   int64            `json:"size,omitempty"`   // permits that the handle names

@@ -175,7 +175,7 @@ func (r *rig) check() history.Summary {
 		r.Fatal(err)
 	}
 	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum
-	// keeps no line.
+	// keeps no queue.
 	for i, v := range history.Check(h, history.Limits{Idle: time.Minute}) {
 		if i < 10 {
 			r.Errorf("violation %v", v)

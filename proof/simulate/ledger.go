@@ -24,7 +24,7 @@ func (v Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Rule, 
 
 const (
 	// settled is after which time without a fault everything is as if there had been none: TTLs are
-	// over, the dead are taken out of the line (18 s), the living have asked (6 s), and slow
+	// over, the dead are taken out of the queue (18 s), the living have asked (6 s), and slow
 	// answers have come.
 	settled = longest + 18*time.Second + 6*time.Second + 4*time.Second
 	// tight is the longest that a name may be free, at peace, while somebody waits: the claim of a
@@ -169,7 +169,7 @@ func (h *holding) overlaps(other *holding) bool {
 	return h != other && !stray && h.Claim().Excludes(other.Claim())
 }
 
-// queues tells whether a wait stands in one line from its call on; a group stands in that of its
+// queues tells whether a wait stands in one queue from its call on; a group stands in that of its
 // first busy name.
 func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 

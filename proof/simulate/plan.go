@@ -12,7 +12,7 @@ type Plan struct {
 	Mode    Mode
 	Latency []time.Duration // one way, of each client; there are as many
 	Servers []Server        // one; in mode Quorum three or five
-	Strict  bool            // every goroutine stands in the server's line itself
+	Strict  bool            // every goroutine stands in the server's queue itself
 	Ops     []Op            // in the order of time
 	Faults  []Fault         // in the order of time
 }

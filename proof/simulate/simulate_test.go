@@ -41,7 +41,7 @@ var failedOnce = []struct {
 }{
 	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket does"},
 	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
-	{600196, "nobody was told of the end of a min hold when the first in line, who had been told, left meanwhile"},
+	{600196, "nobody was told of the end of a min hold when the first in the queue, which had been told, left meanwhile"},
 	{700110, "an ask that arrived after its caller had taken it back was handed to, and nobody gave that back"},
 	{848847028, "as 2"},
 	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},

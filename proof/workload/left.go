@@ -25,7 +25,7 @@ var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
 
 // A Rest is what was left at the server.
 type Rest struct {
-	Dead    []string      // when all TTLs were over, of killed workers: places in line that wait for their end
+	Dead    []string      // when all TTLs were over, of killed workers: places in the queue that wait for their end
 	Leaked  []string      // then, of workers that ended well, and were not disturbed in that: should be none
 	Forever []string      // keys without an expiry, at any moment of the run, or beyond all patience: should be none
 	Looks   int           // during the run, for keys without an expiry
