@@ -337,6 +337,25 @@ func TestCheck(t *testing.T) {
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6)
 		}, []string{judge.MinHold}},
+		{"a reader before the end of a writer's min hold", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, []string{judge.MinHold}},
+		{"a reader before the end of the min hold of a writer that was downgraded", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Downgrade, "a1", 15, 18, OK)
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, nil},
+		{"the same owner before the end of its min hold", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Owner = "ann"
+		}, nil},
 		{"another leader than the one who leads", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("b", Leader, "", 20, 30, OK).Token = 4

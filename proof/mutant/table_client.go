@@ -26,8 +26,6 @@ func clientMutants() []Mutant {
 			"if l.cancel != nil && !l.released {", "if false {"}}},
 		{"watchdog outlives its release", clock("TestClockRenewalAndRelease"), []Patch{{engine + "pool.go",
 			"\th.over = true\n\te.watch.remove(h)\n\te.busy.Add(1)\n", "\te.busy.Add(1)\n"}}},
-		{"renewals after a release, simulated", simulation("release"), []Patch{{engine + "pool.go",
-			"\th.over = true\n\te.watch.remove(h)\n\te.busy.Add(1)\n", "\te.busy.Add(1)\n"}}},
 		{"first failure ends renewing", clock("TestClockRenewalRecovers"), []Patch{{engine + "watch.go",
 			"\t\th.renewAt = now.Add(retry(ttl))\n", ""}}},
 		{"max hold not told to the server", suite("max_hold/is_not_passed_by_the_server's_expiry"), []Patch{{engine + "watch.go",
