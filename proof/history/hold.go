@@ -100,8 +100,8 @@ func (h *History) finish(hold *Hold) {
 }
 
 // settle finds the root: of a chain of entries, the first hold. A lock under a lease that was over,
-// and did not know it yet, is no entry but a new contender; its token tells. Whoever was entered
-// has been settled before.
+// and did not know it yet, is no entry but a new contender; its token tells. The lease that was
+// entered has been settled before.
 func (hold *Hold) settle() {
 	hold.Root = hold.ID
 	if outer := hold.outer; outer != nil && (hold.Token == outer.Token || hold.Start < outer.End) {

@@ -22,7 +22,7 @@ const (
 	Cont   Event = "cont"
 	Mute   Event = "mute"  // the network of a process fell silent; Limit says for how long
 	Stall  Event = "stall" // a process stood still by itself, as on a busy machine, from At on; Limit says for how long
-	Offer  Event = "offer" // the hold is let go on purpose, for whoever resumes it
+	Offer  Event = "offer" // the hold is let go on purpose, for another process to resume
 )
 
 // A Kind is an operation.

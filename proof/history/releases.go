@@ -11,7 +11,7 @@ import (
 // whose loss had been told, and of one after which another had been granted. holds are of one name,
 // in the order of their begin.
 //
-// Who offered a hold, and gives it back in the midst of a fault, may be told that it is done
+// A process that offered a hold, and gives it back amid a fault, may be told that it is done
 // although another resumed it: a release whose answer was lost is sent again, and finds nothing
 // either way.
 func (h *History) checkReleases(holds []*Hold) []Violation {

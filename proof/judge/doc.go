@@ -1,5 +1,5 @@
 // Package judge has the rules that every part of the proof applies. They say what two holds, two
-// tokens or two writes must not do, whoever watched them and however.
+// tokens or two writes must not do, no matter who watched them and how.
 //
 // Package history applies them to the records of a run, after it. Packages simulate and faults
 // apply them to leases while these last. Package linear has them in its model, through which

@@ -27,7 +27,7 @@ const (
 	unseen = 2 * time.Minute
 	// recounts is after which time a master that forgot counts again.
 	recounts = 25 * time.Second
-	// claim is what a hand-over to one who is dead costs the next at most, with the next one's
+	// claim is what a hand-over to a dead waiter costs the next one at most, with the next one's
 	// request.
 	claim = 600 * time.Millisecond
 )
@@ -212,14 +212,14 @@ func (h *host) outlived(room string) bool {
 	return false
 }
 
-// knowing is what is known of a master's clock that was set forward. Who was answered since it was
-// set back, or since its memory began, sees the step; to others it counts, until one of those has
-// told it to begin its memory anew.
+// knowing is what is known of a master's clock that was set forward. A client that was answered
+// since the clock was set back, or since the memory of the master began, sees the step. For others
+// the master counts, until one of those clients has told it to begin its memory anew.
 type knowing struct {
 	since time.Time        // it was set back, or its memory began
 	mark  string           // the birth mark of the memory that it was set forward in; empty: it was not
 	told  time.Time        // when that was gone
-	knew  map[*client]bool // who sees it
+	knew  map[*client]bool // clients that see it
 }
 
 // forward takes a step forward of a master down, before it is done; anew takes one back, or the end

@@ -79,7 +79,7 @@ func (h *host) lets(name string, held *holding) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.HGet(factsKey, "counts") == "" || h.untold() {
-		return "" // it has no vote; or none with those who see that its clock was set
+		return "" // it has no vote; or none with clients that see that its clock was set
 	}
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100

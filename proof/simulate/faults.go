@@ -106,7 +106,7 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 		}
 	case Step:
 		f.Delay = d.short(time.Millisecond, 20*time.Second)
-		if d.percent(50) { // back, amid those who wait: tokens must not come twice
+		if d.percent(50) { // back, amid waiters: tokens must not come twice
 			f.Delay = -f.Delay
 			if next := slices.IndexFunc(p.Ops, func(op Op) bool { return op.At >= at }); next >= 0 {
 				f.At = min(p.Ops[next].At+10*time.Millisecond, at+left)

@@ -292,7 +292,7 @@ func (l *ledger) alone(name string) {
 }
 
 // tight is how long a name may be free at peace; over a quorum, which promises no order and takes
-// some time for its messages, until who waits has asked twice.
+// some time for its messages, until the waiter has asked twice.
 func (l *ledger) tight() time.Duration {
 	if l.plan.Mode == Quorum {
 		return 12 * time.Second
@@ -300,7 +300,7 @@ func (l *ledger) tight() time.Duration {
 	return tight
 }
 
-// stuck checks that the first who waits in a room does not wait for nobody.
+// stuck checks that the first waiter of a room does not wait while nobody holds.
 func (l *ledger) stuck(r *room) {
 	if l.faulty > 0 || r.leaving > 0 || len(r.waiting) == 0 {
 		return

@@ -19,8 +19,8 @@ const (
 
 // pulse writes down when this process stood still by itself, until ctx is over: what it was granted
 // meanwhile, and what was answered to it, came late, and no lock is to blame. ask is something that
-// it does at each beat, nil for nothing; proc is who stood still if that takes long, empty for this
-// process.
+// it does at each beat, nil for nothing; proc is what stood still if that takes long, empty for
+// this process.
 func pulse(ctx context.Context, rec *history.Recorder, proc string, ask func()) {
 	for last := history.Now(); ; {
 		pause(beat, ctx.Done())

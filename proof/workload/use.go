@@ -28,7 +28,7 @@ func (a *actor) use(h *hold, depth int) (given bool) {
 	switch {
 	case h.fixed && a.dice.percent(5):
 		return false // its TTL ends it
-	case depth == 2 && inner == nil && a.dice.percent(4) && given: // who lets it go on purpose has no entry left
+	case depth == 2 && inner == nil && a.dice.percent(4) && given: // a hold is let go on purpose when it has no entry left
 		a.offer(h)
 	}
 	a.release(h)
@@ -202,8 +202,8 @@ func (a *actor) release(h *hold) {
 	a.back(record, h.Release(ctx))
 }
 
-// touch uses the resource of each name that the lease is for: as a holder would who reads, thinks
-// and writes, or one who only reads, and relies on what was read.
+// touch uses the resource of each name that the lease is for: as a holder would that reads,
+// thinks and writes, or that only reads, and relies on what was read.
 func (a *actor) touch(h *hold) {
 	if h.typ == history.Semaphore {
 		return // several hold it: a token keeps nobody out
