@@ -55,7 +55,7 @@ mutants: ## breaks the library on purpose, some hundred times, and prints which 
 
 .PHONY: noise
 noise: ## PKG=./directory, RUN=regexp: its tests, RUNS=n times (10), while goroutines are held up at random, from SEED= on
-	go -C proof run ./noise -runs $(or $(RUNS),10) -seed $(or $(SEED),1) $(or $(PKG),.) '$(RUN)'
+	go -C proof run ./schedulejitter -runs $(or $(RUNS),10) -seed $(or $(SEED),1) $(or $(PKG),.) '$(RUN)'
 
 .PHONY: demo
 demo: ## the noon lottery: eight processes, one draw a round

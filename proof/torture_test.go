@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_CHECK=1, or HOLDFAST_TORTURE_SECONDS.
-// HOLDFAST_SEED repeats the decisions of a run. The history of a run that failed is kept, and drawn.
+// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_CHECK=1, or
+// HOLDFAST_TORTURE_SECONDS. HOLDFAST_SEED repeats the decisions of a run. The history of a run that
+// failed is kept, and drawn.
 func TestTorture(t *testing.T) {
 	seconds := 3
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
@@ -53,15 +54,15 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in line, is looked at
-// where nothing excuses a breach.
+// TestCalm is the same with nobody to trouble it: what the model says of a latch, and the order in
+// the queue, is looked at where nothing excuses a breach.
 func TestCalm(t *testing.T) {
 	seconds := 1
 	if os.Getenv("HOLDFAST_CHECK") == "1" {
 		seconds = 3
 	}
 	names := workload.EveryType()
-	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that lines are long
+	names[history.Mutex], names[history.ReadWrite] = []string{"red", "green"}, []string{"book"} // so that queues are long
 	server := redisserver.Start(t)
 	run := workload.Run{
 		Plan: workload.Plan{Addr: server.Addr(), Goroutines: 3, LatchTTL: 20 * time.Second, Prefix: "calm", Names: names},

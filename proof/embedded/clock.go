@@ -7,12 +7,12 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// A Clock is what a server shows instead of time.Now: it runs on from a time, or stands still. As on a real server, a key
-// lives until a time, so it is gone when the clock is set forward, and lives longer when that is set back. It is safe for
-// concurrent use.
+// A Clock is what a server shows instead of time.Now: it runs on from a time, or stands still. As
+// on a real server, a key lives until a time, so it is gone when the clock is set forward, and
+// lives longer when that is set back. It is safe for concurrent use.
 //
-// The embedded server writes a score of one digit and zeros, from 1e8 on, in a way that its own Lua does not read, so no place
-// and no end should be there exactly.
+// The embedded server writes a score of one digit and zeros, from 1e8 on, in a way that its own Lua
+// does not read, so no place and no end should be there exactly.
 type Clock struct {
 	server *Server
 
@@ -21,7 +21,8 @@ type Clock struct {
 	at   time.Time // where it stands still, if it does
 }
 
-// NewClock makes a clock of a server that Start has made. The server's clients must have names from then on.
+// NewClock makes a clock of a server that Start has made. The server's clients must have names from
+// then on.
 func NewClock(s *Server) (*Clock, error) {
 	c := &Clock{server: s}
 	s.Redis.Server().SetPreHook(func(peer *server.Peer, _ string, _ ...string) bool {
@@ -48,7 +49,8 @@ func (c *Clock) now() time.Time {
 	return time.Now().Add(c.step)
 }
 
-// Tick tells the server the time, as is done before each command. Who looks at the server's keys without one calls it first.
+// Tick tells the server the time, as is done before each command. Who looks at the server's keys
+// without one calls it first.
 func (c *Clock) Tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package embedded serves miniredis to a real go-redis client without a network, for tests on a fake clock: inside a
-// bubble of testing/synctest everything, the server and its expiry included, goes by the bubble's clock, and an hour
-// passes in milliseconds.
+// Package embedded serves miniredis to a real go-redis client without a network, for tests on a
+// fake clock: inside a bubble of testing/synctest everything, the server and its expiry included,
+// goes by the bubble's clock, and an hour passes in milliseconds.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		srv := embedded.Start(t)
@@ -34,9 +34,11 @@ type Server struct {
 // Start serves an empty server until the test is over. Called inside a bubble, the server's clock is the bubble's.
 func Start(tb testing.TB) *Server {
 	redis := miniredis.NewMiniRedis()
-	if first, err := redis.Dial(); err == nil { // starts it; that cannot fail
-		_ = first.Close()
+	first, err := redis.Dial() // starts it
+	if err != nil {
+		panic(err) // it listens nowhere, so nothing can fail
 	}
+	_ = first.Close()
 	serve := func(conn net.Conn) error { redis.Server().ServeConn(conn); return nil }
 	s := &Server{Redis: redis, Network: network.New(serve, network.Config{}), tb: tb}
 	s.Redis.ClockTTL(true)
@@ -47,7 +49,8 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Client returns a client of the server, closed before it ends. opts change its options before it is made.
+// Client returns a client of the server, closed before it ends. opts change its options before it
+// is made.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	opt := &redis.Options{
 		Addr:   "127.0.0.1:6379", // never dialed, but go-redis resolves names

@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 )
 
-// Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every type. Each must be told what it
-// did, or that this is not known; others must find the lock as that says, and nothing is done twice.
+// Traps 10, 11, 12: the answer is lost after the request took effect, for every operation of every
+// type. Each must be told what it did, or that this is not known; others must find the lock as that
+// says, and nothing is done twice.
 func answersLost(t *testing.T, b *bed) {
 	operations := operations(b.Topology == quorum)
 	names := slices.Sorted(maps.Keys(operations))
@@ -129,7 +130,8 @@ func (v *victimOf) waitLost(ctx context.Context) error {
 	}
 }
 
-// free tells whether somebody else gets in, with a lock of whatever kind, long before a TTL is over.
+// free tells whether somebody else gets in, with a lock of whatever kind, long before a TTL is
+// over.
 func (v *victimOf) free(ctx context.Context, name string) error {
 	const limit = 8 * time.Second
 	for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
@@ -146,7 +148,8 @@ func (v *victimOf) free(ctx context.Context, name string) error {
 // A try takes something at once, or is told why not.
 type try = func(context.Context) (*holdfast.Lease, error)
 
-// unanswered tells whether a request got no answer in its time, as a machine may stand still for as long.
+// unanswered tells whether a request got no answer in its time, as a machine may stand still for as
+// long.
 func unanswered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrLost)
 }
@@ -163,7 +166,8 @@ func held(ctx context.Context, try try) error {
 	return nil
 }
 
-// granted is what one gets that nothing keeps out. A try without an answer may have got it, until that is taken back.
+// granted is what one gets that nothing keeps out. A try without an answer may have got it, until
+// that is taken back.
 func granted(ctx context.Context, try try) (*holdfast.Lease, error) {
 	for unsure := false; ; pause(time.Millisecond) {
 		lease, err := try(ctx)
@@ -194,8 +198,9 @@ func back(ctx context.Context, lease *holdfast.Lease) error {
 	return errors.Join(lease.Err(), answered(ctx, lease.Check), lease.Release(ctx))
 }
 
-// handed does the same with one that was handed over after the moment since. It is trusted for half of a claim at least, and not for
-// much longer: who stands still for as long may lose it, or give it back without an answer.
+// handed does the same with one that was handed over after the moment since. It is trusted for half
+// of a claim at least, and not for much longer: who stands still for as long may lose it, or give
+// it back without an answer.
 func handed(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
 	const claim = 500 * time.Millisecond
 	err := back(ctx, lease)
@@ -205,7 +210,8 @@ func handed(ctx context.Context, lease *holdfast.Lease, since time.Time) error {
 	return err
 }
 
-// outlasted tells whether that is what becomes of a lease whose process stands still for longer than it is trusted.
+// outlasted tells whether that is what becomes of a lease whose process stands still for longer
+// than it is trusted.
 func outlasted(err error) bool {
 	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUncertain)
 }

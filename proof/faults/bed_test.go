@@ -248,8 +248,8 @@ func (w *wires) close() {
 	w.proxies = nil
 }
 
-// still does something while nothing goes through: a renewal between two steps of it would undo the first, where a majority has
-// the rest.
+// still does something while nothing goes through: a renewal between two steps of it would undo the
+// first, where a majority has the rest.
 func (w *wires) still(f func()) {
 	w.each(func(_ string, p *fault.Proxy) { p.Silence() })
 	defer w.each(func(_ string, p *fault.Proxy) { p.Speak() })

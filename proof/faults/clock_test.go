@@ -9,9 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Trap 40: the server's clock is an hour off, and steps by an hour, to and fro, under those who lock. A step forward ends all holds, as
-// nobody can tell it from time that passed: then another may be in before the holder's process is told, which goes on with smaller
-// tokens meanwhile; both are counted. Tokens of new holds grow through every step, so the storage loses no update; nobody is stuck.
+// Trap 40: the server's clock is an hour off, and steps by an hour, to and fro, under those who
+// lock. A step forward ends all holds, as nobody can tell it from time that passed: then another
+// may be in before the holder's process is told, which goes on with smaller tokens meanwhile; both
+// are counted. Tokens of new holds grow through every step, so the storage loses no update; nobody
+// is stuck.
 func TestServerClock(t *testing.T) {
 	long(t)
 	clock := redisserver.NewClock(t)

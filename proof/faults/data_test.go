@@ -12,9 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next renewal, at most a third of the TTL
-// later, with the cause, and nothing is made again. One master of three may forget without anybody being told: a renewal sets its
-// hold again there. If the others forget after that, it is given back when the holder is told.
+// Traps 5, 41 and 42: the data is taken away under those who hold. Each is told at its next
+// renewal, at most a third of the TTL later, with the cause, and nothing is made again. One master
+// of three may forget without anybody being told: a renewal sets its hold again there. If the
+// others forget after that, it is given back when the holder is told.
 func dataLost(t *testing.T, b *bed) {
 	for _, c := range []struct {
 		name string
@@ -104,8 +105,9 @@ func takeAway(t *testing.T, b *bed, lose func(*testing.T, *bed, *wires, []string
 	}
 }
 
-// stays is what nobody gives back. A hold that a renewal set again at a minority, before the others lost it, is given back behind
-// its holder, who was told. Its expiry is taken away meanwhile: it would end by itself what was made again for good.
+// stays is what nobody gives back. A hold that a renewal set again at a minority, before the others
+// lost it, is given back behind its holder, who was told. Its expiry is taken away meanwhile: it
+// would end by itself what was made again for good.
 func (b *bed) stays(t *testing.T) (left []string) {
 	t.Helper()
 	for late := time.Now().Add(patience); ; pause(5 * time.Millisecond) {

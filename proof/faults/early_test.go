@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/storetest"
 )
 
-// What a server's clock shows. A machine without a battery for its clock shows 1970 or 2000 until it hears the time. In
-// September 2001 the microseconds since 1970 got their sixteenth digit.
+// What a server's clock shows. A machine without a battery for its clock shows 1970 or 2000 until
+// it hears the time. In September 2001 the microseconds since 1970 got their sixteenth digit.
 var (
 	in1970 = time.Unix(0, 0)
 	in2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -71,12 +71,12 @@ func TestOrderThroughStepsBack(t *testing.T) {
 			v := &visit{T: t, srv: clock.Start(t), name: "n", tokens: map[string]int64{}}
 			join := func() *waiter { return v.settles(&holdfast.Config{TTL: time.Minute}) }
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
-			line := []*waiter{join(), join()}
+			queue := []*waiter{join(), join()}
 			for _, at := range steps {
 				clock.Show(at)
-				line = append(line, join(), join())
+				queue = append(queue, join(), join())
 			}
-			for _, next := range line {
+			for _, next := range queue {
 				lease = next.passes(lease)
 			}
 			v.done(lease)
@@ -84,7 +84,8 @@ func TestOrderThroughStepsBack(t *testing.T) {
 	}
 }
 
-// Who waits since 1970, and has asked since the clock was set forward, is before all who joined then.
+// Who waits since 1970, and has asked since the clock was set forward, is before all who joined
+// then.
 func TestOrderThroughAStepForward(t *testing.T) {
 	long(t)
 	for name, step := range map[string]struct{ from, to time.Time }{
@@ -100,11 +101,11 @@ func TestOrderThroughAStepForward(t *testing.T) {
 			// It ends in five minutes from now, whatever the clock shows before.
 			lease := v.got(client(t, v.srv.Addr(), nil).Mutex(v.name, holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock)
 			clock.Show(step.from)
-			line := []*waiter{join()}
+			queue := []*waiter{join()}
 			clock.Show(step.to)
 			eventually(t, "who waits has asked since", func() bool { return v.asked(step.to) == 1 })
-			line = append(line, join(), join())
-			for _, next := range line {
+			queue = append(queue, join(), join())
+			for _, next := range queue {
 				lease = next.passes(lease)
 			}
 			v.done(lease)
@@ -128,8 +129,8 @@ func (v *visit) asked(since time.Time) (n int64) {
 	return n
 }
 
-// A server with an append-only file is killed and comes back at another time, to and fro: what it is used for goes on, with tokens
-// that grow through all of it.
+// A server with an append-only file is killed and comes back at another time, to and fro: what it
+// is used for goes on, with tokens that grow through all of it.
 func TestServerRestartedAtAnyTime(t *testing.T) {
 	long(t)
 	for name, at := range map[string]time.Time{"1970": in1970, "2000": in2000} {
@@ -180,8 +181,8 @@ func (v *visit) noneForeign() {
 	}
 }
 
-// A largest token of fewer digits, as was written before it always had sixteen, counts as that number: the next is the larger of
-// it + 1 and the server's time.
+// A largest token of fewer digits, as was written before it always had sixteen, counts as that
+// number: the next is the larger of it + 1 and the server's time.
 func TestTokenOfFewerDigits(t *testing.T) {
 	stands := func(at time.Time) func(*testing.T) *redisserver.Server {
 		return func(t *testing.T) *redisserver.Server {

@@ -93,7 +93,8 @@ func (v *visit) held(take try) {
 	v.must(held(v.within(), take))
 }
 
-// heldBy is the same while somebody has a lease that was handed over: who stands still for half a second may lose it.
+// heldBy is the same while somebody has a lease that was handed over: who stands still for half a
+// second may lose it.
 func (v *visit) heldBy(lease *holdfast.Lease, take try) {
 	v.Helper()
 	err := held(v.within(), func(ctx context.Context) (*holdfast.Lease, error) {
@@ -115,19 +116,19 @@ func (v *visit) back(leases ...*holdfast.Lease) {
 	}
 }
 
-// A waiter is one who stands in the server's line. What it gets is handed over.
+// A waiter stands in the server's queue. What it gets is handed over.
 type waiter struct {
 	*visit
 	result func() (*holdfast.Lease, error)
 }
 
-// waits lets one more stand in line.
+// waits lets one more stand in the queue.
 func (v *visit) waits(take try) *waiter {
 	v.Helper()
-	before := inLine(v.srv, v.name)
+	before := inQueue(v.srv, v.name)
 	ctx := v.within()
 	result := later(func() (*holdfast.Lease, error) { return take(ctx) })
-	eventually(v.T, "one more stands in line", func() bool { return inLine(v.srv, v.name) == before+1 })
+	eventually(v.T, "one more stands in the queue", func() bool { return inQueue(v.srv, v.name) == before+1 })
 	return &waiter{v, result}
 }
 
@@ -175,11 +176,11 @@ func usedLock(v *visit) {
 // Each who waits is handed the lock in its turn.
 func usedWait(v *visit) {
 	lease := v.got(v.a.Mutex(v.name).Lock)
-	var line []*waiter
+	var queue []*waiter
 	for _, c := range []*holdfast.Client{v.b, v.c, v.a, v.b} {
-		line = append(line, v.waits(c.Mutex(v.name, holdfast.WithStrictOrder()).Lock))
+		queue = append(queue, v.waits(c.Mutex(v.name, holdfast.WithStrictOrder()).Lock))
 	}
-	for _, next := range line {
+	for _, next := range queue {
 		lease = next.passes(lease)
 	}
 	v.done(lease)

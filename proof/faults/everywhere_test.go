@@ -115,8 +115,9 @@ func messagesDropped(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so in another order than
-// they were sent. What was given up does not take effect and stay: a minute is the TTL here, so nobody would be in again.
+// Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so
+// in another order than they were sent. What was given up does not take effect and stay: a minute
+// is the TTL here, so nobody would be in again.
 func requestsLate(t *testing.T, b *bed) {
 	var clients []*holdfast.Client
 	var all []*wires
@@ -140,7 +141,8 @@ func requestsLate(t *testing.T, b *bed) {
 	again()
 	late(0)
 	if b.Topology == quorum && l.stuck > 0 {
-		// A majority of three in time, again and again, is much to ask: some waits end without. All get in when it is over.
+		// A majority of three in time, again and again, is much to ask: some waits end without. All
+		// get in when it is over.
 		t.Logf("%d waits of %v ended without the lock while requests came late", l.stuck, patience)
 		l.stuck = 0
 	}
@@ -175,8 +177,8 @@ func byteByByte(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// Traps 17 and 18: connections that stay, and carry nothing for longer than a TTL. One of four clients at a time; the others
-// are in when its TTL is over.
+// Traps 17 and 18: connections that stay, and carry nothing for longer than a TTL. One of four
+// clients at a time; the others are in when its TTL is over.
 func halfOpen(t *testing.T, b *bed) {
 	var clients []*holdfast.Client
 	var all []*wires

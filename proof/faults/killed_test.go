@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Trap 44: the server is killed and started again, with what it wrote down. Without an AOF it forgets who holds: then a holder is
-// told at its next renewal, and another may be in before; tokens of new holds grow all the same.
+// Trap 44: the server is killed and started again, with what it wrote down. Without an AOF it
+// forgets who holds: then a holder is told at its next renewal, and another may be in before;
+// tokens of new holds grow all the same.
 func TestServerKilled(t *testing.T) {
 	for name, opts := range map[string][]string{
 		"no AOF":   nil,
@@ -40,8 +41,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// memory is a directory in memory, where the system has one: while a disk is slow to sync, a server that syncs every second
-// holds back what it writes, and loses that when it is killed.
+// memory is a directory in memory, where the system has one: while a disk is slow to sync, a server
+// that syncs every second holds back what it writes, and loses that when it is killed.
 func memory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast-")

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// A load is many goroutines of several clients that lock a few names, and what came of it. Each name
-// stands for a number in a storage that checks tokens. A holder reads the number, and writes one more
-// later, without a look at its lease: nothing but tokens protects it.
+// A load is many goroutines of several clients that lock a few names, and what came of it. Each
+// name stands for a number in a storage that checks tokens. A holder reads the number, and writes
+// one more later, without a look at its lease: nothing but tokens protects it.
 type load struct {
 	t      *testing.T
 	names  int
@@ -52,9 +52,9 @@ const fewest = 10
 // mostErrors end a load: more of them say nothing new.
 const mostErrors = 100
 
-// run lets them lock until a time is over, or until each goroutine did its rounds when they are given; and until it is enough.
-// A wait that took too long ends the load, and so do many errors: the load has failed, and each
-// further wait may take as long.
+// run lets them lock until a time is over, or until each goroutine did its rounds when they are
+// given; and until it is enough. A wait that took too long ends the load, and so do many errors:
+// the load has failed, and each further wait may take as long.
 func (l *load) run(clients []*holdfast.Client, goroutines, rounds int, long time.Duration) {
 	l.holders, l.tokens, l.stored = map[string][]mutexHold{}, map[string]judge.Tokens{}, judge.Storage{}
 	end := time.Now().Add(long)
@@ -166,8 +166,9 @@ func (l *load) update(name string, token int64) {
 	}
 }
 
-// undisturbed fails when more than one of ten was lost, or given back without an answer, and some of each name: a hand-over is
-// trusted for half a second at first, and a busy machine may stand still for as long, now and then.
+// undisturbed fails when more than one of ten was lost, or given back without an answer, and some
+// of each name: a hand-over is trusted for half a second at first, and a busy machine may stand
+// still for as long, now and then.
 func (l *load) undisturbed(why string) {
 	l.t.Helper()
 	if l.lost+l.unsure > l.holds/10+4*l.names {

@@ -11,7 +11,8 @@ import (
 
 type operation = func(context.Context, *victimOf) error
 
-// operations are all that a client does, each with what must be true when the answer to it was lost.
+// operations are all that a client does, each with what must be true when the answer to it was
+// lost.
 func operations(isQuorum bool) map[string]operation {
 	all := map[string]operation{
 		"Mutex.Lock":   func(ctx context.Context, v *victimOf) error { return v.lock(ctx, v.victim.Mutex(v.name).Lock) },
@@ -44,8 +45,8 @@ func operations(isQuorum bool) map[string]operation {
 		"Resume":            resume,
 		"Check":             check,
 		"renewal":           renewal,
-		"joining the line":  join,
-		"leaving the line":  leave,
+		"joining the queue": join,
+		"leaving the queue": leave,
 		"Leader":            leader,
 		"Close":             closing,
 	}
@@ -146,7 +147,8 @@ func handOn(ctx context.Context, v *victimOf) error {
 	return handed(ctx, second, began)
 }
 
-// yield gives back a hold in the request that asks for the next, as another goroutine of the process waits.
+// yield gives back a hold in the request that asks for the next, as another goroutine of the
+// process waits.
 func yield(ctx context.Context, v *victimOf) error {
 	m := v.victim.Mutex(v.name)
 	lease, err := m.Lock(ctx)
@@ -274,7 +276,7 @@ func renewal(ctx context.Context, v *victimOf) error {
 	return errors.Join(err, held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
-// join stands in line without having heard so: once, and is in when its turn comes.
+// join stands in the queue without having heard so: once, and is in when its turn comes.
 func join(ctx context.Context, v *victimOf) error {
 	lease, err := v.other.Mutex(v.name).Lock(ctx)
 	if err != nil {

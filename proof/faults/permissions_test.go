@@ -18,8 +18,9 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// Trap 47: the permissions of docs/quorum.md, taken away one by one. At one master of three, everything goes on. At all of them it
-// goes on (the scripts are there already), or is refused as denied: nobody is stuck, two never hold, and nothing else is wrong. For a single server it is
+// Trap 47: the permissions of docs/quorum.md, taken away one by one. At one master of three,
+// everything goes on. At all of them it goes on (the scripts are there already), or is refused as
+// denied: nobody is stuck, two never hold, and nothing else is wrong. For a single server it is
 // TestPermissionsOneByOne of redisstore.
 func TestQuorumPermissions(t *testing.T) {
 	long(t)
@@ -86,8 +87,9 @@ func denied(err error) bool {
 	})
 }
 
-// lockTwice lets one hold while another waits, as the user small. Where all masters may refuse, a refusal is the answer; that of
-// one alone is none: with a second that is slow, the same is asked again.
+// lockTwice lets one hold while another waits, as the user small. Where all masters may refuse, a
+// refusal is the answer; that of one alone is none: with a second that is slow, the same is asked
+// again.
 func lockTwice(t *testing.T, b *bed, refusing bool) error {
 	open := func() (*holdfast.Client, func(), error) {
 		var stores []store.Store

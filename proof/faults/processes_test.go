@@ -101,10 +101,11 @@ type said struct {
 	Token      int64
 }
 
-// Traps 3, 20 and 39: a process is stopped past its TTL while it holds some names and waits for others. Meanwhile others get in
-// where it holds, and leave where it waits. When it goes on it does no step that a look at the lease protects; those it does
-// without are refused by a storage that checks tokens; its releases say that the lease is lost, and touch nobody's; and it does
-// not believe a hand-over from when it stood still, while another holds.
+// Traps 3, 20 and 39: a process is stopped past its TTL while it holds some names and waits for
+// others. Meanwhile others get in where it holds, and leave where it waits. When it goes on it does
+// no step that a look at the lease protects; those it does without are refused by a storage that
+// checks tokens; its releases say that the lease is lost, and touch nobody's; and it does not
+// believe a hand-over from when it stood still, while another holds.
 func processesStopped(t *testing.T, b *bed) {
 	const names = 50
 	rounds := 2 * times(t)
@@ -156,7 +157,8 @@ func processesStopped(t *testing.T, b *bed) {
 		if err := freeze(cmd.Process); err != nil {
 			t.Skip(err)
 		}
-		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and taken by others when it does not take it up.
+		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and
+		// taken by others when it does not take it up.
 		mine := takeOver(t, other, waited, round)
 		if err := thaw(cmd.Process); err != nil {
 			t.Fatal(err)
@@ -222,7 +224,8 @@ func processesStopped(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// takeOver gets all that the process holds, and what it waits for once that was given back, by name.
+// takeOver gets all that the process holds, and what it waits for once that was given back, by
+// name.
 func takeOver(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, round int) map[string]*holdfast.Lease {
 	t.Helper()
 	mine := map[string]*holdfast.Lease{}

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the cause, and nothing of them
-// stays; who holds goes on holding while it does not last longer than trust; who waits is in when it is over. What takes no
-// memory works without memory: every release.
+// Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the
+// cause, and nothing of them stays; who holds goes on holding while it does not last longer than
+// trust; who waits is in when it is over. What takes no memory works without memory: every release.
 func refusals(t *testing.T, b *bed) {
 	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
 		return func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, refuse) },
@@ -161,7 +161,8 @@ func refusedAs(err error, kind holdfast.StoreKind) bool {
 	return n >= none.Need
 }
 
-// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file should go.
+// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file
+// should go.
 func unsaved(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	_ = os.RemoveAll(filepath.Join(srv.Dir(), "taken")) // what it saved before
@@ -198,7 +199,8 @@ func master(t *testing.T, srv *redisserver.Server) {
 	do(t, srv, "REPLICAOF", "NO", "ONE")
 }
 
-// Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it was.
+// Trap 28: a key is of another type, or holds what is not ours. That is told, and it is left as it
+// was.
 func keysOfOthers(t *testing.T, b *bed) {
 	c := b.client(t, holdfast.Config{}, nil)
 	n, touched, untold := 0, 0, 0
@@ -256,10 +258,12 @@ func keysOfOthers(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// Trap 28: a server that reads its data is loading. Who waits is in when it has, and nobody is refused for another reason.
+// Trap 28: a server that reads its data is loading. Who waits is in when it has, and nobody is
+// refused for another reason.
 func TestLoading(t *testing.T) {
 	long(t)
-	// What is written before an answer is not lost to kill -9, unless the server holds it back for a slow disk.
+	// What is written before an answer is not lost to kill -9, unless the server holds it back for
+	// a slow disk.
 	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes", "--appendfsync", "no"}
 	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
 		t.Skip("this server cannot be made to load slowly: ", err)

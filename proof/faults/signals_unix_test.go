@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// freeze returns when no thread of the process runs any more: until then, some go on after the signal.
+// freeze returns when no thread of the process runs any more: until then, some go on after the
+// signal.
 func freeze(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err

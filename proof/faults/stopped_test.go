@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Trap 35: acquires that reach a server after their sender gave up, because it stood still, would hold the lock for a TTL that nobody
-// renews. They carry a moment after which they do nothing. A Sentinel or a cluster would elect another if it lasted a second.
+// Trap 35: acquires that reach a server after their sender gave up, because it stood still, would
+// hold the lock for a TTL that nobody renews. They carry a moment after which they do nothing. A
+// Sentinel or a cluster would elect another if it lasted a second.
 func serversStopped(t *testing.T, b *bed) {
 	const batch, ttl = 100, time.Minute
 	batches := times(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// checkResource finds updates that the resource lost although it compares tokens, writers and readers
-// that it refused while they were trusted, before and after, and readers that saw a change while they
-// were.
+// checkResource finds updates that the resource lost although it compares tokens, writers and
+// readers that it refused while they were trusted, before and after, and readers that saw a change
+// while they were.
 func checkResource(h *History) []Violation {
 	var found []Violation
 	holds := map[string]*Hold{}
@@ -61,8 +61,8 @@ func (op *Op) misused(hold *Hold, holds []*Hold) string {
 	return ""
 }
 
-// companion tells whether another hold of the same owner was asked for by the moment at: those do not exclude each
-// other, so their tokens fence each other off.
+// companion tells whether another hold of the same owner was asked for by the moment at: those do
+// not exclude each other, so their tokens fence each other off.
 func (hold *Hold) companion(holds []*Hold, at int64) bool {
 	return hold.Owner != "" && slices.ContainsFunc(holds, func(other *Hold) bool {
 		return other.Root != hold.Root && other.Owner == hold.Owner && other.Called < at
@@ -76,8 +76,8 @@ func (hold *Hold) writes(holds []*Hold) bool {
 	})
 }
 
-// checkCalls finds calls that returned too late, or not at all although their process lived to the end, and those that
-// returned what the workload did not expect.
+// checkCalls finds calls that returned too late, or not at all although their process lived to the
+// end, and those that returned what the workload did not expect.
 func checkCalls(h *History, slack time.Duration) []Violation {
 	var found []Violation
 	for _, op := range h.Ops {

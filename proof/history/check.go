@@ -17,7 +17,8 @@ type Violation struct {
 	origin  int64
 }
 
-// String is the violation for people: the sentence, then the records that show it, in the order of time.
+// String is the violation for people: the sentence, then the records that show it, in the order of
+// time.
 func (v Violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %q: %s", v.Rule, v.Name, v.Text)

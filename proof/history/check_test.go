@@ -337,6 +337,25 @@ func TestCheck(t *testing.T) {
 			s.op("a", Release, "a1", 20, 30, OK)
 			s.hold("b", "b1", 20, 40, 200, 6)
 		}, []string{judge.MinHold}},
+		{"a reader before the end of a writer's min hold", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, []string{judge.MinHold}},
+		{"a reader before the end of the min hold of a writer that was downgraded", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Downgrade, "a1", 15, 18, OK)
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, nil},
+		{"the same owner before the end of its min hold", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
+			s.records[len(s.records)-2].Min = second
+			s.op("a", Release, "a1", 20, 30, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Owner = "ann"
+		}, nil},
 		{"another leader than the one who leads", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.op("b", Leader, "", 20, 30, OK).Token = 4
@@ -375,7 +394,7 @@ func TestCheck(t *testing.T) {
 		}, nil},
 		{"a writer is passed again and again", func(s *story) {
 			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Line = true
+			s.records[len(s.records)-2].Queues = true
 			for i := range int64(5) {
 				from := second/2 + i*1000
 				r := s.hold(fmt.Sprint("r", i), fmt.Sprint("r", i, "#1"), from, from+10, from+20, 100+i)
@@ -384,7 +403,7 @@ func TestCheck(t *testing.T) {
 		}, []string{judge.Order}},
 		{"passed again and again while it stood still by itself", func(s *story) {
 			s.op("w", Lock, "w1", 0, second, TimedOut)
-			s.records[len(s.records)-2].Line = true
+			s.records[len(s.records)-2].Queues = true
 			s.add(Record{At: second / 4, Proc: "w", Event: Stall, Limit: second / 2})
 			for i := range int64(5) {
 				from := second/2 + i*1000

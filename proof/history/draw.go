@@ -57,9 +57,9 @@ func (p *page) add(name, class, text string, from, to int64) {
 	p.lanes[name].Bars = append(p.lanes[name].Bars, bar{p.millis(from), long, row, class, text})
 }
 
-// Draw writes the history as one page of HTML that needs nothing else: a lane for each name, with the
-// waits (from a call to its return) and the trusted holds in it, a lane of faults, and the violations
-// as marks with their text.
+// Draw writes the history as one page of HTML that needs nothing else: a lane for each name, with
+// the waits (from a call to its return) and the trusted holds in it, a lane of faults, and the
+// violations as marks with their text.
 func Draw(w io.Writer, h *History, violations []Violation) error {
 	if len(h.Records) == 0 {
 		return nil

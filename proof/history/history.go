@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// A History is what records say, joined. Its parts point into one slice of records, which is not to be changed.
+// A History is what records say, joined. Its parts point into one slice of records, which is not to
+// be changed.
 type History struct {
 	Records []Record
 	Ops     []*Op   // in the order of their calls

@@ -99,8 +99,9 @@ func (h *History) finish(hold *Hold) {
 	}
 }
 
-// settle finds the root: of a chain of entries, the first hold. A lock under a lease that was over, and did not know it
-// yet, is no entry but a new contender; its token tells. Whoever was entered has been settled before.
+// settle finds the root: of a chain of entries, the first hold. A lock under a lease that was over,
+// and did not know it yet, is no entry but a new contender; its token tells. The lease that was
+// entered has been settled before.
 func (hold *Hold) settle() {
 	hold.Root = hold.ID
 	if outer := hold.outer; outer != nil && (hold.Token == outer.Token || hold.Start < outer.End) {
@@ -108,8 +109,8 @@ func (hold *Hold) settle() {
 	}
 }
 
-// trusted tells whether the hold was ever one: a lease that was over when Lock returned, because the process stood
-// still in between, excludes nobody.
+// trusted tells whether the hold was ever one: a lease that was over when Lock returned, because
+// the process stood still in between, excludes nobody.
 func (hold *Hold) trusted() bool { return hold.Start < hold.End }
 
 // at is its claim at a moment while it is trusted.

@@ -15,9 +15,10 @@ const (
 	longestTTL   = int64(time.Second) // of a lease whose record does not say
 )
 
-// checkIdle finds waiters that waited longer than limit while nobody held what they waited for, and nothing explains that:
-// neither a hold that ended without a release and lives at the server for its TTL, nor a hand-over that was not
-// taken up, nor a fault. So a wait is bounded by the holders before it, their TTLs, and the limit.
+// checkIdle finds waiters that waited longer than limit while nobody held what they waited for, and
+// nothing explains that: neither a hold that ended without a release and lives at the server for
+// its TTL, nor a hand-over that was not taken up, nor a fault. So a wait is bounded by the holders
+// before it, their TTLs, and the limit.
 func checkIdle(h *History, limit time.Duration) []Violation {
 	var found []Violation
 	h.eachIdle(func(op *Op, idle int64) {
@@ -31,7 +32,7 @@ func checkIdle(h *History, limit time.Duration) []Violation {
 	return found
 }
 
-// eachIdle tells of every operation that stood in a line how much of its wait nothing explains.
+// eachIdle tells of every operation that stood in a queue how much of its wait nothing explains.
 func (h *History) eachIdle(tell func(op *Op, idle int64)) {
 	busy := h.busy()
 	for _, op := range h.Ops {
@@ -96,7 +97,8 @@ func (h *History) busy() map[string][]span {
 	return u.busy
 }
 
-// kept is until when the server may keep a hold: its release, or its TTL after it ended without one.
+// kept is until when the server may keep a hold: its release, or its TTL after it ended without
+// one.
 func (hold *Hold) kept(end int64) int64 {
 	ttl := cmp.Or(hold.asked.TTL, longestTTL)
 	to := min(hold.End, end) + ttl

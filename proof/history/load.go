@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Load reads all files of dir, in the order of time. A last line without its end is what kill -9 made of it, and is
-// left out; anything else that is no record is an error.
+// Load reads all files of dir, in the order of time. A last line without its end is what kill -9
+// made of it, and is left out; anything else that is no record is an error.
 func Load(dir string) ([]Record, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	if err != nil {

@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	// joining is how long after its call a waiter surely stands in line.
+	// joining is how long after its call a waiter surely stands in the queue.
 	joining = int64(150 * time.Millisecond)
 
-	// riding is how long after the grant to one goroutine of a process others of it may get in without standing in line: the
-	// slice, and what a busy machine adds to it.
+	// riding is how long after the grant to one goroutine of a process others of it may get in
+	// without standing in the queue: the slice, and what a busy machine adds to it.
 	riding = int64(60 * time.Millisecond)
 
-	// passes are how often a waiter may be passed by one that came later: not at all, but a busy machine moves calls and
-	// returns away from what the server saw, and a waiter whose connection broke is passed over until it is back.
+	// passes are how often a waiter may be passed by one that came later: not at all, but a busy
+	// machine moves calls and returns away from what the server saw, and a waiter whose connection
+	// broke is passed over until it is back.
 	passes = 3
 
-	// felt is how long one must have stood still by itself to come late in line, or to keep others waiting; a request that is answered
-	// in time or not may be late by less.
+	// felt is how long one must have stood still by itself to come late into the queue, or to keep others
+	// waiting; a request that is answered in time or not may be late by less.
 	felt = int64(50 * time.Millisecond)
 )
 
-// checkOrder finds a waiter that stood in the server's queue itself and was passed again and again by
-// later callers: a writer by readers, a large request by small ones, any caller by any. It looks at
-// waits during which nothing troubled the process or the server.
+// checkOrder finds a waiter that stood in the server's queue itself and was passed again and again
+// by later callers: a writer by readers, a large request by small ones, any caller by any. It looks
+// at waits during which nothing troubled the process or the server.
 func checkOrder(h *History) []Violation {
 	var found []Violation
 	names := byName(h.Holds)
 	for _, op := range h.Ops {
 		call := op.Call
-		if call.Kind != Lock || !call.Line || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
+		if call.Kind != Lock || !call.Queues || call.Root != "" || op.Return == nil || op.Return.At-call.At < joining ||
 			h.troubled(call.Proc, call.At, op.Return.At, felt) {
 			continue
 		}
 		if passed := op.passedBy(names[call.Name]); len(passed) > passes {
 			found = append(found, Violation{
 				Rule: judge.Order, Name: call.Name, Records: append(stories(passed...), call, *op.Return),
-				Text: fmt.Sprintf("%d that came later passed one of %s in line", len(passed), call.Proc),
+				Text: fmt.Sprintf("%d that came later passed one of %s in the queue", len(passed), call.Proc),
 			})
 		}
 	}
 	return found
 }
 
-// passedBy are the holds of later callers that began while a caller waited, one for each token. holds
-// are of one name, in the order of their begin.
+// passedBy are the holds of later callers that began while a caller waited, one for each token.
+// holds are of one name, in the order of their begin.
 func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	wait := judge.Wait{Called: op.Call.At, Returned: op.Return.At}
 	claim := judge.Claim{Owner: op.Call.Owner, Shares: op.Call.Shares}
@@ -68,13 +69,13 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	return passed
 }
 
-// joined tells whether the hold had not to stand in line: another of its process had been let in just before, or one of
-// its owner holds.
+// joined tells whether the hold had not to stand in the queue: another of its process had been let in
+// just before, or one of its owner holds.
 func joined(hold *Hold, earlier []*Hold) bool {
 	for _, other := range earlier {
 		switch {
 		case other.Root == hold.Root:
-		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Line && other.Start > hold.Start-riding):
+		case other.Proc == hold.Proc && (other.Token == hold.Token || !hold.asked.Queues && other.Start > hold.Start-riding):
 			return true
 		case hold.Owner != "" && other.Owner == hold.Owner && other.End > hold.Called:
 			return true
@@ -89,8 +90,9 @@ func slotOf(proc string) string {
 	return slot
 }
 
-// troubled tells whether a process, its network or the server stood still between from and to, or connections were cut,
-// or so shortly before that it may still be felt. What stood still by itself did so for least.
+// troubled tells whether a process, its network or the server stood still between from and to, or
+// connections were cut, or so shortly before that it may still be felt. What stood still by itself
+// did so for least.
 func (h *History) troubled(proc string, from, to, least int64) bool {
 	from -= int64(time.Second)
 	if h.stalled(proc, from, to, least) || h.stalled(Server, from, to, least) {
@@ -133,8 +135,8 @@ func (h *History) stood(proc string, least int64) (spans []span) {
 	return spans
 }
 
-// Disturbed tells whether a process, its network or the server stood still while its client was closed: that tries once more what it has
-// not given back, for a moment.
+// Disturbed tells whether a process, its network or the server stood still while its client was
+// closed: that tries once more what it has not given back, for a moment.
 func (h *History) Disturbed(proc string) bool {
 	const longest = int64(5 * time.Second)
 	at, closed := h.closes[proc]

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// checkOverlap finds every hold that began while another was trusted that excludes it. holds are of one name, in the
-// order of their begin.
+// checkOverlap finds every hold that began while another was trusted that excludes it. holds are of
+// one name, in the order of their begin.
 func checkOverlap(holds []*Hold) []Violation {
 	var found []Violation
 	var trusted []*Hold // that reach into the present

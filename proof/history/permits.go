@@ -11,10 +11,10 @@ import (
 const forgotten = int64(5e9)
 
 // checkPermits adds up what trusted holders have of a semaphore, whenever one begins. Their sum
-// fitted when the last of them was granted, which is the one with the largest token: into the permits
-// that its handle named, as the server refuses others, or that a Resize set while it waited. A hold
-// that follows may have fitted into the most that there ever were. A hold that waited for more than
-// there are now is alone. holds are of one name, in the order of their begin.
+// fitted when the last of them was granted, which is the one with the largest token: into the
+// permits that its handle named, as the server refuses others, or that a Resize set while it
+// waited. A hold that follows may have fitted into the most that there ever were. A hold that
+// waited for more than there are now is alone. holds are of one name, in the order of their begin.
 func checkPermits(holds []*Hold, resizes []*Op) []Violation {
 	var found []Violation
 	var trusted []*Hold
@@ -65,21 +65,22 @@ func permitsOf(hold *Hold, holds []*Hold, resizes []*Op) int64 {
 }
 
 // follow finds the holds whose process may have learned of another number of permits before it
-// asked for them. A process asks with that number for all callers that wait behind one another, with
-// handles of one number, weight and TTL. A caller that polls learns of another number by itself.
+// asked for them. A process asks with that number for all callers that wait behind one another,
+// with handles of one number, weight and TTL. A caller that polls learns of another number by
+// itself.
 func (h *History) follow() {
-	type line struct {
+	type pool struct {
 		proc, name        string
 		size, weight, ttl int64
 	}
-	calls := map[line][]*Op{}
-	lineOf := func(call Record) line { return line{call.Proc, call.Name, call.Size, call.Weight, call.TTL} }
+	calls := map[pool][]*Op{}
+	poolOf := func(call Record) pool { return pool{call.Proc, call.Name, call.Size, call.Weight, call.TTL} }
 	pooled := func(call Record) bool {
-		return call.Type == Semaphore && call.Kind == Lock && !call.Line && !call.Polls
+		return call.Type == Semaphore && call.Kind == Lock && !call.Queues && !call.Polls
 	}
 	for _, op := range h.Ops {
 		if pooled(op.Call) {
-			calls[lineOf(op.Call)] = append(calls[lineOf(op.Call)], op)
+			calls[poolOf(op.Call)] = append(calls[poolOf(op.Call)], op)
 		}
 	}
 	for _, hold := range h.Holds {
@@ -88,7 +89,7 @@ func (h *History) follow() {
 		if !pooled(call) {
 			continue
 		}
-		for _, op := range calls[lineOf(call)] {
+		for _, op := range calls[poolOf(call)] {
 			if op.Call.At >= hold.Start {
 				break
 			}

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyHolds draws holds of one name on a small time scale, so that every relation of two of them is common.
+// anyHolds draws holds of one name on a small time scale, so that every relation of two of them is
+// common.
 func anyHolds(t *rapid.T) []*Hold {
 	n := rapid.IntRange(0, 12).Draw(t, "holds")
 	holds := make([]*Hold, n)
@@ -38,7 +39,8 @@ func anyHolds(t *rapid.T) []*Hold {
 	return holds
 }
 
-// TestOverlapAgreesWithEveryPair compares the sweep with the definition: any two, and whether they overlap.
+// TestOverlapAgreesWithEveryPair compares the sweep with the definition: any two, and whether they
+// overlap.
 func TestOverlapAgreesWithEveryPair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		holds := anyHolds(t)

@@ -9,7 +9,8 @@ import (
 // An Event says what a Record tells of.
 type Event string
 
-// The events. Call and Return belong to an operation, Trust and Lost to a hold, the others to a process.
+// The events. Call and Return belong to an operation, Trust and Lost to a hold, the others to a
+// process.
 const (
 	Call   Event = "call"
 	Return Event = "return"
@@ -21,14 +22,15 @@ const (
 	Cont   Event = "cont"
 	Mute   Event = "mute"  // the network of a process fell silent; Limit says for how long
 	Stall  Event = "stall" // a process stood still by itself, as on a busy machine, from At on; Limit says for how long
-	Offer  Event = "offer" // the hold is let go on purpose, for whoever resumes it
+	Offer  Event = "offer" // the hold is let go on purpose, for another process to resume
 )
 
 // A Kind is an operation.
 type Kind string
 
-// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to read and to write, or of
-// an election; Type, Shares, Weight and Tokens say which. Write and Read are on the resource that checks tokens.
+// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to
+// read and to write, or of an election; Type, Shares, Weight and Tokens say which. Write and Read
+// are on the resource that checks tokens.
 const (
 	Lock      Kind = "lock"
 	TryLock   Kind = "try"
@@ -66,8 +68,8 @@ const (
 // A Result is how an operation ended.
 type Result string
 
-// The results. A write that the resource took because its token was good, while the value had changed since the
-// writer read it, is LostUpdate.
+// The results. A write that the resource took because its token was good, while the value had
+// changed since the writer read it, is LostUpdate.
 const (
 	OK          Result = "ok"
 	Held        Result = "held"
@@ -98,7 +100,7 @@ type Record struct {
 	Root   string           `json:"root,omitempty"`   // ID of the hold whose context was given: reentry
 	Owner  string           `json:"owner,omitempty"`  // of WithOwner
 	Shares bool             `json:"shares,omitempty"` // a reader
-	Line   bool             `json:"line,omitempty"`   // it stands in the server's line itself, not behind others of its process
+	Queues bool             `json:"queues,omitempty"` // it stands in the server's queue itself, not behind others of its process
 	Polls  bool             `json:"polls,omitempty"`
 	Weight int64            `json:"weight,omitempty"` // permits taken, or those that Resize asks for; what a latch counts
 	Size   int64            `json:"size,omitempty"`   // permits that the handle names

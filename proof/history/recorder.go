@@ -20,8 +20,8 @@ type Recorder struct {
 	err  atomic.Pointer[error]
 }
 
-// Create makes the file of process proc in dir. A process that is started again needs a new name, as its operations
-// count from 1 again.
+// Create makes the file of process proc in dir. A process that is started again needs a new name,
+// as its operations count from 1 again.
 func Create(dir, proc string) (*Recorder, error) {
 	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
 	file, err := os.OpenFile(filepath.Join(dir, proc+suffix), flags, 0o600)
@@ -37,8 +37,9 @@ func (r *Recorder) NextOp() int64 { return r.ops.Add(1) }
 // HoldID is the ID of the hold that operation op makes.
 func (r *Recorder) HoldID(op int64) string { return fmt.Sprintf("%s#%d", r.proc, op) }
 
-// Put writes rec down; At and Proc are filled in where they are empty. When it returns, the kernel has the record: a
-// buffer of our own would die with the process. A failure is kept for Close, as a workload has nothing better to do.
+// Put writes rec down; At and Proc are filled in where they are empty. When it returns, the kernel
+// has the record: a buffer of our own would die with the process. A failure is kept for Close, as a
+// workload has nothing better to do.
 func (r *Recorder) Put(rec Record) {
 	if rec.At == 0 {
 		rec.At = Now()

@@ -7,11 +7,13 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// checkReleases finds releases reported done that were not: of a lease given back before, of one whose loss had been
-// told, and of one after which another had been granted. holds are of one name, in the order of their begin.
+// checkReleases finds releases reported done that were not: of a lease given back before, of one
+// whose loss had been told, and of one after which another had been granted. holds are of one name,
+// in the order of their begin.
 //
-// Who offered a hold, and gives it back in the midst of a fault, may be told that it is done although another resumed it: a
-// release whose answer was lost is sent again, and finds nothing either way.
+// A process that offered a hold, and gives it back amid a fault, may be told that it is done
+// although another resumed it: a release whose answer was lost is sent again, and finds nothing
+// either way.
 func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
@@ -54,8 +56,8 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 	return found
 }
 
-// successor is a hold with a larger token, of another lease that cannot be held beside this one, that had returned by the
-// moment at.
+// successor is a hold with a larger token, of another lease that cannot be held beside this one,
+// that had returned by the moment at.
 func successor(hold *Hold, later []*Hold, at int64) *Hold {
 	writes := !hold.Shares && len(hold.downgrades) == 0
 	for _, other := range later {
@@ -96,8 +98,8 @@ func checkMin(holds []*Hold) []Violation {
 	return found
 }
 
-// granted is the earliest moment at which the server may have granted a hold: not before its call, nor
-// before the end of an earlier one that excludes it and was trusted.
+// granted is the earliest moment at which the server may have granted a hold: not before its call,
+// nor before the end of an earlier one that excludes it and was trusted.
 func (hold *Hold) granted(earlier []*Hold) int64 {
 	since := hold.Called
 	for _, other := range earlier {

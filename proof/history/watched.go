@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// checkLeaders finds answers of an election that contradict a leader who was trusted from before the question until after the
-// answer.
+// checkLeaders finds answers of an election that contradict a leader who was trusted from before
+// the question until after the answer.
 func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 	var found []Violation
 	for _, op := range asked {
@@ -29,8 +29,8 @@ func checkLeaders(holds []*Hold, asked []*Op) []Violation {
 	return found
 }
 
-// checkLatch finds a latch that was open although too few can have counted down since it was set, and
-// one that was set while it was set. ops are all of one name.
+// checkLatch finds a latch that was open although too few can have counted down since it was set,
+// and one that was set while it was set. ops are all of one name.
 func checkLatch(ops opList) []Violation {
 	var found []Violation
 	sets, downs := ops.of(Set), ops.of(CountDown)

@@ -14,7 +14,8 @@ func (c Claim) Together(other Claim) bool {
 	return c.Root != "" && c.Root == other.Root || c.Owner != "" && c.Owner == other.Owner
 }
 
-// Contends tells whether one of two holds has to wait for the other while there is no room for both.
+// Contends tells whether one of two holds has to wait for the other while there is no room for
+// both.
 func (c Claim) Contends(other Claim) bool {
 	return !c.Together(other) && !(c.Shares && other.Shares)
 }

@@ -17,7 +17,8 @@ type Accesses struct {
 	Lost    int // taken writes that have overwritten another's: none, if tokens grow
 }
 
-// A cell is one number. Reader is the largest token of all, writer that of holds that exclude others.
+// A cell is one number. Reader is the largest token of all, writer that of holds that exclude
+// others.
 type cell struct{ writer, reader, value int64 }
 
 func (s *Storage) cell(name string) *cell {

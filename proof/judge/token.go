@@ -48,8 +48,8 @@ func (g Grant) Before(other Grant) bool {
 		g.Trusted && other.Trusted && g.Excludes(other.Claim) && g.Returned < other.Returned
 }
 
-// JoinedBy tells whether a later reader has entered the hold of g, as readers of one process may: it
-// has no grant of its own.
+// JoinedBy tells whether a later reader has entered the hold of g, as readers of one process may:
+// it has no grant of its own.
 func (g Grant) JoinedBy(later Grant) bool {
 	return g.Joined && later.Shares && g.Proc == later.Proc && g.Token == later.Token
 }

@@ -96,8 +96,8 @@ func (s steps) addHolds(h *history.History) {
 	}
 }
 
-// opStep is what the model makes of an operation that makes no hold; false: nothing. A latch whose TTL
-// is over within the time of the history goes away at a moment of which nothing is known.
+// opStep is what the model makes of an operation that makes no hold; false: nothing. A latch whose
+// TTL is over within the time of the history goes away at a moment of which nothing is known.
 func opStep(op *history.Op, long int64) (step, bool) {
 	result := history.Result("")
 	if op.Return != nil {

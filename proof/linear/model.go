@@ -128,9 +128,9 @@ func enters(was state, s step) []any {
 	return permits(was, now, s)
 }
 
-// permits are the states after a hold entered that takes some. The server refuses a handle that names
-// another number of permits, unless it stood in the queue before a Resize or its process has learned
-// of that number.
+// permits are the states after a hold entered that takes some. The server refuses a handle that
+// names another number of permits, unless it stood in the queue before a Resize or its process has
+// learned of that number.
 func permits(was, now state, s step) []any {
 	named := now
 	named.permits = s.n

@@ -1,7 +1,9 @@
-// Package model compares the scripts at a real server with the protocol in memory, which is the engine's test fake and so
-// small that it can be read as the definition of who may hold beside whom and who comes next.
+// Package model compares the scripts at a real server with the protocol in memory. This is the
+// engine's test fake, and so small that it can be read as the definition of which holds exclude
+// each other and which waiter is next.
 //
-// Both get the same random requests of a few clients about one name: asks of every kind, replays, permits, leaving,
-// downgrading, resizing. Each answer must agree in what it says, and so must the messages that hand the name over. Time
-// stands still, as far as anything here lasts: what ends by itself is the matter of the fake-clock tests.
+// Both get the same random requests of a few clients about one name: asks of every kind, replays,
+// permits, leaving, downgrading, resizing. Each answer must agree in what it says, and so must the
+// messages that hand the name over. Time stands still, as far as anything here lasts: what ends by
+// itself is the matter of the fake-clock tests.
 package model

@@ -84,8 +84,8 @@ func (k *taken) held(what string) {
 	}
 }
 
-// Every request of the former holder that comes late, each of them twice, finds that its hold was taken over, and lets nobody in. What
-// is left of the hold is ended by its release alone.
+// Every request of the former holder that comes late, each of them twice, finds that its hold was
+// taken over, and lets nobody in. What is left of the hold is ended by its release alone.
 func TestRemainderLateRequests(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)
@@ -171,8 +171,8 @@ func (k *taken) late(present int64) {
 	}
 }
 
-// A process that asks anew and gives its former hold back in the same request ends the remainder, and waits behind the caller that
-// took over.
+// A process that asks anew and gives its former hold back in the same request ends the remainder,
+// and waits behind the caller that took over.
 func TestRemainderReleasedByTheNextAsk(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)
@@ -203,8 +203,9 @@ func TestRemainderReleasedByTheNextAsk(t *testing.T) {
 	}
 }
 
-// A group is refused as long as a remainder keeps one of its names, also for a request of the former holder that comes late, and
-// no longer: not when another member of the set would have lasted.
+// A group is refused as long as a remainder keeps one of its names, also for a request of the
+// former holder that comes late, and no longer: not when another member of the set would have
+// lasted.
 func TestRemainderKeepsGroupsOut(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)

@@ -98,7 +98,7 @@ func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string
 type ears struct {
 	mu       sync.Mutex
 	granted  map[protocol.ID]int
-	nudged   map[protocol.ID]bool  // the first in line, that a remainder keeps out; not how often
+	nudged   map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
 	replaced map[protocol.ID]bool  // the former holder, that another took its hold over
 	tokens   map[protocol.ID]int64 // also of those that were answered
 }

@@ -9,7 +9,8 @@
 // A Check is one test, by its full name, or the torture with one rule of the history. It runs in
 // the broken copy, where it must fail. Nothing else counts as caught:
 //
-//   - a copy, a script or a test that does not compile, or a script that ends with a mistake in Lua;
+//   - a copy, a script or a test that does not compile, or a script that ends with a mistake in
+//     Lua;
 //   - a failure of another test, or of the test program beside its tests;
 //   - a test that does not exist, or is skipped;
 //   - a test that is stuck: it was still running when its time was over. The table tells it apart

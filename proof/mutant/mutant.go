@@ -22,13 +22,15 @@ type Mutant struct {
 	Patches []Patch
 }
 
-// A Patch replaces a text in one file. Both texts are whole lines or parts of them; Old occurs once in the file.
+// A Patch replaces a text in one file. Both texts are whole lines or parts of them; Old occurs once
+// in the file.
 type Patch struct {
 	File     string // in the repository, with slashes
 	Old, New string
 }
 
-// Apply patches the sources of the repository at root and writes what came of it below dir. Nothing is written on failure.
+// Apply patches the sources of the repository at root and writes what came of it below dir. Nothing
+// is written on failure.
 func (m Mutant) Apply(root, dir string) error {
 	if len(m.Patches) == 0 {
 		return fmt.Errorf("mutant %s: changes nothing", m.Name)

@@ -7,7 +7,28 @@ import (
 )
 
 // Mutants are the bugs that must be caught: of what runs at the server, and of the client.
-func Mutants() []Mutant { return slices.Concat(scriptMutants(), clientMutants(), quorumMutants()) }
+func Mutants() []Mutant {
+	all := slices.Concat(scriptMutants(), clientMutants(), quorumMutants())
+	return append(all, simulated(all)...)
+}
+
+// simulated are the mutants that the ledger of the simulation must catch as well, one for each rule
+// that calm runs can break.
+func simulated(all []Mutant) (more []Mutant) {
+	rules := map[string]string{
+		"double grant":                    judge.Overlap,
+		"stuck token":                     judge.Token,
+		"min hold forgotten by a release": judge.MinHold,
+		"watchdog outlives its release":   judge.Release,
+		"latch opens in silence":          judge.Latch,
+	}
+	for _, m := range all {
+		if rule := rules[m.Name]; rule != "" {
+			more = append(more, Mutant{m.Name + ", simulated", simulation(rule), m.Patches})
+		}
+	}
+	return more
+}
 
 // clock is a test on an embedded server and a fake clock; trap is one on a real server.
 func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
@@ -39,7 +60,8 @@ func fault(name string) Check {
 // early is a test on a real server whose clock, or largest token, is one of long ago.
 func early(name string) Check { return Check{Module: "proof", Package: "./faults", Test: name} }
 
-// torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs show in a run is a matter of timing.
+// torture is a rule of the history of processes that are killed, stopped and cut off. Which bugs
+// show in a run is a matter of timing.
 func torture(rule string) Check {
 	return Check{Module: "proof", Package: ".", Test: "TestTorture", Says: "violation " + rule + ": "}
 }

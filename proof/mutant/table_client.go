@@ -26,8 +26,6 @@ func clientMutants() []Mutant {
 			"if l.cancel != nil && !l.released {", "if false {"}}},
 		{"watchdog outlives its release", clock("TestLeaseLateRenewalRevivesNothing"), []Patch{{engine + "release.go",
 			"\th.to(holdReleasing)\n\te.watchdog.remove(h)\n\te.busy.Add(1)\n", "\te.busy.Add(1)\n"}}},
-		{"renewals after a release, simulated", simulation("release"), []Patch{{engine + "release.go",
-			"\th.to(holdReleasing)\n\te.watchdog.remove(h)\n\te.busy.Add(1)\n", "\te.busy.Add(1)\n"}}},
 		{"first failure ends renewing", clock("TestLeaseRenewalRecovers"), []Patch{{engine + "watchdog.go",
 			"\t\th.renewAt = now.Add(retry(ttl))\n", ""}}},
 		{"max hold not told to the server", suite("max_hold/is_not_passed_by_the_server's_expiry"), []Patch{{engine + "watchdog.go",

@@ -54,8 +54,6 @@ func scriptMutants() []Mutant {
 			"if now > ARGV[4] then\n", "if false then\n"}}},
 		{"stuck token", trap("TestTokensGrowThroughTrouble"), []Patch{{lua + "state.lua",
 			"  local token = math.max(known + 1, tonumber(now))", "  local token = math.max(known, tonumber(now))"}}},
-		{"stuck token, simulated", simulation("token"), []Patch{{lua + "state.lua",
-			"  local token = math.max(known + 1, tonumber(now))", "  local token = math.max(known, tonumber(now))"}}},
 		{"token goes back with the clock", clock("TestTokensGrowThroughClockSteps"), []Patch{{lua + "ask.lua",
 			"if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then", "if ARGV[6] == '1' then"}}},
 		{"tokens of a block not reserved", suite("tokens/grow_inside_a_process"), []Patch{{lua + "state.lua",

@@ -15,7 +15,8 @@ func (r *rig) clocked() *redisserver.Clock {
 	return clock
 }
 
-// TestClocks: the clocks of two masters of five are ahead and behind, and then step while locks are held.
+// TestClocks: the clocks of two masters of five are ahead and behind, and then step while locks are
+// held.
 func TestClocks(t *testing.T) {
 	long(t)
 	const year = 365 * 24 * time.Hour

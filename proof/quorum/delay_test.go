@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A lag is what delays the messages between a client and the masters. A request that is late still arrives, as on a
-// network, when its sender has given it up.
+// A lag is what delays the messages between a client and the masters. A request that is late still
+// arrives, as on a network, when its sender has given it up.
 type lag struct {
 	mu       sync.Mutex
 	requests time.Duration // at most, at random

@@ -1,5 +1,6 @@
-// Package quorum shows what holdfast.NewQuorum survives: real masters that are killed, stopped, emptied, slow, or whose
-// clocks lie, under clients that write down what they were told, as package history checks it. It has tests alone.
+// Package quorum shows what holdfast.NewQuorum survives: real masters that are killed, stopped,
+// emptied, slow, or whose clocks lie. The clients write down what they were told, and package
+// history checks it. It has tests alone.
 //
-// Those that take long run with HOLDFAST_CHECK=1. Those of clocks need libfaketime.
+// Tests that take long run with HOLDFAST_CHECK=1. Tests of clocks need libfaketime.
 package quorum

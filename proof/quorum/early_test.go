@@ -26,7 +26,8 @@ func apart(t *testing.T) (*rig, []*redisserver.Clock) {
 	return r, clocks
 }
 
-// TestMastersShowAnyTime: the clocks of three masters show 1970, 2000 and today, and then all change places, one after the other.
+// TestMastersShowAnyTime: the clocks of three masters show 1970, 2000 and today, and then all
+// change places, one after the other.
 func TestMastersShowAnyTime(t *testing.T) {
 	long(t)
 	r, clocks := apart(t)
@@ -46,8 +47,8 @@ func TestMastersShowAnyTime(t *testing.T) {
 	}
 }
 
-// TestReadersInTheFirstHalfSecond: a master whose clock shows the very beginning of 1970 lets a reader in beside a reader, where no
-// other can make up for it.
+// TestReadersInTheFirstHalfSecond: a master whose clock shows the very beginning of 1970 lets a
+// reader in beside a reader, where no other can make up for it.
 func TestReadersInTheFirstHalfSecond(t *testing.T) {
 	long(t)
 	r, clocks := apart(t)
@@ -91,7 +92,8 @@ func (w *worker) answered(try func(context.Context) (*holdfast.Lease, error)) (l
 	return lease, err
 }
 
-// TestConformanceOfMastersApart: all that a quorum promises, it promises whatever its masters' clocks show.
+// TestConformanceOfMastersApart: all that a quorum promises, it promises whatever its masters'
+// clocks show.
 func TestConformanceOfMastersApart(t *testing.T) {
 	if !measured() {
 		t.Skip("it takes a minute of its own: HOLDFAST_PROOF=1, as in make proof, runs it")

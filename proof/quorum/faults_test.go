@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// under runs clients that want three names while faults happen, and returns how many holds there were.
+// under runs clients that want three names while faults happen, and returns how many holds there
+// were.
 func (r *rig) under(lags []*lag, faults func()) (holds int) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,8 +47,8 @@ func (r *rig) whole(w *worker) {
 	r.counting(w.Client, len(r.masters))
 }
 
-// TestFaults: five masters under load, of which two are killed, two stopped and continued, one emptied; and messages that
-// come late, up to the longest TTL of those who are let in.
+// TestFaults: five masters under load, of which two are killed, two stopped and continued, one
+// emptied; and messages that come late, up to the longest TTL of those who are let in.
 func TestFaults(t *testing.T) {
 	long(t)
 	r := newRig(t, 5)
@@ -88,9 +89,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLatency: what an uncontended lock costs with all masters, with two that do not answer and with two dead. The machine may
-// have other work at one moment and none at the next, so each is measured several times, in turns as far as that goes, and the
-// best counts: what the masters that are away cost, they cost every time.
+// TestLatency: what an uncontended lock costs with all masters, with two that do not answer and
+// with two dead. The machine may have other work at one moment and none at the next, so each is
+// measured several times, in turns as far as that goes, and the best counts: what the masters that
+// are away cost, they cost every time.
 func TestLatency(t *testing.T) {
 	if !measured() {
 		t.Skip("it compares times: HOLDFAST_PROOF=1, as in make proof, runs it")

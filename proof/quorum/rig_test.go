@@ -30,8 +30,9 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// maxTTL is how long a master that forgot does not count, in all these tests, and how long a lease is taken for: a request may
-// take a sixth of it, and a machine or a server that stands still for a second loses no lease.
+// maxTTL is how long a master that forgot does not count, in all these tests, and how long a lease
+// is taken for: a request may take a sixth of it, and a machine or a server that stands still for a
+// second loses no lease.
 const maxTTL = 6 * time.Second
 
 // patience is how long a test waits for what must come.
@@ -174,7 +175,8 @@ func (r *rig) check() history.Summary {
 	if err != nil {
 		r.Fatal(err)
 	}
-	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum keeps no line.
+	// Masters that are away, or do not count yet, explain a wait that no record does; and a quorum
+	// keeps no queue.
 	for i, v := range history.Check(h, history.Limits{Idle: time.Minute}) {
 		if i < 10 {
 			r.Errorf("violation %v", v)
@@ -200,7 +202,8 @@ func (w *worker) try(name string, options ...holdfast.Option) (*hold, error) {
 	return w.take(history.TryLock, name, 5*time.Second, w.Mutex(name, options...).TryLock)
 }
 
-// first takes a lock that is free with one try, and waits for it only where some master did not answer in time.
+// first takes a lock that is free with one try, and waits for it only where some master did not
+// answer in time.
 func (w *worker) first(name string, options ...holdfast.Option) (*hold, error) {
 	h, err := w.try(name, options...)
 	if unanswered(err) {
@@ -219,7 +222,8 @@ func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err e
 	return h, err
 }
 
-// unanswered tells whether an error may come of one that stood still for longer than a request may take.
+// unanswered tells whether an error may come of one that stood still for longer than a request may
+// take.
 func unanswered(err error) bool {
 	var none *holdfast.QuorumError
 	return errors.Is(err, holdfast.ErrUnavailable) &&

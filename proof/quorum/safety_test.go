@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the same.
+// TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the
+// same.
 func TestValidity(t *testing.T) {
 	r := newRig(t, 3)
 	const ttl = 4 * time.Second
@@ -41,8 +42,9 @@ func TestValidity(t *testing.T) {
 	slow.all.Wait()
 }
 
-// TestForgotten: a master that restarts without what it knew is needed for two majorities (trap 44). The ones that know of
-// the hold and the ones that missed it must not let another in before the memory of the holder's TTL is over.
+// TestForgotten: a master that restarts without what it knew is needed for two majorities (trap
+// 44). The ones that know of the hold and the ones that missed it must not let another in before
+// the memory of the holder's TTL is over.
 func TestForgotten(t *testing.T) {
 	t.Run("empty", func(t *testing.T) { forgotten(t, nil) })
 	// Its birth mark comes back, and what was locked since does not.
@@ -83,7 +85,8 @@ func forgotten(t *testing.T, before func(*redisserver.Server)) {
 	r.check()
 }
 
-// barely locks a name at the first three of five masters alone, as the others are away meanwhile. The lease is not renewed.
+// barely locks a name at the first three of five masters alone, as the others are away meanwhile.
+// The lease is not renewed.
 func (r *rig) barely(w *worker, name string) *hold {
 	r.Helper()
 	for _, away := range r.masters[3:] {
@@ -100,7 +103,8 @@ func (r *rig) barely(w *worker, name string) *hold {
 	return h
 }
 
-// TestTokens: a client that knows of no larger token than time tells proposes one that the masters have seen exceeded.
+// TestTokens: a client that knows of no larger token than time tells proposes one that the masters
+// have seen exceeded.
 func TestTokens(t *testing.T) {
 	r := newRig(t, 3)
 	a := r.client(nil, nil)
@@ -124,8 +128,8 @@ func TestTokens(t *testing.T) {
 	r.check()
 }
 
-// TestMajorityGone: three of five killed is refused with the answer of each, within the node time-out; brought back without
-// their data they must not count before MaxTTL is over.
+// TestMajorityGone: three of five killed is refused with the answer of each, within the node
+// time-out; brought back without their data they must not count before MaxTTL is over.
 func TestMajorityGone(t *testing.T) {
 	r := newRig(t, 5)
 	a := r.client(nil, nil)
@@ -211,8 +215,8 @@ func TestBusyIsNotGone(t *testing.T) {
 	r.check()
 }
 
-// TestRepair: a master that was away when a lock was taken is told of it by the renewals, so that the holder outlives
-// others that go away later.
+// TestRepair: a master that was away when a lock was taken is told of it by the renewals, so that
+// the holder outlives others that go away later.
 func TestRepair(t *testing.T) {
 	r := newRig(t, 5)
 	a := r.client(nil, nil)
@@ -257,7 +261,8 @@ func warm(r *rig, w *worker) {
 	}
 }
 
-// TestKept: a master that writes every change down knows after kill -9 what it knew, and counts at once.
+// TestKept: a master that writes every change down knows after kill -9 what it knew, and counts at
+// once.
 func TestKept(t *testing.T) {
 	r := &rig{T: t, dir: t.TempDir()}
 	for range 3 {

@@ -28,7 +28,8 @@ type client struct {
 func connect(w *wire, name string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", Dialer: w.dial, ClientName: name, DisableIdentity: true,
-		// Else the first connections ask for these under a mutex that others wait for, and the bubble's clock stands still.
+		// Else the first connections ask for these under a mutex that others wait for, and the
+		// bubble's clock stands still.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 
 		PoolSize:       1000,    // waiting for a turn uses timers that all bubbles would share

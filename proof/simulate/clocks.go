@@ -8,30 +8,36 @@ import (
 	"time"
 )
 
-// The clock of a server shows any time from 1970 on, until 2200: tokens are below 2^53, which are the microseconds until 2255.
+// The clock of a server shows any time from 1970 on, until 2200: tokens are below 2^53, which are
+// the microseconds until 2255.
 var (
 	earliest = time.UnixMicro(1)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 const (
-	// leap is the least step of a clock that is not a small one. It is longer than a run, so that what was made before a leap
-	// back ends, by the server's clock, later than all that was made since.
+	// leap is the least step of a clock that is not a small one. It is longer than a run, so that
+	// what was made before a leap back ends, by the server's clock, later than all that was made
+	// since.
 	leap = 2 * length
 	// most is how long a clock stays set back after a leap.
 	most = 6 * time.Minute
-	// unseen is the least step forward of a master that nobody can overlook: a hundredth of a run is less.
+	// unseen is the least step forward of a master that nobody can overlook: a hundredth of a run
+	// is less.
 	unseen = 2 * time.Minute
 	// recounts is after which time a master that forgot counts again.
 	recounts = 25 * time.Second
-	// claim is what a hand-over to one who is dead costs the next at most, with the next one's request.
+	// claim is what a hand-over to a dead waiter costs the next one at most, with the next one's
+	// request.
 	claim = 600 * time.Millisecond
 )
 
-// clocks is the dice for what clocks show. It is another than the plan's, so that it changes nothing else in the plan of a seed.
+// clocks is the dice for what clocks show. It is another than the plan's, so that it changes
+// nothing else in the plan of a seed.
 func clocks(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x636c6f636b73))} }
 
-// moment draws a time: any number of digits, some years in which a digit comes or clocks begin, or a time of now.
+// moment draws a time: any number of digits, some years in which a digit comes or clocks begin, or
+// a time of now.
 func (d dice) moment() time.Time {
 	within := time.Duration(d.Int64N(int64(length)))
 	switch roll := d.IntN(100); {
@@ -45,8 +51,8 @@ func (d dice) moment() time.Time {
 	return time.Date(2026+d.IntN(30), 1, 1, 0, 0, 0, 0, time.UTC).Add(within)
 }
 
-// drawClock draws what the only server's clock shows, and turns some of its steps into leaps: forward to any time, or back
-// to any time until it is set right again.
+// drawClock draws what the only server's clock shows, and turns some of its steps into leaps:
+// forward to any time, or back to any time until it is set right again.
 func (p *Plan) drawClock(d dice) {
 	p.Servers[0].Shows = d.moment()
 	shows := p.Servers[0].Shows // less what has passed since the begin
@@ -82,8 +88,9 @@ func (p *Plan) drawClock(d dice) {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 }
 
-// drawClocks draws what the masters' clocks show, and lets some of them step instead of forgetting otherwise: forward, which is to
-// forget, or back, where nothing else is forgotten until the clock is set right. Steps forward are too large not to be seen.
+// drawClocks draws what the masters' clocks show, and lets some of them step instead of forgetting
+// otherwise: forward, which is to forget, or back, where nothing else is forgotten until the clock
+// is set right. Steps forward are too large not to be seen.
 func (p *Plan) drawClocks(d dice) {
 	shows := make([]time.Time, len(p.Servers)) // less what has passed since the begin
 	for i := range p.Servers {
@@ -127,8 +134,8 @@ func (p *Plan) drawClocks(d dice) {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 }
 
-// set steps the server's clock. As on a real server what expires does so at a time: miniredis counts what a key has left, and would
-// keep that when the clock is set back.
+// set steps the server's clock. As on a real server what expires does so at a time: miniredis
+// counts what a key has left, and would keep that when the clock is set back.
 func (h *host) set(step time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,8 +164,9 @@ func (l *ledger) leapt(f *Fault) {
 	}
 }
 
-// late is how much longer than tight a room may be free while the clock is set back by years. Holds and places of those that died
-// end when it is set right; nobody can wait for that. A hold keeps all out until then; a place costs a claim.
+// late is how much longer than tight a room may be free while the clock is set back by years. Holds
+// and places of those that died end when it is set right; nobody can wait for that. A hold keeps
+// all out until then; a place costs a claim.
 func (l *ledger) late(room string) (more time.Duration, ever bool) {
 	if l.setBack.IsZero() {
 		return 0, false
@@ -171,7 +179,8 @@ func (l *ledger) late(room string) (more time.Duration, ever bool) {
 	return more, l.outlived(room)
 }
 
-// outlived tells whether the server keeps a hold in a room that was made before its clock was set back by years.
+// outlived tells whether the server keeps a hold in a room that was made before its clock was set
+// back by years.
 func (h *host) outlived(room string) bool {
 	const longestHold = longest + longest/10 // also of a min hold, by a clock that drifts
 	h.mu.Lock()
@@ -203,16 +212,18 @@ func (h *host) outlived(room string) bool {
 	return false
 }
 
-// knowing is what is known of a master's clock that was set forward. Who was answered since it was set back, or since its
-// memory began, sees the step; to others it counts, until one of those has told it to begin its memory anew.
+// knowing is what is known of a master's clock that was set forward. A client that was answered
+// since the clock was set back, or since the memory of the master began, sees the step. For others
+// the master counts, until one of those clients has told it to begin its memory anew.
 type knowing struct {
 	since time.Time        // it was set back, or its memory began
 	mark  string           // the birth mark of the memory that it was set forward in; empty: it was not
 	told  time.Time        // when that was gone
-	knew  map[*client]bool // who sees it
+	knew  map[*client]bool // clients that see it
 }
 
-// forward takes a step forward of a master down, before it is done; anew takes one back, or the end of its memory.
+// forward takes a step forward of a master down, before it is done; anew takes one back, or the end
+// of its memory.
 func (w *world) forward(server int) {
 	h := w.hosts[server]
 	w.mu.Lock()
@@ -240,9 +251,9 @@ func (h *host) untold() bool {
 	return h.known.told.IsZero()
 }
 
-// strays tells whether a client may be let in by a master that has ended holds early, as it cannot see that: also a little later,
-// as answers take their time. "A node whose clock is set forward counts for clients that never met it before, until one that
-// did is answered."
+// strays tells whether a client may be let in by a master that has ended holds early, as it cannot
+// see that: also a little later, as answers take their time. "A node whose clock is set forward
+// counts for clients that never met it before, until one that did is answered."
 func (w *world) strays(c *client) bool {
 	const answers = 5 * time.Second
 	return slices.ContainsFunc(w.hosts, func(h *host) bool {

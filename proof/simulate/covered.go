@@ -47,8 +47,9 @@ func (w *world) forever() {
 	}
 }
 
-// covered checks what exclusion follows from: before the trust in a hold ends, fewer masters than a majority would let another
-// in. So what is wrong shows also where nobody comes in time to make use of it. mu is held.
+// covered checks what exclusion follows from: before the trust in a hold ends, fewer masters than a
+// majority would let another in. So what is wrong shows also where nobody comes in time to make use
+// of it. mu is held.
 func (w *world) covered() {
 	for name, holds := range w.live {
 		for _, h := range holds {
@@ -78,7 +79,7 @@ func (h *host) lets(name string, held *holding) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.HGet(factsKey, "counts") == "" || h.untold() {
-		return "" // it has no vote; or none with those who see that its clock was set
+		return "" // it has no vote; or none with clients that see that its clock was set
 	}
 	key, now := factsKey+":"+name, h.tick().UnixMilli()
 	until := now + time.Until(held.lease.Until()).Milliseconds()*99/100
@@ -100,8 +101,8 @@ func (h *host) ids(key string) []string {
 	return ids
 }
 
-// is tells whether a master's value is that of a hold, as far as can be told: of names behind a group's first the id is not known, and a
-// master that refused its token has another.
+// is tells whether a master's value is that of a hold, as far as can be told: of names behind a
+// group's first the id is not known, and a master that refused its token has another.
 func (h *holding) is(name, id, value string) bool {
 	if token := h.tokens[name]; id == h.lease.Owner() || decimal(value[16:32]) <= token && token <= decimal(value[32:48]) {
 		return true

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
-// A Fault is one trouble, at its time, until its end. Which of the fields mean something depends on the kind.
+// A Fault is one trouble, at its time, until its end. Which of the fields mean something depends on
+// the kind.
 type Fault struct {
 	At, For time.Duration
 	Kind    Trouble
@@ -45,7 +46,8 @@ const (
 	Step       Trouble = "clock"
 )
 
-// everywhere are the troubles of every mode but Calm, more often those that are more likely to matter.
+// everywhere are the troubles of every mode but Calm, more often those that are more likely to
+// matter.
 var everywhere = []Trouble{
 	Silence, Silence, Silence, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, CutAll, Deafen, Kill, Vanish,
 	Restart, Flush, Refuse,
@@ -104,7 +106,7 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 		}
 	case Step:
 		f.Delay = d.short(time.Millisecond, 20*time.Second)
-		if d.percent(50) { // back, amid those who wait: tokens must not come twice
+		if d.percent(50) { // back, amid waiters: tokens must not come twice
 			f.Delay = -f.Delay
 			if next := slices.IndexFunc(p.Ops, func(op Op) bool { return op.At >= at }); next >= 0 {
 				f.At = min(p.Ops[next].At+10*time.Millisecond, at+left)
@@ -114,7 +116,8 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	return f
 }
 
-// forgets tells whether a fault lets another in beside a holder, by design; one of several servers does not.
+// forgets tells whether a fault lets another in beside a holder, by design; one of several servers
+// does not.
 func (l *ledger) forgets(f *Fault) bool {
 	return l.plan.Mode != Quorum && (f.Kind == ForgetAll || f.Kind == ForgetKey || f.Kind == ForgetDown || f.Kind == Step)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// latch is one latch: the operation's client sets it, the next ones count it down, and the one before waits.
+// latch is one latch: the operation's client sets it, the next ones count it down, and the one
+// before waits.
 func (w *world) latch(op *Op) {
 	w.mu.Lock()
 	clients := append([]*client(nil), w.clients...)

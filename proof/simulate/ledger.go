@@ -23,16 +23,19 @@ type Violation struct {
 func (v Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Rule, v.At, v.Text) }
 
 const (
-	// settled is after which time without a fault everything is as if there had been none: TTLs are over, the dead are
-	// taken out of the line (18 s), the living have asked (6 s), and slow answers have come.
+	// settled is after which time without a fault everything is as if there had been none: TTLs are
+	// over, the dead are taken out of the queue (18 s), the living have asked (6 s), and slow
+	// answers have come.
 	settled = longest + 18*time.Second + 6*time.Second + 4*time.Second
-	// tight is the longest that a name may be free, at peace, while somebody waits: the claim of a hand-over that the
-	// waiter gave up at that moment, or the first ask of one that did not know when the holder's time is over.
+	// tight is the longest that a name may be free, at peace, while somebody waits: the claim of a
+	// hand-over that the waiter gave up at that moment, or the first ask of one that did not know
+	// when the holder's time is over.
 	tight = 1500 * time.Millisecond
-	// blind is how long after a fault that lets another in beside a holder overlaps are not counted: until the holder's
-	// renewal, or the end of its trust.
+	// blind is how long after a fault that lets another in beside a holder overlaps are not
+	// counted: until the holder's renewal, or the end of its trust.
 	blind = longest + time.Second
-	// trips is how much of its trust a release needs at most at peace, to connect and to be answered; it lasts no longer than trust.
+	// trips is how much of its trust a release needs at most at peace, to connect and to be
+	// answered; it lasts no longer than trust.
 	trips = 20 * time.Millisecond
 	// abreast is how much later a call must begin to be the later one.
 	abreast = 100 * time.Millisecond
@@ -70,7 +73,8 @@ type room struct {
 	died    []time.Time // when processes did that waited
 }
 
-// empty notes that a holding is over: nobody holds from now on, or from the end of the last min hold.
+// empty notes that a holding is over: nobody holds from now on, or from the end of the last min
+// hold.
 func (r *room) empty(h *holding) {
 	for _, end := range []time.Time{time.Now(), h.from.Add(h.op.MinHold * 101 / 100)} {
 		if end.After(r.idle) {
@@ -158,14 +162,15 @@ func (l *ledger) grant(h *holding, name string) judge.Grant {
 	}
 }
 
-// overlaps tells whether they are no two to be trusted at one time, as far as the server that let the
-// later in could know.
+// overlaps tells whether they are no two to be trusted at one time, as far as the server that let
+// the later in could know.
 func (h *holding) overlaps(other *holding) bool {
 	stray := h.stray && h.from.After(other.from) || other.stray && other.from.After(h.from)
 	return h != other && !stray && h.Claim().Excludes(other.Claim())
 }
 
-// queues tells whether a wait stands in one line from its call on; a group stands in that of its first busy name.
+// queues tells whether a wait stands in one queue from its call on; a group stands in that of its
+// first busy name.
 func (w *wait) queues() bool { return !w.op.Try && w.op.Kind != All }
 
 // call counts a wait in; it takes mu.
@@ -227,8 +232,9 @@ func (l *ledger) enter(name string, h *holding) {
 	l.granted[name] = append(l.granted[name], h)
 }
 
-// grows checks the token of a new hold. The tokens of a quorum grow where the order of the grants is
-// known; those of a server always do, but for readers and permits, which may return in another order.
+// grows checks the token of a new hold. The tokens of a quorum grow where the order of the grants
+// is known; those of a server always do, but for readers and permits, which may return in another
+// order.
 func (l *ledger) grows(name string, h *holding) {
 	token := h.tokens[name]
 	if !judge.IsToken(token) {
@@ -285,8 +291,8 @@ func (l *ledger) alone(name string) {
 	}
 }
 
-// tight is how long a name may be free at peace; over a quorum, which promises no order and takes some time for its messages, until
-// who waits has asked twice.
+// tight is how long a name may be free at peace; over a quorum, which promises no order and takes
+// some time for its messages, until the waiter has asked twice.
 func (l *ledger) tight() time.Duration {
 	if l.plan.Mode == Quorum {
 		return 12 * time.Second
@@ -294,7 +300,7 @@ func (l *ledger) tight() time.Duration {
 	return tight
 }
 
-// stuck checks that the first who waits in a room does not wait for nobody.
+// stuck checks that the first waiter of a room does not wait while nobody holds.
 func (l *ledger) stuck(r *room) {
 	if l.faulty > 0 || r.leaving > 0 || len(r.waiting) == 0 {
 		return
@@ -437,7 +443,8 @@ func (l *ledger) released(h *holding, was, err error) (result string, may bool) 
 	return "done", was == nil
 }
 
-// renewed takes a renewal that the server got: at peace, none comes for what was given back; it takes mu.
+// renewed takes a renewal that the server got: at peace, none comes for what was given back; it
+// takes mu.
 func (l *ledger) renewed(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -489,8 +496,9 @@ func (l *ledger) look() {
 	}
 }
 
-// hash is of what became of each operation: whether it got in, was lost, and how it was released. Times and tokens are not in
-// it, as they follow from the jitter of clients too, which no seed rules.
+// hash is of what became of each operation: whether it got in, was lost, and how it was released.
+// Times and tokens are not in it, as they follow from the jitter of clients too, which no seed
+// rules.
 func (l *ledger) hash() uint64 {
 	lines := make([]string, 0, len(l.events))
 	for _, e := range l.events {

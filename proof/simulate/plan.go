@@ -12,7 +12,7 @@ type Plan struct {
 	Mode    Mode
 	Latency []time.Duration // one way, of each client; there are as many
 	Servers []Server        // one; in mode Quorum three or five
-	Strict  bool            // every goroutine stands in the server's line itself
+	Strict  bool            // every goroutine stands in the server's queue itself
 	Ops     []Op            // in the order of time
 	Faults  []Fault         // in the order of time
 }
@@ -27,8 +27,9 @@ type Server struct {
 // A Mode says which faults a run has, and so which checks it can stand.
 type Mode string
 
-// The modes. Calm has no faults at all; Network those that no promise excepts; Forget and Clock have them too, and some that
-// let another in beside a holder, by design, until the holder's next renewal.
+// The modes. Calm has no faults at all; Network those that no promise excepts; Forget and Clock
+// have them too, and some that let another in beside a holder, by design, until the holder's next
+// renewal.
 const (
 	Calm    Mode = "calm"
 	Network Mode = "network"
@@ -179,7 +180,8 @@ func (p *Plan) drawOps(d dice) {
 	p.number()
 }
 
-// number puts the operations in the order of their times, and gives every eighth of some kinds a min hold.
+// number puts the operations in the order of their times, and gives every eighth of some kinds a
+// min hold.
 func (p *Plan) number() {
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return int(a.At - b.At) })
 	for i := range p.Ops {

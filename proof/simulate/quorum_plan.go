@@ -25,7 +25,8 @@ func DrawQuorum(seed uint64) Plan {
 	return p
 }
 
-// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes, and a TTL for each.
+// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes, and
+// a TTL for each.
 func (p *Plan) drawQuorumOps(d dice) {
 	for len(p.Ops) < least {
 		at := d.between(5*time.Second, workEnd)
@@ -64,7 +65,8 @@ func (p *Plan) drawQuorumOps(d dice) {
 // ofPaths are the troubles between one client and one master.
 var ofPaths = []Trouble{Silence, Silence, Silence, Silence, Silence, Slow, Slow, Lose, Lose, Lose, Lose, Duplicate, Duplicate, Cut, Deafen}
 
-// drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled at a time.
+// drawQuorumFaults draws stretches of trouble in which a third of all paths, or fewer, are troubled
+// at a time.
 func (p *Plan) drawQuorumFaults(d dice) {
 	var last time.Duration // when a master forgot
 	for at := d.between(time.Second, 10*time.Second); ; at += settled + d.between(10*time.Second, 30*time.Second) {
@@ -107,7 +109,8 @@ func (p *Plan) drawQuorumFaults(d dice) {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 }
 
-// drawApart keeps some clients from one master each for longer, so that what they hold is at no more than a majority.
+// drawApart keeps some clients from one master each for longer, so that what they hold is at no
+// more than a majority.
 func (p *Plan) drawApart(d dice, at, end time.Duration) {
 	for at < end {
 		long := min(end-at, d.between(5*time.Second, 40*time.Second))
@@ -121,7 +124,8 @@ func (p *Plan) drawApart(d dice, at, end time.Duration) {
 	}
 }
 
-// drawForgetting lets one master after the other lose its memory amid a hold, each after the last counts again, and returns when the last did.
+// drawForgetting lets one master after the other lose its memory amid a hold, each after the last
+// counts again, and returns when the last did.
 func (p *Plan) drawForgetting(d dice, from, to, last time.Duration) time.Duration {
 	for i := range p.Ops {
 		op := &p.Ops[i]

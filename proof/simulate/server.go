@@ -53,8 +53,8 @@ func (h *host) serve(conn net.Conn) error {
 	return nil
 }
 
-// arrived sets the clock and refuses what is to be refused. Commands of scripts come from nobody; their server is locked,
-// and has the time.
+// arrived sets the clock and refuses what is to be refused. Commands of scripts come from nobody;
+// their server is locked, and has the time.
 func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false
@@ -72,7 +72,8 @@ func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// listen tells of renewals. Their script alone has five arguments a key, the first a ticket: see the package native.
+// listen tells of renewals. Their script alone has five arguments a key, the first a ticket: see
+// the package native.
 func (h *host) listen(args []string) {
 	const ticket, id = 26, 22
 	keys, err := strconv.Atoi(args[1])

@@ -19,12 +19,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-// TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time; two cores are used by
-// processes.
+// TestMain lets one goroutine run at a time, which is what makes a run nearly the same each time;
+// two cores are used by processes.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // go-redis logs every connection that fails, and here many do
-	// miniredis makes a Lua machine for each script; with stacks that suffice for ours one costs a sixth less. A script that
-	// outgrew them would fail with an error, which is a violation.
+	// miniredis makes a Lua machine for each script; with stacks that suffice for ours one costs a
+	// sixth less. A script that outgrew them would fail with an error, which is a violation.
 	lua.RegistrySize, lua.CallStackSize = 1024, 64
 	runtime.GOMAXPROCS(1)
 	os.Exit(leak.Main(m))
@@ -41,7 +41,7 @@ var failedOnce = []struct {
 }{
 	{2, "go-redis' pool could not see which idle connections had broken: the network in memory shows it, as a socket does"},
 	{107, "the margin of a max hold was that of a TTL, and the clocks drifted apart for longer"},
-	{600196, "nobody was told of the end of a min hold when the first in line, who had been told, left meanwhile"},
+	{600196, "nobody was told of the end of a min hold when the first in the queue, which had been told, left meanwhile"},
 	{700110, "an ask that arrived after its caller had taken it back was handed to, and nobody gave that back"},
 	{848847028, "as 2"},
 	{848847047, "a release a millisecond before the end of trust is uncertain, by design: the rule says so now"},
@@ -73,7 +73,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between them and the server.
+// TestUndisturbed makes runs of clients that come, wait, give up and crash, without faults between
+// them and the server.
 func TestUndisturbed(t *testing.T) {
 	runs := 2
 	for seed := uint64(1000); runs > 0; seed++ {
@@ -84,9 +85,9 @@ func TestUndisturbed(t *testing.T) {
 	}
 }
 
-// TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a run, in as many processes
-// as there are cores. With HOLDFAST_QUORUM they are over a quorum. With HOLDFAST_CHECK=1 alone it makes a few, always the same, which the
-// race detector sees.
+// TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a
+// run, in as many processes as there are cores. With HOLDFAST_QUORUM they are over a quorum. With
+// HOLDFAST_CHECK=1 alone it makes a few, always the same, which the race detector sees.
 func TestSimulate(t *testing.T) {
 	few, first := uint64(0), rand.Uint64N(1e9)
 	if os.Getenv("HOLDFAST_CHECK") == "1" && os.Getenv("HOLDFAST_RUNS") == "" {
@@ -158,7 +159,8 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// tally adds the counts of a Result's line: of its operations, and what it ends with: names, of a word or more, each with a number.
+// tally adds the counts of a Result's line: of its operations, and what it ends with: names, of a
+// word or more, each with a number.
 func tally(sum map[string]int, line string) {
 	head, counts, _ := strings.Cut(line, ": ")
 	if fields := strings.Split(head, ", "); len(fields) == 4 {
@@ -185,7 +187,8 @@ func child(t *testing.T, from uint64, runs int) ([]string, error) {
 	return strings.Split(string(out), "\n"), err
 }
 
-// trouble is what of a failed child's output is worth reading: each violation, and why the process ended.
+// trouble is what of a failed child's output is worth reading: each violation, and why the process
+// ended.
 func trouble(lines []string) (bad []string) {
 	for i, line := range lines {
 		switch {

@@ -62,9 +62,10 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return checked{conn}, nil
 }
 
-// reconnects tells whether a PubSub of go-redis dials anew by itself. It does so under a mutex on which others may wait,
-// and while somebody waits for a mutex, a bubble's clock stands still, for ever if that is for a timer. The adapter throws
-// such a PubSub away and makes another, whether that dial succeeds or not.
+// reconnects tells whether a PubSub of go-redis dials anew by itself. It does so under a mutex on
+// which others may wait, and while somebody waits for a mutex, a bubble's clock stands still, for
+// ever if that is for a timer. The adapter throws such a PubSub away and makes another, whether
+// that dial succeeds or not.
 func reconnects() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
@@ -115,8 +116,8 @@ func (w *wire) disturb(f *Fault) (end func()) {
 	return w.Strike(rule)
 }
 
-// A checked is a connection of which go-redis' pool sees, as at a socket, that it has broken while it
-// was idle. Else each broken one would cost a request, and its pause.
+// A checked is a connection of which go-redis' pool sees, as at a socket, that it has broken while
+// it was idle. Else each broken one would cost a request, and its pause.
 type checked struct{ net.Conn }
 
 // SyscallConn implements syscall.Conn.

@@ -69,7 +69,8 @@ func (a *actor) acquire(ctx context.Context, w want, outer *hold) *hold {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if w.record.Kind == history.Lock && a.dice.percent(20) {
-		// Cancelled at a moment of its own, rather than at the deadline: about when a grant may come.
+		// Cancelled at a moment of its own, rather than at the deadline: about when a grant may
+		// come.
 		limit = a.dice.short(0, limit)
 		defer time.AfterFunc(limit, cancel).Stop()
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// patience is how long keys may outlive the workload where a waiter was killed: the longest TTL, the time after which the
-// waiter counts as dead (three missed asks), and the seconds that the state of a name outlives all that is in it.
+// patience is how long keys may outlive the workload where a waiter was killed: the longest TTL,
+// the time after which the waiter counts as dead (three missed asks), and the seconds that the
+// state of a name outlives all that is in it.
 const patience = longestTTL + 3*6*time.Second + 6*time.Second
 
 // clocks are the keys of tokens, which stay, by design.
@@ -24,7 +25,7 @@ var clocks = regexp.MustCompile(`:\{[0-9a-z]+\}:clock$|:clock:\{[0-9a-z]+\}$`)
 
 // A Rest is what was left at the server.
 type Rest struct {
-	Dead    []string      // when all TTLs were over, of killed workers: places in line that wait for their end
+	Dead    []string      // when all TTLs were over, of killed workers: places in the queue that wait for their end
 	Leaked  []string      // then, of workers that ended well, and were not disturbed in that: should be none
 	Forever []string      // keys without an expiry, at any moment of the run, or beyond all patience: should be none
 	Looks   int           // during the run, for keys without an expiry
@@ -32,7 +33,8 @@ type Rest struct {
 	owners  []string      // of what leaked
 }
 
-// excuse takes what leaked of some workers for what the dead left: what they gave back may have got no answer.
+// excuse takes what leaked of some workers for what the dead left: what they gave back may have got
+// no answer.
 func (rest *Rest) excuse(disturbed func(proc string) bool) {
 	leaked := rest.Leaked
 	rest.Leaked = nil
@@ -48,8 +50,8 @@ func (rest *Rest) excuse(disturbed func(proc string) bool) {
 // label is what a worker calls itself in its keys.
 func label(proc string) string { return "worker " + proc + "." }
 
-// left looks at the keys of the plan when all TTLs are over, and, if patient, until they are gone. ended are the workers
-// that were not killed.
+// left looks at the keys of the plan when all TTLs are over, and, if patient, until they are gone.
+// ended are the workers that were not killed.
 func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Rest, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()
@@ -85,7 +87,8 @@ func left(ctx context.Context, plan Plan, ended []string, patient bool) (rest Re
 	}
 }
 
-// sweep tries every lock once: a hold whose time is over stays in the state of a name until somebody asks.
+// sweep tries every lock once: a hold whose time is over stays in the state of a name until
+// somebody asks.
 func sweep(ctx context.Context, rdb *redis.Client, plan Plan) (err error) {
 	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: "sweep", Prefix: plan.Prefix, TTL: 6 * longestTTL}) // a request has a second
 	if err != nil {
@@ -183,7 +186,8 @@ func contents(ctx context.Context, rdb *redis.Client, key string) string {
 	return b.String()
 }
 
-// watch looks at the keys again and again, and tells those that have no expiry: there must be none, at no moment.
+// watch looks at the keys again and again, and tells those that have no expiry: there must be none,
+// at no moment.
 func watch(ctx context.Context, plan Plan) (forever []string, looks int, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: plan.Addr})
 	defer func() { err = errors.Join(err, rdb.Close()) }()

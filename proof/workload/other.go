@@ -17,7 +17,7 @@ func (a *actor) do(name string) {
 	err := a.client.Mutex(name, holdfast.WithTTL(ttls[0])).Do(ctx, func(ctx context.Context) error {
 		w := a.want(history.Mutex, []string{name})
 		w.record.Kind, w.take = history.TryLock, a.client.Mutex(name).TryLock
-		w.hold.fixed, w.hold.owner, w.record.Owner, w.record.Min, w.record.Line = false, "", "", 0, false
+		w.hold.fixed, w.hold.owner, w.record.Owner, w.record.Min, w.record.Queues = false, "", "", 0, false
 		if h := a.acquire(ctx, w, nil); h != nil {
 			a.touch(h)
 			a.keep(h, a.dice.short(0, 30*time.Millisecond))

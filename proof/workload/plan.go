@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Env is the environment variable in which a worker finds its Plan. A program that starts workers by running itself
-// again looks for it first thing, and calls Worker if it is there.
+// Env is the environment variable in which a worker finds its Plan. A program that starts workers
+// by running itself again looks for it first thing, and calls Worker if it is there.
 const Env = "HOLDFAST_WORKER"
 
 // A Plan is what a worker needs to know.

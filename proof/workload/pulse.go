@@ -9,16 +9,18 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// A pulse beats so often, and what is missed of it is written down when it is longer than a hiccup: some of those, in a worker, here and
-// at the server, and the shortest requests get no answer in their time.
+// A pulse beats so often, and what is missed of it is written down when it is longer than a hiccup:
+// some of those, in a worker, here and at the server, and the shortest requests get no answer in
+// their time.
 const (
 	beat   = 5 * time.Millisecond
 	hiccup = 10 * time.Millisecond
 )
 
-// pulse writes down when this process stood still by itself, until ctx is over: what it was granted meanwhile, and what was answered
-// to it, came late, and no lock is to blame. ask is something that it does at each beat, nil for nothing; proc is who stood still if
-// that takes long, empty for this process.
+// pulse writes down when this process stood still by itself, until ctx is over: what it was granted
+// meanwhile, and what was answered to it, came late, and no lock is to blame. ask is something that
+// it does at each beat, nil for nothing; proc is what stood still if that takes long, empty for
+// this process.
 func pulse(ctx context.Context, rec *history.Recorder, proc string, ask func()) {
 	for last := history.Now(); ; {
 		pause(beat, ctx.Done())
@@ -35,7 +37,8 @@ func pulse(ctx context.Context, rec *history.Recorder, proc string, ask func()) 
 	}
 }
 
-// pulse writes down when the server, or this process, which stands between it and all workers, stood still.
+// pulse writes down when the server, or this process, which stands between it and all workers,
+// stood still.
 func (r *Run) pulse(ctx context.Context) error {
 	rdb := redis.NewClient(&redis.Options{Addr: r.Addr})
 	pulse(ctx, r.parent, history.Server, func() { _ = rdb.Ping(context.WithoutCancel(ctx)).Err() })

@@ -34,13 +34,13 @@ type access struct {
 	Name  string
 	Token int64
 	Write bool
-	Reads bool  // of a read: by one who excludes no readers
+	Reads bool  // of a read: the hold excludes no readers
 	Value int64 // to write, or read
 	Base  int64 // what the writer had read
 	Taken bool
 	Lost  bool
 
-	Give *Offer // not an access: for whoever asks next
+	Give *Offer // not an access: for the next that asks
 	Wish bool   // the answer has what was given last in Give, if anything was
 
 	Slot int

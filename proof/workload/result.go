@@ -44,7 +44,7 @@ func result(record history.Record, err error) history.Result {
 	case history.CountDown, history.Count:
 		classes = append(classes, class{holdfast.ErrNotHeld, history.NotHeld})
 	}
-	// A reader who wants to write, and one who took the semaphore for larger or smaller than it is.
+	// A reader that wants to write, and a caller that took the semaphore for larger or smaller.
 	mayRefuse := record.Type == history.ReadWrite && !record.Shares && record.Kind.Holds() || record.Type == history.Semaphore
 	if argument(err) != nil && mayRefuse {
 		return history.Refused
@@ -57,8 +57,8 @@ func result(record history.Record, err error) history.Result {
 	return history.Failed
 }
 
-// until translates the trust end into the clock of the history. The clock of the history is read first: whatever time
-// passes in between makes the result earlier than the truth.
+// until translates the trust end into the clock of the history. The clock of the history is read
+// first: whatever time passes in between makes the result earlier than the truth.
 func until(lease *holdfast.Lease) int64 {
 	now := history.Now()
 	return now + int64(time.Until(lease.Until()))

@@ -52,8 +52,9 @@ type Report struct {
 	History    *history.History
 }
 
-// Do starts the processes, troubles them, waits for their end and checks what they wrote. An error is trouble of the
-// run itself; what the locks did wrong is in the report. Do takes For and some seconds.
+// Do starts the processes, troubles them, waits for their end and checks what they wrote. An error
+// is trouble of the run itself; what the locks did wrong is in the report. Do takes For and some
+// seconds.
 func (r *Run) Do(ctx context.Context) (report Report, err error) {
 	if r.parent, err = history.Create(r.Dir, "parent"); err != nil {
 		return Report{}, err

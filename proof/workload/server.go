@@ -24,7 +24,8 @@ func (r *Run) troubleServer(ctx context.Context, end time.Time) {
 			return
 		}
 		if d.percent(50) {
-			// Answers are lost, and subscriptions have gaps. SKIPME spares the connection that asks, no other.
+			// Answers are lost, and subscriptions have gaps. SKIPME spares the connection that
+			// asks, no other.
 			r.parent.Put(history.Record{Event: history.Kill, Proc: history.Server, Text: "connections"})
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 			_, _ = r.Server.Do("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")

@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// drain is how long a worker may take to end: its longest step is a wait, a hold beyond the TTL, and two entries into
-// it with the same; and a machine that has much else to do.
+// drain is how long a worker may take to end: its longest step is a wait, a hold beyond the TTL,
+// and two entries into it with the same; and a machine that has much else to do.
 const drain = 3*(longestWait+5*longestTTL) + 30*time.Second
 
-// quiet is the time at the end of a run without faults, in which the living clean up after the dead.
+// quiet is the time at the end of a run without faults, in which the living clean up after the
+// dead.
 const quiet = longestTTL
 
 // A slot keeps one worker alive, and troubles it.
@@ -115,7 +116,8 @@ func (s *slot) kill() error {
 	return s.start()
 }
 
-// halt freezes the worker for a while, half the time past every TTL. A system without such signals has no halts.
+// halt freezes the worker for a while, half the time past every TTL. A system without such signals
+// has no halts.
 func (s *slot) halt(ctx context.Context, most time.Duration) {
 	long := min(most, s.dice.between(20*time.Millisecond, 2*longestTTL))
 	s.run.parent.Put(history.Record{Event: history.Stop, Proc: s.proc})

@@ -41,13 +41,14 @@ func (s *storage) silence(slot int, long time.Duration) error {
 	return err
 }
 
-// read gives the value, if the token is good; shares: that of one who excludes no readers.
+// read gives the value, if the token is good; shares: that of a hold that excludes no readers.
 func (s *storage) read(name string, token int64, shares bool) (value int64, ok bool, err error) {
 	answer, err := s.ask(access{Name: name, Token: token, Reads: shares})
 	return answer.Value, answer.Taken, err
 }
 
-// offer gives a hold to whoever wishes for one of its name, and wish asks for it; nil: there was none.
+// offer gives a hold to the next that wishes for one of its name, and wish asks for it; nil: there
+// was none.
 func (s *storage) offer(name string, offer Offer) error {
 	_, err := s.ask(access{Name: name, Give: &offer})
 	return err

@@ -10,19 +10,45 @@ import (
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
-// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it and its entries were given
-// back. depth is how often it may enter again.
+// use holds the lease in a way the dice choose, and gives it back, or does not: it tells whether it
+// and its entries were given back. depth is how often it may enter again.
 func (a *actor) use(h *hold, depth int) (given bool) {
 	a.touch(h)
 	a.downgrade(h)
-	var inner *hold
 	given = true
+	inner := a.work(h, depth)
+	if a.err != nil {
+		return false
+	}
+	if inner != nil && a.dice.percent(70) {
+		given = a.use(inner, depth-1)
+		inner = nil
+	}
+	a.touch(h)
+	switch {
+	case h.fixed && a.dice.percent(5):
+		return false // its TTL ends it
+	case depth == 2 && inner == nil && a.dice.percent(4) && given: // a hold is let go on purpose when it has no entry left
+		a.offer(h)
+	}
+	a.release(h)
+	if inner != nil {
+		given = a.use(inner, depth-1) // an entry outlasts the lease that it entered
+	}
+	if a.dice.percent(5) {
+		a.release(h)
+	}
+	return given
+}
+
+// work keeps the lease for a while, or enters it: then there is an inner one.
+func (a *actor) work(h *hold, depth int) (inner *hold) {
 	switch roll := a.dice.IntN(100); {
 	case roll < 60:
 		a.keep(h, a.dice.short(0, 15*time.Millisecond))
 	case roll < 76:
 		if depth > 0 {
-			inner = a.enter(h)
+			return a.enter(h)
 		}
 	case roll < 85:
 		a.check(h)
@@ -34,30 +60,12 @@ func (a *actor) use(h *hold, depth int) (given bool) {
 		// Some hold so long, and out of reach of the server, that it lets others in.
 		if !h.fixed && a.dice.percent(60) {
 			if a.err = a.storage.silence(a.slot, a.dice.between(h.ttl+h.ttl/4, 2*h.ttl)); a.err != nil {
-				return false
+				return nil
 			}
 		}
 		a.keep(h, a.dice.between(h.ttl+h.ttl/2, 3*h.ttl))
 	}
-	if inner != nil && a.dice.percent(70) {
-		given = a.use(inner, depth-1)
-		inner = nil
-	}
-	a.touch(h)
-	switch {
-	case h.fixed && a.dice.percent(5):
-		return false // its TTL ends it
-	case depth == 2 && inner == nil && a.dice.percent(4) && given: // who lets it go on purpose has no entry left
-		a.offer(h)
-	}
-	a.release(h)
-	if inner != nil {
-		given = a.use(inner, depth-1) // an entry outlasts the lease that it entered
-	}
-	if a.dice.percent(5) {
-		a.release(h)
-	}
-	return given
+	return nil
 }
 
 // enter takes again what is held: all, or of a group one.
@@ -76,7 +84,8 @@ func (a *actor) enter(h *hold) *hold {
 	return a.acquire(h.Context(), w, h)
 }
 
-// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a while.
+// downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
+// while.
 func (a *actor) downgrade(h *hold) {
 	if h.typ != history.ReadWrite || h.shares || a.dice.percent(50) {
 		return
@@ -133,7 +142,8 @@ func (h *hold) several() []string {
 	return nil
 }
 
-// keep holds the lease for so long, or until it is lost, and writes down again and again whether it is to be trusted.
+// keep holds the lease for so long, or until it is lost, and writes down again and again whether it
+// is to be trusted.
 func (a *actor) keep(h *hold, long time.Duration) {
 	end := time.Now().Add(long)
 	for a.look(h) {
@@ -148,7 +158,8 @@ func (a *actor) keep(h *hold, long time.Duration) {
 // look writes down what the library says of the lease.
 func (a *actor) look(h *hold) bool {
 	record := history.Record{Hold: h.id, Type: h.typ, Name: h.name, Token: h.Token()}
-	// In this order: the trust end only moves on, so if Err was nil after the later of two trust ends, it was wrong.
+	// In this order: the trust end only moves on, so if Err was nil after the later of two trust
+	// ends, it was wrong.
 	asked := time.Now()
 	err := h.Err()
 	record.At, record.Until = history.Now(), until(h.Lease)
@@ -191,8 +202,8 @@ func (a *actor) release(h *hold) {
 	a.back(record, h.Release(ctx))
 }
 
-// touch uses the resource of each name that the lease is for: as a holder would who reads, thinks and writes, or one who only
-// reads, and relies on what was read.
+// touch uses the resource of each name that the lease is for: as a holder would that reads,
+// thinks and writes, or that only reads, and relies on what was read.
 func (a *actor) touch(h *hold) {
 	if h.typ == history.Semaphore {
 		return // several hold it: a token keeps nobody out

@@ -64,7 +64,7 @@ func (a *actor) want(typ history.Type, names []string) want {
 	case history.Election:
 		election := a.client.Election(h.name, options...)
 		w.take = either(election.Campaign, election.TryCampaign)
-		r.Line = !r.Polls
+		r.Queues = !r.Polls
 	default:
 		mutex := a.client.Mutex(h.name, options...)
 		w.take = either(mutex.Lock, mutex.TryLock)
@@ -90,7 +90,7 @@ func (a *actor) resume(w *want, mutex *holdfast.Mutex) {
 		a.err = err
 		return
 	}
-	w.record.Kind, w.record.Line, w.record.Min = history.Resume, false, 0
+	w.record.Kind, w.record.Queues, w.record.Min = history.Resume, false, 0
 	w.hold.owner, w.record.Owner = offer.Explicit, offer.Explicit
 	w.text += fmt.Sprintf(" of token %d", offer.Token)
 	w.take = func(ctx context.Context) (*holdfast.Lease, error) { return mutex.Resume(ctx, offer.Owner, offer.Token) }
@@ -106,26 +106,26 @@ func (a *actor) options(w *want) []holdfast.Option {
 	}
 	switch roll := a.dice.IntN(100); {
 	case roll < 20:
-		h.fixed, r.Line = true, true
+		h.fixed, r.Queues = true, true
 		add(holdfast.WithoutRenewal(), "fixed")
 	case roll < 30:
-		r.Line = true
+		r.Queues = true
 		add(holdfast.WithMaxHold(2*h.ttl), "max")
 	case roll < 36:
 		least := a.dice.between(10*time.Millisecond, 80*time.Millisecond)
-		r.Line, r.Min = true, int64(least)
+		r.Queues, r.Min = true, int64(least)
 		add(holdfast.WithMinHold(least), fmt.Sprintf("min=%v", least))
 	case roll < 48 && (h.typ == history.Mutex || h.typ == history.ReadWrite || h.typ == history.Group):
 		h.owner = []string{"ann", "bob"}[a.dice.IntN(2)]
-		r.Line, r.Owner = true, h.owner
+		r.Queues, r.Owner = true, h.owner
 		add(holdfast.WithOwner(h.owner), "owner")
 	}
 	switch roll := a.dice.IntN(100); {
 	case roll < 20:
-		r.Line = true
+		r.Queues = true
 		add(holdfast.WithStrictOrder(), "strict")
 	case roll < 28:
-		r.Polls, r.Line = true, false
+		r.Polls, r.Queues = true, false
 		add(holdfast.WithPolling(15*time.Millisecond, 10), "polling")
 	}
 	return options

@@ -10,18 +10,20 @@ import (
 	"time"
 )
 
-// patience is how long goroutines may take to end: connections close, and requests that nobody waits for run out.
+// patience is how long goroutines may take to end: connections close, and requests that nobody
+// waits for run out.
 const patience = 30 * time.Second
 
-// Watch remembers the goroutines that there are. Left gives those time to end that have started since, and returns the
-// stacks of the ones that did not.
+// Watch remembers the goroutines that there are. Left gives those time to end that have started
+// since, and returns the stacks of the ones that did not.
 func Watch() (left func() string) {
 	before := stacks()
 	return func() string { return since(before) }
 }
 
-// Check fails the test when goroutines that started after this call are left at its end. What is registered with
-// Cleanup after Check runs before it looks. Tests that run in parallel see each other's goroutines.
+// Check fails the test when goroutines that started after this call are left at its end. What is
+// registered with Cleanup after Check runs before it looks. Tests that run in parallel see each
+// other's goroutines.
 func Check(tb testing.TB) {
 	tb.Helper()
 	left := Watch()
@@ -33,7 +35,8 @@ func Check(tb testing.TB) {
 	})
 }
 
-// Main is for TestMain: it runs the tests and returns the exit code, which is not 0 when goroutines are left.
+// Main is for TestMain: it runs the tests and returns the exit code, which is not 0 when goroutines
+// are left.
 func Main(m *testing.M) int {
 	left := Watch()
 	code := m.Run()

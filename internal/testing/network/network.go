@@ -3,8 +3,8 @@
 // silence succeeds, and what was written before a client gave its connection up still arrives
 // afterwards.
 //
-// It goes by timers and runs no goroutine of its own. Made inside a bubble of testing/synctest it goes
-// by the bubble's clock; what is not delayed arrives at once.
+// It goes by timers and runs no goroutine of its own. Made inside a bubble of testing/synctest it
+// goes by the bubble's clock; what is not delayed arrives at once.
 package network
 
 import (
@@ -106,8 +106,8 @@ func (n *Network) open() (l *link, changed <-chan struct{}, err error) {
 // connections hang.
 func (n *Network) Pause() { n.Silence(There, Back) }
 
-// Resume ends all silences, and a Kill. What was written meanwhile arrives, also on connections that
-// were given up.
+// Resume ends all silences, and a Kill. What was written meanwhile arrives, also on connections
+// that were given up.
 func (n *Network) Resume() { n.change(func() { n.quiet, n.refused = [2]int{}, false }) }
 
 // Silence is Pause for some ways. Each needs a Speak, or Resume.

@@ -38,7 +38,8 @@ func (s *server) serve(conn net.Conn) error {
 	return nil
 }
 
-// TestNetwork: a client writes "one" at once and "two" a second later, and hears answers for a minute.
+// TestNetwork: a client writes "one" at once and "two" a second later, and hears answers for a
+// minute.
 func TestNetwork(t *testing.T) {
 	has := network.Contains("ONE")
 	for _, c := range []struct {

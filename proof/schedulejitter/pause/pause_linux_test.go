@@ -1,4 +1,4 @@
-package still
+package pause
 
 import (
 	"os"
@@ -37,7 +37,7 @@ func TestHowLong(t *testing.T) {
 	}
 }
 
-// Who has stood still for half of the time does no more.
+// A process that was held up for half of the time is held up no more.
 func TestHowMuch(t *testing.T) {
 	s := newSource(5)
 	began := now()
@@ -49,7 +49,7 @@ func TestHowMuch(t *testing.T) {
 	}
 }
 
-// The clock of a bubble stands while somebody is held up: it is as if all did that at one moment.
+// The clock of a bubble stands while a goroutine is held up.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, real := time.Now(), now()

@@ -41,7 +41,7 @@ func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply {
 }
 `
 	const want = `// Package p is one.
-package p; import still_ "` + stillPath + `"
+package p; import pause_ "` + pausePath + `"
 
 import "sync"
 
@@ -49,19 +49,19 @@ type t struct{ mu sync.Mutex }
 
 func (s *t) get() int { return 1 }
 
-func (s *t) do(c chan int) { still_.Here(7);
+func (s *t) do(c chan int) { pause_.Here(7);
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	go func() { still_.Here(8); c <- 1 }()
-	if s == nil { s.mu.Unlock(); still_.Here(9) }
+	go func() { pause_.Here(8); c <- 1 }()
+	if s == nil { s.mu.Unlock(); pause_.Here(9) }
 	select {
-	case <-c: still_.Here(10);
-		s.mu.Unlock(); still_.Here(11) // so
-	default: still_.Here(12);
+	case <-c: pause_.Here(10);
+		s.mu.Unlock(); pause_.Here(11) // so
+	default: pause_.Here(12);
 	}
 }
 
-func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply { still_.Server(); defer still_.Server();
+func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply { pause_.Server(); defer pause_.Server();
 	s.get()
 	return nil
 }
@@ -76,9 +76,9 @@ func (s *t) Do(ctx context.Context, all []native.Request) []native.Reply { still
 }
 
 // planted is the package with a mistake.
-var planted = filepath.Join("proof", "noise", "testdata", "planted")
+var planted = filepath.Join("proof", "schedulejitter", "testdata", "planted")
 
-func noise(t *testing.T, pack, test string, runs int) (string, error) {
+func jitter(t *testing.T, pack, test string, runs int) (string, error) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skipf("goroutines are held up on linux only, and this is %s", runtime.GOOS)
@@ -89,14 +89,14 @@ func noise(t *testing.T, pack, test string, runs int) (string, error) {
 }
 
 func TestAMistakeIsFound(t *testing.T) {
-	said, err := noise(t, planted, "TestOrder", 60)
+	said, err := jitter(t, planted, "TestOrder", 60)
 	if err == nil || !strings.Contains(err.Error(), "of 60 runs failed, with seeds ") || !strings.Contains(said, "[second first]") {
 		t.Errorf("error %v, said\n%s", err, said)
 	}
 }
 
 func TestWhatIsRightPasses(t *testing.T) {
-	said, err := noise(t, planted, "TestNothing", 2)
+	said, err := jitter(t, planted, "TestNothing", 2)
 	if err != nil || !strings.HasPrefix(said, "seed 1: passed") || strings.Count(said, "\n") != 2 {
 		t.Errorf("error %v, said\n%s", err, said)
 	}
@@ -108,7 +108,7 @@ func TestWhatCannotBeRun(t *testing.T) {
 		{filepath.Join("internal", "protocol"), "", "has no tests"},
 		{planted, "TestSomething", `has no test "TestSomething"`},
 	} {
-		if _, err := noise(t, test.pack, test.test, 1); err == nil || !strings.Contains(err.Error(), test.says) {
+		if _, err := jitter(t, test.pack, test.test, 1); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s %s: error %v, want one with %q", test.pack, test.test, err, test.says)
 		}
 	}

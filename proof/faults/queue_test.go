@@ -30,8 +30,8 @@ func crowd(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.
 	return all
 }
 
-// inLine is how many wait for a name at the server.
-func inLine(srv *redisserver.Server, name string) int64 {
+// inQueue is how many wait for a name at the server.
+func inQueue(srv *redisserver.Server, name string) int64 {
 	v, _ := srv.Do("ZCOUNT", "holdfast:{"+name+"}:line", "1", "+inf")
 	n, _ := v.(int64)
 	return n
@@ -43,17 +43,17 @@ func scripts(srv *redisserver.Server) int {
 	return stats["eval"] + stats["evalsha"]
 }
 
-// queue lets n goroutines of some clients wait for a name, each in the server's line, until all stand there. What each does
-// with its lease is its own business; it must release it.
+// queue lets n goroutines of some clients wait for a name, each in the server's queue, until all
+// stand there. What each does with its lease is its own business; it must release it.
 func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup
-	before := inLine(srv, name)
+	before := inQueue(srv, name)
 	for i := range n {
 		m := clients[i%len(clients)].Mutex(name, holdfast.WithStrictOrder())
 		all.Go(func() { use(m.Lock(ctx)) })
 	}
-	eventually(t, "all stand in line", func() bool { return inLine(srv, name) >= before+int64(n) })
+	eventually(t, "all stand in the queue", func() bool { return inQueue(srv, name) >= before+int64(n) })
 	return &all
 }
 
@@ -112,7 +112,8 @@ func TestTenThousandWaiters(t *testing.T) {
 	}
 }
 
-// Trap 20: waiters come and are cancelled in storms. The line is empty after each, and who stays is in at once.
+// Trap 20: waiters come and are cancelled in storms. The queue is empty after each, and who stays is
+// in at once.
 func TestCancelStorm(t *testing.T) {
 	srv := redisserver.Start(t)
 	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})
@@ -152,7 +153,7 @@ func TestCancelStorm(t *testing.T) {
 		all.Wait()
 		last.Wait()
 		worst = max(worst, (<-stays).Sub(released))
-		eventually(t, "nobody is in line", func() bool { return inLine(srv, name) == 0 })
+		eventually(t, "nobody is in the queue", func() bool { return inQueue(srv, name) == 0 })
 	}
 	t.Logf("%d storms of %d: %d cancelled, %d in before; the one who stayed was in after at most %v", storms, storm, cancelled.Load(), won.Load(), worst.Round(time.Millisecond))
 	limit := patience // each of those who left would cost a claim
@@ -164,7 +165,8 @@ func TestCancelStorm(t *testing.T) {
 	}
 }
 
-// Trap 18: those at the head of the line are dead, some crashed, some half-open. The next is in within the claims of the half-open.
+// Trap 18: those at the head of the queue are dead, some crashed, some half-open. The next is in
+// within the claims of the half-open.
 func TestDeadHead(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -213,8 +215,9 @@ func TestDeadHead(t *testing.T) {
 			const room = 2 * time.Second // for a machine that stands still
 			limit = room                 // nobody waits for a waiter whose connection is known to be gone
 			if c.name == "half-open" {
-				// The live waiter asks for the first time after up to 6 s, and finds a claim that is over. For each dead waiter
-				// it then waits for one claim more, and for 20 ms for each place before its own (package engine).
+				// The live waiter asks for the first time after up to 6 s, and finds a claim that
+				// is over. For each dead waiter it then waits for one claim more, and for 20 ms for
+				// each place before its own (package engine).
 				const asks, claim, place = 6 * time.Second, 500 * time.Millisecond, 20 * time.Millisecond
 				limit += asks + dead*(claim+dead*place)
 			}

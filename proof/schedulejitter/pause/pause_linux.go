@@ -1,4 +1,4 @@
-package still
+package pause
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ type source struct {
 	seed  uint64
 	began int64 // us
 	draws atomic.Uint64
-	spent atomic.Int64 // us that somebody stood still
+	spent atomic.Int64 // us that goroutines were held up
 	seen  sync.Map     // place -> *atomic.Uint32
 }
 
@@ -39,7 +39,8 @@ func newSource(seed uint64) *source {
 	return s
 }
 
-// Here holds the caller up at a place, or not. It takes real time: also in a bubble of synctest, whose clock stands meanwhile.
+// Here holds the caller up at a place, or not. It takes real time, also in a bubble of synctest,
+// whose clock stands meanwhile.
 func Here(place uint64) {
 	if s := common(); s != nil {
 		wait(s.delay(place))
@@ -86,7 +87,7 @@ func (s *source) draw() uint64 { return mix(s.draws.Add(0x9e3779b97f4a7c15)) }
 // long is 1 to 256 ms in us, half of the time less than 20.
 func long(r uint64) uint64 { return (1e3 + r>>8%1e3) << (r >> 40 % 8) }
 
-// spend is a time in us that somebody stands still; 0 when all have stood still for too long.
+// spend is for how many us a goroutine is held up; 0 when all have been held up for too long.
 func (s *source) spend(us uint64) time.Duration {
 	if s.spent.Load() > 2e6+(now()-s.began)/2 {
 		return 0

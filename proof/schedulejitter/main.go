@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/proof/noise/still"
+	"github.com/holdfast-go/holdfast/proof/schedulejitter/pause"
 )
 
 // A request is what a command line asks for.
@@ -36,23 +36,24 @@ func main() {
 	flag.BoolVar(&r.race, "race", false, "with the race detector")
 	flag.Parse()
 	if r.pack, r.test = flag.Arg(0), flag.Arg(1); r.pack == "" || flag.NArg() > 2 || r.runs < 1 {
-		fmt.Fprintln(os.Stderr, "noise: usage: noise [-seed n] [-runs n] [-race] PACKAGE [REGEXP], with at least one run")
+		fmt.Fprintln(os.Stderr, "schedulejitter: usage: schedulejitter [-seed n] [-runs n] [-race] PACKAGE [REGEXP], with at least one run")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := r.run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "noise:", err)
+		fmt.Fprintln(os.Stderr, "schedulejitter:", err)
 		os.Exit(1)
 	}
 }
 
-// run runs the tests again and again, and prints of each run how it went, with all that a failed one printed.
+// run runs the tests again and again, and prints of each run how it went, with all that a failed
+// one printed.
 func (r request) run(ctx context.Context, to io.Writer) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("it holds goroutines up on linux only, and this is %s", runtime.GOOS)
 	}
-	dir, err := os.MkdirTemp("", "holdfast-noise-")
+	dir, err := os.MkdirTemp("", "holdfast-jitter-")
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (r request) run(ctx context.Context, to io.Writer) error {
 		began := time.Now()
 		test := exec.CommandContext(ctx, binary, "-test.run="+r.test, "-test.timeout=20m")
 		test.Dir = filepath.Join(r.root, r.pack)
-		test.Env = append(os.Environ(), fmt.Sprintf("%s=%d", still.Seed, seed))
+		test.Env = append(os.Environ(), fmt.Sprintf("%s=%d", pause.Seed, seed))
 		output, err := test.CombinedOutput()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -88,7 +89,7 @@ func (r request) run(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// compile makes the tests, of sources that may stand still.
+// compile makes the tests, of sources that hold goroutines up.
 func (r request) compile(ctx context.Context, dir string) (binary string, err error) {
 	root, err := filepath.Abs(r.root)
 	if err != nil {
@@ -98,7 +99,7 @@ func (r request) compile(ctx context.Context, dir string) (binary string, err er
 	if err != nil {
 		return "", err
 	}
-	binary = filepath.Join(dir, "noisy.test")
+	binary = filepath.Join(dir, "jitter.test")
 	args := []string{"test", "-c", "-vet=off", "-overlay", file, "-o", binary}
 	if r.race {
 		args = append(args, "-race")

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// stillPath is the package that the rewritten sources call.
-const stillPath = "github.com/holdfast-go/holdfast/proof/noise/still"
+// pausePath is the package that the rewritten sources call.
+const pausePath = "github.com/holdfast-go/holdfast/proof/schedulejitter/pause"
 
 // A place is where a goroutine may be held up.
 type place struct {
@@ -23,7 +23,8 @@ type place struct {
 	server bool // it sends requests to a server
 }
 
-// overlay writes the sources of the repository at root, rewritten, into dir, with the file that tells the go command of them.
+// overlay writes the sources of the repository at root, rewritten, into dir, with the file that
+// tells the go command of them.
 func overlay(root, dir string) (file string, err error) {
 	replace := map[string]string{}
 	number := 0
@@ -36,7 +37,7 @@ func overlay(root, dir string) (file string, err error) {
 			return err
 		}
 		if entry.IsDir() {
-			if name != "." && entry.Name()[0] == '.' || path == filepath.Join(root, "proof", "noise", "still") {
+			if name != "." && entry.Name()[0] == '.' || path == filepath.Join(root, "proof", "schedulejitter", "pause") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -48,13 +49,13 @@ func overlay(root, dir string) (file string, err error) {
 		if err != nil {
 			return err
 		}
-		noisy, places, err := rewrite(name, source, number)
+		rewritten, places, err := rewrite(name, source, number)
 		if err != nil || places == 0 {
 			return err
 		}
 		number += places
 		replace[path] = filepath.Join(dir, strings.ReplaceAll(name, string(filepath.Separator), "+"))
-		return os.WriteFile(replace[path], noisy, 0o600)
+		return os.WriteFile(replace[path], rewritten, 0o600)
 	})
 	if err != nil {
 		return "", err
@@ -67,8 +68,9 @@ func overlay(root, dir string) (file string, err error) {
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-// rewrite puts calls into a source, numbered from first on, and tells how many. Each line stays where it is.
-func rewrite(name string, source []byte, first int) (noisy []byte, n int, err error) {
+// rewrite puts calls into a source, numbered from first on, and tells how many. Each line stays
+// where it is.
+func rewrite(name string, source []byte, first int) (rewritten []byte, n int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -79,24 +81,25 @@ func rewrite(name string, source []byte, first int) (noisy []byte, n int, err er
 		return nil, 0, nil
 	}
 	at := set.Position(file.Name.End()).Offset
-	noisy = append(noisy, source[:at]...)
-	noisy = fmt.Appendf(noisy, "; import still_ %q", stillPath)
+	rewritten = append(rewritten, source[:at]...)
+	rewritten = fmt.Appendf(rewritten, "; import pause_ %q", pausePath)
 	for i, p := range places {
-		noisy = append(noisy, source[at:p.offset]...)
+		rewritten = append(rewritten, source[at:p.offset]...)
 		at = p.offset
 		switch {
 		case p.server:
-			noisy = append(noisy, " still_.Server(); defer still_.Server();"...)
+			rewritten = append(rewritten, " pause_.Server(); defer pause_.Server();"...)
 		case p.behind:
-			noisy = fmt.Appendf(noisy, "; still_.Here(%d)", first+i)
+			rewritten = fmt.Appendf(rewritten, "; pause_.Here(%d)", first+i)
 		default:
-			noisy = fmt.Appendf(noisy, " still_.Here(%d);", first+i)
+			rewritten = fmt.Appendf(rewritten, " pause_.Here(%d);", first+i)
 		}
 	}
-	return append(noisy, source[at:]...), len(places), nil
+	return append(rewritten, source[at:]...), len(places), nil
 }
 
-// find returns the places of a file, in their order. Methods of one statement are none: most do nothing that can be late.
+// find returns the places of a file, in their order. Methods of one statement are none: most do
+// nothing that can be late.
 func find(file *ast.File, offset func(token.Pos) int) (places []place) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -1,4 +1,4 @@
-// Package planted has a test with a mistake, for command noise to find.
+// Package planted has a test with a mistake, for command schedulejitter to find.
 package planted
 
 import (
