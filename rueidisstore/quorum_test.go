@@ -28,6 +28,7 @@ func TestQuorumConformance(t *testing.T) {
 
 func quorumConformance(t *testing.T, masters []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
+		Parallel: 4,
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			stores := make([]holdfast.Store, len(masters))
 			for i, srv := range masters {
