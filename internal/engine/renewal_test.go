@@ -71,7 +71,11 @@ func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
 				sleep(time.Second + 100*time.Millisecond)
 				a.goes(way{})
 				a.releases(lease)
-				sleep(5 * time.Second)
+				released := time.Now()
+				sleep(30 * time.Second)
+				if n := len(a.since(released.Add(1), "")); n > 0 {
+					t.Errorf("%d requests after the release", n)
+				}
 				if names := server.Names("test"); len(names) > 0 {
 					t.Errorf("%q are held", names)
 				}
