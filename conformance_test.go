@@ -26,8 +26,8 @@ func TestConformance(t *testing.T) {
 		backend := on(features, func(c *memory.Client) protocol.Protocol { return c })
 		t.Run(name, func(t *testing.T) { onFakeClock(t, backend) })
 		t.Run(name+", real time", func(t *testing.T) {
-			if os.Getenv("HOLDFAST_CHECK") == "" {
-				t.Skip("with HOLDFAST_CHECK=1 only")
+			if os.Getenv("HOLDFAST_PROOF") == "" {
+				t.Skip("with HOLDFAST_PROOF=1 only")
 			}
 			backend.start()
 			storetest.Run(t, backend.Backend)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,33 @@ func TestNoRequirements(t *testing.T) {
 		t.Error("go.mod of the root module has a requirement")
 	}
 }
+
+// What an adapter requires is what its users get: the root module, its client, and what the client
+// requires. What tests alone need belongs to a module that nobody requires, such as proof.
+var requirements = map[string][]string{
+	"redisstore":   {module, "github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "go.uber.org/atomic"},
+	"rueidisstore": {module, "github.com/redis/rueidis", "golang.org/x/sys"},
+	"valkeystore":  {module, "github.com/valkey-io/valkey-go", "golang.org/x/sys"},
+}
+
+func TestAdaptersRequireTheirClientAlone(t *testing.T) {
+	for adapter, want := range requirements {
+		text, err := os.ReadFile(path.Join(adapter, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range requirement.FindAllSubmatch(text, -1) {
+			got = append(got, string(line[1]))
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s requires %q, want %q", adapter, got, want)
+		}
+	}
+}
+
+// requirement is a line of go.mod that requires a module.
+var requirement = regexp.MustCompile(`(?m)^(?:\t|require )(\S+) v\S+`)
 
 func TestNoInit(t *testing.T) {
 	set, files := sources(t)

@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 	t.Run("redis-server", func(t *testing.T) {
 		srv := redisserver.Start(t)
 		storetest.Run(t, storetest.Backend{
+			Parallel: 4,
 			Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 				rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
 				tb.Cleanup(func() { rdb.Close() })

@@ -31,6 +31,7 @@ func TestConformanceSentinel(t *testing.T) {
 	long(t)
 	rig := calmSentinel(t)
 	storetest.Run(t, storetest.Backend{
+		Parallel: 4,
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, failover(tb, rig), config)
 		},
@@ -42,6 +43,7 @@ func TestConformanceCluster(t *testing.T) {
 	long(t)
 	rig := calm(t)
 	storetest.Run(t, storetest.Backend{
+		Parallel: 4,
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			return open(tb, clustered(tb, rig), config)
 		},

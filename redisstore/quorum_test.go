@@ -66,6 +66,7 @@ func TestQuorumConformance(t *testing.T) {
 			}
 			all := startMasters(t, n)
 			storetest.Run(t, storetest.Backend{
+				Parallel: 4,
 				Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 					config.TrustNewNodes = true
 					return all.open(tb, config)

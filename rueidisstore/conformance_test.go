@@ -53,16 +53,17 @@ func TestConformanceCluster(t *testing.T) {
 func long(t *testing.T) {
 	t.Helper()
 	if !thorough() {
-		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
+		t.Skip("several servers and some time: only with HOLDFAST_PROOF=1")
 	}
 }
 
-// thorough tells that the long tests are wanted.
-func thorough() bool { return os.Getenv("HOLDFAST_CHECK") == "1" }
+// thorough tells that long tests are wanted, and that times are judged.
+func thorough() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
 
 func conform(t *testing.T, client func(testing.TB) rueidis.Client, masters func() []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
-		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client { return open(tb, client(tb), config) },
+		Parallel: 4,
+		Open:     func(tb testing.TB, config *holdfast.Config) *holdfast.Client { return open(tb, client(tb), config) },
 		Left: func(tb testing.TB, prefix string) (keys []string) {
 			for _, srv := range masters() {
 				answer, err := srv.Do("KEYS", prefix+"*")

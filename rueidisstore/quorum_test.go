@@ -29,6 +29,7 @@ func TestQuorumConformance(t *testing.T) {
 
 func quorumConformance(t *testing.T, masters []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
+		Parallel: 4,
 		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
 			stores := make([]store.Store, len(masters))
 			for i, srv := range masters {

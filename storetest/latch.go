@@ -110,7 +110,7 @@ func latchOpens(e *env) {
 	before := time.Now()
 	e.ok(b.Latch(name).CountDown(e.ctx()))
 	e.ok(w.result())
-	if took := time.Since(before); took > 3*time.Second {
+	if took := time.Since(before); e.timed() && took > 3*time.Second {
 		e.Errorf("told after %v: no message came", took)
 	}
 	e.count(a.Latch(name), 0)

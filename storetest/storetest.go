@@ -2,9 +2,8 @@
 // the documents of package holdfast promise. It needs nothing but the standard library.
 //
 //	func TestConformance(t *testing.T) {
-//		srv := redisserver.Start(t)
 //		storetest.Run(t, storetest.Backend{Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-//			rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
+//			rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //			tb.Cleanup(func() { rdb.Close() })
 //			client, err := holdfast.New(redisstore.New(rdb), config)
 //			if err != nil {
@@ -14,14 +13,20 @@
 //		}})
 //	}
 //
-// Cases run one after the other, each under a prefix of its own. A case that leaves goroutines
-// behind fails. Cases wait for events, not for time to pass. If time must pass, it is a short TTL.
+// Each case has a prefix of its own. Cases run one after the other, and a case that leaves
+// goroutines behind fails. With Backend.Parallel several cases run at a time, and the suite fails if
+// they leave goroutines behind. Cases wait for events, not for time to pass. If time must pass, it
+// is a short TTL.
+//
+// Whether something came at once, and not when a client next asked, is judged where the clock is
+// fake. In real time it is judged when HOLDFAST_PROOF=1 is set, on a machine that does nothing else.
 package storetest
 
 import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,6 +46,10 @@ type Backend struct {
 	// Left, if it is not nil, returns the keys under a prefix that are at the server, except the
 	// clocks of tokens.
 	Left func(tb testing.TB, prefix string) []string
+
+	// Parallel is how many cases may run at a time; none beside another if it is 0. Most of the
+	// time of a case is waiting. Parallel has no effect with Around.
+	Parallel int
 
 	// Around, if it is not nil, runs each case. An example is synctest.Test, if the server uses the
 	// fake clock too.
@@ -66,10 +75,7 @@ func Run(t *testing.T, backend Backend) {
 	if backend.NoLatches {
 		latches = noLatches()
 	}
-	for _, group := range []struct {
-		name  string
-		cases []test
-	}{
+	sections := []section{
 		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
@@ -77,13 +83,50 @@ func Run(t *testing.T, backend Backend) {
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tokens", tokens()}, {"waiting", waiting()},
-	} {
-		t.Run(group.name, func(t *testing.T) {
-			for _, c := range group.cases {
+	}
+	if backend.Parallel > 1 && backend.Around == nil {
+		runBeside(t, backend, sections)
+		return
+	}
+	for _, g := range sections {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.cases {
 				t.Run(c.name, func(t *testing.T) { c.start(t, backend) })
 			}
 		})
 	}
+}
+
+// runBeside runs up to backend.Parallel cases at a time, whatever -test.parallel says. The goroutines
+// of one case cannot be told from those of another, so it looks for what is left when all are done.
+func runBeside(t *testing.T, backend Backend, sections []section) {
+	left, turns := leak.Watch(), make(chan struct{}, backend.Parallel)
+	var all sync.WaitGroup
+	for _, g := range sections {
+		all.Go(func() {
+			t.Run(g.name, func(t *testing.T) {
+				var cases sync.WaitGroup
+				for _, c := range g.cases {
+					cases.Go(func() {
+						turns <- struct{}{}
+						defer func() { <-turns }()
+						t.Run(c.name, func(t *testing.T) { c.begin(t, backend) })
+					})
+				}
+				cases.Wait()
+			})
+		})
+	}
+	all.Wait()
+	if left := left(); left != "" {
+		t.Errorf("goroutines left behind:\n\n%s", left)
+	}
+}
+
+// A section is the cases of one subject.
+type section struct {
+	name  string
+	cases []test
 }
 
 // A test is one case.
@@ -102,22 +145,34 @@ const (
 	leaves                   // it leaves keys until their time is over: what a min hold keeps, what a crash left
 )
 
+// start runs the case where the backend wants it, and fails when goroutines are left.
 func (c test) start(t *testing.T, backend Backend) {
-	if c.needs&queue != 0 && backend.NoQueue {
-		t.Skip("no line at this server")
-	}
-	if c.needs&token != 0 && backend.NoTokens {
-		t.Skip("no tokens at this server")
-	}
-	if backend.Around == nil {
+	alone := func(t *testing.T) {
+		leak.Check(t)
 		c.begin(t, backend)
+	}
+	if backend.Around == nil || c.missing(backend) != "" {
+		alone(t)
 		return
 	}
-	backend.Around(t, func(t *testing.T) { c.begin(t, backend) })
+	backend.Around(t, alone)
+}
+
+// missing is what the case needs and the backend does not have.
+func (c test) missing(backend Backend) string {
+	switch {
+	case c.needs&queue != 0 && backend.NoQueue:
+		return "no line at this server"
+	case c.needs&token != 0 && backend.NoTokens:
+		return "no tokens at this server"
+	}
+	return ""
 }
 
 func (c test) begin(t *testing.T, backend Backend) {
-	leak.Check(t)
+	if what := c.missing(backend); what != "" {
+		t.Skip(what)
+	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(t.Name()))
 	e := &env{T: t, backend: backend, prefix: fmt.Sprintf("storetest-%x-%x", hash.Sum64(), time.Now().UnixNano())}
@@ -158,6 +213,10 @@ func (e *env) client(change ...func(*holdfast.Config)) *client {
 	})
 	return &client{c, seen}
 }
+
+// timed tells whether the case judges how long something took, for what has no other sign. In real
+// time it may take longer where much else is to do.
+func (e *env) timed() bool { return e.backend.Around != nil || os.Getenv("HOLDFAST_PROOF") == "1" }
 
 // label is a change of a client's configuration.
 func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }

@@ -13,8 +13,8 @@ import (
 // long skips what takes long, unless it is asked for.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("HOLDFAST_CHECK") != "1" {
-		t.Skip("takes long: only with HOLDFAST_CHECK=1")
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("takes long: only with HOLDFAST_PROOF=1")
 	}
 }
 

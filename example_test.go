@@ -1,0 +1,194 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// connect stands for what a program does:
+//
+//	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // of go-redis
+//	client, err := holdfast.New(redisstore.New(rdb), nil)
+//
+// This module requires no client library, so its examples run on a server in memory.
+func connect() *holdfast.Client {
+	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	client, err := holdfast.NewOn(server.Connect("holdfast"), &holdfast.Config{Label: "host 1"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client
+}
+
+// One process at a time bills the order. Do waits for the lock, runs the function and releases the
+// lock. The function's context ends early if the lock is lost.
+func Example() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	err := client.Mutex("order:42").Do(context.Background(), func(ctx context.Context) error {
+		fmt.Println("billing order 42")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: billing order 42
+}
+
+// A lease is what Lock returns. Its context ends when the lease is lost, and storage that compares
+// its token refuses a holder that is late.
+func ExampleMutex_Lock() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // bounds the wait
+	defer cancel()
+	lease, err := client.Mutex("order:42").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+	fmt.Println("holds", lease.Name(), lease.Token() > 0, lease.Context().Err())
+	// Output: holds order:42 true <nil>
+}
+
+// TryLock does not wait. Its error says who holds the lock.
+func ExampleMutex_TryLock() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	report := client.Mutex("nightly-report")
+	lease, err := report.TryLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+
+	_, err = report.TryLock(ctx)
+	var held *holdfast.HeldError
+	if errors.As(err, &held) {
+		fmt.Println("held by", held.Holder)
+	}
+	// Output: held by host 1
+}
+
+// Readers share the lock. A writer has it alone.
+func ExampleRWMutex() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	config := client.RWMutex("config")
+	one, err := config.RLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	other, err := config.RLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = config.TryLock(ctx)
+	fmt.Println("a writer beside readers:", errors.Is(err, holdfast.ErrHeld))
+	if err := errors.Join(one.Release(ctx), other.Release(ctx)); err != nil {
+		log.Fatal(err)
+	}
+	err = config.Do(ctx, func(context.Context) error {
+		fmt.Println("written")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// a writer beside readers: true
+	// written
+}
+
+// At most two exports run at a time, on all hosts together.
+func ExampleSemaphore() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	exports := client.Semaphore("exports", 2)
+	for n := range 3 {
+		if _, err := exports.TryAcquire(ctx, 1); err != nil {
+			fmt.Println("export", n+1, "must wait:", errors.Is(err, holdfast.ErrHeld))
+			continue
+		}
+		fmt.Println("export", n+1, "runs")
+	}
+	// Output:
+	// export 1 runs
+	// export 2 runs
+	// export 3 must wait: true
+}
+
+// A transfer holds both accounts. The order of the names does not matter: two transfers cannot
+// deadlock.
+func ExampleClient_All() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	accounts := client.All([]string{"account:1", "account:2"})
+	err := accounts.Do(context.Background(), func(context.Context) error {
+		fmt.Println("moved the money")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: moved the money
+}
+
+// One process leads until it stops or its lease is lost. Then another one leads.
+func ExampleElection_Run() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx, stop := context.WithCancel(context.Background())
+
+	err := client.Election("scheduler").Run(ctx, func(ctx context.Context) error {
+		fmt.Println("leads")
+		stop() // the process is shut down
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output:
+	// leads
+	// true
+}
+
+// The instances wait until a migration has counted down.
+func ExampleLatch() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	migrated := client.Latch("schema 7")
+	if err := migrated.Set(ctx, 1); err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		fmt.Println("migrates")
+		if err := migrated.CountDown(ctx); err != nil {
+			log.Print(err)
+		}
+	}()
+	if err := migrated.Wait(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("serves")
+	// Output:
+	// migrates
+	// serves
+}

@@ -1,0 +1,312 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// The times of the design's table.
+const (
+	askEvery       = 5 * time.Second // while waiting, +-20 %
+	claim          = 500 * time.Millisecond
+	releaseTimeout = 2 * time.Second
+)
+
+func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
+
+// A way is what becomes of what a process sends and is sent. The zero way delivers everything at once.
+type way struct {
+	there, back time.Duration // delays of requests and of answers
+	noRequests  bool          // requests are lost
+	noAnswers   bool          // answers are lost
+	messages    time.Duration // delay of messages
+	noMessages  bool          // messages are lost
+}
+
+var silent = way{noRequests: true, noAnswers: true, noMessages: true}
+
+// A sent is a request that a process sent.
+type sent struct {
+	op   string
+	at   time.Time
+	size int       // of a renewal: how many holds
+	end  time.Time // of an ask: after which it takes no effect
+}
+
+// A network is the way of one process to a server in memory.
+type network struct {
+	protocol.Protocol
+
+	mu  sync.Mutex
+	way way
+	log []sent
+}
+
+// goes changes what becomes of requests, answers and messages from now on.
+func (n *network) goes(w way) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.way = w
+}
+
+// since are the requests since a moment, of one kind or of all.
+func (n *network) since(at time.Time, op string) (found []sent) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.log {
+		if !s.at.Before(at) && (op == "" || s.op == op) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// send sends a request. As a client of Redis, it gives up when the time of its context or of the
+// request is over, and the request may arrive later.
+func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) (none T, _ error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	n.mu.Lock()
+	way := n.way
+	s.at = time.Now()
+	n.log = append(n.log, s)
+	n.mu.Unlock()
+	answers := make(chan answer, 1)
+	go func() {
+		if <-time.After(way.there); way.noRequests {
+			return
+		}
+		value, err := do()
+		if <-time.After(way.back); !way.noAnswers {
+			answers <- answer{value, err}
+		}
+	}()
+	end := s.end
+	if at, ok := ctx.Deadline(); ok && (end.IsZero() || at.Before(end)) {
+		end = at
+	}
+	var late <-chan time.Time
+	if !end.IsZero() {
+		late = time.After(time.Until(end))
+	}
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+	case <-late:
+	}
+	return none, &protocol.Failure{Op: s.op, Name: "n", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
+}
+
+func (n *network) Bind(spec protocol.Spec) protocol.Resource {
+	return &resource{n.Protocol.Bind(spec), n}
+}
+
+func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
+	inner := slices.Clone(renewals)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(*resource).Resource
+	}
+	renewed, err := send(ctx, n, sent{op: "renew", size: len(inner)}, func() ([]protocol.Renewed, error) {
+		all := make([]protocol.Renewed, len(inner))
+		n.Protocol.Renew(context.Background(), inner, func(i int, r protocol.Renewed) { all[i] = r })
+		return all, nil
+	})
+	for i := range renewals {
+		if err != nil {
+			done(i, protocol.Renewed{Err: err})
+		} else {
+			done(i, renewed[i])
+		}
+	}
+}
+
+func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+	return n.Protocol.Listen(ctx, &mailbox{sink, n})
+}
+
+type resource struct {
+	protocol.Resource
+	network *network
+}
+
+func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	return send(ctx, r.network, sent{op: "ask", end: ask.Deadline}, func() (protocol.Answer, error) { return r.Resource.Ask(context.Background(), ask) })
+}
+
+func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+	return send(ctx, r.network, sent{op: "free"}, func() (bool, error) { return r.Resource.Free(context.Background(), free) })
+}
+
+// A mailbox is where the messages to a process come.
+type mailbox struct {
+	protocol.Sink
+	network *network
+}
+
+func (m *mailbox) Granted(g protocol.Grant) { m.deliver(func() { m.Sink.Granted(g) }) }
+
+func (m *mailbox) Nudge(id protocol.ID, after time.Duration) {
+	m.deliver(func() { m.Sink.Nudge(id, after) })
+}
+
+func (m *mailbox) deliver(message func()) {
+	m.network.mu.Lock()
+	way := m.network.way
+	m.network.mu.Unlock()
+	switch {
+	case way.noMessages:
+	case way.messages > 0:
+		time.AfterFunc(way.messages, message)
+	default:
+		message()
+	}
+}
+
+// A host is a process with a network of its own.
+type host struct {
+	*engine.Engine
+	*network
+	t *testing.T
+}
+
+var errClosed = errors.New("closed")
+
+// A loss is the cause of a lease that was lost.
+type loss struct{ engine.Lost }
+
+func (l *loss) Error() string { return fmt.Sprintf("lost: %+v", l.Lost) }
+
+// newHost makes a process. The test closes it when it ends, over a network that works.
+func newHost(t *testing.T, server *memory.Server) *host {
+	t.Helper()
+	h := &host{network: &network{Protocol: server.Connect("test")}, t: t}
+	h.Engine = engine.New(h.network, engine.Config{
+		ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
+		Cause: func(l engine.Lost) error { return &loss{l} },
+	})
+	t.Cleanup(func() {
+		h.goes(way{})
+		if err := h.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return h
+}
+
+// mutex is the lock that all hosts contend for.
+func (h *host) mutex(options engine.Options) *engine.Lock {
+	if options.TTL == 0 {
+		options.TTL = 15 * time.Second
+	}
+	return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, options)
+}
+
+// holds takes the mutex, which is free.
+func (h *host) holds(options engine.Options) *engine.Lease {
+	h.t.Helper()
+	lease, err := h.mutex(options).Try(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return lease
+}
+
+// releases gives a lease back.
+func (h *host) releases(lease *engine.Lease) {
+	h.t.Helper()
+	if err := lease.Release(); err != nil {
+		h.t.Errorf("Release: %v", err)
+	}
+}
+
+// A waiter is a goroutine in Acquire.
+type waiter struct {
+	t     *testing.T
+	done  chan struct{}
+	lease *engine.Lease
+	err   error
+	at    time.Time // when it returned
+}
+
+// waits starts a goroutine in Acquire, and returns when it waits or is done.
+func (h *host) waits(ctx context.Context, options engine.Options) *waiter {
+	w := &waiter{t: h.t, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = h.mutex(options).Acquire(ctx)
+		w.at = time.Now()
+	}()
+	synctest.Wait()
+	return w
+}
+
+// in waits until the goroutine holds the mutex.
+func (w *waiter) in() *engine.Lease {
+	w.t.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(time.Hour):
+		w.t.Fatal("it still waits")
+	}
+	if w.err != nil {
+		w.t.Fatal(w.err)
+	}
+	return w.lease
+}
+
+// out tells whether the goroutine still waits.
+func (w *waiter) out() bool {
+	synctest.Wait()
+	select {
+	case <-w.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// lost waits until a lease is lost, and returns when.
+func lost(t *testing.T, lease *engine.Lease, why engine.Why) time.Time {
+	t.Helper()
+	<-lease.Context().Done()
+	var cause *loss
+	if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.Why != why {
+		t.Errorf("lost by %v, want %v", err, why)
+	}
+	if err := lease.Err(); !errors.As(err, &cause) {
+		t.Errorf("Err is %v", err)
+	}
+	if until := lease.Until(); until.After(time.Now()) {
+		t.Errorf("lost, and trusted for another %v", time.Until(until))
+	}
+	return time.Now()
+}
+
+// sleep lets time go by on the fake clock.
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// bubble runs a test on a server in memory and a fake clock.
+func bubble(t *testing.T, f func(t *testing.T, server *memory.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { sleep(time.Minute) }) // requests in the background give up
+		f(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
+	})
+}

@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// A lease is renewed every third of its TTL, all leases of a client together.
+func TestLeaseRenewedEveryThirdOfTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const leases = 50
+		a := newHost(t, server)
+		began := time.Now()
+		for i := range leases {
+			spec := protocol.Spec{Name: fmt.Sprint(i), Kind: protocol.Mutex}
+			if _, err := a.Lock(spec, engine.Options{TTL: 15 * time.Second}).Try(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sleep(time.Minute)
+		renewals := a.since(began, "renew")
+		if len(renewals) != 12 {
+			t.Errorf("%d renewals in a minute, want 12", len(renewals))
+		}
+		for i, r := range renewals {
+			if r.size != leases || r.at.Sub(began) != time.Duration(i+1)*5*time.Second {
+				t.Errorf("after %v, of %d leases", r.at.Sub(began), r.size)
+			}
+		}
+	})
+}
+
+// Trap 7: renewals that fail for a while do not end renewal, as long as trust lasts.
+func TestLeaseRenewalFailsForAWhileGoesOn(t *testing.T) {
+	for name, bad := range map[string]way{"silent": silent, "answers are lost": {noAnswers: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease := a.holds(engine.Options{})
+				a.goes(bad)
+				sleep(12 * time.Second)
+				a.goes(way{})
+				sleep(time.Minute)
+				if err := lease.Err(); err != nil {
+					t.Error(err)
+				}
+				if left := time.Until(lease.Until()); left < 9*time.Second {
+					t.Errorf("trusted for %v", left)
+				}
+				a.releases(lease)
+			})
+		})
+	}
+}
+
+// Trap 8: a release waits for the renewal under way, and a renewal that arrives after the release makes
+// no hold.
+func TestLeaseLateRenewalRevivesNothing(t *testing.T) {
+	for name, after := range map[string]time.Duration{"before the release": 500 * time.Millisecond, "after its time": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease := a.holds(engine.Options{})
+				sleep(4 * time.Second)
+				a.goes(way{there: after})
+				sleep(time.Second + 100*time.Millisecond)
+				a.goes(way{})
+				a.releases(lease)
+				released := time.Now()
+				sleep(30 * time.Second)
+				if n := len(a.since(released.Add(1), "")); n > 0 {
+					t.Errorf("%d requests after the release", n)
+				}
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are held", names)
+				}
+			})
+		})
+	}
+}
+
+// An idle process sends nothing.
+func TestEngineIdleSendsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		a.releases(a.holds(engine.Options{}))
+		idle := time.Now().Add(1)
+		sleep(time.Hour)
+		if n := len(a.since(idle, "")); n > 0 {
+			t.Errorf("%d requests in an idle hour", n)
+		}
+	})
+}

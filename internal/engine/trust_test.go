@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// Trap 1: trust ends at sent + TTL - margin, to the nanosecond, before another holder can be let in.
+func TestLeaseTrustEndsMarginEarly(t *testing.T) {
+	for name, test := range map[string]struct {
+		ttl   time.Duration
+		after time.Duration // of the grant: when the network changes
+		way   way
+		sent  time.Duration // the last confirmed request
+	}{
+		"silent at once":                  {15 * time.Second, 0, silent, 0},
+		"silent before the first renewal": {15 * time.Second, 4999 * time.Millisecond, silent, 0},
+		"silent after the third renewal":  {15 * time.Second, 15500 * time.Millisecond, silent, 15 * time.Second},
+		"requests are lost":               {15 * time.Second, 6 * time.Second, way{noRequests: true}, 5 * time.Second},
+		"the shortest TTL":                {100 * time.Millisecond, 0, silent, 0},
+		"a long TTL":                      {5 * time.Minute, 101 * time.Second, silent, 100 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				granted := time.Now()
+				lease := a.holds(engine.Options{TTL: test.ttl})
+				next := b.waits(t.Context(), engine.Options{TTL: test.ttl})
+				sleep(test.after)
+				a.goes(test.way)
+				want := granted.Add(test.sent + test.ttl - margin(test.ttl))
+				if got := lease.Until(); !got.Equal(want) {
+					t.Errorf("trusted for %v, want %v", got.Sub(granted), want.Sub(granted))
+				}
+				sleep(time.Until(want.Add(-1)))
+				if err := lease.Err(); err != nil {
+					t.Errorf("a nanosecond too early: %v", err)
+				}
+				if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+					t.Errorf("ended after %v, want %v", end.Sub(granted), want.Sub(granted))
+				}
+				if next.in(); next.at.Before(want.Add(margin(test.ttl))) {
+					t.Errorf("the next got in %v after the end", next.at.Sub(want))
+				}
+				var cause *loss
+				if err := lease.Release(); !errors.As(err, &cause) {
+					t.Errorf("released after loss: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Trap 3: an answer that comes late gives trust from the sending, never from its coming.
+func TestLeaseSlowAnswerShortensTrust(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		a.goes(way{there: 300 * time.Millisecond, back: 600 * time.Millisecond})
+		sent := time.Now()
+		lease := a.holds(engine.Options{Fixed: true})
+		if took := time.Since(sent); took != 900*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		want := sent.Add(15*time.Second - margin(15*time.Second))
+		if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+			t.Errorf("ended after %v, want %v", end.Sub(sent), want.Sub(sent))
+		}
+	})
+}
+
+// The answer to a renewal gives trust from its sending, too.
+func TestLeaseSlowRenewalTrustsFromItsSending(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{})
+		a.goes(way{back: 800 * time.Millisecond})
+		sleep(6 * time.Second)
+		if want := granted.Add(20*time.Second - margin(15*time.Second)); !lease.Until().Equal(want) {
+			t.Errorf("trusted for %v, want %v", lease.Until().Sub(granted), want.Sub(granted))
+		}
+		a.goes(way{})
+		a.releases(lease)
+	})
+}
+
+// A lease without renewal ends with its TTL, and sends nothing.
+func TestLeaseFixedIsNotRenewed(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{Fixed: true})
+		if end := lost(t, lease, engine.Expired); end.Sub(granted) != 15*time.Second-margin(15*time.Second) {
+			t.Errorf("ended after %v", end.Sub(granted))
+		}
+		if n := len(a.since(granted, "renew")); n > 0 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+// A max hold ends a lease one margin of the max hold early, although it is renewed. The next contender
+// gets in when the max hold is over.
+func TestLeaseMaxHoldEndsIt(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const most = 40 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{MaxHold: most})
+		next := b.waits(t.Context(), engine.Options{})
+		if end := lost(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
+			t.Errorf("ended after %v", end.Sub(granted))
+		}
+		if next.in(); next.at.Before(granted.Add(most)) || next.at.After(granted.Add(most+2*askEvery)) {
+			t.Errorf("the next got in after %v", next.at.Sub(granted))
+		}
+	})
+}
+
+// A min hold lets Release return at once, and keeps others out until it is over.
+func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{MinHold: 10 * time.Second})
+		next := b.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		if a.releases(lease); time.Since(granted) != time.Second {
+			t.Errorf("Release took %v", time.Since(granted)-time.Second)
+		}
+		if next.in(); next.at.Before(granted.Add(10 * time.Second)) {
+			t.Errorf("the next got in after %v", next.at.Sub(granted))
+		}
+	})
+}
+
+// Close ends the contexts of all leases at once, and takes no longer than ReleaseTimeout.
+func TestEngineCloseSilentEndsInTime(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{TTL: time.Minute})
+		waiter := a.waits(t.Context(), engine.Options{TTL: time.Minute})
+		other := b.waits(t.Context(), engine.Options{})
+		a.goes(silent)
+		began := time.Now()
+		closed := make(chan error, 1)
+		go func() { closed <- a.Close() }()
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, errClosed) || time.Since(began) > 0 {
+			t.Errorf("ended after %v by %v", time.Since(began), cause)
+		}
+		if <-waiter.done; !errors.Is(waiter.err, errClosed) {
+			t.Errorf("the waiter got %v", waiter.err)
+		}
+		if err := <-closed; err == nil || time.Since(began) != releaseTimeout {
+			t.Errorf("Close returned %v after %v", err, time.Since(began))
+		}
+		if _, err := a.mutex(engine.Options{}).Try(t.Context()); !errors.Is(err, errClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		other.in()
+	})
+}
+
+// Trap 5: the server says that the hold is gone. The lease is lost at the next renewal, and nothing
+// more is sent about it.
+func TestLeaseGoneIsLostAtNextRenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{})
+		operator := server.Connect("test").Bind(a.mutex(engine.Options{}).Spec())
+		if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
+			t.Fatal(err)
+		}
+		if end := lost(t, lease, engine.Gone); end.Sub(granted) != 5*time.Second {
+			t.Errorf("lost after %v", end.Sub(granted))
+		}
+		sleep(time.Minute)
+		if n := len(a.since(granted.Add(5*time.Second), "")); n != 1 {
+			t.Errorf("%d requests, want the renewal alone", n)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// Waiting ends when its context does, to the nanosecond, whatever the network does (traps 20, 22).
+func TestMutexWaitEndsWithContext(t *testing.T) {
+	for name, w := range map[string]way{"all is well": {}, "silent": silent, "slow": {there: 900 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				b.goes(w)
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 1234567891)
+				defer cancel()
+				next := b.waits(ctx, engine.Options{})
+				var ended *engine.WaitEnded
+				if <-next.done; !errors.As(next.err, &ended) || !errors.Is(next.err, context.DeadlineExceeded) || next.at.Sub(began) != 1234567891 {
+					t.Errorf("ended after %v: %v", next.at.Sub(began), next.err)
+				}
+				b.goes(way{})
+				a.releases(lease)
+				sleep(5 * time.Second)
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are left", names)
+				}
+			})
+		})
+	}
+}
+
+// Try on a silent network takes no longer than one request may.
+func TestMutexTrySilentEndsInTime(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		for ttl, most := range map[time.Duration]time.Duration{15 * time.Second: time.Second, 600 * time.Millisecond: 100 * time.Millisecond} {
+			a := newHost(t, server)
+			a.goes(silent)
+			began := time.Now()
+			if _, err := a.mutex(engine.Options{TTL: ttl}).Try(t.Context()); err == nil || time.Since(began) != most {
+				t.Errorf("%v after %v, want after %v", err, time.Since(began), most)
+			}
+		}
+	})
+}
+
+// Trap 10: an ask whose answer is lost is sent again, and finds its own hold.
+func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		a.goes(way{noAnswers: true})
+		next := a.waits(t.Context(), engine.Options{})
+		sleep(500 * time.Millisecond)
+		a.goes(way{})
+		lease := next.in()
+		asks := a.since(time.Time{}, "ask")
+		if len(asks) != 2 || !lease.Until().Equal(asks[1].at.Add(15*time.Second-margin(15*time.Second))) {
+			t.Errorf("asked %v, trusted until %v", asks, lease.Until())
+		}
+		a.releases(lease)
+		if names := server.Names("test"); len(names) > 0 {
+			t.Errorf("%q are left", names)
+		}
+	})
+}
+
+// Traps 10 and 12: a caller that gives up after a lost answer leaves nothing behind.
+func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
+	for name, w := range map[string]way{"answers are lost": {noAnswers: true}, "requests are late": {there: 950 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				a.goes(w)
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				if next := a.waits(ctx, engine.Options{TTL: time.Minute}); next.out() {
+					<-next.done
+				}
+				a.goes(way{})
+				sleep(5 * time.Second)
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are left", names)
+				}
+			})
+		})
+	}
+}
+
+// A waiter's sign of life is one ask every 5 s, +-20 %.
+func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{TTL: 10 * time.Minute})
+		next := b.waits(t.Context(), engine.Options{})
+		sleep(time.Second) // it asks again once it listens
+		before := time.Now()
+		sleep(time.Minute)
+		asks := b.since(before, "")
+		if len(asks) < 10 || len(asks) > 15 {
+			t.Errorf("%d requests in a minute", len(asks))
+		}
+		for i := range asks[1:] {
+			if pause := asks[i+1].at.Sub(asks[i].at); asks[i].op != "ask" || pause < askEvery*4/5 || pause > askEvery*6/5 {
+				t.Errorf("%v after a pause of %v", asks[i+1].op, pause)
+			}
+		}
+		a.releases(lease)
+		b.releases(next.in())
+	})
+}
+
+// Trap 17: after a gap in the messages a waiter asks at once.
+func TestWaiterGapAsksAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		next := b.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		b.goes(way{noMessages: true})
+		a.releases(lease)
+		sleep(100 * time.Millisecond)
+		if !next.out() {
+			t.Fatal("in without a message")
+		}
+		at := time.Now()
+		b.Gap()
+		if next.in(); !next.at.Equal(at) {
+			t.Errorf("in %v after the gap", next.at.Sub(at))
+		}
+	})
+}
+
+// Trap 18: a waiter that shows no life is passed over after its claim, and the next one gets in.
+func TestWaiterSilentIsPassedOver(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := b.waits(ctx, engine.Options{}), c.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		b.goes(silent)
+		a.releases(lease)
+		released := time.Now()
+		held := second.in()
+		if took := second.at.Sub(released); took < claim || took > claim+askEvery*6/5 {
+			t.Errorf("the next got in after %v", took)
+		}
+		cancel()
+		<-first.done
+		c.releases(held)
+	})
+}
+
+// Polling asks every interval, so many times, and tells who holds.
+func TestMutexPollingAsksEveryInterval(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		a.holds(engine.Options{})
+		began := time.Now()
+		next := b.waits(t.Context(), engine.Options{Interval: 70 * time.Millisecond, Attempts: 4})
+		var busy *engine.Busy
+		if <-next.done; !errors.As(next.err, &busy) || busy.Answer.Holders != 1 {
+			t.Errorf("got %v", next.err)
+		}
+		asks := b.since(began, "")
+		for i, ask := range asks {
+			if ask.op != "ask" || ask.at.Sub(began) != time.Duration(i)*70*time.Millisecond {
+				t.Errorf("%s after %v", ask.op, ask.at.Sub(began))
+			}
+		}
+		if len(asks) != 4 {
+			t.Errorf("%d requests", len(asks))
+		}
+	})
+}
