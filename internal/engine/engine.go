@@ -28,28 +28,26 @@ type Engine struct {
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
 
-	mu       guard // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
-	closed   bool
-	pools    map[poolKey]*pool
-	attempts map[protocol.ID]*attempt
-	watchers map[protocol.ID]*watcher
-	cleanups map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
-	terms    map[*Lease]bool               // leases on which code of an election runs
-	watchdog watchdog
+	mu        guard // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
+	closed    bool
+	pools     map[poolKey]*pool
+	mailboxes map[protocol.ID]*mailbox      // of attempts and watchers that wait, by ticket
+	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
+	terms     map[*Lease]bool               // leases on which code of an election runs
+	watchdog  watchdog
 }
 
 // New makes an engine. It sends nothing and starts nothing.
 func New(p protocol.Protocol, config Config) *Engine {
 	e := &Engine{
-		protocol: p,
-		features: p.Features(),
-		config:   config,
-		closing:  make(chan struct{}),
-		pools:    make(map[poolKey]*pool),
-		attempts: make(map[protocol.ID]*attempt),
-		watchers: make(map[protocol.ID]*watcher),
-		cleanups: make(map[protocol.ID]chan struct{}),
-		terms:    make(map[*Lease]bool),
+		protocol:  p,
+		features:  p.Features(),
+		config:    config,
+		closing:   make(chan struct{}),
+		pools:     make(map[poolKey]*pool),
+		mailboxes: make(map[protocol.ID]*mailbox),
+		cleanups:  make(map[protocol.ID]chan struct{}),
+		terms:     make(map[*Lease]bool),
 	}
 	e.subscription.engine = e
 	e.watchdog.engine = e
@@ -132,9 +130,9 @@ func (e *Engine) observe(event Event) {
 func (e *Engine) Granted(g protocol.Grant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.attempts[g.ID]; a != nil {
-		a.messages.grant = &g
-		a.wake()
+	if m := e.mailboxes[g.ID]; m != nil {
+		m.messages.grant = &g
+		m.wake()
 	}
 	select {
 	case e.cleanups[g.ID] <- struct{}{}: // there is no channel where nothing is given back
@@ -146,13 +144,9 @@ func (e *Engine) Granted(g protocol.Grant) {
 func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.attempts[id]; a != nil {
-		a.messages.askAt = time.Now().Add(after)
-		a.wake()
-	}
-	if w := e.watchers[id]; w != nil {
-		w.lookAt = time.Now().Add(after)
-		w.wake()
+	if m := e.mailboxes[id]; m != nil {
+		m.messages.askAt = time.Now().Add(after)
+		m.wake()
 	}
 }
 
@@ -195,13 +189,9 @@ func (e *Engine) queryOthers(taken *hold) {
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range e.attempts {
-		a.messages.gap = true
-		a.wake()
-	}
-	for _, w := range e.watchers {
-		w.gap = true
-		w.wake()
+	for _, m := range e.mailboxes {
+		m.messages.gap = true
+		m.wake()
 	}
 }
 

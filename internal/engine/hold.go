@@ -142,17 +142,16 @@ func (e *Engine) newHold(a *attempt, token, block, server int64, from time.Time,
 	}
 	h.confirm(from, ttl)
 	if past(h.end(), h.heldSince) {
-		a.inLine = true
+		a.to(attemptQueued) // the server has it
 		return nil, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.attempts, a.ticket.ID)
-	a.won = true
-	if e.closed {
-		a.won, a.inLine = false, true // won too late: to be given back
+	if e.closed || !a.to(attemptHeld) {
+		a.to(attemptQueued) // won too late: to be given back
 		return nil, e.config.Closed
 	}
+	delete(e.mailboxes, a.ticket.ID)
 	e.watchdog.add(h)
 	return h, nil
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A Lease is one entry into a hold. All methods are safe for concurrent use.
@@ -32,6 +34,29 @@ func (l *Lease) outer() *Lease {
 		return l.previousPart
 	}
 	return leaseOf(l.parent)
+}
+
+// enter is reentry: under the context of a lease of this name, its hold gets one more entry; not to exclude others
+// where only readers are in. Permits are taken, not entered.
+func (l *Lock) enter(ctx context.Context) (*Lease, error) {
+	outer := leaseOf(ctx)
+	if outer == nil || l.spec.Kind == protocol.Semaphore {
+		return nil, nil
+	}
+	e := l.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ; outer != nil; outer = outer.outer() {
+		t, h := outer.tenure, outer.tenure.hold
+		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
+			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
+			if !l.spec.Shared && t.writers == 0 {
+				return nil, ErrReader
+			}
+			return t.addLease(ctx, l.spec.Shared), nil
+		}
+	}
+	return nil, nil
 }
 
 func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }

@@ -54,6 +54,14 @@ func (l *Lock) Weigh(n int64) *Lock {
 // joinable tells whether its holds are joined by other goroutines, and not passed on to them.
 func (l *Lock) joinable() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
 
+// unsupported tells why the protocol has no such locks.
+func (l *Lock) unsupported() error {
+	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {
+		return &protocol.Failure{Op: "ask", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
+	}
+	return nil
+}
+
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
 // *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a *protocol.Failure that waiting does not cure.
 // After an error nothing is held, and what was queued or won is taken back.
@@ -77,18 +85,6 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	a := l.newAttempt(1)
 	h, err := a.run(ctx)
 	return a.lease(ctx, h, err)
-}
-
-// lease makes the first lease of a hold that was won without a pool, or abandons the attempt.
-func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
-	e := a.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil {
-		a.abandon()
-		return nil, err
-	}
-	return a.lock.firstLease(ctx, h, nil)
 }
 
 // Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
@@ -142,65 +138,4 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 			return a.lease(ctx, nil, err)
 		}
 	}
-}
-
-// poll asks again and again. It does not stand in line.
-func poll[L any](ctx context.Context, e *Engine, name string, o Options, once func(context.Context) (L, error)) (none L, _ error) {
-	ended, waiting := &WaitEnded{}, false
-	for start, n := time.Now(), 1; ; n++ {
-		lease, err := once(ctx)
-		var (
-			busy    *Busy
-			failure *protocol.Failure
-			over    *WaitEnded
-		)
-		held := errors.As(err, &busy)
-		switch {
-		case held:
-			ended.Answer, ended.Answered, ended.Failure = busy.Answer, true, nil
-		case errors.As(err, &failure) && failure.Reason.Passing():
-			if !isOver(ctx) { // else it failed because the caller gave up
-				ended.Failure = err
-			}
-		case !errors.As(err, &over) || n == 1:
-			return lease, err
-		}
-		if n == o.Attempts && (held || !isOver(ctx)) {
-			return none, err
-		}
-		if held && !waiting {
-			waiting = true
-			e.observe(Event{Kind: Waiting, Name: name})
-		}
-		if ctx.Err() != nil || !e.pause(ctx, o.Interval) {
-			if ctx.Err() == nil {
-				return none, e.config.Closed
-			}
-			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
-			return none, ended
-		}
-	}
-}
-
-// enter is reentry: under the context of a lease of this name, its hold gets one more entry; not to exclude others
-// where only readers are in. Permits are taken, not entered.
-func (l *Lock) enter(ctx context.Context) (*Lease, error) {
-	outer := leaseOf(ctx)
-	if outer == nil || l.spec.Kind == protocol.Semaphore {
-		return nil, nil
-	}
-	e := l.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for ; outer != nil; outer = outer.outer() {
-		t, h := outer.tenure, outer.tenure.hold
-		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
-			if !l.spec.Shared && t.writers == 0 {
-				return nil, ErrReader
-			}
-			return t.addLease(ctx, l.spec.Shared), nil
-		}
-	}
-	return nil, nil
 }

@@ -198,7 +198,9 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 			continue // it could be joined no more
 		}
 		p.leader = nil
-		a.inLine = a.inLine || a.answered // without a queue, too, a server may remember the waiter
+		if a.answered {
+			a.to(attemptQueued) // without a queue, too, a server may remember the waiter
+		}
 		a.abandon()
 		e.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
 		e.mu.Unlock()
@@ -222,7 +224,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		p.leader.permitsAccepted = a.permitsAccepted
 		a.abandon()
 	}
-	p.leader.messages.join = nil // the new leader came later
+	p.leader.mailbox.messages.join = nil // the new leader came later
 	e.handOff(w, handoff{attempt: p.leader})
 }
 
