@@ -105,11 +105,13 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() {
 		a.ticket.Deaf = e.subscription.recentlyDenied()
 	}
-	a.start()
-	defer a.stop()
+	e.mu.Lock()
+	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // they were for an earlier leader
+	e.mailboxes[a.ticket.ID] = &a.mailbox
+	e.mu.Unlock()
 	next, at, err := a.request(ctx)
 	if next != stepDone {
-		err = a.wait(ctx, a, next, at, err)
+		err = a.wait(ctx, a, next, at)
 	}
 	if err != nil {
 		return nil, err
@@ -119,15 +121,17 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 
 // request asks, and takes the answer.
 func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
-	a.engine.expect(a.ticket.ID, &a.mailbox)
 	answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
 	if err != nil {
 		return a.failed(ctx, sent, err)
 	}
-	a.took(ctx, answer, nil)
 	a.permitsAccepted = true
 	if answer.Status == protocol.Held {
-		return a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL)
+		next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL)
+		if next == stepAsk {
+			a.took(answer)
+		}
+		return next, time.Time{}, err
 	}
 	return a.mustWait(ctx, answer, sent)
 }
@@ -163,14 +167,25 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 	return answer, sent, nil
 }
 
-// won makes the hold that the server granted. It asks again when trust in it is over already.
-func (a *attempt) won(token, block, server int64, from time.Time, ttl time.Duration) (step, time.Time, error) {
-	h, err := a.engine.newHold(a, token, block, server, from, ttl)
-	if h == nil && err == nil {
-		return stepAsk, time.Time{}, nil
+// won makes the hold of an answer or a grant, and gives it to the watchdog. From is a local moment
+// that is certainly before the grant; ttl counts from it. The attempt asks again when trust in the
+// hold is over already.
+func (a *attempt) won(token, block, server int64, from time.Time, ttl time.Duration) (step, error) {
+	e, h := a.engine, a.newHold(token, block, server, from, ttl)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h == nil {
+		a.to(attemptQueued) // the server has it
+		return stepAsk, nil
 	}
+	if e.closed || !a.to(attemptHeld) {
+		a.to(attemptQueued) // won too late: to be given back
+		return stepDone, e.config.Closed
+	}
+	delete(e.mailboxes, a.ticket.ID)
+	e.watchdog.add(h)
 	a.hold = h
-	return stepDone, time.Time{}, err
+	return stepDone, nil
 }
 
 // failed tells whether to ask again after a failure, and when.
@@ -178,7 +193,6 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	if a.resized(err) {
 		return stepAsk, time.Time{}, nil
 	}
-	a.took(ctx, protocol.Answer{}, err)
 	if ctx.Err() != nil {
 		return stepDone, time.Time{}, a.ended(ctx)
 	}
@@ -186,7 +200,7 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	if !errors.As(err, &failure) || !failure.Reason.Passing() && (a.state != attemptQueued || failure.Reason == protocol.Denied) {
 		return stepDone, time.Time{}, err
 	}
-	return stepWait, a.retry(sent, err, "holdfast: asking again"), nil
+	return stepWait, a.retry(ctx, sent, err, "holdfast: asking again"), nil
 }
 
 // mustWait makes messages come after an answer that others hold, and tells when to ask again.
@@ -196,16 +210,13 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	} else {
 		a.to(attemptNew)
 	}
-	a.count()
-	subscribed := false
+	var about protocol.Watched
 	if !a.ticket.Deaf {
-		since, err := a.engine.subscription.ensureSubscribed(ctx, a.lock.resource)
-		missed := !since.Before(sent) && since != a.subscribedSince // on a fake clock they may be one moment
-		a.subscribedSince = since
-		if a.withoutMessages(err) || missed { // a message may have been missed between joining and subscribing
-			return stepAsk, time.Time{}, nil
-		}
-		subscribed = !since.IsZero()
+		about = a.lock.resource
+	}
+	subscribed, missed, err := a.listen(ctx, about, answer, sent)
+	if err != nil && a.withoutMessages(err) || missed {
+		return stepAsk, time.Time{}, nil
 	}
 	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining}) // once subscribed: until then it is passed over
 	next := sent.Add(a.askAfter(answer, subscribed))
@@ -278,6 +289,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e.mu.Lock()
 	delete(e.mailboxes, a.ticket.ID)
 	a.ticket.ID, a.ticket.Deaf = ID(), noMessages
+	e.mailboxes[a.ticket.ID] = &a.mailbox
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
 	if a.serverTime != 0 || !mayApplyUntil.IsZero() {
@@ -296,8 +308,7 @@ func (a *attempt) heed(m messages) (step, error) {
 		if !ok {
 			return stepAsk, nil // the server confirms, or tells that it is over
 		}
-		next, _, err := a.won(g.Token, g.Block, g.At, from, g.Claim)
-		return next, err
+		return a.won(g.Token, g.Block, g.At, from, g.Claim)
 	}
 	if m.join != nil {
 		return stepDone, errJoin
@@ -336,8 +347,8 @@ func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.A
 		if answer.Status != protocol.Held {
 			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
-		if h, err := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
-			return h, err
+		if next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); next == stepDone {
+			return a.hold, err
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	if h.pool != nil { // writers of this process ask behind it
 		e.promoteNext(h)
 	}
-	if d.sharedLock.joinable() {
+	if d.sharedLock.joinable {
 		e.openToReaders(h, d.sharedLock.poolKey())
 	}
 	d.end(nil)

@@ -215,10 +215,10 @@ func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, an
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
 		a.answeredAsk, a.serverTime = sent, answer.Server
-		h, failed := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, ttl)
+		next, failed := a.won(answer.Token, answer.Block, answer.Server, sent, ttl)
 		switch {
-		case h != nil:
-			p.leases[i], failed = a.lease(ctx, h, nil)
+		case next == stepDone && failed == nil:
+			p.leases[i], failed = a.lease(ctx, a.hold, nil)
 		case failed == nil:
 			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}

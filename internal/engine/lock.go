@@ -26,7 +26,8 @@ type Lock struct {
 	options  Options
 	resource protocol.Resource
 	weight   int64 // of a semaphore: how many permits
-	pooled   bool
+	pooled   bool  // its callers wait in a pool
+	joinable bool  // its holds are joined by other goroutines, and not passed on to them
 }
 
 // Lock binds a name. It sends nothing.
@@ -38,6 +39,7 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
 	// own, or of an owner who may have to enter beside a holder, asks the server itself.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
+	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
 	return l
 }
 
@@ -50,9 +52,6 @@ func (l *Lock) Weigh(n int64) *Lock {
 	weighed.weight = n
 	return &weighed
 }
-
-// joinable tells whether its holds are joined by other goroutines, and not passed on to them.
-func (l *Lock) joinable() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
 
 // unsupported tells why the protocol has no such locks.
 func (l *Lock) unsupported() error {

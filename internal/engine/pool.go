@@ -105,10 +105,12 @@ func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
 		p = &pool{key: key}
 		e.pools[key] = p
 	}
-	if lease := p.join(ctx); lease != nil {
-		e.report(lease.tenure.hold.event(Passed, 0))
-		e.mu.Unlock()
-		return lease, nil
+	if p.hold != nil {
+		if lease := p.join(ctx); lease != nil {
+			e.report(lease.tenure.hold.event(Passed, 0))
+			e.mu.Unlock()
+			return lease, nil
+		}
 	}
 	if leads {
 		p.leader = l.newAttempt(1)

@@ -28,7 +28,7 @@ func (p *pool) joinHold(ctx context.Context, opened *hold) *Lease {
 // join enters the hold that readers of this process share, without a request, if there is one that
 // is young.
 func (l *Lock) join(ctx context.Context) *Lease {
-	if !l.joinable() {
+	if !l.joinable {
 		return nil
 	}
 	l.engine.mu.Lock()

@@ -29,14 +29,6 @@ func (m *mailbox) wake() {
 	}
 }
 
-// expect makes messages to a ticket reach a mailbox, and forgets those that only said when to ask.
-func (e *Engine) expect(id protocol.ID, m *mailbox) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m.messages.askAt, m.messages.gap = time.Time{}, false
-	e.mailboxes[id] = m
-}
-
 // A step is what a goroutine that waits does next.
 type step int
 
@@ -48,10 +40,11 @@ const (
 
 // An asker is what differs between goroutines that wait.
 type asker interface {
-	// request sends a request, and tells what to do next and, for stepWait, until when.
+	// request sends a request under its ticket, and tells what to do next and, for stepWait, until
+	// when.
 	request(ctx context.Context) (next step, at time.Time, err error)
 
-	// heed tells what to do after a message.
+	// heed tells what to do after a message with more in it than the time of the next request.
 	heed(m messages) (next step, err error)
 }
 
@@ -75,27 +68,27 @@ type waitLoop struct {
 
 // wait asks again and again until the asker is done, ctx ends or the engine is closed. The first
 // request was sent before, and said what to do next.
-func (w *waitLoop) wait(ctx context.Context, a asker, next step, at time.Time, err error) error {
+func (w *waitLoop) wait(ctx context.Context, a asker, next step, at time.Time) (err error) {
+	defer w.stop()
 	for next != stepDone && err == nil {
 		if next == stepWait {
 			next, err = w.pause(ctx, a, at)
 			continue
 		}
+		w.engine.mu.Lock()
+		w.mailbox.messages.askAt, w.mailbox.messages.gap = time.Time{}, false // it asks now
+		w.engine.mu.Unlock()
 		next, at, err = a.request(ctx)
 	}
 	return err
 }
 
-// start begins the waiting of another goroutine.
-func (w *waitLoop) start() {
-	w.failures, w.counted, w.reported, w.subscribedSince = 0, false, false, time.Time{}
-}
-
-// stop ends the waiting of a goroutine.
+// stop ends the waiting of a goroutine; another one may begin.
 func (w *waitLoop) stop() {
 	if w.counted {
 		w.engine.subscription.removeWaiter()
 	}
+	w.failures, w.counted, w.reported, w.subscribedSince = 0, false, false, time.Time{}
 }
 
 // pause waits for the moment of the next request, for a message, or for the end of waiting.
@@ -108,8 +101,10 @@ func (w *waitLoop) pause(ctx context.Context, a asker, at time.Time) (step, erro
 		if m.gap {
 			return stepAsk, nil
 		}
-		if next, err := a.heed(m); next != stepWait || err != nil {
-			return next, err
+		if m.grant != nil || m.join != nil {
+			if next, err := a.heed(m); next != stepWait || err != nil {
+				return next, err
+			}
 		}
 		if !m.askAt.IsZero() && m.askAt.Before(at) {
 			at = m.askAt
@@ -139,32 +134,43 @@ func (w *waitLoop) read() messages {
 	return m
 }
 
-// took takes down what became of a request.
-func (w *waitLoop) took(ctx context.Context, answer protocol.Answer, err error) {
+// took takes an answer down.
+func (w *waitLoop) took(answer protocol.Answer) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	if err == nil {
-		w.answer, w.answered, w.failure = answer, true, nil
-	} else if !isOver(ctx) { // otherwise it failed because the caller gave up
-		w.failure = err
-	}
+	w.answer, w.answered, w.failure = answer, true, nil
 }
 
-// retry is when to ask again after a failure.
-func (w *waitLoop) retry(sent time.Time, err error, message string) time.Time {
+// retry takes a failure down, and returns when to ask again.
+func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message string) time.Time {
+	if !isOver(ctx) { // otherwise it failed because the caller gave up
+		w.engine.mu.Lock()
+		w.failure = err
+		w.engine.mu.Unlock()
+	}
 	w.failures++
 	w.engine.config.Logger.Warn(message, "name", w.name, "error", err)
 	w.engine.observe(Event{Kind: Retried, Name: w.name, Err: err})
 	return sent.Add(backoff(w.failures))
 }
 
-// count counts the goroutine among the waiters of the subscription, once it has an answer.
-func (w *waitLoop) count() {
+// listen takes down an answer that makes the goroutine wait, counts it among the waiters of the
+// subscription, and makes messages about a name come; about is nil where none can. Subscribed: they
+// come. Missed: the first of them may have been missed since the request was sent.
+func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
+	w.took(answer)
 	w.failures = 0
 	if !w.counted {
 		w.counted = true
 		w.engine.subscription.addWaiter()
 	}
+	if about == nil {
+		return false, false, nil
+	}
+	since, err := w.engine.subscription.ensureSubscribed(ctx, about)
+	missed = !since.Before(sent) && since != w.subscribedSince // on a fake clock they may be one moment
+	w.subscribedSince = since
+	return !since.IsZero(), missed, err
 }
 
 // report tells the observer, once, that a caller has to wait.

@@ -37,9 +37,11 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 		enough:   enough,
 		ticket:   protocol.Ticket{ID: ID(), Block: 1},
 	}
+	e.mu.Lock()
+	e.mailboxes[w.ticket.ID] = &w.mailbox
+	e.mu.Unlock()
 	defer w.forget()
-	defer w.stop()
-	return w.wait(ctx, w, stepAsk, time.Time{}, nil)
+	return w.wait(ctx, w, stepAsk, time.Time{})
 }
 
 // query looks once.
@@ -54,7 +56,6 @@ func (e *Engine) query(ctx context.Context, s subject, ticket *protocol.Ticket) 
 
 // request looks, under the watcher's ticket once messages come.
 func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
-	w.engine.expect(w.ticket.ID, &w.mailbox)
 	var ticket *protocol.Ticket
 	if w.known = w.known || w.subscribed; w.known {
 		ticket = &w.ticket
@@ -66,24 +67,20 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 	case err == nil && w.enough(standing):
 		return stepDone, time.Time{}, nil
 	case err == nil:
-		w.took(ctx, protocol.Answer{}, nil)
-		return w.listen(ctx, sent)
+		return w.mustWait(ctx, sent)
 	case isOver(ctx):
 		return stepWait, sent.Add(jitter(askEvery)), nil // until ctx has ended
 	case errors.As(err, &failure) && failure.Reason.Passing():
-		w.took(ctx, protocol.Answer{}, err)
-		return stepWait, w.retry(sent, err, "holdfast: looking again"), nil
+		return stepWait, w.retry(ctx, sent, err, "holdfast: looking again"), nil
 	}
 	return stepDone, time.Time{}, err
 }
 
-// listen makes messages come, after a look that did not see enough.
-func (w *watcher) listen(ctx context.Context, sent time.Time) (step, time.Time, error) {
-	w.count()
+// mustWait makes messages come after a look that did not see enough, and tells when to look again.
+func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
 	w.report(Event{Kind: Waiting, Name: w.name})
 	before := w.subscribed
-	since, _ := w.engine.subscription.ensureSubscribed(ctx, w.subject.Watched)
-	w.subscribed = !since.IsZero()
+	w.subscribed, _, _ = w.listen(ctx, w.subject.Watched, protocol.Answer{}, sent)
 	switch {
 	case w.subscribed && !before:
 		return stepAsk, time.Time{}, nil // what changed before this is in the next answer; what changes later is told
