@@ -226,9 +226,9 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	return stepWait, next, nil
 }
 
-// askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of life,
-// or until the known end of the hold. A waiter behind the first asks a little later, in case the
-// first is dead.
+// askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of
+// life, or until the known end of the hold. A waiter behind the first asks a little later, in case
+// the first is dead.
 func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duration {
 	d := jitter(askEvery)
 	if !subscribed {
@@ -245,8 +245,8 @@ func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duratio
 	return min(d, end)
 }
 
-// lastAsk is when to ask once more before ctx ends, with time for the answer. So a caller that waited
-// in vain learns the present holder, or that the server does not answer any more.
+// lastAsk is when to ask once more before ctx ends, with time for the answer. So a caller that
+// waited in vain learns the present holder, or that the server does not answer any more.
 func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
 	end, ok := ctx.Deadline()
 	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
@@ -317,8 +317,8 @@ func (a *attempt) heed(m messages) (step, error) {
 }
 
 // trustsGrant tells whether a hand-over is worth trust without another round trip, and from which
-// local moment its claim counts. That is the earliest at which the server's clock can have shown the
-// time of the grant. Our last answered request was sent before the server's clock showed
+// local moment its claim counts. That is the earliest at which the server's clock can have shown
+// the time of the grant. Our last answered request was sent before the server's clock showed
 // a.serverTime, so it showed g.At no earlier than that much after the sending.
 func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
 	o := &a.lock.options

@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Options are how a lock is held and waited for. They are checked by the caller.
+// Options say how a lock is held and waited for. The caller checks them.
 type Options struct {
 	TTL      time.Duration
 	MinHold  time.Duration // 0: none
 	MaxHold  time.Duration // 0: none
 	Fixed    bool          // no renewal
 	Strict   bool          // every caller stands in the server's queue itself
-	Interval time.Duration // of polling; 0: wait in line
+	Interval time.Duration // of polling; 0: it waits in the queue
 	Attempts int           // of polling; 0: no end
 }
 
@@ -36,8 +36,9 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	spec.Claim = claim(options.TTL)
 	spec.Life = placeLife
 	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
-	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
-	// own, or of an owner who may have to enter beside a holder, asks the server itself.
+	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes. A
+	// lease with times of its own asks the server itself, as does an owner, which may enter beside
+	// a holder.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
 	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
 	return l
@@ -46,7 +47,7 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 // Spec is what the lock was made of.
 func (l *Lock) Spec() protocol.Spec { return l.spec }
 
-// Weigh is the lock of a semaphore for so many permits.
+// Weigh returns the lock of a semaphore for n permits.
 func (l *Lock) Weigh(n int64) *Lock {
 	weighed := *l
 	weighed.weight = n
@@ -61,9 +62,10 @@ func (l *Lock) unsupported() error {
 	return nil
 }
 
-// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
-// *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a *protocol.Failure that waiting does not cure.
-// After an error nothing is held, and what was queued or won is taken back.
+// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
+// out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
+// *protocol.Failure that waiting does not cure. After an error nothing is held, and what was queued
+// or won is taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -86,8 +88,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	return a.lease(ctx, h, err)
 }
 
-// Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
-// cure it.
+// Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
+// a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -111,11 +113,12 @@ func (l *Lock) tryOnce(ctx context.Context, a *attempt, send func(context.Contex
 	return a.lease(ctx, h, err)
 }
 
-// resumes is how many requests Resume sends at most, each with time of its own: one answer that is late must not leave the
-// hold with nobody.
+// maxResumes is how many requests Resume sends, each with time of its own: one late answer must not
+// leave the hold without a holder.
 const maxResumes = 3
 
-// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
+// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is
+// no such hold, otherwise as Try's.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err

@@ -55,7 +55,8 @@ func (h *hold) endCause() error {
 	return ErrNotHeld
 }
 
-// endTenure ends the contexts of a tenure's leases. The engine's mutex is held. A tenure may be nil.
+// endTenure ends the contexts of a tenure's leases. The engine's mutex is held. A tenure may be
+// nil.
 func (e *Engine) endTenure(t *localTenure, cause error) {
 	if t == nil || t.lossCause != nil {
 		return

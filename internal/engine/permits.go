@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Resize sets how many permits a name has while it is in use, whoever holds them. An error as Try's; after one that is
-// unknown it may have taken effect.
+// Resize sets how many permits a name has while it is in use, also while they are held. The error
+// is as Try's. If the error's outcome is unknown, the request may have taken effect.
 func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	if err := l.engine.begin(); err != nil {
 		return err

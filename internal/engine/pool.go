@@ -42,7 +42,8 @@ type poolWaiter struct {
 	place   *list.Element // nil: it was taken out
 }
 
-// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now on.
+// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now
+// on.
 type handoff struct {
 	lease   *Lease
 	attempt *attempt
@@ -87,8 +88,8 @@ func (p *pool) tokenBlock() int64 {
 // handOff gives a waiter what it waits for. The engine's mutex is held.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
-// dropPool takes a pool out of the table, unless another one has its place there. The engine's mutex
-// is held.
+// dropPool takes a pool out of the table, unless another one has its place there. The engine's
+// mutex is held.
 func (e *Engine) dropPool(p *pool) {
 	if e.pools[p.key] == p {
 		delete(e.pools, p.key)

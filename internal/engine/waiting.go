@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A mailbox is what messages said to one goroutine since its last request. Its fields are guarded by
-// the engine's mutex.
+// A mailbox is what messages said to one goroutine since its last request. Its fields are guarded
+// by the engine's mutex.
 type mailbox struct {
 	messages messages
 	woken    chan struct{} // of one; made by the first that waits
