@@ -103,7 +103,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		return nil, err
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() {
-		a.ticket.Deaf = e.subscription.recentlyDenied()
+		a.ticket.NoMessages = e.subscription.recentlyDenied()
 	}
 	e.mu.Lock()
 	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // they were for an earlier leader
@@ -211,7 +211,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 		a.to(attemptNew)
 	}
 	var about protocol.Watched
-	if !a.ticket.Deaf {
+	if !a.ticket.NoMessages {
 		about = a.lock.resource
 	}
 	subscribed, missed, err := a.listen(ctx, about, answer, sent)
@@ -255,7 +255,7 @@ func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
 // withoutMessages changes to a ticket without messages when subscribing is not allowed: a hand-over
 // must not wait for a process that no message reaches.
 func (a *attempt) withoutMessages(err error) bool {
-	if a.ticket.Deaf || !isDenied(err) {
+	if a.ticket.NoMessages || !isDenied(err) {
 		return false
 	}
 	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
@@ -278,7 +278,7 @@ func (a *attempt) resized(err error) bool {
 	// the server must see that number to refuse it.
 	delete(e.pools, a.lock.poolKey())
 	e.mu.Unlock()
-	a.replace(l, a.ticket.Deaf)
+	a.replace(l, a.ticket.NoMessages)
 	return true
 }
 
@@ -288,7 +288,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
 	e.mu.Lock()
 	delete(e.mailboxes, a.ticket.ID)
-	a.ticket.ID, a.ticket.Deaf = ID(), noMessages
+	a.ticket.ID, a.ticket.NoMessages = ID(), noMessages
 	e.mailboxes[a.ticket.ID] = &a.mailbox
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()

@@ -128,7 +128,7 @@ type Resource interface {
 
 	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared. It
 	// has the same id and tokens, and the TTL of the Ask from now on; nobody gets in between.
-	// Tickets at the head of the queue that share enter. Held, or Busy when there is no such hold.
+	// Queued tickets that share enter. Held, or Busy when there is no such hold.
 	// A *Replaced: the hold has become a remainder.
 	Downgrade(ctx context.Context, ask Ask) (Answer, error)
 
@@ -196,10 +196,10 @@ type ID string
 
 // A Ticket identifies an attempt and what it asks for. It never changes while the attempt lives.
 type Ticket struct {
-	ID     ID
-	Block  int64 // how many tokens a grant reserves, at least 1
-	Weight int64 // how many permits of a semaphore it takes; else 0
-	Deaf   bool  // no message reaches this process: a hand-over need not try
+	ID         ID
+	Block      int64 // how many tokens a grant reserves, at least 1
+	Weight     int64 // how many permits of a semaphore it takes; else 0
+	NoMessages bool  // no message reaches this process: a hand-over need not try
 }
 
 // An Ask asks for a name.

@@ -214,7 +214,7 @@ func (n *name) nudgeFirst(before *entry, now int64) {
 	}
 	after := time.Duration(n.first().until-now) * time.Microsecond
 	for _, e := range n.queue {
-		if e.ticket.Deaf {
+		if e.ticket.NoMessages {
 			return
 		}
 		if e.client.subscribed() {

@@ -79,7 +79,7 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 			stands = true
 			n.leave(e.ticket.ID)
 			held = s.hold(n, self, now, ttl)
-		case e.ticket.Deaf || e.client.subscribed():
+		case e.ticket.NoMessages || e.client.subscribed():
 			s.grant(n, e, now)
 		}
 	}
@@ -96,7 +96,7 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 func (s *Server) grant(n *name, e *entry, now int64) {
 	n.leave(e.ticket.ID)
 	h := s.hold(n, e, now, e.spec.Claim)
-	if !e.ticket.Deaf {
+	if !e.ticket.NoMessages {
 		e.client.tell(func(sink protocol.Sink) {
 			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
 		})
