@@ -83,7 +83,7 @@ func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
 // scheduleCleanup gives back, in the background, what the server may keep of a hold that was lost.
 // The engine's mutex is held.
 func (e *Engine) scheduleCleanup(h *hold) {
-	if e.closed || !h.to(holdCleared) {
+	if e.closed || h.live() || !h.to(holdCleared) {
 		return
 	}
 	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))
