@@ -5,17 +5,41 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// An attempt is one try to hold a name, from its first request until it holds or is abandoned. One goroutine at a time
-// runs it; what the mutex guards is said.
+// An attemptState is where an attempt is in its life. See the package document.
+type attemptState int
+
+const (
+	attemptNew       attemptState = iota // no answer said that the server has anything of its ticket
+	attemptQueued                        // the server has a place of its ticket, or a hold that is not trusted
+	attemptHeld                          // it won: there is nothing to abandon
+	attemptAbandoned                     // what the server has, or may get, is given back
+)
+
+// attemptMoves are the states that may follow each state.
+var attemptMoves = [...][]attemptState{
+	attemptNew:       {attemptNew, attemptQueued, attemptHeld, attemptAbandoned},
+	attemptQueued:    {attemptNew, attemptQueued, attemptHeld, attemptAbandoned},
+	attemptHeld:      {},
+	attemptAbandoned: {},
+}
+
+func (s attemptState) String() string {
+	return [...]string{"new", "queued", "held", "abandoned"}[s]
+}
+
+// An attempt is one try to hold a name, from its first request until it holds or is abandoned. One
+// goroutine at a time runs it. It is an asker.
 type attempt struct {
+	waitLoop
+	state     attemptState
 	lock      *Lock
 	ticket    protocol.Ticket
-	since     time.Time
 	release   *protocol.Ticket // a hold to give back with the first request
 	takesOver bool             // what it replaced comes back when it is abandoned
 
@@ -23,27 +47,12 @@ type attempt struct {
 	// caller waited behind. If it names another number now, the name was resized.
 	permitsAccepted bool
 
-	inLine        bool      // by the last answer
-	answeredAsk   time.Time // of the last request that was answered
-	serverTime    int64     // and the server's time in its answer
-	mayApplyUntil time.Time // until then, a request without an answer may still take effect; zero: none may
+	answeredAsk   time.Time // when the last request that was answered was sent
+	serverTime    int64     // the server's time in its answer; 0: no answer came
+	mayApplyUntil time.Time // until then a request without an answer may take effect; zero: none may
 
-	// Guarded by the engine's mutex.
-	messages messages
-	joinable *hold         // of the last messages that was read
-	woken    chan struct{} // of one; made by the first to wait
-	won      bool          // it holds: nothing to abandon
-	answer   protocol.Answer
-	answered bool
-	failure  error
-}
-
-// mail is what messages said since the last request.
-type messages struct {
-	grant *protocol.Grant
-	askAt time.Time
-	gap   bool
-	join  *hold // of this process, which may be joined
+	hold     *hold // that it won
+	joinable *hold // of the last messages
 }
 
 // ID makes 128 random bits.
@@ -57,28 +66,87 @@ func ID() protocol.ID {
 
 // newAttempt starts a try. The mutex may be held.
 func (l *Lock) newAttempt(block int64) *attempt {
-	return &attempt{lock: l, ticket: protocol.Ticket{ID: ID(), Block: block, Weight: l.weight}, since: time.Now()}
-}
-
-// wake tells the attempt that there are messages. It is called with the mutex held.
-func (a *attempt) wake() {
-	select {
-	case a.woken <- struct{}{}: // nobody waits yet where there is no channel: the messages are read before waiting
-	default:
+	return &attempt{
+		waitLoop: waitLoop{engine: l.engine, name: l.spec.Name, since: time.Now()},
+		lock:     l,
+		ticket:   protocol.Ticket{ID: ID(), Block: block, Weight: l.weight},
 	}
 }
 
-// ask sends one request and takes its answer down.
+// to moves the attempt to another state. False: its present state does not allow that, and nothing
+// is changed. Only the goroutine that runs the attempt calls it.
+func (a *attempt) to(next attemptState) bool {
+	if !slices.Contains(attemptMoves[a.state], next) {
+		return false
+	}
+	a.state = next
+	return true
+}
+
+// check refuses what is over before it began.
+func (e *Engine) check(ctx context.Context) error {
+	select {
+	case <-e.closing:
+		return e.config.Closed
+	default:
+	}
+	if ctx.Err() != nil {
+		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+	}
+	return nil
+}
+
+// run asks until it holds or until ctx ends. See the package document.
+func (a *attempt) run(ctx context.Context) (*hold, error) {
+	e := a.engine
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	if a.state == attemptNew && a.mayApplyUntil.IsZero() {
+		a.ticket.NoMessages = e.subscription.recentlyDenied()
+	}
+	e.mu.Lock()
+	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // they were for an earlier leader
+	e.mailboxes[a.ticket.ID] = &a.mailbox
+	e.mu.Unlock()
+	next, at, err := a.request(ctx)
+	if next != stepDone {
+		err = a.wait(ctx, a, next, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.hold, nil
+}
+
+// request asks, and takes the answer.
+func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
+	answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
+	if err != nil {
+		return a.failed(ctx, sent, err)
+	}
+	a.permitsAccepted = true
+	if answer.Status == protocol.Held {
+		next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL)
+		if next == stepAsk {
+			a.took(answer)
+		}
+		return next, time.Time{}, err
+	}
+	return a.mustWait(ctx, answer, sent)
+}
+
+// ask sends one request and takes the times of its answer down.
 func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
 	o := &a.lock.options
-	if err := a.lock.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
+	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
 		return protocol.Answer{}, time.Now(), err
 	}
 	sent := time.Now()
 	ask := protocol.Ask{
 		Ticket:   a.ticket,
 		Join:     join,
-		InLine:   a.inLine,
+		InLine:   a.state == attemptQueued,
 		TTL:      max(o.TTL, o.MinHold),
 		Release:  a.release,
 		Deadline: sent.Add(timeout(o.TTL)),
@@ -99,9 +167,175 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 	return answer, sent, nil
 }
 
-// try asks once.
+// won makes the hold of an answer or a grant, and gives it to the watchdog. From is a local moment
+// that is certainly before the grant; ttl counts from it. The attempt asks again when trust in the
+// hold is over already.
+func (a *attempt) won(token, block, server int64, from time.Time, ttl time.Duration) (step, error) {
+	e, h := a.engine, a.newHold(token, block, server, from, ttl)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h == nil {
+		a.to(attemptQueued) // the server has it
+		return stepAsk, nil
+	}
+	if e.closed || !a.to(attemptHeld) {
+		a.to(attemptQueued) // won too late: to be given back
+		return stepDone, e.config.Closed
+	}
+	delete(e.mailboxes, a.ticket.ID)
+	e.watchdog.add(h)
+	a.hold = h
+	return stepDone, nil
+}
+
+// failed tells whether to ask again after a failure, and when.
+func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
+	if a.resized(err) {
+		return stepAsk, time.Time{}, nil
+	}
+	if ctx.Err() != nil {
+		return stepDone, time.Time{}, a.ended(ctx)
+	}
+	var failure *protocol.Failure
+	if !errors.As(err, &failure) || !failure.Reason.Passing() && (a.state != attemptQueued || failure.Reason == protocol.Denied) {
+		return stepDone, time.Time{}, err
+	}
+	return stepWait, a.retry(ctx, sent, err, "holdfast: asking again"), nil
+}
+
+// mustWait makes messages come after an answer that others hold, and tells when to ask again.
+func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent time.Time) (step, time.Time, error) {
+	if answer.Status == protocol.Queued {
+		a.to(attemptQueued)
+	} else {
+		a.to(attemptNew)
+	}
+	var about protocol.Watched
+	if !a.ticket.NoMessages {
+		about = a.lock.resource
+	}
+	subscribed, missed, err := a.listen(ctx, about, answer, sent)
+	if err != nil && a.withoutMessages(err) || missed {
+		return stepAsk, time.Time{}, nil
+	}
+	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining}) // once subscribed: until then it is passed over
+	next := sent.Add(a.askAfter(answer, subscribed))
+	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
+		next = earlier(next, last)
+	}
+	return stepWait, next, nil
+}
+
+// askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of
+// life, or until the known end of the hold. A waiter behind the first asks a little later, in case
+// the first is dead.
+func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duration {
+	d := jitter(askEvery)
+	if !subscribed {
+		d = jitter(claim(a.lock.options.TTL) / 3)
+	}
+	end := answer.Remaining + time.Millisecond
+	if answer.Remaining < 0 { // not told: it may be a hand-over that nobody takes up
+		end = jitter(claim(a.lock.options.TTL))
+	}
+	end += time.Duration(answer.Waiters) * 20 * time.Millisecond
+	if !a.engine.features.Queue {
+		end += jitter(10 * time.Millisecond)
+	}
+	return min(d, end)
+}
+
+// lastAsk is when to ask once more before ctx ends, with time for the answer. So a caller that
+// waited in vain learns the present holder, or that the server does not answer any more.
+func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
+	end, ok := ctx.Deadline()
+	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
+}
+
+// withoutMessages changes to a ticket without messages when subscribing is not allowed: a hand-over
+// must not wait for a process that no message reaches.
+func (a *attempt) withoutMessages(err error) bool {
+	if a.ticket.NoMessages || !isDenied(err) {
+		return false
+	}
+	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
+	a.replace(a.lock, true)
+	return true
+}
+
+// resized changes to the number of permits that the server named in err, if it accepted another
+// before. The payload of a ticket says the number and never changes, so the ticket is new as well.
+// No place is given up for that: the server does not refuse a ticket that holds or is queued.
+func (a *attempt) resized(err error) bool {
+	l := a.lock.resized(err)
+	if l == nil || !a.permitsAccepted {
+		return false
+	}
+	e := a.engine
+	e.mu.Lock()
+	a.answered, a.failure = true, nil
+	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
+	// the server must see that number to refuse it.
+	delete(e.pools, a.lock.poolKey())
+	e.mu.Unlock()
+	a.replace(l, a.ticket.NoMessages)
+	return true
+}
+
+// replace changes to a new ticket. A cleanup gives back what the server has of the old one, or may
+// yet get. A hand-over to the old ticket is dropped: it is none to the new one.
+func (a *attempt) replace(l *Lock, noMessages bool) {
+	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
+	e.mu.Lock()
+	delete(e.mailboxes, a.ticket.ID)
+	a.ticket.ID, a.ticket.NoMessages = ID(), noMessages
+	e.mailboxes[a.ticket.ID] = &a.mailbox
+	a.mailbox.messages.grant = nil
+	e.mu.Unlock()
+	if a.serverTime != 0 || !mayApplyUntil.IsZero() {
+		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
+		e.cleanup(old, request, until, mayApplyUntil)
+	}
+	a.to(attemptNew)
+	a.lock, a.mayApplyUntil, a.answeredAsk, a.serverTime = l, time.Time{}, time.Time{}, 0
+}
+
+// heed takes a hand-over, or tells the leader of a pool that there is a hold to join.
+func (a *attempt) heed(m messages) (step, error) {
+	a.joinable = m.join
+	if g := m.grant; g != nil && a.serverTime != 0 {
+		from, ok := a.trustsGrant(g)
+		if !ok {
+			return stepAsk, nil // the server confirms, or tells that it is over
+		}
+		return a.won(g.Token, g.Block, g.At, from, g.Claim)
+	}
+	if m.join != nil {
+		return stepDone, errJoin
+	}
+	return stepWait, nil
+}
+
+// trustsGrant tells whether a hand-over is worth trust without another round trip, and from which
+// local moment its claim counts. That is the earliest at which the server's clock can have shown
+// the time of the grant. Our last answered request was sent before the server's clock showed
+// a.serverTime, so it showed g.At no earlier than that much after the sending.
+func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
+	o := &a.lock.options
+	now := time.Now()
+	since := time.Duration(g.At-a.serverTime) * time.Microsecond
+	from = a.answeredAsk.Add(since - since/100) // less the drift of two clocks meanwhile
+	end := from.Add(g.Claim - margin(g.Claim))
+	stepped := g.At < a.serverTime || from.After(now) // its clock was set between answer and grant
+	forged := g.Claim > a.lock.spec.Claim             // no server gives more than was asked for
+	young := end.Sub(now) >= g.Claim/2 && !past(end, now)
+	byMessage := !o.Fixed && o.MinHold == 0 && !a.engine.features.Confirm
+	return from, !stepped && !forged && young && byMessage
+}
+
+// try asks once, and again only while the trust in what was granted is over before it arrives.
 func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*hold, error) {
-	e := a.lock.engine
+	e := a.engine
 	for {
 		if err := e.check(ctx); err != nil {
 			return nil, err
@@ -113,270 +347,37 @@ func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.A
 		if answer.Status != protocol.Held {
 			return nil, &Busy{Kind: a.lock.spec.Kind, Answer: answer}
 		}
-		if h, err := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); h != nil || err != nil {
-			return h, err
+		if next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL); next == stepDone {
+			return a.hold, err
 		}
 	}
 }
 
-// check refuses what is over before it began.
-func (e *Engine) check(ctx context.Context) error {
-	select {
-	case <-e.closing:
-		return e.config.Closed
-	default:
-	}
-	if ctx.Err() != nil {
-		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
-	}
-	return nil
-}
-
-// run asks until it holds or until ctx ends. See the package document for the states.
-func (a *attempt) run(ctx context.Context) (*hold, error) {
-	e, l := a.lock.engine, a.lock
-	if err := e.check(ctx); err != nil {
+// lease makes the first lease of a hold that was won without a pool, or abandons the attempt.
+func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
+	a.engine.mu.Lock()
+	defer a.engine.mu.Unlock()
+	if err != nil {
+		a.abandon()
 		return nil, err
 	}
-	if !a.inLine && a.mayApplyUntil.IsZero() {
-		a.ticket.Deaf = e.subscription.recentlyDenied()
-	}
-	waiting, reported := false, false
-	defer func() {
-		if waiting {
-			e.subscription.removeWaiter()
-		}
-	}()
-	var subscribedSince time.Time
-	for failures := 0; ; {
-		e.mu.Lock()
-		a.messages.askAt, a.messages.gap = time.Time{}, false
-		e.attempts[a.ticket.ID] = a
-		e.mu.Unlock()
-
-		answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
-		if a.resized(err) {
-			continue
-		}
-		e.mu.Lock()
-		if err == nil {
-			a.answer, a.answered, a.failure = answer, true, nil
-			a.permitsAccepted = true
-		} else if !isOver(ctx) { // else it failed because the caller gave up
-			a.failure = err
-		}
-		e.mu.Unlock()
-		var next time.Time
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil, a.waitEnded(ctx)
-		case err != nil:
-			var failure *protocol.Failure
-			if !errors.As(err, &failure) || !failure.Reason.Passing() && (!a.inLine || failure.Reason == protocol.Denied) {
-				return nil, err
-			}
-			failures++
-			next = sent.Add(backoff(failures))
-			e.config.Logger.Warn("holdfast: asking again", "name", l.spec.Name, "error", err)
-			e.observe(Event{Kind: Retried, Name: l.spec.Name, Err: err})
-		case answer.Status == protocol.Held:
-			h, err := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, l.options.TTL)
-			if h == nil && err == nil {
-				continue // the answer came when its trust was over
-			}
-			return h, err
-		default:
-			subscribed := false
-			failures = 0
-			a.inLine = answer.Status == protocol.Queued
-			if !waiting {
-				waiting = true
-				e.subscription.addWaiter()
-			}
-			if !a.ticket.Deaf {
-				since, listenErr := e.subscription.ensureSubscribed(ctx, a.lock.resource)
-				missed := !since.Before(sent) && since != subscribedSince // on a fake clock they may be one moment
-				subscribedSince = since
-				if a.withoutMessages(listenErr) || missed {
-					continue // without messages from now on, or a message may have been missed between joining and listening
-				}
-				subscribed = !since.IsZero()
-			}
-			if !reported { // not before it is subscribed: until then it is passed over
-				reported = true
-				e.observe(Event{Kind: Waiting, Name: l.spec.Name, Left: answer.Remaining})
-			}
-			next = sent.Add(a.askAfter(answer, subscribed))
-			if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
-				next = earlier(next, last)
-			}
-		}
-		h, err := a.wait(ctx, next)
-		if h != nil || err != nil {
-			return h, err
-		}
-	}
+	return a.lock.firstLease(ctx, h, nil)
 }
 
-// isOver tells whether a wait is. A request's deadline, which comes from that of its context, may be seen before the context's own.
-func isOver(ctx context.Context) bool {
-	end, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(end)
-}
-
-// backoff grows from 20 ms to a second.
-func backoff(failures int) time.Duration {
-	return jitter(min(20*time.Millisecond<<min(failures, 6), time.Second))
-}
-
-// askAfter is how long to wait before asking again: the slow, jittered rate that is the sign of life, or sooner: at the
-// known end of the hold, those behind the first a little later each, because one of the first may not be alive.
-func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duration {
-	d := jitter(askEvery)
-	if !subscribed {
-		d = jitter(claim(a.lock.options.TTL) / 3)
-	}
-	end := answer.Remaining + time.Millisecond
-	if answer.Remaining < 0 { // not told: it may be a hand-over that nobody takes up
-		end = jitter(claim(a.lock.options.TTL))
-	}
-	end += time.Duration(answer.Waiters) * 20 * time.Millisecond
-	if !a.lock.engine.features.Queue {
-		end += jitter(10 * time.Millisecond)
-	}
-	return min(d, end)
-}
-
-// lastAsk is when to ask once more before a wait is over, with time for the answer: a caller who waited in vain is to be told who
-// holds now, or that the server does not answer any more.
-func (a *attempt) lastAsk(ctx context.Context) (at time.Time, ok bool) {
-	end, ok := ctx.Deadline()
-	return end.Add(-timeout(a.lock.options.TTL) - 100*time.Millisecond), ok
-}
-
-// withoutMessages changes to a ticket without messages when listening is not allowed: a hand-over must not wait for a waiter that gets no message.
-func (a *attempt) withoutMessages(err error) bool {
-	if a.ticket.Deaf || !isDenied(err) {
-		return false
-	}
-	e := a.lock.engine
-	e.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.lock.spec.Name, "error", err)
-	a.replace(a.lock, true)
-	return true
-}
-
-// resized changes to the number of permits that the server named in err, if it accepted another
-// before. The payload of a ticket says the number and never changes, so the ticket is new as well.
-// No place is given up for that: the server does not refuse a ticket that holds or stands in line.
-func (a *attempt) resized(err error) bool {
-	l := a.lock.resized(err)
-	if l == nil || !a.permitsAccepted {
-		return false
-	}
-	e := a.lock.engine
-	e.mu.Lock()
-	a.answered, a.failure = true, nil
-	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
-	// the server must see that number to refuse it.
-	delete(e.pools, a.lock.poolKey())
-	e.mu.Unlock()
-	a.replace(l, a.ticket.Deaf)
-	return true
-}
-
-// replace changes to a new ticket. The cleanup gives back what the server has of the old one, or may
-// yet get. A hand-over to the old one is dropped: it is none to the new one.
-func (a *attempt) replace(l *Lock, noMessages bool) {
-	e, old, request, mayApplyUntil := l.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
-	e.mu.Lock()
-	delete(e.attempts, a.ticket.ID)
-	a.ticket.ID, a.ticket.Deaf = ID(), noMessages
-	a.messages.grant = nil
-	e.mu.Unlock()
-	if a.serverTime != 0 || !mayApplyUntil.IsZero() {
-		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
-		e.cleanup(old, request, until, mayApplyUntil)
-	}
-	a.lock, a.inLine, a.mayApplyUntil, a.answeredAsk, a.serverTime = l, false, time.Time{}, time.Time{}, 0
-}
-
-// wait waits for the moment of the next request, for a message, or for the end of waiting.
-func (a *attempt) wait(ctx context.Context, next time.Time) (*hold, error) {
-	e := a.lock.engine
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
-	for {
-		e.mu.Lock()
-		mail := a.messages
-		a.messages.grant, a.messages.join = nil, nil
-		a.joinable = mail.join
-		if a.woken == nil {
-			a.woken = make(chan struct{}, 1)
-		}
-		e.mu.Unlock()
-		if mail.gap {
-			return nil, nil
-		}
-		if g := mail.grant; g != nil && a.serverTime != 0 {
-			if from, ok := a.trustsGrant(g); ok {
-				return e.newHold(a, g.Token, g.Block, g.At, from, g.Claim)
-			}
-			return nil, nil // the server confirms, or tells that it is over
-		}
-		if mail.join != nil {
-			return nil, errJoin
-		}
-		if !mail.askAt.IsZero() && mail.askAt.Before(next) {
-			next = mail.askAt
-			timer.Reset(time.Until(next))
-		}
-		select {
-		case <-timer.C:
-			return nil, nil
-		case <-a.woken:
-		case <-ctx.Done():
-			return nil, a.waitEnded(ctx)
-		case <-e.closing:
-			return nil, e.config.Closed
-		}
-	}
-}
-
-// trustsGrant tells whether a hand-over is worth trust without another round trip, and from which local moment its claim
-// counts: the earliest at which the server's clock can have shown the time of the grant. Our last request was sent
-// before the server's clock showed a.server, so it showed g.At no earlier than that much after the sending.
-func (a *attempt) trustsGrant(g *protocol.Grant) (from time.Time, ok bool) {
-	o := &a.lock.options
-	now := time.Now()
-	since := time.Duration(g.At-a.serverTime) * time.Microsecond
-	from = a.answeredAsk.Add(since - since/100) // less the drift of two clocks meanwhile
-	left := from.Add(g.Claim - margin(g.Claim)).Sub(now)
-	stepped := g.At < a.serverTime || from.After(now) // its clock was set between answer and grant
-	forged := g.Claim > a.lock.spec.Claim             // no server gives more than was asked for
-	return from, !stepped && !forged && left >= g.Claim/2 && !past(from.Add(g.Claim-margin(g.Claim)), now) && !o.Fixed && o.MinHold == 0 && !a.lock.engine.features.Confirm
-}
-
-// waitEnded is the error of a wait that its caller ended.
-func (a *attempt) waitEnded(ctx context.Context) error {
-	e := a.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(a.since), Answer: a.answer, Answered: a.answered, Failure: a.failure}
-}
-
-// abandon takes back what the attempt queued or won, or may yet: in the background, until that is certain. The
-// engine's mutex is held.
+// abandon takes back what the attempt queued or won, or may yet: in the background, until that is
+// certain. The engine's mutex is held.
 func (a *attempt) abandon() {
-	e := a.lock.engine
-	delete(e.attempts, a.ticket.ID)
-	if a.won {
+	e := a.engine
+	delete(e.mailboxes, a.ticket.ID)
+	queued := a.state == attemptQueued
+	if !a.to(attemptAbandoned) {
 		return
 	}
 	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
 	if a.release != nil {
 		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}
-	if a.inLine || !a.mayApplyUntil.IsZero() {
+	if queued || !a.mayApplyUntil.IsZero() {
 		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.takesOver}, until, a.mayApplyUntil)
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// cleanup gives a ticket back, in the background, until that is certain or until whatever there may be has
-// expired by itself. Certain is an answer to a request sent after the moment at which nothing of the ticket
-// can take effect any more. A hand-over to the ticket, which may have overtaken its free, goes back at once. It is called
-// by what Close waits for, or by Close.
+// cleanup gives a ticket back in the background. It goes on until that is certain, or until the
+// server has forgotten the ticket anyway. It is certain when a request was answered that was sent
+// after mayApplyUntil: then nothing of the ticket can take effect any more. A hand-over to the
+// ticket may have overtaken its free, and goes back at once. Close waits for the caller of cleanup,
+// or calls it.
 func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil time.Time) {
 	e.busy.Add(1)
 	go func() {
@@ -57,7 +58,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 	}()
 }
 
-// cleanupDone ends the waiting of a cleanup for a hand-over.
+// cleanupDone says that a cleanup waits for no hand-over any more.
 func (e *Engine) cleanupDone(id protocol.ID, granted chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,10 +9,11 @@ import (
 )
 
 // Downgrade makes an entry that excludes others one that shares. With the last of a hold the hold
-// shares at the server, and others who read enter. Nil: it is done. ErrNotWriter: the entry does not
-// exclude others, or can do nothing else. ErrNotHeld, or the cause of a loss. A *protocol.Failure:
-// refused; the entry is as it was. An *Uncertain: no answer came before ctx ended; the caller must
-// take the entry for one that shares, and the engine goes on asking until trust ends.
+// shares at the server, and others who read enter. Nil: it is done. ErrNotWriter: the entry does
+// not exclude others, or can do nothing else. ErrNotHeld, or the cause of a loss. A
+// *protocol.Failure: refused; the entry is as it was. An *Uncertain: no answer came before ctx
+// ended; the caller must take the entry for one that shares, and the engine goes on asking until
+// trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	e, t := l.engine(), l.tenure
 	if err := e.begin(); err != nil {
@@ -99,8 +100,8 @@ func (d *downgrade) run() {
 	}
 }
 
-// begin waits for the renewal under way, and for an ask that may still arrive: it would not find its
-// hold, and join the queue. No renewal is sent beside a downgrade. False: the hold is over.
+// begin waits for the renewal under way, and for an ask that may still arrive: it would not find
+// its hold, and join the queue. No renewal is sent beside a downgrade. False: the hold is over.
 func (d *downgrade) begin() bool {
 	e, h := d.engine, d.hold
 	e.mu.Lock()
@@ -196,7 +197,7 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	if h.pool != nil { // writers of this process ask behind it
 		e.promoteNext(h)
 	}
-	if d.sharedLock.joinable() {
+	if d.sharedLock.joinable {
 		e.openToReaders(h, d.sharedLock.poolKey())
 	}
 	d.end(nil)

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure.
+// Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign
+// or a *protocol.Failure.
 func (l *Lock) Standing(ctx context.Context) (protocol.Standing, error) {
 	if err := l.engine.begin(); err != nil {
 		return protocol.Standing{}, err
@@ -16,8 +17,8 @@ func (l *Lock) Standing(ctx context.Context) (protocol.Standing, error) {
 	return l.engine.query(ctx, l.subject(), nil)
 }
 
-// Await waits until the standing of the name is one that is wanted. The error is a *WaitEnded, the Closed error, a
-// *protocol.Foreign or a *protocol.Failure that waiting does not cure.
+// Await waits until the standing of the name is a wanted one. The error is a *WaitEnded, the Closed
+// error, a *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Lock) Await(ctx context.Context, wanted func(protocol.Standing) bool) (standing protocol.Standing, err error) {
 	if err := l.engine.begin(); err != nil {
 		return standing, err
@@ -32,9 +33,9 @@ func (l *Lock) Await(ctx context.Context, wanted func(protocol.Standing) bool) (
 
 func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.options.TTL} }
 
-// Trouble is nil while every hold of this name in this process is trusted and its last renewal, if there was any, was
-// confirmed. Else it is the failure of that renewal, or the cause of the loss of a hold whose time is over or on whose
-// lease code runs (see Term).
+// Trouble is nil while every hold of this name in this process is trusted and its last renewal, if
+// there was any, was confirmed. Otherwise it is the failure of that renewal, or the cause of a
+// loss: of a hold whose trust is over, or of one on whose lease code runs (see Term).
 func (l *Lock) Trouble() (trouble error) {
 	e := l.engine
 	e.mu.Lock()
@@ -62,7 +63,7 @@ func (l *Lock) sameName(h *hold) bool {
 	return h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind
 }
 
-// Term says that code runs on the lease until end is called: a loss is trouble meanwhile.
+// Term says that code runs on the lease until end is called. A loss is trouble meanwhile.
 func (l *Lease) Term() (end func()) {
 	e := l.engine()
 	e.mu.Lock()
@@ -75,7 +76,7 @@ func (l *Lease) Term() (end func()) {
 	}
 }
 
-// Pause waits for a while, +-20 %; less when ctx or the engine ends.
+// Pause waits for d, +-20 %. It ends sooner when ctx or the engine does.
 func (l *Lock) Pause(ctx context.Context, d time.Duration) {
 	if d > 0 {
 		l.engine.pause(ctx, jitter(d))

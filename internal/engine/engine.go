@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Config is what an Engine needs beside its protocol.
+// A Config is what an Engine needs beside its protocol.
 type Config struct {
 	ReleaseTimeout time.Duration
 
 	Logger  *slog.Logger     // never nil
 	Observe func(Event)      // nil: no observer
-	Cause   func(Lost) error // what a context's cause is when its lease is lost
-	Closed  error            // and when the engine is closed
+	Cause   func(Lost) error // the cause of a context whose lease is lost
+	Closed  error            // the cause, and the error, once the engine is closed
 }
 
 // An Engine runs all locks of one client. All methods are safe for concurrent use.
@@ -28,37 +28,36 @@ type Engine struct {
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
 
-	mu       guard // guards all below, and the fields of pools, holds, tenures, leases, attempts and watchers that say so
-	closed   bool
-	pools    map[poolKey]*pool
-	attempts map[protocol.ID]*attempt
-	watchers map[protocol.ID]*watcher
-	cleanups map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
-	terms    map[*Lease]bool               // leases on which code of an election runs
-	watchdog watchdog
+	mu        guard // guards all below, and what is said to be guarded by it
+	closed    bool
+	pools     map[poolKey]*pool
+	mailboxes map[protocol.ID]*mailbox      // of attempts and watchers that wait, by ticket
+	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
+	terms     map[*Lease]bool               // leases on which code of an election runs
+	watchdog  watchdog
 }
 
 // New makes an engine. It sends nothing and starts nothing.
 func New(p protocol.Protocol, config Config) *Engine {
 	e := &Engine{
-		protocol: p,
-		features: p.Features(),
-		config:   config,
-		closing:  make(chan struct{}),
-		pools:    make(map[poolKey]*pool),
-		attempts: make(map[protocol.ID]*attempt),
-		watchers: make(map[protocol.ID]*watcher),
-		cleanups: make(map[protocol.ID]chan struct{}),
-		terms:    make(map[*Lease]bool),
+		protocol:  p,
+		features:  p.Features(),
+		config:    config,
+		closing:   make(chan struct{}),
+		pools:     make(map[poolKey]*pool),
+		mailboxes: make(map[protocol.ID]*mailbox),
+		cleanups:  make(map[protocol.ID]chan struct{}),
+		terms:     make(map[*Lease]bool),
 	}
 	e.subscription.engine = e
 	e.watchdog.engine = e
 	return e
 }
 
-// Close ends all: who waits is told, every lease is given back, all of them together within ReleaseTimeout, and what
-// was left behind elsewhere is looked for once more. Goroutines of the engine are gone when it returns, but for
-// requests that the store does not give up in its time. A second call returns nil at once.
+// Close ends all waiting with the Closed error and gives all leases back, together within
+// ReleaseTimeout. Each cleanup under way is tried once more. The goroutines of the engine are gone
+// when Close returns, but for requests that the store does not give up in its time. A second call
+// returns nil at once.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -98,7 +97,8 @@ func (e *Engine) Close() error {
 	return first
 }
 
-// begin counts a call in, so that Close can wait for what it leaves behind; the caller must call e.busy.Done.
+// begin counts a call in, so that Close can wait for what it leaves behind. The caller must call
+// e.busy.Done.
 func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -132,9 +132,9 @@ func (e *Engine) observe(event Event) {
 func (e *Engine) Granted(g protocol.Grant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.attempts[g.ID]; a != nil {
-		a.messages.grant = &g
-		a.wake()
+	if m := e.mailboxes[g.ID]; m != nil {
+		m.messages.grant = &g
+		m.wake()
 	}
 	select {
 	case e.cleanups[g.ID] <- struct{}{}: // there is no channel where nothing is given back
@@ -146,13 +146,9 @@ func (e *Engine) Granted(g protocol.Grant) {
 func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.attempts[id]; a != nil {
-		a.messages.askAt = time.Now().Add(after)
-		a.wake()
-	}
-	if w := e.watchers[id]; w != nil {
-		w.lookAt = time.Now().Add(after)
-		w.wake()
+	if m := e.mailboxes[id]; m != nil {
+		m.messages.askAt = time.Now().Add(after)
+		m.wake()
 	}
 }
 
@@ -176,7 +172,8 @@ func (e *Engine) Replaced(id protocol.ID) {
 	}()
 }
 
-// queryOthers asks the server about the other holds of a name, of which this process has just taken one over: it may be its own.
+// queryOthers asks the server about the other holds of a name after this process took one over:
+// that one may have been its own.
 func (e *Engine) queryOthers(taken *hold) {
 	e.mu.Lock()
 	var ids []protocol.ID
@@ -191,21 +188,17 @@ func (e *Engine) queryOthers(taken *hold) {
 	}
 }
 
-// Gap implements protocol.Sink: whoever waits asks at once.
+// Gap implements protocol.Sink. All that wait ask at once.
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range e.attempts {
-		a.messages.gap = true
-		a.wake()
-	}
-	for _, w := range e.watchers {
-		w.gap = true
-		w.wake()
+	for _, m := range e.mailboxes {
+		m.messages.gap = true
+		m.wake()
 	}
 }
 
-// pause waits for a while, or for what ends waiting; false when that came first.
+// pause waits for d. False: ctx or the engine ended first.
 func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

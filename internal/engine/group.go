@@ -38,8 +38,8 @@ func (e *Engine) Group(names []string, spec protocol.Spec, options Options) *Gro
 	return g
 }
 
-// Acquire waits until all are held. The error is a *PartError with one of Lock.Acquire's, about the name that was waited for
-// or refused. After an error nothing is held.
+// Acquire waits until all are held. The error is a *PartError with one of Lock.Acquire's, about the
+// name that was waited for or refused. After an error nothing is held.
 func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 	if err := g.engine.begin(); err != nil {
 		return nil, err
@@ -62,12 +62,12 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		if lease := p.lease(); lease.Err() == nil {
 			return lease, nil
 		}
-		p.release(ctx) // one was lost while another was waited for: from the start, because of the order
+		p.release(ctx) // one was lost meanwhile: all wait in order, so it begins anew
 	}
 }
 
-// Try asks once, in one request where the protocol can. The error is a *PartError with one of Lock.Try's. After an
-// error nothing is held.
+// Try asks once, in one request where the protocol can. The error is a *PartError with one of
+// Lock.Try's. After an error nothing is held.
 func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 	if err := g.engine.begin(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ type parts struct {
 func (g *Group) parts(ctx context.Context) *parts {
 	p := &parts{group: g, leases: make([]*Lease, len(g.locks))}
 	for i, l := range g.locks {
-		p.leases[i], _ = l.enter(ctx) // a mutex has no readers, who alone are refused
+		p.leases[i], _ = l.enter(ctx) // only a reader could be refused, and a mutex has none
 	}
 	return p
 }
@@ -125,7 +125,8 @@ func (p *parts) takeEach(take func(*Lock) (*Lease, error)) (err error) {
 	return nil
 }
 
-// takeAll waits for what is missing, in order. What is free before the first that is taken is had at once.
+// takeAll waits for what is missing, in order. Names that are free before the first one that is
+// taken are taken at once.
 func (p *parts) takeAll(ctx context.Context) error {
 	for apart := false; ; {
 		missing := p.notHeld()
@@ -215,10 +216,10 @@ func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, an
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
 		a.answeredAsk, a.serverTime = sent, answer.Server
-		h, failed := e.newHold(a, answer.Token, answer.Block, answer.Server, sent, ttl)
+		next, failed := a.won(answer.Token, answer.Block, answer.Server, sent, ttl)
 		switch {
-		case h != nil:
-			p.leases[i], failed = a.lease(ctx, h, nil)
+		case next == stepDone && failed == nil:
+			p.leases[i], failed = a.lease(ctx, a.hold, nil)
 		case failed == nil:
 			failed = &protocol.Failure{Op: "ask", Name: a.lock.spec.Name, Reason: protocol.NoAnswer, Err: errLate}
 		}
@@ -232,7 +233,7 @@ func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, an
 
 var errLate = errors.New("the answer came when the trust in it was over")
 
-// firstBusy finds the first that is told to be held by another, if any is.
+// firstBusy finds the first name that another holds, if there is one.
 func firstBusy(answers []protocol.Answer) (n int, busy bool) {
 	for i, answer := range answers {
 		if answer.Status == protocol.Held {
@@ -258,7 +259,7 @@ func nameOf(err error, other string) string {
 	return other
 }
 
-// release releases what is held: in the background when the caller has given up.
+// release gives back what is held, in the background when the caller has given up.
 func (p *parts) release(ctx context.Context) {
 	e, held := p.group.engine, &GroupLease{}
 	for _, part := range p.leases {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A GroupLease is one entry into each of several holds. Its parts share one context, so that the loss of any ends it
-// at once. All methods are safe for concurrent use.
+// A GroupLease is one entry into each of several holds. Its parts share one context, so that the
+// loss of any part ends it at once. All methods are safe for concurrent use.
 type GroupLease struct{ parts []*Lease }
 
 func (g *GroupLease) engine() *Engine { return g.parts[0].engine() }
@@ -73,7 +73,8 @@ func (g *GroupLease) Carry(ctx context.Context) context.Context {
 	return g.parts[len(g.parts)-1].Carry(ctx)
 }
 
-// Err is nil while every part can be trusted; then the cause of the first loss, or ErrNotHeld once all was released.
+// Err is nil while every part can be trusted. Then it is the cause of the first loss, or ErrNotHeld
+// once all parts were released.
 func (g *GroupLease) Err() error {
 	var released error
 	for _, part := range g.parts {
@@ -89,7 +90,7 @@ func (g *GroupLease) Err() error {
 	return nil
 }
 
-// Check asks the server about all parts. As Lease.Check, for the first part that is not well.
+// Check asks the server about all parts. It answers as Lease.Check for the first part that fails.
 func (g *GroupLease) Check(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return err
@@ -118,11 +119,12 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	return failed
 }
 
-// Downgrade is for readers and writers.
+// Downgrade refuses: a group has no readers.
 func (g *GroupLease) Downgrade(context.Context) error { return ErrNotWriter }
 
-// Release gives all parts back, all at once. Nil: they are. ErrNotHeld: they had been. Else the errors of the parts that
-// failed, each a *PartError, joined; the others are given back.
+// Release gives all parts back, all at once. Nil: they are given back. ErrNotHeld: they had been
+// before. Otherwise the errors of the parts that failed, each a *PartError, joined; the other parts
+// are given back.
 func (g *GroupLease) Release() error {
 	errs := make([]error, len(g.parts))
 	var all sync.WaitGroup

@@ -126,35 +126,23 @@ func (h *hold) renewed() {
 	}
 }
 
-// newHold makes a hold of an answer or a grant, and gives it to the watchdog. From is a local moment
-// that is certainly before the grant; ttl counts from it. Nil and no error: trust in it is over
-// already, so the attempt asks again.
-func (e *Engine) newHold(a *attempt, token, block, server int64, from time.Time, ttl time.Duration) (*hold, error) {
-	o := &a.lock.options
+// newHold makes the hold that an attempt won. From is a local moment that is certainly before the
+// grant; ttl counts from it. Nil: trust in it is over already.
+func (a *attempt) newHold(token, block, server int64, from time.Time, ttl time.Duration) *hold {
 	h := &hold{
 		lock: a.lock, forms: forms{now: a.lock}, ticket: a.ticket,
 		grantToken: token, token: token, lastToken: token + block - 1,
 		grantedAt: server, askedAt: a.since, heldSince: time.Now(),
 		mayApplyUntil: a.mayApplyUntil, index: -1,
 	}
-	if o.MaxHold > 0 {
-		h.ceiling = from.Add(o.MaxHold - margin(o.MaxHold)) // clocks drift apart for that long
+	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
+		h.ceiling = from.Add(maxHold - margin(maxHold)) // clocks drift apart for that long
 	}
 	h.confirm(from, ttl)
 	if past(h.end(), h.heldSince) {
-		a.inLine = true
-		return nil, nil
+		return nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.attempts, a.ticket.ID)
-	a.won = true
-	if e.closed {
-		a.won, a.inLine = false, true // won too late: to be given back
-		return nil, e.config.Closed
-	}
-	e.watchdog.add(h)
-	return h, nil
+	return h
 }
 
 // firstLease begins the first tenure of a hold, unless the engine was closed meanwhile. The pool is
@@ -169,7 +157,7 @@ func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error)
 	switch {
 	case p != nil && (!h.live() || l.spec.Kind == protocol.Semaphore): // nothing for the others of the pool
 		e.promoteNext(h)
-	case l.joinable() && h.live():
+	case l.joinable && h.live():
 		e.openToReaders(h, l.poolKey())
 	}
 	e.report(h.event(Granted, h.heldSince.Sub(h.askedAt)))

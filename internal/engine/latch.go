@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Latch is a name that opens when as many have counted down as were set. It has no state and is safe to share.
+// A Latch is a name that opens when as many have counted down as were set. It has no state and is
+// safe to share.
 type Latch struct {
 	engine   *Engine
 	name     string
@@ -24,8 +25,8 @@ func (e *Engine) Latch(spec protocol.Spec, ttl time.Duration) *Latch {
 	return &Latch{engine: e, name: spec.Name, ttl: ttl, resource: e.protocol.BindLatch(spec)}
 }
 
-// Set sets the count. False: the latch is set already, and was left as its standing says. The error is as Count's; a
-// *protocol.Failure says whether the latch may have been set.
+// Set sets the count. False: the latch is set already, and is left as its standing says. The error
+// is as Look's; a *protocol.Failure says whether the latch may have been set.
 func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standing, set bool, err error) {
 	id := ID()
 	err = l.call(ctx, func(ctx context.Context, deadline, _ time.Time) (err error) {
@@ -35,8 +36,8 @@ func (l *Latch) Set(ctx context.Context, count int64) (standing protocol.Standin
 	return standing, set, err
 }
 
-// CountDown takes one off; of a latch that is not set, nothing. The error is as Count's; a *protocol.Failure says whether
-// one may have been taken off.
+// CountDown takes one off the count; a latch that is not set stays so. The error is as Look's;
+// a *protocol.Failure says whether one may have been taken off.
 func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err error) {
 	id := ID()
 	err = l.call(ctx, func(ctx context.Context, deadline, last time.Time) (err error) {
@@ -46,7 +47,8 @@ func (l *Latch) CountDown(ctx context.Context) (standing protocol.Standing, err 
 	return standing, err
 }
 
-// Look tells the standing of the latch. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure.
+// Look returns the standing of the latch. The error is a *WaitEnded, the Closed error,
+// a *protocol.Foreign or a *protocol.Failure.
 func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error) {
 	err = l.call(ctx, func(ctx context.Context, _, _ time.Time) (err error) {
 		standing, err = l.resource.Look(ctx, nil)
@@ -55,8 +57,8 @@ func (l *Latch) Look(ctx context.Context) (standing protocol.Standing, err error
 	return standing, err
 }
 
-// Wait waits until the latch is open. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure
-// that waiting does not cure.
+// Wait waits until the latch is open. The error is a *WaitEnded, the Closed error, a
+// *protocol.Foreign or a *protocol.Failure that waiting does not cure.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.begin(); err != nil {
 		return err
@@ -75,9 +77,9 @@ func (l *Latch) begin() error {
 	return l.engine.begin()
 }
 
-// call sends one request, again while no answer comes and the call's time is not over. Send gets the deadline of the request
-// and the end of that time. A failure whose outcome is not
-// known makes that of the call unknown, whatever failed after it.
+// call sends a request until an answer comes or the call's time is over. Send gets the deadline of
+// the request and the end of that time. If the outcome of one request is unknown, that of the call
+// is, whatever failed after it.
 func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadline, last time.Time) error) error {
 	if err := l.begin(); err != nil {
 		return err
@@ -105,7 +107,7 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		failed := failure.Or(unknown)
 		switch {
 		case isOver(ctx):
-			e.pause(ctx, time.Second) // until it has ended, a moment after its deadline: it tells the cause
+			e.pause(ctx, time.Second) // ctx ends a moment after its deadline, and then has its cause
 			return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A Lease is one entry into a hold. All methods are safe for concurrent use.
@@ -34,6 +36,29 @@ func (l *Lease) outer() *Lease {
 	return leaseOf(l.parent)
 }
 
+// enter is reentry: under the context of a lease of this name, its hold gets one more entry. An
+// entry that excludes others is refused where only readers are in. Permits are taken, not entered.
+func (l *Lock) enter(ctx context.Context) (*Lease, error) {
+	outer := leaseOf(ctx)
+	if outer == nil || l.spec.Kind == protocol.Semaphore {
+		return nil, nil
+	}
+	e := l.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ; outer != nil; outer = outer.outer() {
+		t, h := outer.tenure, outer.tenure.hold
+		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
+			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
+			if !l.spec.Shared && t.writers == 0 {
+				return nil, ErrReader
+			}
+			return t.addLease(ctx, l.spec.Shared), nil
+		}
+	}
+	return nil, nil
+}
+
 func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }
 
 // Name is the name that is held.
@@ -47,7 +72,8 @@ func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.
 
 // Owner is the owner, or the id of the hold when the lock was made without one. A caller that has
 // this id may let another process resume the hold. From now on the hold is therefore not passed on.
-// It is "" if the hold was passed on before: a former holder could take the hold from the present one.
+// It is "" if the hold was passed on before: a former holder could take the hold from the present
+// one.
 func (l *Lease) Owner() string {
 	h := l.tenure.hold
 	if owner := h.lock.spec.Owner; owner != "" {
@@ -94,7 +120,8 @@ func (l *Lease) Context() context.Context {
 	return l.ctx
 }
 
-// Carry is a context with this lease in it that ends when ctx does. A lock under it enters the hold.
+// Carry is a context with this lease in it that ends when ctx does. A lock under it enters the
+// hold.
 func (l *Lease) Carry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
@@ -136,9 +163,9 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// Release gives this entry back, and the hold with the last entry. Nil: it is given back. ErrNotHeld:
-// it had been before. The cause of a loss. An *Uncertain when the server did not answer in time: what
-// is left is removed in the background, or by the server when its time is over.
+// Release gives this entry back, and the hold with the last entry. Nil: it is given back.
+// ErrNotHeld: it had been before. The cause of a loss. An *Uncertain when the server did not answer
+// in time: what is left is removed in the background, or by the server when its time is over.
 func (l *Lease) Release() error {
 	e, h := l.engine(), l.tenure.hold
 	e.mu.Lock()
@@ -166,8 +193,8 @@ func (l *Lease) Release() error {
 	return e.freeReleased(h, took)
 }
 
-// leave takes a lease out of its tenure. It tells whether that was the last one that excludes others
-// who can share. The engine's mutex is held.
+// leave takes a lease out of its tenure. It tells whether that was the last one that excludes
+// others who can share. The engine's mutex is held.
 func (l *Lease) leave() (lastWriter bool) {
 	l.released = true
 	l.tenure.entries--

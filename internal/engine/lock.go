@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Options are how a lock is held and waited for. They are checked by the caller.
+// Options say how a lock is held and waited for. The caller checks them.
 type Options struct {
 	TTL      time.Duration
 	MinHold  time.Duration // 0: none
 	MaxHold  time.Duration // 0: none
 	Fixed    bool          // no renewal
 	Strict   bool          // every caller stands in the server's queue itself
-	Interval time.Duration // of polling; 0: wait in line
+	Interval time.Duration // of polling; 0: it waits in the queue
 	Attempts int           // of polling; 0: no end
 }
 
@@ -26,7 +26,8 @@ type Lock struct {
 	options  Options
 	resource protocol.Resource
 	weight   int64 // of a semaphore: how many permits
-	pooled   bool
+	pooled   bool  // its callers wait in a pool
+	joinable bool  // its holds are joined by other goroutines, and not passed on to them
 }
 
 // Lock binds a name. It sends nothing.
@@ -35,28 +36,36 @@ func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	spec.Claim = claim(options.TTL)
 	spec.Life = placeLife
 	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
-	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes: a lease with times of its
-	// own, or of an owner who may have to enter beside a holder, asks the server itself.
+	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes. A
+	// lease with times of its own asks the server itself, as does an owner, which may enter beside
+	// a holder.
 	l.pooled = !options.Strict && !options.Fixed && options.MinHold == 0 && options.MaxHold == 0 && spec.Owner == ""
+	l.joinable = l.pooled && spec.Kind == protocol.ReadWrite && spec.Shared
 	return l
 }
 
 // Spec is what the lock was made of.
 func (l *Lock) Spec() protocol.Spec { return l.spec }
 
-// Weigh is the lock of a semaphore for so many permits.
+// Weigh returns the lock of a semaphore for n permits.
 func (l *Lock) Weigh(n int64) *Lock {
 	weighed := *l
 	weighed.weight = n
 	return &weighed
 }
 
-// joinable tells whether its holds are joined by other goroutines, and not passed on to them.
-func (l *Lock) joinable() bool { return l.pooled && l.spec.Kind == protocol.ReadWrite && l.spec.Shared }
+// unsupported tells why the protocol has no such locks.
+func (l *Lock) unsupported() error {
+	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {
+		return &protocol.Failure{Op: "ask", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
+	}
+	return nil
+}
 
-// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran out), a
-// *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a *protocol.Failure that waiting does not cure.
-// After an error nothing is held, and what was queued or won is taken back.
+// Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
+// out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
+// *protocol.Failure that waiting does not cure. After an error nothing is held, and what was queued
+// or won is taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -79,20 +88,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	return a.lease(ctx, h, err)
 }
 
-// lease makes the first lease of a hold that was won without a pool, or abandons the attempt.
-func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error) {
-	e := a.lock.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil {
-		a.abandon()
-		return nil, err
-	}
-	return a.lock.firstLease(ctx, h, nil)
-}
-
-// Try asks once. The error is a *Busy when others hold, else as Acquire's; a *protocol.Failure also where waiting could
-// cure it.
+// Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
+// a *protocol.Failure also where waiting could cure that.
 func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -116,11 +113,12 @@ func (l *Lock) tryOnce(ctx context.Context, a *attempt, send func(context.Contex
 	return a.lease(ctx, h, err)
 }
 
-// resumes is how many requests Resume sends at most, each with time of its own: one answer that is late must not leave the
-// hold with nobody.
+// maxResumes is how many requests Resume sends, each with time of its own: one late answer must not
+// leave the hold without a holder.
 const maxResumes = 3
 
-// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is none, else as Try's.
+// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is
+// no such hold, otherwise as Try's.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -142,65 +140,4 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 			return a.lease(ctx, nil, err)
 		}
 	}
-}
-
-// poll asks again and again. It does not stand in line.
-func poll[L any](ctx context.Context, e *Engine, name string, o Options, once func(context.Context) (L, error)) (none L, _ error) {
-	ended, waiting := &WaitEnded{}, false
-	for start, n := time.Now(), 1; ; n++ {
-		lease, err := once(ctx)
-		var (
-			busy    *Busy
-			failure *protocol.Failure
-			over    *WaitEnded
-		)
-		held := errors.As(err, &busy)
-		switch {
-		case held:
-			ended.Answer, ended.Answered, ended.Failure = busy.Answer, true, nil
-		case errors.As(err, &failure) && failure.Reason.Passing():
-			if !isOver(ctx) { // else it failed because the caller gave up
-				ended.Failure = err
-			}
-		case !errors.As(err, &over) || n == 1:
-			return lease, err
-		}
-		if n == o.Attempts && (held || !isOver(ctx)) {
-			return none, err
-		}
-		if held && !waiting {
-			waiting = true
-			e.observe(Event{Kind: Waiting, Name: name})
-		}
-		if ctx.Err() != nil || !e.pause(ctx, o.Interval) {
-			if ctx.Err() == nil {
-				return none, e.config.Closed
-			}
-			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
-			return none, ended
-		}
-	}
-}
-
-// enter is reentry: under the context of a lease of this name, its hold gets one more entry; not to exclude others
-// where only readers are in. Permits are taken, not entered.
-func (l *Lock) enter(ctx context.Context) (*Lease, error) {
-	outer := leaseOf(ctx)
-	if outer == nil || l.spec.Kind == protocol.Semaphore {
-		return nil, nil
-	}
-	e := l.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for ; outer != nil; outer = outer.outer() {
-		t, h := outer.tenure, outer.tenure.hold
-		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
-			if !l.spec.Shared && t.writers == 0 {
-				return nil, ErrReader
-			}
-			return t.addLease(ctx, l.spec.Shared), nil
-		}
-	}
-	return nil, nil
 }

@@ -55,7 +55,8 @@ func (h *hold) endCause() error {
 	return ErrNotHeld
 }
 
-// endTenure ends the contexts of a tenure's leases. The engine's mutex is held. A tenure may be nil.
+// endTenure ends the contexts of a tenure's leases. The engine's mutex is held. A tenure may be
+// nil.
 func (e *Engine) endTenure(t *localTenure, cause error) {
 	if t == nil || t.lossCause != nil {
 		return
@@ -82,7 +83,7 @@ func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
 // scheduleCleanup gives back, in the background, what the server may keep of a hold that was lost.
 // The engine's mutex is held.
 func (e *Engine) scheduleCleanup(h *hold) {
-	if e.closed || !h.to(holdCleared) {
+	if e.closed || h.live() || !h.to(holdCleared) {
 		return
 	}
 	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Resize sets how many permits a name has while it is in use, whoever holds them. An error as Try's; after one that is
-// unknown it may have taken effect.
+// Resize sets how many permits a name has while it is in use, also while they are held. The error
+// is as Try's. If the error's outcome is unknown, the request may have taken effect.
 func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	if err := l.engine.begin(); err != nil {
 		return err
@@ -38,30 +38,4 @@ func (l *Lock) resized(err error) *Lock {
 	other.spec.Permits = mismatch.Have
 	other.resource = l.engine.protocol.Bind(other.spec)
 	return &other
-}
-
-// poll asks for the lock again and again. After an answer that others hold, another number of
-// permits means that the name was resized: the next request is made with that number, at once.
-func (l *Lock) poll(ctx context.Context) (*Lease, error) {
-	accepted := false
-	return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) {
-		for {
-			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
-			var busy *Busy
-			accepted = accepted || errors.As(err, &busy)
-			other := l.resized(err)
-			if !accepted || other == nil {
-				return lease, err
-			}
-			l = other
-		}
-	})
-}
-
-// unsupported tells why the protocol has no such locks.
-func (l *Lock) unsupported() error {
-	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {
-		return &protocol.Failure{Op: "ask", Name: l.spec.Name, Reason: protocol.Unsupported, Err: errors.New(why)}
-	}
-	return nil
 }

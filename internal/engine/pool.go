@@ -42,7 +42,8 @@ type poolWaiter struct {
 	place   *list.Element // nil: it was taken out
 }
 
-// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now on.
+// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now
+// on.
 type handoff struct {
 	lease   *Lease
 	attempt *attempt
@@ -87,8 +88,8 @@ func (p *pool) tokenBlock() int64 {
 // handOff gives a waiter what it waits for. The engine's mutex is held.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
-// dropPool takes a pool out of the table, unless another one has its place there. The engine's mutex
-// is held.
+// dropPool takes a pool out of the table, unless another one has its place there. The engine's
+// mutex is held.
 func (e *Engine) dropPool(p *pool) {
 	if e.pools[p.key] == p {
 		delete(e.pools, p.key)
@@ -105,10 +106,12 @@ func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
 		p = &pool{key: key}
 		e.pools[key] = p
 	}
-	if lease := p.join(ctx); lease != nil {
-		e.report(lease.tenure.hold.event(Passed, 0))
-		e.mu.Unlock()
-		return lease, nil
+	if p.hold != nil {
+		if lease := p.join(ctx); lease != nil {
+			e.report(lease.tenure.hold.event(Passed, 0))
+			e.mu.Unlock()
+			return lease, nil
+		}
 	}
 	if leads {
 		p.leader = l.newAttempt(1)
@@ -198,7 +201,9 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 			continue // it could be joined no more
 		}
 		p.leader = nil
-		a.inLine = a.inLine || a.answered // without a queue, too, a server may remember the waiter
+		if a.answered {
+			a.to(attemptQueued) // without a queue, too, a server may remember the waiter
+		}
 		a.abandon()
 		e.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
 		e.mu.Unlock()
@@ -222,7 +227,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		p.leader.permitsAccepted = a.permitsAccepted
 		a.abandon()
 	}
-	p.leader.messages.join = nil // the new leader came later
+	p.leader.mailbox.messages.join = nil // the new leader came later
 	e.handOff(w, handoff{attempt: p.leader})
 }
 

@@ -28,7 +28,7 @@ func (p *pool) joinHold(ctx context.Context, opened *hold) *Lease {
 // join enters the hold that readers of this process share, without a request, if there is one that
 // is young.
 func (l *Lock) join(ctx context.Context) *Lease {
-	if !l.joinable() {
+	if !l.joinable {
 		return nil
 	}
 	l.engine.mu.Lock()
@@ -49,8 +49,8 @@ func (e *Engine) openToReaders(h *hold, key poolKey) {
 	}
 	p.hold, h.pool, h.joinableUntil = h, p, time.Now().Add(passFor)
 	if a := p.leader; a != nil {
-		a.messages.join = h
-		a.wake()
+		a.mailbox.messages.join = h
+		a.mailbox.wake()
 	}
 	for w := p.pop(); w != nil; w = p.pop() {
 		e.handOff(w, handoff{lease: h.tenure.addLease(w.ctx, true)})

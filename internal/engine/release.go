@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// releaseHold ends the last tenure of a hold. True: the hold goes to the next goroutine of its pool,
-// or is yielded: the next goroutine gives it back with the request in which it asks. False: the
-// caller must free it. The engine's mutex is held.
+// releaseHold ends the last tenure of a hold. True: the hold goes to the next goroutine of its
+// pool, or is yielded: the next goroutine gives it back with the request in which it asks. False:
+// the caller must free it. The engine's mutex is held.
 func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
 	p := h.pool
 	if p != nil && p.key.shared {
@@ -40,10 +40,10 @@ func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
 	return false
 }
 
-// mayPassOn tells whether a hold may go on to the next goroutine without asking the server: for
-// a short time, with a token reserved, unless another process may resume it, and with trust left for
-// the next holder. Tokens must not run ahead of the server's microseconds: otherwise those given out
-// after a loss of all data could be smaller.
+// mayPassOn tells whether a hold may go on to the next goroutine without asking the server: for a
+// short time, with a token reserved, unless another process may resume it, and with trust left for
+// the next holder. Tokens must not run ahead of the server's microseconds: otherwise those given
+// out after a loss of all data could be smaller.
 func (h *hold) mayPassOn(now time.Time) bool {
 	held := now.Sub(h.heldSince)
 	if h.ownerExposed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
@@ -95,8 +95,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 	}
 }
 
-// awaitRenewal waits for the renewal under way, which must not outlive the release. It returns until
-// when the hold may be freed, and what it may be at the server.
+// awaitRenewal waits for the renewal under way, which must not outlive the release. It returns
+// until when the hold may be freed, and what it may be at the server.
 func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, forms) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -34,3 +34,29 @@ func TestHoldStateTransitions(t *testing.T) {
 		}
 	}
 }
+
+// An attempt that holds or was abandoned stays what it is; before that, every answer may come.
+func TestAttemptStateTransitions(t *testing.T) {
+	open := []attemptState{attemptNew, attemptQueued, attemptHeld, attemptAbandoned}
+	allowed := map[attemptState][]attemptState{
+		attemptNew:       open,
+		attemptQueued:    open,
+		attemptHeld:      nil,
+		attemptAbandoned: nil,
+	}
+	if len(allowed) != len(attemptMoves) {
+		t.Fatalf("%d states, want %d", len(attemptMoves), len(allowed))
+	}
+	for from, next := range allowed {
+		for to := range allowed {
+			a := &attempt{state: from}
+			moved, want := a.to(to), slices.Contains(next, to)
+			if moved != want {
+				t.Errorf("%v to %v: %t, want %t", from, to, moved, want)
+			}
+			if is := map[bool]attemptState{true: to, false: from}[want]; a.state != is {
+				t.Errorf("%v to %v: it is %v, want %v", from, to, a.state, is)
+			}
+		}
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A subscription is the one open channel of messages of a client, open while a goroutine waits and some seconds longer (trap 21).
+// A subscription is the one open channel of messages of a client. It is open while a goroutine
+// waits and some seconds longer (trap 21).
 type subscription struct {
 	engine *Engine
 
@@ -17,7 +18,7 @@ type subscription struct {
 	waiters   int
 	listening protocol.Listening
 	openSince time.Time     // when it was open
-	opening   chan struct{} // closed when opening is done; nil: nobody opens
+	opening   chan struct{} // closed when opening is done; nil: it is not being opened
 	failure   error         // why the last opening failed
 	failedAt  time.Time     // when
 	idleTimer *time.Timer
@@ -46,7 +47,7 @@ func (s *subscription) removeWaiter() {
 	}
 }
 
-// closeIdle closes the subscription when nobody waits.
+// closeIdle closes the subscription if no goroutine waits.
 func (s *subscription) closeIdle() {
 	s.mu.Lock()
 	open := s.listening
@@ -61,7 +62,7 @@ func (s *subscription) closeIdle() {
 	}
 }
 
-// recentlyDenied tells whether listening was not allowed, a moment ago.
+// recentlyDenied tells whether the server refused to subscribe this client a moment ago.
 func (s *subscription) recentlyDenied() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,8 @@ func isDenied(err error) bool {
 	return errors.As(err, &failure) && failure.Reason == protocol.Denied
 }
 
-// ensureSubscribed opens the subscription if it is not, and tells since when messages about a name come; zero: they do not, for err.
+// ensureSubscribed opens the subscription if it is not open, and tells since when messages about
+// a name come. Zero: they do not come, for err.
 func (s *subscription) ensureSubscribed(ctx context.Context, about protocol.Watched) (since time.Time, err error) {
 	open, since, err := s.ensureOpen(ctx)
 	if open == nil {
@@ -89,7 +91,7 @@ func (s *subscription) ensureSubscribed(ctx context.Context, about protocol.Watc
 	return since, nil
 }
 
-// ensureOpen is the subscription, and since when it is open.
+// ensureOpen returns the open subscription, and since when it is open.
 func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listening, since time.Time, err error) {
 	s.mu.Lock()
 	if s.listening != nil || s.closed {
@@ -118,7 +120,8 @@ func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listening,
 	return s.listening, s.openSince, nil
 }
 
-// openInBackground opens the subscription on behalf of all who wait for it: none of them can cancel it for the others.
+// openInBackground opens the subscription on behalf of all goroutines that wait for it: none of
+// them can cancel that for the others.
 func (s *subscription) openInBackground() {
 	defer s.engine.busy.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -138,7 +141,7 @@ func (s *subscription) openInBackground() {
 	}
 }
 
-// close ends it for good.
+// close closes the subscription for good.
 func (s *subscription) close() {
 	s.mu.Lock()
 	open := s.listening

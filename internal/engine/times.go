@@ -15,8 +15,8 @@ const (
 	passBlock        = 1000                   // tokens reserved for passing
 )
 
-// margin is what trust ends earlier than the hold at the server: for the drift of two clocks over a TTL, and for the
-// time that telling takes.
+// margin is how much earlier trust ends than the hold at the server. It covers the drift of two
+// clocks over a TTL, and the time that telling a holder takes.
 func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
 
 // claim is how long a hand-over waits to be taken up.
@@ -33,13 +33,13 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/5 + time.Duration(rand.Int64N(int64(d)*2/5+1))
 }
 
-// past tells whether a moment is over, by either clock: the monotonic one stands still while the machine sleeps, and
-// the wall clock may be set. Whichever is ahead counts.
+// past tells whether a moment is over, by either clock: the monotonic one stands still while the
+// machine sleeps, and the wall clock may be set. The one that is ahead counts.
 func past(end, now time.Time) bool {
 	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
 }
 
-// earlier is the earlier of two moments, where zero is none.
+// earlier is the earlier of two moments; zero is none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

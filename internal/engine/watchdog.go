@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A watch is the watchdog: all holds of a client by the moment at which something is to be done about each, a renewal or
-// the end of trust, and one timer for the first of them. It has no goroutine while nothing is due.
+// A watchdog has all holds of a client, ordered by the moment at which each is due: for a renewal
+// or for the end of trust. It has one timer, for the first of them, and no goroutine while none is
+// due.
 type watchdog struct {
 	engine  *Engine
 	holds   dueHeap
@@ -18,15 +19,15 @@ type watchdog struct {
 	firesAt time.Time // when the timer fires; zero: not set
 }
 
-// add takes a hold in. All methods but tick are called with the engine's mutex held.
+// add takes a hold in. The engine's mutex is held in all methods but runDue.
 func (w *watchdog) add(h *hold) {
 	h.dueAt = earlier(h.renewAt, h.end())
 	heap.Push(&w.holds, h)
 	w.arm()
 }
 
-// remove takes a hold out, if it is in. The timer stays: when it fires for nothing it is set anew, which costs less than
-// to set it for every short hold.
+// remove takes a hold out, if it is in. The timer stays: if it fires for nothing it is set anew.
+// That costs less than setting it for every short hold.
 func (w *watchdog) remove(h *hold) {
 	if h.index >= 0 {
 		heap.Remove(&w.holds, h.index)
@@ -52,7 +53,7 @@ func (w *watchdog) find(id protocol.ID) *hold {
 	return nil
 }
 
-// all are the holds, whatever is due.
+// all are the holds.
 func (w *watchdog) all() []*hold { return append([]*hold(nil), w.holds...) }
 
 // stop ends the timer.
@@ -75,8 +76,8 @@ func (w *watchdog) arm() {
 	}
 }
 
-// runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due soon
-// goes along.
+// runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due
+// soon goes along.
 func (w *watchdog) runDue() {
 	e := w.engine
 	e.mu.Lock()
@@ -126,8 +127,8 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
 }
 
-// applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust goes
-// on to its end, and the renewal is tried again (trap 7).
+// applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust
+// goes on to its end, and the renewal is tried again (trap 7).
 func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 	ttl := h.lock.options.TTL
 	e.mu.Lock()
@@ -165,8 +166,8 @@ func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
 	}
 }
 
-// denied ends a hold of which an answer says that it is not ours. An answer is believed at once. The
-// engine's mutex is held.
+// denied ends a hold of which an answer says that it is not ours. An answer is believed at once.
+// The engine's mutex is held.
 func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
 	var foreign *protocol.Foreign
 	var replaced *protocol.Replaced

@@ -8,30 +8,43 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A watcher is a goroutine that waits for a state of a name. Its fields but ticket are guarded by the engine's mutex.
-type watcher struct {
-	ticket protocol.Ticket
-	lookAt time.Time // when to look; zero: nobody said so
-	gap    bool
-	woken  chan struct{} // of one
-}
-
-// wake wakes the watcher. It is called with the mutex held.
-func (w *watcher) wake() {
-	select {
-	case w.woken <- struct{}{}:
-	default:
-	}
-}
-
-// subject is what a watcher watches.
+// A subject is what a watcher watches.
 type subject struct {
 	protocol.Watched
 	name string
 	ttl  time.Duration // for the patience of one request
 }
 
-// query asks once.
+// A watcher is a goroutine that waits for a state of a name. It is an asker.
+type watcher struct {
+	waitLoop
+	subject    subject
+	enough     func(protocol.Standing) bool
+	ticket     protocol.Ticket
+	subscribed bool // messages come
+	known      bool // the server may know its ticket
+}
+
+// watchFor looks until it has seen enough. The error is a *WaitEnded, the Closed error, a
+// *protocol.Foreign or a *protocol.Failure that waiting does not cure. See the package document.
+func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.Standing) bool) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	w := &watcher{
+		waitLoop: waitLoop{engine: e, name: s.name, since: time.Now()},
+		subject:  s,
+		enough:   enough,
+		ticket:   protocol.Ticket{ID: ID(), Block: 1},
+	}
+	e.mu.Lock()
+	e.mailboxes[w.ticket.ID] = &w.mailbox
+	e.mu.Unlock()
+	defer w.forget()
+	return w.wait(ctx, w, stepAsk, time.Time{})
+}
+
+// query looks once.
 func (e *Engine) query(ctx context.Context, s subject, ticket *protocol.Ticket) (protocol.Standing, error) {
 	if err := e.check(ctx); err != nil {
 		return protocol.Standing{}, err
@@ -41,115 +54,53 @@ func (e *Engine) query(ctx context.Context, s subject, ticket *protocol.Ticket) 
 	return s.Look(ctx, ticket)
 }
 
-// watchFor looks until it has seen enough. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a
-// *protocol.Failure that waiting does not cure. See the package document.
-func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.Standing) bool) error {
-	if err := e.check(ctx); err != nil {
-		return err
+// request looks, under the watcher's ticket once messages come.
+func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
+	var ticket *protocol.Ticket
+	if w.known = w.known || w.subscribed; w.known {
+		ticket = &w.ticket
 	}
-	start, ended := time.Now(), &WaitEnded{}
-	w := &watcher{ticket: protocol.Ticket{ID: ID(), Block: 1}, woken: make(chan struct{}, 1)}
-	counted, subscribed := false, false // as a waiter of the subscription; messages come
-	var ticket *protocol.Ticket         // that of w, once messages come
-	defer func() {
-		if counted {
-			e.subscription.removeWaiter()
-		}
-		e.forget(w, s, ticket != nil)
-	}()
-	for failures := 0; ; {
-		if subscribed {
-			ticket = &w.ticket
-		}
-		e.expect(w)
-		sent := time.Now()
-		standing, err := e.query(ctx, s, ticket)
-		var failure *protocol.Failure
-		next := sent.Add(jitter(askEvery))
-		switch {
-		case err == nil && enough(standing):
-			return nil
-		case err == nil:
-			failures = 0
-			ended.Answered, ended.Failure = true, nil
-			if !counted {
-				counted = true
-				e.subscription.addWaiter()
-				e.observe(Event{Kind: Waiting, Name: s.name})
-			}
-			before := subscribed
-			since, _ := e.subscription.ensureSubscribed(ctx, s.Watched)
-			if subscribed = !since.IsZero(); subscribed && !before {
-				continue // from here on nothing is missed: what changed before is in the next answer
-			}
-			if !subscribed {
-				next = sent.Add(jitter(lookUnsubscribed))
-			}
-		case !isOver(ctx) && errors.As(err, &failure) && failure.Reason.Passing():
-			failures++
-			ended.Failure = err
-			next = sent.Add(backoff(failures))
-			e.config.Logger.Warn("holdfast: looking again", "name", s.name, "error", err)
-			e.observe(Event{Kind: Retried, Name: s.name, Err: err})
-		case !isOver(ctx):
-			return err
-		}
-		if ctx.Err() == nil {
-			err = e.waitForMessage(ctx, w, next)
-		}
-		if ctx.Err() != nil {
-			ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
-			return ended
-		}
-		if err != nil {
-			return err
-		}
+	sent := time.Now()
+	standing, err := w.engine.query(ctx, w.subject, ticket)
+	var failure *protocol.Failure
+	switch {
+	case err == nil && w.enough(standing):
+		return stepDone, time.Time{}, nil
+	case err == nil:
+		return w.mustWait(ctx, sent)
+	case isOver(ctx):
+		return stepWait, sent.Add(jitter(askEvery)), nil // until ctx has ended
+	case errors.As(err, &failure) && failure.Reason.Passing():
+		return stepWait, w.retry(ctx, sent, err, "holdfast: looking again"), nil
 	}
+	return stepDone, time.Time{}, err
 }
 
-// expect makes messages to a watcher find it, and forgets those that came before.
-func (e *Engine) expect(w *watcher) {
+// mustWait makes messages come after a look that did not see enough, and tells when to look again.
+func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
+	w.report(Event{Kind: Waiting, Name: w.name})
+	before := w.subscribed
+	w.subscribed, _, _ = w.listen(ctx, w.subject.Watched, protocol.Answer{}, sent)
+	switch {
+	case w.subscribed && !before:
+		return stepAsk, time.Time{}, nil // what changed before this is in the next answer; what changes later is told
+	case w.subscribed:
+		return stepWait, sent.Add(jitter(askEvery)), nil
+	}
+	return stepWait, sent.Add(jitter(lookUnsubscribed)), nil
+}
+
+// heed has nothing to do: a message says when to look, or that there was a gap.
+func (w *watcher) heed(messages) (step, error) { return stepWait, nil }
+
+// forget ends a watcher. What the server knows of it is taken back once, in the background. Close
+// waits for the caller of forget.
+func (w *watcher) forget() {
+	e, s := w.engine, w.subject
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	w.lookAt, w.gap = time.Time{}, false
-	e.watchers[w.ticket.ID] = w
-}
-
-// waitForMessage waits for the moment of the next look, for a message, or for the end of waiting; then the error is the Closed
-// error, or ctx is over.
-func (e *Engine) waitForMessage(ctx context.Context, w *watcher, next time.Time) error {
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
-	for {
-		e.mu.Lock()
-		lookAt, gap := w.lookAt, w.gap
-		e.mu.Unlock()
-		if gap {
-			return nil
-		}
-		if !lookAt.IsZero() && lookAt.Before(next) {
-			next = lookAt
-			timer.Reset(time.Until(next))
-		}
-		select {
-		case <-timer.C:
-			return nil
-		case <-w.woken:
-		case <-ctx.Done():
-			return nil
-		case <-e.closing:
-			return e.config.Closed
-		}
-	}
-}
-
-// forget ends a watcher. What the server knows of it is taken back once, in the background; it is called by what Close
-// waits for.
-func (e *Engine) forget(w *watcher, s subject, known bool) {
-	e.mu.Lock()
-	delete(e.watchers, w.ticket.ID)
+	delete(e.mailboxes, w.ticket.ID)
 	e.mu.Unlock()
-	if !known {
+	if !w.known {
 		return
 	}
 	e.busy.Add(1)

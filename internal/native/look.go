@@ -57,7 +57,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 
 // watcher is who wants to be told of the next change: id, channel, life.
 func (r *resource) watcher(t *protocol.Ticket) []any {
-	if t == nil || t.Deaf {
+	if t == nil || t.NoMessages {
 		return []any{"", "", 0}
 	}
 	return []any{string(t.ID), r.p.channelFor(&r.keys), r.spec.Life.Milliseconds()}

@@ -53,7 +53,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it is made of is known
 // before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.Deaf
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -64,7 +64,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
 	}
 	channel := ""
-	if !t.Deaf {
+	if !t.NoMessages {
 		channel = r.p.channelFor(&r.keys)
 	}
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)

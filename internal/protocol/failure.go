@@ -31,7 +31,8 @@ func (r Reason) String() string {
 	return names[r]
 }
 
-// Or is the failure of several requests for one thing: its outcome is unknown as well where that of an earlier one is.
+// Or is the failure of several requests for one thing. Its outcome is unknown as well where that of
+// an earlier one is.
 func (f *Failure) Or(unknown bool) *Failure {
 	if f.Unknown || !unknown {
 		return f
@@ -41,10 +42,11 @@ func (f *Failure) Or(unknown bool) *Failure {
 	return &also
 }
 
-// Again tells whether to ask again for what must be done: it may be cured by then, or needs an answer. A permission needs somebody.
+// Again tells whether to ask again for what must be done: the failure may be cured by then, or an
+// answer is needed. A missing permission needs an operator.
 func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Reason != Denied }
 
-// Passing tells whether waiting may cure it, so that one who waits goes on. A server that has no
+// Passing tells whether waiting may cure it, so that a waiter goes on. A server that has no
 // memory left, or cannot persist, serves again once memory is freed or its disk is mended.
 func (r Reason) Passing() bool {
 	switch r {
@@ -70,7 +72,8 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// A Foreign is a name whose key holds something that this kind or this version must not touch. Nothing was changed.
+// A Foreign is a name whose key holds something that this kind or this version must not touch.
+// Nothing was changed.
 type Foreign struct {
 	Op   string
 	Name string
@@ -125,8 +128,8 @@ type Replaced struct {
 
 func (r *Replaced) Error() string { return fmt.Sprintf("%q was taken over by %q", r.Name, r.By) }
 
-// An Upgrade is an Ask to exclude others from an owner who shares the name already. Two who both did so would wait for each
-// other for ever, so it is refused. Nothing was changed.
+// An Upgrade is an Ask to exclude others from an owner that shares the name already. Two owners
+// that did so would wait for each other for ever, so it is refused. Nothing was changed.
 type Upgrade struct{ Name string }
 
 func (u *Upgrade) Error() string { return fmt.Sprintf("%q is shared by the same owner", u.Name) }

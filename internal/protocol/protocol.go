@@ -8,11 +8,12 @@ import (
 
 // A Protocol keeps the state of names. All methods are safe for concurrent use.
 type Protocol interface {
-	// Features tells what the engine must do itself. It never changes.
+	// Features says what the engine must do itself. It never changes.
 	Features() Features
 
-	// Ready returns when all is known that a request needs, at once from the second time on. It is called before the time of
-	// a request begins, which is short where the TTL is, and a first connection is slow. An error is a *Failure.
+	// Ready returns when all is known that a request needs, at once from the second time on. It is
+	// called before the time of a request begins: that time is short where the TTL is, and a first
+	// connection is slow. An error is a *Failure.
 	Ready(ctx context.Context, name string) error
 
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
@@ -21,24 +22,26 @@ type Protocol interface {
 	// BindLatch is Bind for a latch.
 	BindLatch(spec Spec) LatchResource
 
-	// AskAll asks for several names, each once, in one request: all are held, or none is and nothing was left behind; then
-	// the answers are Busy, that of the first which is taken with who holds. ErrApart: these cannot be had in one request now;
-	// nothing was done.
+	// AskAll asks for several names, each once, in one request. Either all are held, or none is and
+	// nothing was left behind. Then the answers are Busy, and that of the first name that is taken
+	// has its holder. ErrApart: these cannot be had in one request now; nothing was done.
 	AskAll(ctx context.Context, asks []Asking) (answers []Answer, err error)
 
-	// Renew prolongs holds of many names at once and answers each, in order. A node that does not answer delays
-	// the answers of no other node: they reach done, in parts, as they come; done is called once for each renewal.
+	// Renew prolongs holds of many names at once and answers each, in order. A node that does not
+	// answer delays the answers of no other node: they reach done, in parts, as they come. Done is
+	// called once for each renewal.
 	Renew(ctx context.Context, renewals []Renewal, done func(i int, r Renewed))
 
-	// Listen opens the channel of messages to this process and returns once it is certain that no later message is
-	// missed. Gaps are told to the sink. The channel stays open until the Listening is closed.
+	// Listen opens the channel of messages to this process. It returns once it is certain that no
+	// later message is missed. Gaps are reported to the sink. The channel stays open until the
+	// Listening is closed.
 	Listen(ctx context.Context, sink Sink) (Listening, error)
 }
 
-// Features tells what a protocol can do beyond holding a name.
+// Features says what a protocol can do beyond holding a name.
 type Features struct {
-	// Queue: Ask stands in line, and a Free hands on to the first. Without it, the engine asks again when it is told
-	// that a name is free, or when the holder's time is over.
+	// Queue: an Ask may join a queue, and a Free hands on to its first ticket. Without a queue, the
+	// engine asks again when a message says that a name is free, or when the holder's time is over.
 	Queue bool
 
 	// Tokens: grants carry fencing tokens.
@@ -47,7 +50,8 @@ type Features struct {
 	// Confirm: a hand-over is not to be trusted by its message alone: asking confirms it.
 	Confirm bool
 
-	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there are.
+	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there
+	// are.
 	NoPermits, NoLatches string
 }
 
@@ -83,46 +87,53 @@ func (k Kind) String() string {
 	return "unknown kind " + string(rune(k))
 }
 
-// A Spec says what a Resource is: a name, and who wants it.
+// A Spec says what a Resource is: a name, and the kind of caller that wants it.
 type Spec struct {
 	Name  string
 	Kind  Kind
 	Owner string // holds of one owner, not empty, do not exclude each other
 	Label string // for others to read
 
-	// Shared: a hold excludes only those that do not share. Of a ReadWrite, its readers; of a Semaphore, all.
+	// Shared: a hold excludes only those that do not share. Of a ReadWrite, its readers; of a
+	// Semaphore, all.
 	Shared bool
 
-	// Permits is how many a semaphore has; else 0. It belongs to the name: while the name is in use, an Ask that names
-	// another number is a *Mismatch, unless its ticket holds or stands in line since before a Resize.
+	// Permits is how many a semaphore has; else 0. It belongs to the name. While the name is in
+	// use, an Ask with another number is a *Mismatch, unless its ticket held or was queued before a
+	// Resize.
 	Permits int64
 
 	TTL   time.Duration // of the holds, for others to read
 	Fixed bool          // the holds are not renewed, for others to read
 
 	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
-	Life  time.Duration // how long a place in line lives without a sign of life; whole milliseconds
+	Life  time.Duration // how long a place in the queue lives without a sign of life; whole milliseconds
 }
 
-// A Resource sends requests about one name on behalf of one kind of caller. All methods are safe for concurrent use.
+// A Resource sends requests about one name on behalf of one kind of caller. All methods are safe
+// for concurrent use.
 type Resource interface {
 	// Ask asks for the name. An error is a *Failure or a *Foreign.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
-	// Free gives a hold back, or a place in line, and lets the next in. It tells whether there was any. A *Replaced: the
-	// hold had become a remainder; it is removed, or ends at Keep if that is sooner.
+	// Free gives back a hold or a place in the queue, and lets the next in. It tells whether there
+	// was any. A *Replaced: the hold had become a remainder; it is removed, or ends at Keep if that
+	// is sooner.
 	Free(ctx context.Context, free Free) (was bool, err error)
 
-	// Resume makes the hold of an owner, with a token that it was granted, a remainder, and grants the name to the ticket
-	// of the Ask beside it. The holder is nudged with Sink.Replaced. Held, or Busy when there is no such hold.
+	// Resume makes the hold of an owner, with a token that it was granted, a remainder. It grants
+	// the name to the ticket of the Ask beside it. The holder is nudged with Sink.Replaced. Held,
+	// or Busy when there is no such hold.
 	Resume(ctx context.Context, ask Ask, owner string, token int64) (Answer, error)
 
-	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared: same id, same tokens, the
-	// TTL of the Ask from now on, nobody between; those in line who share enter. Held, or Busy when there is no such hold.
+	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared. It
+	// has the same id and tokens, and the TTL of the Ask from now on; nobody gets in between.
+	// Queued tickets that share enter. Held, or Busy when there is no such hold.
 	// A *Replaced: the hold has become a remainder.
 	Downgrade(ctx context.Context, ask Ask) (Answer, error)
 
-	// Resize sets how many permits the name has, whoever holds them, and lets in who fits now.
+	// Resize sets how many permits the name has, also while they are held, and lets in the tickets
+	// that fit now.
 	Resize(ctx context.Context, permits int64, deadline time.Time) error
 
 	Watched
@@ -130,23 +141,27 @@ type Resource interface {
 
 // Watched is what can be looked at, and watched.
 type Watched interface {
-	// Look tells the state of the name. A watcher, if there is one, is nudged once at the next change: another holds, a
-	// latch was set or opened. It is forgotten when the life of a place is over, unless it looks again.
+	// Look returns the state of the name. A watcher, if there is one, is nudged once at the next
+	// change: another ticket holds, or a latch was set or opened. It is forgotten when the life of
+	// a place is over, unless it looks again.
 	Look(ctx context.Context, watcher *Ticket) (Standing, error)
 
 	// Unwatch takes a watcher back.
 	Unwatch(ctx context.Context, watcher Ticket) error
 }
 
-// A LatchResource sends requests about one latch. One that was never set, or is gone, is unset; one is set until as many
-// have counted down; then it is open, until its TTL is over or it is set again. All methods are safe for concurrent use.
+// A LatchResource sends requests about one latch. A latch that was never set, or is gone, is unset.
+// A latch is set until as many have counted down; then it is open, until its TTL is over or it is
+// set again. All methods are safe for concurrent use.
 type LatchResource interface {
-	// Set sets the count and the time after which the latch is gone if nobody touches it. It does nothing, and says so by the
-	// standing of the latch and false, while the latch is set. A replay by the same id is told true.
+	// Set sets the count, and the time after which the latch is gone if no request touches it.
+	// While the latch is set, Set does nothing and returns its standing and false. A replay with
+	// the same id returns true.
 	Set(ctx context.Context, id ID, count int64, ttl time.Duration, deadline time.Time) (Standing, bool, error)
 
-	// CountDown takes one off, once for an id; at 0 the latch opens and all watchers are nudged. An unset one is left alone. A
-	// request takes no effect after its deadline, and no request with this id after last: the id is forgotten a second later.
+	// CountDown takes one off, once for an id. At 0 the latch opens and all watchers are nudged. An
+	// unset latch is left alone. A request takes no effect after its deadline, and no request with
+	// this id after last: the id is forgotten a second later.
 	CountDown(ctx context.Context, id ID, deadline, last time.Time) (Standing, error)
 
 	Watched
@@ -167,7 +182,7 @@ type Standing struct {
 	Server  int64 // server time of the look, microseconds
 	Holder  Party // of the first hold
 	Token   int64 // of the first hold
-	Since   int64 // when it was granted, server microseconds: the same in every look, so it may be the token, also ahead of Server
+	Since   int64 // when it was granted, server microseconds; the same in every look: it may be the token, and ahead of Server
 	Holders int
 	Waiters int
 	Permits int64 // of a semaphore: how many there are
@@ -179,25 +194,25 @@ type Standing struct {
 // An ID is 128 random bits, 22 characters of base64url: one attempt.
 type ID string
 
-// A Ticket identifies an attempt and what it wishes; it never changes while the attempt lives.
+// A Ticket identifies an attempt and what it asks for. It never changes while the attempt lives.
 type Ticket struct {
-	ID     ID
-	Block  int64 // how many tokens a grant reserves, at least 1
-	Weight int64 // how many permits of a semaphore it takes; else 0
-	Deaf   bool  // no message reaches this process: a hand-over need not try
+	ID         ID
+	Block      int64 // how many tokens a grant reserves, at least 1
+	Weight     int64 // how many permits of a semaphore it takes; else 0
+	NoMessages bool  // no message reaches this process: a hand-over need not try
 }
 
 // An Ask asks for a name.
 type Ask struct {
 	Ticket   Ticket
-	Join     bool          // when it is taken, stand in line; else only look
-	InLine   bool          // an answer said that this ticket stands in line
+	Join     bool          // when the name is taken, join the queue; else only look
+	InLine   bool          // an answer said that this ticket is queued
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
 	Deadline time.Time     // local time after which the request takes no effect
 }
 
-// An Asking is an Ask and whom it asks.
+// An Asking is an Ask and the Resource that sends it.
 type Asking struct {
 	Resource Resource
 	Ask      Ask
@@ -209,33 +224,38 @@ type Status int
 // The answers to an Ask.
 const (
 	Held   Status = iota + 1 // this ticket holds
-	Queued                   // this ticket stands in line
+	Queued                   // this ticket is queued
 	Busy                     // others hold; nothing was left behind
 )
 
 // An Answer answers an Ask.
 type Answer struct {
-	Status    Status
-	Token     int64         // held: the first token of the hold; else: that of Holder, 0 where it is not told
-	Block     int64         // held: how many tokens are reserved, from Token on
-	Server    int64         // server time of the decision, microseconds
-	Holder    Party         // else: one who holds; empty where only remainders are left
-	Holders   int           // else: how many hold, or how many remainders are left
-	Waiters   int           // else: how many stand in line; before this ticket when it is queued
-	Remaining time.Duration // else: until the first of the holds is over, or of the remainders, if it is not prolonged; negative: not told
+	Status  Status
+	Token   int64 // held: the first token of the hold; else: that of Holder, 0 where it is not told
+	Block   int64 // held: how many tokens are reserved, from Token on
+	Server  int64 // server time of the decision, microseconds
+	Holder  Party // else: one holder; empty where only remainders are left
+	Holders int   // else: how many hold, or how many remainders are left
+	Waiters int   // else: how many are queued; before this ticket when it is queued itself
+
+	// Remaining is, where others hold, until the first of the holds is over, or of the remainders,
+	// if it is not prolonged. Negative: not known.
+	Remaining time.Duration
 }
 
-// A Party is somebody who holds or waits.
+// A Party is a holder or a waiter.
 type Party struct{ Owner, Label string }
 
 // A Free gives back.
 type Free struct {
 	Ticket Ticket
 
-	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a min hold. Else 0.
+	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a
+	// min hold. Else 0.
 	Keep int64
 
-	// Undo gives a Resume back that is nobody's lease: what it replaced is held again, where the servers still know it.
+	// Undo gives back a Resume that is no lease. What it replaced is held again, where the servers
+	// still know it.
 	Undo bool
 }
 
@@ -249,8 +269,8 @@ type Renewal struct {
 	Ceiling  int64         // server time at which the hold must end, microseconds; else 0
 }
 
-// Renewed answers a Renewal. A *Replaced is an answer: the hold has become a remainder. With another error it is not known
-// whether the hold was prolonged.
+// Renewed answers a Renewal. A *Replaced is an answer: the hold has become a remainder. With
+// another error it is unknown whether the hold was prolonged.
 type Renewed struct {
 	Held bool // the hold is there, and prolonged
 	Err  error
@@ -264,14 +284,15 @@ type Sink interface {
 	// Nudge says that a ticket should ask once the time has passed.
 	Nudge(id ID, after time.Duration)
 
-	// Replaced says that the hold of a ticket may have become a remainder. The answer to a renewal tells.
+	// Replaced says that the hold of a ticket may have become a remainder. The answer to a renewal
+	// says whether it has.
 	Replaced(id ID)
 
 	// Gap says that messages may have been missed.
 	Gap()
 }
 
-// A Grant is a hand-over, as it is told to the one who waited.
+// A Grant is the message of a hand-over to the process of its ticket.
 type Grant struct {
 	ID    ID
 	Token int64
@@ -282,11 +303,11 @@ type Grant struct {
 
 // A Listening is an open channel of messages.
 type Listening interface {
-	// Hear makes sure that messages about a name reach the sink, for the time being: who waits calls it before each pause. It
-	// returns once no later message is missed, and the moment since when; zero where one channel serves all names. It fails within
-	// a second or so.
+	// Hear makes sure that messages about a name reach the sink, for the time being: a waiter calls
+	// it before each pause. It returns once no later message is missed, and the moment since when;
+	// zero where one channel serves all names. It fails within a second or so.
 	Hear(ctx context.Context, about Watched) (since time.Time, err error)
 
-	// Close ends it; the sink hears nothing more once it has returned.
+	// Close ends it. No message reaches the sink once Close has returned.
 	Close()
 }

@@ -104,7 +104,7 @@ func TestPayload(t *testing.T) {
 		c.spec.Name, c.spec.Kind, c.spec.Life = "x", protocol.Mutex, time.Minute
 		r := p.Bind(c.spec)
 		asks := ask(1)
-		asks.Ticket.Deaf = c.deaf
+		asks.Ticket.NoMessages = c.deaf
 		answer, err := r.Ask(t.Context(), asks)
 		if err != nil {
 			t.Fatal(err)

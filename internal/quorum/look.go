@@ -35,7 +35,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 		deadline = limit
 	}
 	who := ""
-	if watcher != nil && !watcher.Deaf {
+	if watcher != nil && !watcher.NoMessages {
 		who = string(watcher.ID) + r.p.channel
 	}
 	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes does not answer.

@@ -56,7 +56,7 @@ func counted(text string) string { return strconv.Itoa(len(text)) + ":" + text }
 
 // waiter is how a node remembers a ticket that waits, behind its id and mode.
 func (r *resource) waiter(t protocol.Ticket) string {
-	if t.Deaf {
+	if t.NoMessages {
 		return ""
 	}
 	return counted(r.spec.Owner) + r.p.channel
@@ -64,7 +64,7 @@ func (r *resource) waiter(t protocol.Ticket) string {
 
 // payloadOf is what others read of a hold of a ticket.
 func (r *resource) payloadOf(t protocol.Ticket) any {
-	if t.Deaf {
+	if t.NoMessages {
 		return payload(r.spec, "")
 	}
 	return r.payload

@@ -31,7 +31,7 @@ func TestFormerHolderIsTold(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
 	deaf := ask(3)
-	deaf.Ticket.Deaf = true
+	deaf.Ticket.NoMessages = true
 	quietly := p.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex, Life: time.Minute})
 	silent, err := quietly.Ask(t.Context(), deaf)
 	if err != nil {

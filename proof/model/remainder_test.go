@@ -183,7 +183,7 @@ func TestRemainderReleasedByTheNextAsk(t *testing.T) {
 			k.old, k.now = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
 			k.token = k.ask(spec, k.old, true, nil).Token
 			k.resume(spec, k.now)
-			next := protocol.Ticket{ID: id(runs.Add(1)), Block: 1, Deaf: true}
+			next := protocol.Ticket{ID: id(runs.Add(1)), Block: 1, NoMessages: true}
 			for range 2 {
 				if answer := k.ask(spec, next, true, &k.old); answer.Status != protocol.Queued || answer.Holders != 1 {
 					t.Errorf("got %+v", answer)

@@ -10,9 +10,9 @@ import (
 
 // A Client is the way of one process to a Server: a protocol.Protocol.
 type Client struct {
-	server *Server
-	prefix string
-	ears   []*listening // guarded by the server's mutex
+	server        *Server
+	prefix        string
+	subscriptions []*listening // guarded by the server's mutex
 }
 
 // Connect makes a client. Clients exclude each other only under the same prefix.
@@ -39,15 +39,15 @@ func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Liste
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	l := &listening{client: c, sink: sink}
-	c.ears = append(c.ears, l)
+	c.subscriptions = append(c.subscriptions, l)
 	return l, nil
 }
 
-// hears tells whether messages reach anybody. It is called with the server's mutex held, as is tell.
-func (c *Client) hears() bool { return len(c.ears) > 0 }
+// subscribed tells whether messages reach the process. The server's mutex is held, as in tell.
+func (c *Client) subscribed() bool { return len(c.subscriptions) > 0 }
 
 func (c *Client) tell(message func(protocol.Sink)) {
-	for _, l := range c.ears {
+	for _, l := range c.subscriptions {
 		message(l.sink)
 	}
 }
@@ -66,5 +66,6 @@ func (l *listening) Hear(context.Context, protocol.Watched) (time.Time, error) {
 func (l *listening) Close() {
 	l.client.server.mu.Lock()
 	defer l.client.server.mu.Unlock()
-	l.client.ears = slices.DeleteFunc(l.client.ears, func(other *listening) bool { return other == l })
+	c := l.client
+	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(other *listening) bool { return other == l })
 }

@@ -9,8 +9,8 @@ import (
 // Ready implements protocol.Protocol.
 func (c *Client) Ready(context.Context, string) error { return nil }
 
-// AskAll implements protocol.Protocol. Those that others hold are answered Busy with who; the others of the same
-// request Busy with nobody.
+// AskAll implements protocol.Protocol. A name that others hold is answered Busy with its holder;
+// the other names of the same request are answered Busy without one.
 func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
 	s := c.server
 	s.mu.Lock()
@@ -30,7 +30,7 @@ func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol
 		names[i], answers[i] = n, protocol.Answer{Status: protocol.Busy, Server: now}
 		s.admit(n, nil, now, 0)
 		self := &entry{ticket: ask.Ticket, spec: r.spec}
-		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.line) == 0 && n.fits(self); !free {
+		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.queue) == 0 && n.fits(self); !free {
 			taken = true
 			answers[i] = n.busy(protocol.Busy, ask.Ticket.ID, now)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A resource is a name and who wants it.
+// A resource is a name and the kind of caller that wants it.
 type resource struct {
 	client *Client
 	spec   protocol.Spec
 }
 
-// open finds the name, with nothing in it whose time is over but the place of a ticket. It is called with the server's
-// mutex held.
+// open finds the name, and takes out what is over, but for the place of a ticket. The server's
+// mutex is held.
 func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 	s, at := r.client.server, key{r.client.prefix, r.spec.Name}
 	n := s.names[at]
@@ -64,12 +64,12 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.leave(ask.Release.ID)
 	}
 	before, beside := n.next(), n.owns(self) || n.reads(self) && n.fits(self)
-	waits := find(n.line, ask.Ticket.ID) != nil
+	waits := find(n.queue, ask.Ticket.ID) != nil
 	h := s.admit(n, self, now, ask.TTL)
 	if h != nil && (waits || beside) {
 		before = nil
 	}
-	n.tell(before, now)
+	n.nudgeFirst(before, now)
 	if h != nil {
 		return h.answer(now), nil
 	}
@@ -77,14 +77,14 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if !s.features.Queue {
-		n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
-		n.told = append(n.told, self)
+		n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.until <= now || e.ticket.ID == ask.Ticket.ID })
+		n.busied = append(n.busied, self)
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
-	if place := find(n.line, ask.Ticket.ID); place != nil {
+	if place := find(n.queue, ask.Ticket.ID); place != nil {
 		place.until = self.until
 	} else {
-		n.line = append(n.line, self)
+		n.queue = append(n.queue, self)
 	}
 	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
 }
@@ -125,8 +125,8 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 }
 
-// leaves tells whether all other holds, and the remainders of holds that this one did not take over, are of the owner that wants to
-// take it over: else they exclude that owner.
+// leaves tells whether all other holds are of the owner that wants to take this one over, and so
+// are the remainders of holds that it did not take over itself. Otherwise they exclude that owner.
 func (n *name) leaves(taken *entry, to protocol.Spec) bool {
 	return !slices.ContainsFunc(n.holds, func(h *entry) bool {
 		lineage := h.state == replaced && h.to == taken.ticket.ID
@@ -147,7 +147,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n.told = slices.DeleteFunc(n.told, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
+	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
 	if left := n.remainder(free.Ticket.ID); left != nil && left.state == replaced && left.spec.Shared == r.spec.Shared {
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
@@ -179,28 +179,30 @@ func (n *name) end(left *entry, at, now int64) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h == left && left.until <= now })
 }
 
-// changed lets in all that may hold after a hold, a remainder or a place is gone, and tells the first in line how long
-// the others keep it out, if it is another than before, or nil. Keep is the server time at which a remainder ends, or 0.
+// changed lets in all that may hold after a hold, a remainder or a place is gone. If the first in
+// the queue is another than before, it learns how long the others keep it out. Keep is the server
+// time at which a remainder ends, or 0.
 func (s *Server) changed(n *name, before *entry, keep, now int64) {
 	s.admit(n, nil, now, 0)
 	n.nudge(0)
 	if keep > now {
 		n.nudge(time.Duration(keep-now) * time.Microsecond)
 	}
-	n.tell(before, now)
+	n.nudgeFirst(before, now)
 }
 
-// next is the first in line, if any.
+// next is the first in the queue, if any.
 func (n *name) next() *entry {
-	if len(n.line) == 0 {
+	if len(n.queue) == 0 {
 		return nil
 	}
-	return n.line[0]
+	return n.queue[0]
 }
 
-// tell lets the first in line, if it is another than before, ask when the first of the holds is over, if one lapses: a remainder, and
-// a hold that is not renewed, end by themselves, and nobody is told then. A waiter that does not hear is passed over.
-func (n *name) tell(before *entry, now int64) {
+// nudgeFirst makes the first in the queue, if it is another than before, ask when the first of the
+// holds is over. It does so only if one ends by itself, as a remainder does and a hold that is not
+// renewed: no message tells of that. A waiter that no message reaches is passed over.
+func (n *name) nudgeFirst(before *entry, now int64) {
 	next := n.next()
 	if next == nil || next == before {
 		return
@@ -211,11 +213,11 @@ func (n *name) tell(before *entry, now int64) {
 		return
 	}
 	after := time.Duration(n.first().until-now) * time.Microsecond
-	for _, e := range n.line {
-		if e.ticket.Deaf {
+	for _, e := range n.queue {
+		if e.ticket.NoMessages {
 			return
 		}
-		if e.client.hears() {
+		if e.client.subscribed() {
 			e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
 			return
 		}
@@ -248,7 +250,8 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 	return protocol.Renewed{Held: h != nil}
 }
 
-// mine is the hold of a ticket, if it is of the mode that this resource asks for: a downgrade makes it another.
+// mine is the hold of a ticket, if it has the mode that this resource asks for. A downgrade gives
+// it another mode.
 func (r *resource) mine(n *name, id protocol.ID) *entry {
 	if h := find(n.holds, id); h != nil && h.spec.Shared == r.spec.Shared {
 		return h
@@ -266,10 +269,11 @@ func (e *entry) answer(now int64) protocol.Answer {
 	return protocol.Answer{Status: protocol.Held, Token: e.token, Block: e.ticket.Block, Server: now}
 }
 
-// busy says who holds, and how many stand in line, before a ticket if it does itself.
+// busy names the holder, and says how many tickets are queued: before the given one, if it is
+// queued.
 func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.Answer {
-	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.line)}
-	if place := slices.IndexFunc(n.line, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
+	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.queue)}
+	if place := slices.IndexFunc(n.queue, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
 		answer.Waiters = place
 	}
 	if h := n.holder(); h != nil {

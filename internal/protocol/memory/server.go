@@ -14,7 +14,9 @@ type Server struct {
 	features protocol.Features
 	born     time.Time
 
-	mu    sync.Mutex // guards all below; messages are delivered under it, so that none comes after a Listening was closed
+	// mu guards all below. Messages are delivered under it, so none comes after a Listening was
+	// closed.
+	mu    sync.Mutex
 	names map[key]*name
 	token int64 // the largest that was given out or reserved
 }
@@ -26,26 +28,26 @@ type name struct {
 	kind    protocol.Kind
 	permits int64 // of a semaphore
 	holds   []*entry
-	line    []*entry // in order
-	lapse   int64    // server time: when all of the holds that share, and that end by themselves, are over
-	told    []*entry // without a queue: who asked, heard that it is busy, and has not been nudged since
+	queue   []*entry // in order
+	lapse   int64    // server time at which all holds that share and end by themselves are over
+	busied  []*entry // without a queue: tickets that were answered Busy and not nudged since
 
-	watchers []*entry // who looked and has not been nudged since
+	watchers []*entry // that looked and were not nudged since
 	latch    *latch
 }
 
-// used tells whether there is anything but watchers.
-func (n *name) used() bool { return len(n.holds)+len(n.line) > 0 || n.latch != nil }
+// used tells whether the name has more than watchers.
+func (n *name) used() bool { return len(n.holds)+len(n.queue) > 0 || n.latch != nil }
 
 // An entry is a ticket that holds or waits, or the remainder of a hold.
 type entry struct {
 	ticket protocol.Ticket
 	state  state
-	by     string      // of a hold that was taken over: the label of the caller that did
-	to     protocol.ID // and the id that it does not exclude: of the last that took over
+	by     string      // of a hold that was taken over: the label of the caller that took it over
+	to     protocol.ID // and the id of the last such caller, which it does not exclude
 	spec   protocol.Spec
 	client *Client
-	until  int64 // server time: the end of the hold, or of the place in line
+	until  int64 // server time: the end of the hold, or of the place in the queue
 	token  int64
 	since  int64 // server time of the grant
 }
@@ -103,7 +105,7 @@ func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 	return n.holds[len(n.holds)-1]
 }
 
-// lapses notes when a hold is over that shares and ends by itself.
+// lapses takes down the end of a hold that shares and ends by itself.
 func (n *name) lapses(h *entry) {
 	if h.spec.Shared && (h.spec.Fixed || h.state != held) {
 		n.lapse = max(n.lapse, h.until)
@@ -121,7 +123,8 @@ func (n *name) first() *entry {
 	return first
 }
 
-// holder is the hold that ends first, of those that exclude if there are any; nil where only remainders are left.
+// holder is the hold that ends first, of those that exclude if there are any. Nil: only remainders
+// are left.
 func (n *name) holder() *entry {
 	var first *entry
 	for _, h := range n.holds {
@@ -133,7 +136,7 @@ func (n *name) holder() *entry {
 	return first
 }
 
-// count is how many hold; or how many remainders are left, where none holds.
+// count is the number of holds, or that of the remainders where no hold is left.
 func (n *name) count() int {
 	holds := 0
 	for _, h := range n.holds {
@@ -147,20 +150,21 @@ func (n *name) count() int {
 	return holds
 }
 
-// sweep takes out what is over: holds, and places in line but that of a ticket that shows life just now.
+// sweep takes out what is over: holds, and places in the queue. The place of the ticket that asks
+// just now stays.
 func (n *name) sweep(now int64, self protocol.ID) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.until <= now })
-	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
+	n.queue = slices.DeleteFunc(n.queue, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
 	if n.latch != nil && n.latch.until <= now {
 		n.latch = nil
 	}
 }
 
-// leave takes a ticket out of the line, and tells whether it was in.
+// leave takes a ticket out of the queue, and tells whether it was in.
 func (n *name) leave(id protocol.ID) bool {
-	before := len(n.line)
-	n.line = slices.DeleteFunc(n.line, func(e *entry) bool { return e.ticket.ID == id })
-	return len(n.line) < before
+	before := len(n.queue)
+	n.queue = slices.DeleteFunc(n.queue, func(e *entry) bool { return e.ticket.ID == id })
+	return len(n.queue) < before
 }
 
 // find is the hold, or the place, of a ticket.
@@ -179,7 +183,8 @@ func (n *name) remainder(id protocol.ID) *entry {
 	return nil
 }
 
-// over tells, as a Failure, that a request comes too late, or from one who has given up: it takes no effect.
+// over tells, as a Failure, that a request comes too late or that its caller has given up. Such
+// a request takes no effect.
 func over(ctx context.Context, op, name string, deadline time.Time) error {
 	err := ctx.Err()
 	if at, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(at) {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// fits tells whether a ticket may hold beside the holds and remainders that there are: beside those of its own owner, or
-// where all share and enough permits are left.
+// fits tells whether a ticket may hold beside the holds and remainders that there are. It may
+// beside those of its own owner, or where all share and enough permits are left.
 func (n *name) fits(e *entry) bool {
 	if len(n.holds) == 0 || n.owns(e) {
 		return true
@@ -24,8 +24,8 @@ func (n *name) fits(e *entry) bool {
 	return e.spec.Shared && (n.kind != protocol.Semaphore || taken+e.ticket.Weight <= n.permits)
 }
 
-// owns tells whether the owner of a ticket, if it has one, holds the name in a way that excludes others, and nothing else
-// does.
+// owns tells whether the owner of a ticket, if it has one, holds the name in a way that excludes
+// others, and no other owner holds it.
 func (n *name) owns(e *entry) bool {
 	if e.spec.Owner == "" {
 		return false
@@ -46,9 +46,10 @@ func (n *name) reads(e *entry) bool {
 		slices.ContainsFunc(n.holds, func(h *entry) bool { return h.state == held && h.spec.Shared && h.spec.Owner == e.spec.Owner })
 }
 
-// refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing is changed.
+// refuses tells why a ticket that is new here can never hold, or not as long as others do. Nothing
+// is changed.
 func (n *name) refuses(e *entry) error {
-	waits := find(n.line, e.ticket.ID) != nil
+	waits := find(n.queue, e.ticket.ID) != nil
 	if n.permits != e.spec.Permits && !waits {
 		return &protocol.Mismatch{Name: e.spec.Name, Have: n.permits, Want: e.spec.Permits}
 	}
@@ -59,16 +60,17 @@ func (n *name) refuses(e *entry) error {
 	return nil
 }
 
-// admit lets in from the head of the line all who fit, in order, tells them, and stops at the first who does not. Who cannot
-// be told is passed over and keeps its place. Self, if it is not nil, asks just now, in line or behind it: its hold is
-// returned if it has one now, for its TTL. Beside a hold of its own owner it does not wait.
+// admit lets in all tickets that fit, in order from the head of the queue, and sends them messages.
+// It stops at the first one that does not fit. A ticket that no message reaches is passed over and
+// keeps its place. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
+// now, for its TTL, its hold is returned. Beside a hold of its own owner it does not wait.
 func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held *entry) {
 	if self != nil && (n.owns(self) || n.reads(self) && n.fits(self)) {
 		n.leave(self.ticket.ID)
 		held = s.hold(n, self, now, ttl)
 	}
 	stands := false
-	for _, e := range slices.Clone(n.line) {
+	for _, e := range slices.Clone(n.queue) {
 		if !n.fits(e) {
 			return held
 		}
@@ -77,12 +79,12 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 			stands = true
 			n.leave(e.ticket.ID)
 			held = s.hold(n, self, now, ttl)
-		case e.ticket.Deaf || e.client.hears():
+		case e.ticket.NoMessages || e.client.subscribed():
 			s.grant(n, e, now)
 		}
 	}
-	if self == nil && len(n.holds) == 0 && len(n.line) > 0 {
-		s.grant(n, n.line[0], now) // nobody hears: it finds out when it asks
+	if self == nil && len(n.holds) == 0 && len(n.queue) > 0 {
+		s.grant(n, n.queue[0], now) // no message reaches any of them: it learns of it when it asks
 	}
 	if self != nil && held == nil && !stands && n.fits(self) {
 		held = s.hold(n, self, now, ttl)
@@ -90,20 +92,20 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 	return held
 }
 
-// grant hands the name over to one in line, for its claim.
+// grant hands the name over to a ticket of the queue, for its claim.
 func (s *Server) grant(n *name, e *entry, now int64) {
 	n.leave(e.ticket.ID)
 	h := s.hold(n, e, now, e.spec.Claim)
-	if !e.ticket.Deaf {
+	if !e.ticket.NoMessages {
 		e.client.tell(func(sink protocol.Sink) {
 			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
 		})
 	}
 }
 
-// nudge tells those who were told that the name is busy to ask again, if they fit now or may after a while.
+// nudge makes tickets that were answered Busy ask again, if they fit now or may after a while.
 func (n *name) nudge(after time.Duration) {
-	n.told = slices.DeleteFunc(n.told, func(e *entry) bool {
+	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool {
 		if after == 0 && !n.fits(e) {
 			return false
 		}
@@ -136,7 +138,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	n.lapses(h)
 	first := n.next()
 	s.admit(n, nil, now, 0)
-	n.tell(first, now)
+	n.nudgeFirst(first, now)
 	n.nudge(0)
 	return h.answer(now), nil
 }
@@ -157,7 +159,7 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 	n.permits = permits
 	first := n.next()
 	s.admit(n, nil, now, 0)
-	n.tell(first, now)
+	n.nudgeFirst(first, now)
 	n.nudge(0)
 	return nil
 }

@@ -46,12 +46,12 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	return nil
 }
 
-// watched tells whether anybody watches.
+// watched tells whether the name has a watcher.
 func (n *name) watched(now int64) bool {
 	return slices.ContainsFunc(n.watchers, func(e *entry) bool { return e.until > now })
 }
 
-// stir tells the watchers that something has changed, each once.
+// stir nudges the watchers, each once, because the name has changed.
 func (n *name) stir() {
 	watchers := n.watchers
 	n.watchers = nil
@@ -62,7 +62,7 @@ func (n *name) stir() {
 
 // standing is what a Look finds.
 func (n *name) standing(now int64) protocol.Standing {
-	standing := protocol.Standing{Server: now, Holders: n.count(), Waiters: len(n.line), Permits: n.permits}
+	standing := protocol.Standing{Server: now, Holders: n.count(), Waiters: len(n.queue), Permits: n.permits}
 	if h := n.holder(); h != nil {
 		standing.Holder, standing.Token, standing.Since = h.party(), h.token, h.since
 	}
@@ -78,7 +78,7 @@ func (n *name) standing(now int64) protocol.Standing {
 	return standing
 }
 
-// party is who an entry is. A hold of no owner is its own.
+// party is the holder or waiter of an entry. A hold without an owner is its own owner.
 func (e *entry) party() protocol.Party {
 	if e.spec.Owner == "" {
 		return protocol.Party{Owner: string(e.ticket.ID), Label: e.spec.Label}

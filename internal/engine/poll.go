@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// poll asks again and again. It does not join the queue.
+func poll[L any](ctx context.Context, e *Engine, name string, o Options, once func(context.Context) (L, error)) (none L, _ error) {
+	ended, waiting := &WaitEnded{}, false
+	for start, n := time.Now(), 1; ; n++ {
+		lease, err := once(ctx)
+		held, again := ended.polled(ctx, err, n == 1)
+		if !again {
+			return lease, err
+		}
+		if n == o.Attempts && (held || !isOver(ctx)) {
+			return none, err
+		}
+		if held && !waiting {
+			waiting = true
+			e.observe(Event{Kind: Waiting, Name: name})
+		}
+		if ctx.Err() == nil && e.pause(ctx, o.Interval) {
+			continue
+		}
+		if ctx.Err() == nil {
+			return none, e.config.Closed
+		}
+		ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
+		return none, ended
+	}
+}
+
+// polled takes down what became of one request. Held: others hold. Again: another request may help.
+func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, again bool) {
+	var (
+		busy    *Busy
+		failure *protocol.Failure
+		over    *WaitEnded
+	)
+	switch {
+	case errors.As(err, &busy):
+		w.Answer, w.Answered, w.Failure = busy.Answer, true, nil
+		return true, true
+	case errors.As(err, &failure) && failure.Reason.Passing():
+		if !isOver(ctx) { // otherwise it failed because the caller gave up
+			w.Failure = err
+		}
+		return false, true
+	}
+	return false, errors.As(err, &over) && !first
+}
+
+// poll asks for the lock again and again. After an answer that others hold, another number of
+// permits means that the name was resized: the next request is made with that number, at once.
+func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+	accepted := false
+	return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) {
+		for {
+			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
+			var busy *Busy
+			accepted = accepted || errors.As(err, &busy)
+			other := l.resized(err)
+			if !accepted || other == nil {
+				return lease, err
+			}
+			l = other
+		}
+	})
+}
