@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "fb68295b3ba862c9c89bb51212fbc93e1551251a",
-	"ask":       "5488e78aa68579274d98c11ee0399de5b5ecbd91",
-	"downgrade": "6a7ffe4670d8d564d54c0fc4ed242c2fb2ec41d2",
-	"free":      "09f1dbe3e2601db72475af8f8ea6cb7f247e0ec3",
-	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "057bb6c6c5ef731c0b35f737ba386a2328260135",
-	"renew":     "fc50111813df6cca686695b9ed3367fdbd0b7643",
-	"resize":    "fcf482df3cb4c8082a187b2097f8ffa3f90bfcce",
-	"resume":    "578a236b7bb0eb93f195f0e8462c2ceac1491d68",
+	"all":       "3476c5d170734c4b6a7f9020efc606f7c089614b",
+	"ask":       "f4e641675035eca0833c7319aaf15062f9e1101c",
+	"downgrade": "51c322a57d339c01918258b5ede4d4425a8eb055",
+	"free":      "866e8211b1a533cb060097e68cc2823f54a23062",
+	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
+	"look":      "70fcb88e88da9f6b7761fa406f576f1f0442d0f4",
+	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
+	"resize":    "392ee88addf77e74087b82d1e81b6aff332d9c64",
+	"resume":    "025dd71419f729bb3a3c3c20fa63fd594d804920",
 }

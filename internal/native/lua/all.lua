@@ -8,6 +8,7 @@
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[2] then
@@ -23,7 +24,7 @@ for at = 1, names do
     redis.call('GET', state) -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
-    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then
+    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34 then
       return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
     end
     if sample ~= value and redis.call('ZSCORE', state, sample) % 10000000000000 <= now / 1000 then

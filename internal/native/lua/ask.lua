@@ -12,6 +12,7 @@
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
 -- become a remainder is told "B".
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -22,7 +23,7 @@ local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
 -- line. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
+if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', line) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
@@ -40,7 +41,7 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   elseif ARGV[5] == 'j' then
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
-    if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
+    if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == COLON
       and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', line, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', line, self) == 0 then
@@ -99,7 +100,7 @@ if beside or hand_on(self) then
   end
   return held(token)
 end
-if not waits and string.byte(ticket, 3) == 111 and reads(payload) then
+if not waits and string.byte(ticket, 3) == MODE_OWNER and reads(payload) then
   return 'U'
 end
 if ARGV[5] == 't' then

@@ -6,6 +6,7 @@
 -- reply as for ask; "B" when there is no such hold; "R" why by    it was taken over by a caller with that label
 -- The token stays. Replays: as for ask.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then

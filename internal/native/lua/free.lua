@@ -6,11 +6,12 @@
 --       that label: what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. What frees memory comes before what needs it.
 
+--@include letters
 --@untouched
 local ticket, payload = ARGV[1], ARGV[2]
 local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
 local value = redis.pcall('GET', state)
-local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == 120 and ARGV[3] == '0'
+local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[3] == '0'
 local next
 if plain then
   next = redis.call('ZRANGE', line, '0', '0')[1]
@@ -22,9 +23,9 @@ end
 
 -- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
 -- commands, no table, no function.
-if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
+if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
-  if claim and channel ~= '0' and string.byte(next, from) == 112 then
+  if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
@@ -69,7 +70,7 @@ if left <= 0 then
     look(ticket)
   end
   hand_on(nil, reply ~= 1)
-  if string.byte(ticket, 2) == 101 and not exclusive[1] then -- an election without a leader
+  if string.byte(ticket, 2) == KIND_ELECTION and not exclusive[1] then -- an election without a leader
     changed()
   end
 elseif reply == 1 then

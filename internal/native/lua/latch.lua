@@ -8,6 +8,7 @@
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -31,7 +32,7 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end

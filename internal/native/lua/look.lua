@@ -4,6 +4,7 @@
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
 -- reply now|remaining|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
 
+--@include letters
 --@include time
 --@untouched
 

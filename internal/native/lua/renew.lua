@@ -6,6 +6,7 @@
 --       caller; then for each "R" the length of what follows, ":", why and the label of that caller
 -- Never makes a hold, and never revives one whose time is over.
 
+--@include letters
 --@include payload
 
 local SHARED = 10000000000000
@@ -75,7 +76,7 @@ local function renew(key, at)
   if type(ends) == 'table' then
     return wrong(ends) and 'F' or redis.call('ZSCORE', key, member)
   end
-  local base = string.byte(ticket, 3) == 115 and SHARED or 0
+  local base = string.byte(ticket, 3) == MODE_SHARED and SHARED or 0
   if not ends then
     return replaced(key, ticket) and 'R' or '0'
   end

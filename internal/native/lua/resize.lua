@@ -5,6 +5,7 @@
 -- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
 -- Replays change nothing.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[3] then

@@ -7,6 +7,7 @@
 -- taken over does not exclude the ticket either. Other holds of the old owner, and other remainders, are in its way if they exclude
 -- it. Replays: as for ask.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -34,11 +35,11 @@ local old, others
 local left = {}
 for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive) do
   local holder, theirs = string.sub(member, 1, 26), string.sub(member, 27)
-  if string.byte(holder, 3) ~= 45 then -- no remainder
+  if string.byte(holder, 3) ~= MODE_REMAINDER then
     local first = mine(holder, theirs)
     local _, block, _, owner = parts(theirs)
     -- It is meant when it is of this owner, or of none and has this very id; and when the token is one of its block.
-    if string.byte(holder, 3) ~= 115 and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
+    if string.byte(holder, 3) ~= MODE_SHARED and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
       and first <= ARGV[6] and ARGV[6] <= string.format('%016.0f', tonumber(first) + tonumber(block) - 1) then
       old = member
     elseif owner == '' or owner ~= own then

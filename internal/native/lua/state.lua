@@ -1,5 +1,5 @@
 -- What the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
--- document. They expect now (server us, 16 digits) and the keys 1 state, 2 clock, 3 line, 4 watchers.
+-- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 line, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
 -- command here.
@@ -56,7 +56,7 @@ local function look(ticket)
   else
     sample = redis.call('ZRANGE', line, '-1', '-1')[1]
   end
-  if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34) then
+  if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
   end
   if value and not alone then
@@ -70,7 +70,7 @@ local function look(ticket)
     exclusive = redis.call('ZRANGEBYSCORE', state, '1', whole(SHARED - 1))
     shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
   end
-  if string.byte(ticket, 2) == 115 then -- a semaphore: the line knows too, because holds may end by themselves
+  if string.byte(ticket, 2) == KIND_SEMAPHORE then -- the line knows too, because holds may end by themselves
     local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', line, 'c')
     capacity = permits and -permits or capacity
   end
@@ -99,7 +99,7 @@ local function remainders()
     members = redis.call('ZRANGEBYSCORE', state, '1', '+inf')
   end
   for _, member in ipairs(members) do
-    if string.byte(member, 3) == 45 then
+    if string.byte(member, 3) == MODE_REMAINDER then
       table.insert(found, member)
     end
   end
@@ -128,7 +128,7 @@ end
 
 -- ending is the score of a hold that lasts for so many ms from now.
 local function ending(ticket, ttl)
-  return whole(ms + ttl + (string.byte(ticket, 3) == 115 and SHARED or 0))
+  return whole(ms + ttl + (string.byte(ticket, 3) == MODE_SHARED and SHARED or 0))
 end
 
 -- put writes members of the set, all in one command, and lets the set, which has so many ms left, last no shorter than them.
@@ -141,7 +141,7 @@ end
 
 -- lapsing notes when a hold that shares, and is not renewed, is over.
 local function lapsing(ticket, payload, ttl)
-  if string.byte(ticket, 3) == 115 and fixed(payload) then
+  if string.byte(ticket, 3) == MODE_SHARED and fixed(payload) then
     redis.call('ZADD', state, whole(math.min(redis.call('ZSCORE', state, 'f') or 0, -(ms + ttl))), 'f')
   end
 end
@@ -161,7 +161,7 @@ end
 -- by the id that is not excluded.
 local function remain(member, why, by, to, left)
   local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-  local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == 115
+  local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == MODE_SHARED
   local front, channel, owner, extras, text = string.match(payload, '^([%d/]+:%d+:%d+f?:)(%d+):(%d+):(%d+):(.*)$')
   local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to, channel + owner + extras
   payload = front .. channel .. ':' .. owner .. ':' .. whole(extras + #more) .. ':' ..
@@ -244,17 +244,17 @@ end
 
 -- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
 local function publish(channel, message)
-  redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
+  redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
 end
 
 -- listens tells whether anybody may hear a channel. It is asked before a message goes out, never read from the count of
 -- PUBLISH: a grant that was sent cannot be taken back. In a cluster the count is that of one node and says nothing.
 local function listens(channel)
   local mark = string.byte(channel)
-  if mark == 99 then
+  if mark == MARK_CLUSTER then
     return true
   end
-  local heard = redis.pcall('PUBSUB', mark == 115 and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
+  local heard = redis.pcall('PUBSUB', mark == MARK_SHARDED and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
   return heard.err or heard[2] > 0
 end
 
@@ -278,11 +278,11 @@ local function enters(ticket, payload)
       if owner == '' or owner ~= theirs then
         return false
       end
-      held = held or string.byte(member, 3) ~= 45
+      held = held or string.byte(member, 3) ~= MODE_REMAINDER
     end
     return held
   end
-  if shares == 0 or string.byte(ticket, 3) ~= 115 then
+  if shares == 0 or string.byte(ticket, 3) ~= MODE_SHARED then
     return shares == 0
   end
   local weight = demand(payload)
@@ -297,7 +297,7 @@ local function reads(payload)
   end
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
     local _, _, _, theirs = parts(string.sub(member, 27))
-    if theirs == owner and string.byte(member, 3) ~= 45 then
+    if theirs == owner and string.byte(member, 3) ~= MODE_REMAINDER then
       return true
     end
   end
@@ -308,12 +308,12 @@ end
 local function admit(ticket, payload, token, ttl)
   local mode = string.byte(ticket, 3)
   local beside = exclusive[1] or shares > 0
-  if mode == 115 then
+  if mode == MODE_SHARED then
     shares = shares + 1
   else
     table.insert(exclusive, ticket .. payload)
   end
-  if (mode == 120 or mode == 119) and not beside then
+  if (mode == MODE_EXCLUSIVE or mode == MODE_ELECTION) and not beside then
     alone = ticket .. token .. payload
     redis.call('SET', state, alone, 'PX', ttl)
   else
@@ -329,7 +329,7 @@ local function admit(ticket, payload, token, ttl)
     end
     lapsing(ticket, payload, ttl)
   end
-  if string.byte(ticket, 2) == 101 then -- an election
+  if string.byte(ticket, 2) == KIND_ELECTION then
     changed()
   end
 end
@@ -342,7 +342,7 @@ end
 -- leave takes a waiter out of the line, and with the last what the line knows of a semaphore.
 local function leave(ticket, payload)
   local was = redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
-  if was and string.byte(ticket, 2) == 115 and redis.call('ZCOUNT', line, PLACES, '+inf') == 0 then
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', line, PLACES, '+inf') == 0 then
     redis.call('DEL', line)
   end
   return was
@@ -360,7 +360,7 @@ end
 -- lapses tells whether a hold or a remainder will end by itself, without a message to those that wait.
 local function lapses()
   for _, member in ipairs(exclusive) do
-    if string.byte(member, 3) == 45 or fixed(string.sub(member, 27)) then
+    if string.byte(member, 3) == MODE_REMAINDER or fixed(string.sub(member, 27)) then
       return true
     end
   end
@@ -475,7 +475,7 @@ local function holder()
   if rest > 0 and rest < count then
     count = count - rest
     for _, other in ipairs(redis.call('ZRANGEBYSCORE', state, '1', '+inf')) do
-      if string.byte(other, 3) ~= 45 then
+      if string.byte(other, 3) ~= MODE_REMAINDER then
         member = other
         break
       end
