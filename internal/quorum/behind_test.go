@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -28,7 +27,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	eventually(t, "the renewal ends", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return len(p.mendings) == 0
+		return len(p.repairs) == 0
 	})
 }
 
@@ -151,7 +150,7 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 	all[0].set(func(string) error { asked.Add(1); return errShut })
 	began := time.Now()
 	for n := range holds {
-		p.nodes[0].owe(debt{r: r, id: id(n), round: endless, how: 'f', due: time.Now(), until: time.Now().Add(time.Minute)})
+		p.nodes[0].addCleanup(cleanup{resource: r, id: id(n), round: endless, how: 'f', notBefore: time.Now(), until: time.Now().Add(time.Minute)})
 	}
 	eventually(t, "it is tried again", func() bool { return asked.Load() >= 3 })
 	<-time.After(time.Second) // or longer; were it asked for all each time, it would be some five times by then

@@ -6,78 +6,91 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// endless is the round of a release: no hold is of a later one. A hold that was confirmed since it was asked for has it too
-// (AGREED of state.lua).
+// endless is the round of a release: no hold is of a later one. A hold that was confirmed since it
+// was asked for has this round too (AGREED of state.lua).
 const endless = math.MaxInt64 >> 11 // sixteen digits
 
-// A debt is something to be given back at one node, until that is certain or nothing can be left.
-type debt struct {
-	r          *resource
-	id         protocol.ID
-	round      int64
-	how        byte // see free.lua
-	keep       time.Time
-	waiter     string
-	due, until time.Time
+// placeLife is how long a cleanup is tried. What is left at a node that was away for longer, its
+// expiry removes.
+const placeLife = 18 * time.Second
+
+// How a cleanup gives an id back: ARGV 5 of free.lua.
+const (
+	freeHolder  = 'f' // a holder frees
+	freeQuietly = 'q' // a try that failed
+	freeUndo    = 'u' // the same, and it undoes a resume
+	freeWaiter  = 'w' // a waiter gave up
+	freePlace   = 'p' // it waits no more, and holds elsewhere: a hold stays
+)
+
+// A cleanup is something to be given back at one node, until that is certain or nothing can be left.
+type cleanup struct {
+	resource         *resource
+	id               protocol.ID
+	round            int64
+	how              byte
+	keep             time.Time
+	waiter           string
+	notBefore, until time.Time
 }
 
-// owe takes a debt down, and starts who pays it.
-func (n *node) owe(d debt) {
+// addCleanup notes a cleanup, and starts what does it.
+func (n *node) addCleanup(c cleanup) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.debts = append(n.debts, d)
-	if n.nudge == nil {
-		n.nudge = make(chan struct{}, 1)
+	n.pendingCleanups = append(n.pendingCleanups, c)
+	if n.cleanupAdded == nil {
+		n.cleanupAdded = make(chan struct{}, 1)
 	}
 	select {
-	case n.nudge <- struct{}{}:
+	case n.cleanupAdded <- struct{}{}:
 	default:
 	}
-	if !n.working {
-		n.working = true
-		n.p.run(n.work)
+	if !n.cleaning {
+		n.cleaning = true
+		n.p.run(n.runCleanups)
 	}
 }
 
-// instead forgets what would tell that an id does not wait any more: a release tells that as well.
-func (n *node) instead(id protocol.ID) {
+// dropPlaceCleanup drops what would tell that an id waits no more: a release tells that as well.
+func (n *node) dropPlaceCleanup(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.debts = slices.DeleteFunc(n.debts, func(d debt) bool { return d.how == 'p' && d.id == id })
+	n.pendingCleanups = slices.DeleteFunc(n.pendingCleanups, func(c cleanup) bool { return c.how == freePlace && c.id == id })
 }
 
-// work pays debts, until there are none. A node that does not answer is asked a few times a second at most.
-func (n *node) work() {
+// runCleanups does cleanups until there are none. A node that does not answer is asked a few times a
+// second at most.
+func (n *node) runCleanups() {
 	pause := time.Duration(0)
 	for last := false; ; {
-		due, next := n.due(last)
+		due, next := n.takeCleanups(last)
 		if len(due) == 0 && next.IsZero() {
 			return
 		}
 		if len(due) > 0 {
-			if n.pay(due, pause > 0, last) {
+			if n.cleanUp(due, pause > 0, last) {
 				pause = 0
 			} else {
 				pause = min(max(2*pause, 50*time.Millisecond), time.Second)
 				next = time.Now().Add(pause)
 			}
-			if pause == 0 || last { // at last, nothing is kept but what came in meanwhile
+			if pause == 0 || last { // the last time, nothing is kept but what came in meanwhile
 				continue
 			}
 		}
 		timer := time.NewTimer(time.Until(next))
-		nudge := n.nudge
+		added := n.cleanupAdded
 		if pause > 0 {
-			nudge = nil
+			added = nil
 		}
 		select {
 		case <-timer.C:
-		case <-nudge:
+		case <-added:
 		case <-n.p.closing: // once more, whatever is due
 			last = true
 		}
@@ -85,48 +98,48 @@ func (n *node) work() {
 	}
 }
 
-// due takes out what is to be paid now, and tells when the next is; zero: there is none, and who pays ends.
-func (n *node) due(all bool) (due []debt, next time.Time) {
+// takeCleanups takes out what is due now, and tells when the next is. Zero: there is none, and
+// runCleanups ends.
+func (n *node) takeCleanups(all bool) (due []cleanup, next time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
-	var rest []debt
-	for _, d := range n.debts {
+	var rest []cleanup
+	for _, c := range n.pendingCleanups {
 		switch {
-		case now.After(d.until):
-		case all || !now.Before(d.due):
-			due = append(due, d)
+		case now.After(c.until):
+		case all || !now.Before(c.notBefore):
+			due = append(due, c)
 		default:
-			rest = append(rest, d)
-			if next.IsZero() || d.due.Before(next) {
-				next = d.due
+			rest = append(rest, c)
+			if next.IsZero() || c.notBefore.Before(next) {
+				next = c.notBefore
 			}
 		}
 	}
-	n.debts = rest
+	n.pendingCleanups = rest
 	if len(due) == 0 && len(rest) == 0 {
-		n.working = false
+		n.cleaning = false
 	}
 	return due, next
 }
 
-// pay sends frees together, and keeps those that got no answer; false when there were any. A node that did not answer is asked
-// for one of them first; at last for all, and none is kept.
-func (n *node) pay(due []debt, silent, last bool) bool {
+// cleanUp sends releases together, and keeps those that got no answer. It is false if there were any.
+// A node that did not answer before (silent) is asked for one of them first. The last time it is
+// asked for all, and none is kept.
+func (n *node) cleanUp(due []cleanup, silent, last bool) bool {
 	if silent && !last && len(due) > 1 {
-		if !n.pay(due[:1], false, false) {
-			n.mu.Lock()
-			n.debts = append(n.debts, due[1:]...)
-			n.mu.Unlock()
+		if !n.cleanUp(due[:1], false, false) {
+			n.keepCleanups(due[1:]...)
 			return false
 		}
 		due = due[1:]
 	}
 	deadline := time.Now().Add(time.Second)
-	failed := make(chan *debt, len(due))
+	failed := make(chan *cleanup, len(due))
 	for i := range due {
 		go func() {
-			if _, _, err := n.free(&due[i], deadline); err != nil && passing(err) {
+			if _, _, err := n.freeHold(&due[i], deadline); err != nil && passing(err) {
 				failed <- &due[i]
 				return
 			}
@@ -135,39 +148,45 @@ func (n *node) pay(due []debt, silent, last bool) bool {
 	}
 	fine := true
 	for range due {
-		if d := <-failed; d != nil {
-			if fine = false; last {
-				continue
-			}
-			n.mu.Lock()
-			n.debts = append(n.debts, *d)
-			n.mu.Unlock()
+		c := <-failed
+		if c == nil {
+			continue
+		}
+		fine = false
+		if !last {
+			n.keepCleanups(*c)
 		}
 	}
 	return fine
 }
 
-var errBehind = errors.New("an earlier request is on its way, and got no answer yet")
+func (n *node) keepCleanups(c ...cleanup) {
+	n.mu.Lock()
+	n.pendingCleanups = append(n.pendingCleanups, c...)
+	n.mu.Unlock()
+}
 
-// free gives one ticket back at the node. It tells whether it had a hold there ('1'), had none
-// ('0'), or had one that another caller took over ('R'), with the label of that caller.
-func (n *node) free(d *debt, deadline time.Time) (was byte, by string, err error) {
-	if !n.await(d.id, deadline) {
-		return 0, "", &protocol.Failure{Op: "release", Name: d.r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
+
+// freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'), had
+// none ('0'), or had one that another caller took over ('R'), with the label of that caller.
+func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
+	r := c.resource
+	if !n.awaitAsks(c.id, deadline) {
+		return 0, "", &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 	}
-	if d.how == 'w' { // from here on an ask follows, and one that came before wants its place
-		defer n.freeing(d.r.spec.Name)()
-		if n.p.asks(d.id) {
+	if c.how == freeWaiter { // from here on an ask follows, and an ask that came before wants its place
+		defer n.releaseSent(r.spec.Name)()
+		if n.p.asks(c.id) {
 			return '0', "", nil
 		}
 	}
 	keep := int64(0)
-	if !d.keep.IsZero() {
-		keep = max(0, int64(math.Ceil(time.Until(d.keep).Seconds()*1000)))
+	if !c.keep.IsZero() {
+		keep = max(0, int64(math.Ceil(time.Until(c.keep).Seconds()*1000)))
 	}
-	r := d.r
-	text, err := n.ask(&r.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
-		string(d.id), r.mode, wire.Digits16(d.round), keep, string(d.how), d.waiter})
+	text, err := n.ask(&n.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
+		string(c.id), r.mode, wire.Digits16(c.round), keep, string(c.how), c.waiter})
 	if err != nil {
 		return 0, "", err
 	}
@@ -179,4 +198,10 @@ func (n *node) free(d *debt, deadline time.Time) (was byte, by string, err error
 		return 0, "", n.unreadable("release", r.spec.Name, text)
 	}
 	return text[0], by, nil
+}
+
+// passing tells whether a request that failed may do better later.
+func passing(err error) bool {
+	var failure *protocol.Failure
+	return errors.As(err, &failure) && failure.Again()
 }

@@ -6,57 +6,59 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// An inquiry finds out whose clock is wrong when a node's seems to be ahead: the node's, or ours. If it is ours, most nodes
-// seem to be ahead, and by the same.
-type inquiry struct {
-	over  chan struct{} // closed when wrong says it
-	wrong whose
+// A clockCheck finds out whose clock is wrong when a node's seems to be ahead: the node's, or ours.
+// If it is ours, most nodes seem to be ahead, and by the same.
+type clockCheck struct {
+	done  chan struct{} // closed when found is known
+	found wrongClock
 }
 
-// Whose clock is wrong.
-type whose int
+// A wrongClock says whose clock is wrong.
+type wrongClock int
 
 const (
-	unknown whose = iota // fewer than a majority answered
-	ours
-	theirs // that of the nodes that seem to be ahead
+	wrongUnknown wrongClock = iota // fewer than a majority answered
+	wrongOurs
+	wrongTheirs // that of the nodes that seem to be ahead
 )
 
-// inquire begins an inquiry, one for all that seem to be ahead at one time, or returns the one that goes on. All nodes are
-// asked, as few may have answered since. It is nil when the node seems so no more, as an inquiry ended just now.
-func (p *Protocol) inquire(n *node, lead func() time.Duration) *inquiry {
+// startClockCheck starts a check, one for all nodes that seem to be ahead at one time, or returns the
+// one under way. All nodes are asked, as few may have answered since. It is nil if the node does not
+// seem ahead any more, as a check ended just now.
+func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockCheck {
 	p.mu.Lock()
 	by := lead()
 	if by == 0 {
 		p.mu.Unlock()
 		return nil
 	}
-	q := p.inquiry
-	if q != nil {
+	check := p.clockCheck
+	if check != nil {
 		p.mu.Unlock()
-		return q
+		return check
 	}
-	q = &inquiry{over: make(chan struct{})}
-	p.inquiry = q
+	check = &clockCheck{done: make(chan struct{})}
+	p.clockCheck = check
 	p.mu.Unlock()
 	p.run(func() {
-		if q.wrong = p.investigate(n, by); q.wrong == ours {
+		if check.found = p.compareClocks(n, by); check.found == wrongOurs {
 			for _, n := range p.nodes {
 				n.clock.forget()
 			}
 		}
 		p.mu.Lock()
-		p.inquiry = nil
+		p.clockCheck = nil
 		p.mu.Unlock()
-		close(q.over)
+		close(check.done)
 	})
-	return q
+	return check
 }
 
-// investigate tells whether as many nodes are in time as seem to be ahead by the same. Nodes that seem to be ahead by
-// different times were set: no stop of our clock explains both. Nodes that do not answer within a second are neither. Half
-// a leap is ahead: a clock of ours that is slow, as one that is slewed, finds one node ahead first, and the others nearly.
-func (p *Protocol) investigate(first *node, by time.Duration) whose {
+// compareClocks tells whether as many nodes are in time as seem to be ahead by the same. Nodes that
+// seem to be ahead by different times were set: no stop of our clock explains both. Nodes that do not
+// answer within a second are neither. Half a leap counts as ahead: if our clock is slow, as one that
+// is slewed, one node is found ahead first, and the others nearly are.
+func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 	deadline := time.Now().Add(time.Second)
 	const silent = -1
 	findings := make(chan time.Duration, len(p.nodes))
@@ -74,7 +76,7 @@ func (p *Protocol) investigate(first *node, by time.Duration) whose {
 		})
 	}
 	leads, inTime, ahead := []time.Duration{by}, 0, 1
-	// Until those that are left can change nothing.
+	// Until the answers that are left can change nothing.
 	for left := len(p.nodes) - 1; left > 0 && inTime < ahead+left && (ahead <= inTime+left || len(leads)+inTime < p.need); left-- {
 		switch lead := <-findings; lead {
 		case silent:
@@ -82,21 +84,21 @@ func (p *Protocol) investigate(first *node, by time.Duration) whose {
 			inTime++
 		default:
 			leads = append(leads, lead)
-			ahead = alike(leads)
+			ahead = explainedByOneStop(leads)
 		}
 	}
 	switch {
 	case inTime >= ahead:
-		return theirs
+		return wrongTheirs
 	case len(leads)+inTime >= p.need:
-		return ours
+		return wrongOurs
 	}
-	return unknown
+	return wrongUnknown
 }
 
-// alike is how many leads at most one stop of our clock explains. They differ by the rates of the nodes' clocks, and by the
-// time that answers took.
-func alike(leads []time.Duration) (most int) {
+// explainedByOneStop is how many leads at most one stop of our clock explains. They differ by the
+// rates of the nodes' clocks, and by the time that answers took.
+func explainedByOneStop(leads []time.Duration) (most int) {
 	for _, least := range leads {
 		n := 0
 		for _, lead := range leads {
@@ -109,29 +111,30 @@ func alike(leads []time.Duration) (most int) {
 	return most
 }
 
-// explain finds out why the node seems to be ahead, and takes down when its clock was set; false when that is not known by
-// the deadline. What comes out later is for the next answers.
-func (n *node) explain(f facts, sent, received, deadline time.Time) bool {
-	q := n.p.inquire(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) })
-	if q == nil {
+// checkClock finds out why the node seems to be ahead, and notes when its clock was set. It is false
+// if that is not known by the deadline. A later finding is for the next answers.
+func (n *node) checkClock(f facts, sent, received, deadline time.Time) bool {
+	check := n.p.startClockCheck(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) })
+	if check == nil {
 		return true
 	}
-	if follow(q.over, deadline) {
-		n.settle(q, f, sent)
-		return q.wrong != unknown
+	if closedBy(check.done, deadline) {
+		n.applyClockCheck(check, f, sent)
+		return check.found != wrongUnknown
 	}
 	n.p.run(func() {
-		<-q.over
-		if n.settle(q, f, sent); q.wrong == theirs {
+		<-check.done
+		if n.applyClockCheck(check, f, sent); check.found == wrongTheirs {
 			n.heard(&f, sent, received, deadline) // tells the node
 		}
 	})
 	return false
 }
 
-// settle takes down what an inquiry found. Who finds the clock in time from then on finds also that the node does not count.
-func (n *node) settle(q *inquiry, f facts, sent time.Time) {
-	if q.wrong == theirs {
+// applyClockCheck notes what a check found. A request that finds the clock in time from then on also
+// finds that the node does not count.
+func (n *node) applyClockCheck(check *clockCheck, f facts, sent time.Time) {
+	if check.found == wrongTheirs {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.revoked = f.born
@@ -139,7 +142,8 @@ func (n *node) settle(q *inquiry, f facts, sent time.Time) {
 	}
 }
 
-// revoke lets the node begin its memory anew. While it does not answer, its next answer of the old one does that.
+// revoke lets the node begin its memory anew. If the node does not answer, the next answer of the old
+// memory does that.
 func (n *node) revoke(born int64) {
 	deadline := time.Now().Add(time.Second)
 	f, sent, err := n.introduce(deadline, wire.Digits16(born), "", "a")

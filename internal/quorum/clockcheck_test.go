@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -125,7 +124,7 @@ func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	if _, err := p.nodes[0].meet(time.Now().Add(enough), "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if q := p.inquire(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) }); q != nil {
+	if q := p.startClockCheck(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) }); q != nil {
 		t.Error("accused")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/store"
 )
 

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -49,17 +48,18 @@ func knows(t *testing.T, s store.Store, n int) bool {
 func waitsFor(n *node, id protocol.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	f := n.flights[id]
-	return f != nil && f.landed != nil
+	f := n.pendingAsks[id]
+	return f != nil && f.done != nil
 }
 
-// following is how many asks wait until the releases before them have landed. Their goroutines stand
-// still in follow.
+// following is how many asks wait until the releases before them are done. Their goroutines stand
+// still in closedBy.
 func following() (n int) {
 	stacks := make([]byte, 1<<20)
 	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.follow(") {
+		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.closedBy(") &&
+			strings.Contains(calls, "sendRound") {
 			n++
 		}
 	}
@@ -216,7 +216,7 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	eventually(t, "what was given back is", func() bool {
 		for _, n := range p.nodes {
 			n.mu.Lock()
-			working := n.working
+			working := n.cleaning
 			n.mu.Unlock()
 			if working {
 				return false
@@ -274,7 +274,7 @@ func TestARepairComesTooLate(t *testing.T) {
 			eventually(t, "the renewal ends", func() bool {
 				p.mu.Lock()
 				defer p.mu.Unlock()
-				return len(p.mendings) == 0
+				return len(p.repairs) == 0
 			})
 			for i, s := range servers {
 				if knows(t, s, 1) {
@@ -344,8 +344,8 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			held := hold(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute}), servers, 1)
 			accepts(t, servers[0], held)
 			r := confirm(t, p, servers[0], held)
-			late := &debt{r: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
-			if was, _, err := p.nodes[0].free(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
+			late := &cleanup{resource: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
+			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
 				t.Errorf("given back: %q, %v", was, err)
 			}
 			if !free(t, r, 1) {

@@ -6,117 +6,111 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A flight is the asks of one id that are on their way to one node. What gives the id back there waits for them: a request
-// that overtakes another on a second connection would leave behind what it was sent to remove.
-type flight struct {
-	asks   int
-	landed chan struct{} // made by the first to wait
+// pendingAsks are the asks of one id that are on their way to one node. A release of the id there
+// waits for them: a request that overtakes another on a second connection would leave behind what it
+// was sent to remove.
+type pendingAsks struct {
+	asks int
+	done chan struct{} // made by the first release that waits
 }
 
-// A leaving is a release of a name that is on its way to one node.
-type leaving struct {
-	landed chan struct{} // closed once it, and all that left before it, were answered or given up
-	over   bool
+// A pendingRelease is a release of a name that is on its way to one node.
+type pendingRelease struct {
+	done chan struct{} // closed once it, and all that were sent before it, were answered or given up
+	over bool
 }
 
-// freeing takes down that a name is given back at a node, until done is called.
-func (n *node) freeing(name string) (done func()) {
-	l := &leaving{landed: make(chan struct{})}
+// releaseSent notes that a name is given back at a node, until done is called.
+func (n *node) releaseSent(name string) (done func()) {
+	l := &pendingRelease{done: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.frees == nil {
-		n.frees = make(map[string][]*leaving)
+	if n.pendingReleases == nil {
+		n.pendingReleases = make(map[string][]*pendingRelease)
 	}
-	n.frees[name] = append(n.frees[name], l)
+	n.pendingReleases[name] = append(n.pendingReleases[name], l)
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		l.over = true
-		frees := n.frees[name]
-		for len(frees) > 0 && frees[0].over {
-			close(frees[0].landed)
-			frees = frees[1:]
+		releases := n.pendingReleases[name]
+		for len(releases) > 0 && releases[0].over {
+			close(releases[0].done)
+			releases = releases[1:]
 		}
-		if n.frees[name] = frees; len(frees) == 0 {
-			delete(n.frees, name)
+		if n.pendingReleases[name] = releases; len(releases) == 0 {
+			delete(n.pendingReleases, name)
 		}
 	}
 }
 
-// behind is closed once the releases of a name that are on their way by now have landed; nil: there are none. An ask that
-// overtakes one finds its own process in the way.
-func (n *node) behind(name string) <-chan struct{} {
+// releasesBefore is closed once the releases of a name that are on their way by now are done; nil:
+// there are none. An ask that overtakes one finds a hold of its own process in the way.
+func (n *node) releasesBefore(name string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if frees := n.frees[name]; len(frees) > 0 {
-		return frees[len(frees)-1].landed
+	if releases := n.pendingReleases[name]; len(releases) > 0 {
+		return releases[len(releases)-1].done
 	}
 	return nil
 }
 
-// follow waits for what behind told of; false when it has not landed by the deadline.
-func follow(landed <-chan struct{}, deadline time.Time) bool {
-	if landed == nil {
+// closedBy waits until done is closed, or is nil. It is false if that is not so by the deadline.
+func closedBy(done <-chan struct{}, deadline time.Time) bool {
+	if done == nil {
 		return true
 	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
-	case <-landed:
+	case <-done:
 		return true
 	case <-timer.C:
 		return false
 	}
 }
 
-// depart takes down that an id is asked for.
-func (n *node) depart(id protocol.ID) {
+// askSent notes that an ask of an id is on its way.
+func (n *node) askSent(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.flights == nil {
-		n.flights = make(map[protocol.ID]*flight)
+	if n.pendingAsks == nil {
+		n.pendingAsks = make(map[protocol.ID]*pendingAsks)
 	}
-	f := n.flights[id]
+	f := n.pendingAsks[id]
 	if f == nil {
-		f = &flight{}
-		n.flights[id] = f
+		f = &pendingAsks{}
+		n.pendingAsks[id] = f
 	}
 	f.asks++
 }
 
-// arrive takes down that an ask was answered, or can take effect no more.
-func (n *node) arrive(id protocol.ID) {
+// askDone notes that an ask was answered, or can take effect no more.
+func (n *node) askDone(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	f := n.flights[id]
+	f := n.pendingAsks[id]
 	if f.asks--; f.asks > 0 {
 		return
 	}
-	delete(n.flights, id)
-	if f.landed != nil {
-		close(f.landed)
+	delete(n.pendingAsks, id)
+	if f.done != nil {
+		close(f.done)
 	}
 }
 
-// await waits until no ask of an id is on its way; false when one still is at the deadline.
-func (n *node) await(id protocol.ID, deadline time.Time) bool {
+// awaitAsks waits until no ask of an id is on its way. It is false if one still is at the deadline.
+func (n *node) awaitAsks(id protocol.ID, deadline time.Time) bool {
 	n.mu.Lock()
-	f := n.flights[id]
+	f := n.pendingAsks[id]
 	if f == nil {
 		n.mu.Unlock()
 		return true
 	}
-	if f.landed == nil {
-		f.landed = make(chan struct{})
+	if f.done == nil {
+		f.done = make(chan struct{})
 	}
-	landed := f.landed
+	done := f.done
 	n.mu.Unlock()
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	select {
-	case <-landed:
-		return true
-	case <-timer.C:
-		return false
-	}
+	return closedBy(done, deadline)
 }

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/leak"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
