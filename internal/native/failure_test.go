@@ -22,7 +22,8 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 	}
 }
 
-// A line that is none refuses an ask before anything was done, unless the ask gave another hold back: then that may be over.
+// A line that is none refuses an ask before anything was done, unless the ask gave another hold
+// back: then that may be over.
 func TestForeignLineOfAskThatGivesBack(t *testing.T) {
 	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', line, self)")
 	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)

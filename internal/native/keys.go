@@ -26,7 +26,8 @@ func keysOf(prefix, name string) keys {
 	}
 }
 
-// escape makes any name, but the empty one, a hash tag: what ends a tag is escaped, and the escape itself.
+// escape makes any name but the empty one a hash tag: it escapes what ends a tag, and the escape
+// itself.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "%}") {
 		return name

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// slotOfKey is the slot of a whole key, as the Redis Cluster specification says: that of what stands between the first
-// "{" and the first "}" behind it, if that is not empty.
+// slotOfKey is the slot of a whole key, as the Redis Cluster specification says: that of what
+// stands between the first "{" and the first "}" behind it, if that is not empty.
 func slotOfKey(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -18,8 +18,9 @@ func slotOfKey(key string) int {
 	return wire.SlotOf(key)
 }
 
-// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27); nor do two
-// prefixes, whatever the names under them. Those of a quorum, of which a server may be a node, are never a name's.
+// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key
+// (trap 27); nor do two prefixes, whatever the names under them. Those of a quorum, of which a
+// server may be a node, are never a name's.
 func FuzzKeys(f *testing.F) {
 	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
 		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {

@@ -12,10 +12,11 @@ var files embed.FS
 // A script is one operation at the server.
 type script struct {
 	wire.Script
-	trusted bool // what it answers is trusted, and so must not be lost
+	trusted bool // the client trusts its answer, so the answer must not be lost
 }
 
-// scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
+// scripts are the operations. They are read when a Protocol is made, so importing the package does
+// nothing.
 type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, all, latch script }
 
 func loadScripts() *scripts {
@@ -24,8 +25,10 @@ func loadScripts() *scripts {
 		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files, Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
-		ask:       load("lock", "ask", true, four, "clock", "line"), // the short way takes back what it wrote before it saw the clock
-		swap:      load("lock", "ask", true, four),                  // an ask that gives another hold back first
+		// The short way of ask takes back what it wrote before it saw the clock.
+		ask: load("lock", "ask", true, four, "clock", "line"),
+		// An ask that gives another hold back first.
+		swap:      load("lock", "ask", true, four),
 		free:      load("release", "free", false, four, "line"),
 		renew:     load("renew", "renew", true, []string{"key"}),
 		resume:    load("resume", "resume", true, four, "line"),

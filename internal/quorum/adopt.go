@@ -9,9 +9,9 @@ import (
 )
 
 // adopt lets a node count whose memory is old enough: it is told the largest token that a majority
-// knows of. Where so many forgot that there is no such majority, it waits until their memories are old
-// enough as well, and all of them are told. A node that does not answer may know what is asked for, so
-// it is not taken for one that forgot.
+// knows of. Where so many forgot that there is no such majority, it waits until their memories are
+// old enough as well, and all of them are told. A node that does not answer may know what is asked
+// for, so it is not taken for one that forgot.
 func (p *Protocol) adopt(n *node, born int64) {
 	defer func() {
 		n.mu.Lock()
@@ -43,9 +43,9 @@ type forgetful struct {
 	facts
 }
 
-// census asks all nodes, until a majority that counts has answered. It returns the nodes that forgot,
-// how many count, and the largest token that they know. A majority that counts knows of every token
-// that was accepted.
+// census asks all nodes, until a majority that counts has answered. It returns the nodes that
+// forgot, how many count, and the largest token that they know. A majority that counts knows of
+// every token that was accepted.
 func (p *Protocol) census() (forgot []forgetful, counting int, floor int64) {
 	type answer struct {
 		forgetful
@@ -101,8 +101,8 @@ type Node struct {
 	Err    error         // why it did not answer
 }
 
-// Status asks every node what it knows of itself. It takes no longer than ctx's deadline, or a second.
-// It fails after Close alone.
+// Status asks every node what it knows of itself. It takes no longer than ctx's deadline, or a
+// second. It fails after Close alone.
 func (p *Protocol) Status(ctx context.Context) ([]Node, error) {
 	if p.closed() {
 		return nil, errClosed

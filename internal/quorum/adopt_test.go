@@ -33,7 +33,8 @@ func counts(t *testing.T, servers []store.Store) (n int) {
 	return n
 }
 
-// during asks all nodes for what they know of themselves, again and again for a while, and tells whether a condition held meanwhile.
+// during asks all nodes for what they know of themselves, again and again for a while, and tells
+// whether a condition held meanwhile.
 func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bool {
 	t.Helper()
 	for end := time.Now().Add(long); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
@@ -55,8 +56,8 @@ func tried(n *node) bool {
 	return !n.adopted.IsZero()
 }
 
-// founded lets all masters count, and returns who did that, when it has nothing more on its way: a master that forgets meanwhile would
-// be let count again.
+// founded lets all masters count, and returns who did that, when it has nothing more on its way: a
+// master that forgets meanwhile would be let count again.
 func founded(t *testing.T, servers []store.Store) *Protocol {
 	t.Helper()
 	p := young(t, servers, true, memory)
@@ -67,8 +68,8 @@ func founded(t *testing.T, servers []store.Store) *Protocol {
 	return p
 }
 
-// A node that does not answer is not one that forgot: with the one that did it may have been the majority that accepted a
-// token, or that knows for how long another client holds.
+// A node that does not answer is not one that forgot: with the one that did it may have been the
+// majority that accepted a token, or that knows for how long another client holds.
 func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -112,7 +113,8 @@ func TestAMajorityForgot(t *testing.T) {
 	}
 }
 
-// A node that forgot for how long a client may hold is told with the hold itself: all that it has lost with it is over then.
+// A node that forgot for how long a client may hold is told with the hold itself: all that it has
+// lost with it is over then.
 func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	servers := start(t)
 	founder := founded(t, servers)

@@ -38,8 +38,8 @@ func value(t *testing.T, s store.Store, n int) string {
 	return text
 }
 
-// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it shares by now; and never for
-// longer than it may last, nor for shorter.
+// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it
+// shares by now; and never for longer than it may last, nor for shorter.
 func TestRepair(t *testing.T) {
 	const far = 10 * time.Minute
 	for _, c := range []struct {
@@ -86,7 +86,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing from what the renewal confirmed.
+// A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing
+// from what the renewal confirmed.
 func TestARepairShortensNothing(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
@@ -136,7 +137,8 @@ type deaf struct{ store.Store }
 // Subscribe implements store.Store.
 func (deaf) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, errShut }
 
-// A master that does not answer is asked for little of what is to be given back there, and for all of it once it answers.
+// A master that does not answer is asked for little of what is to be given back there, and for all
+// of it once it answers.
 func TestASilentMasterIsNotFlooded(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -181,7 +183,8 @@ func TestWhoIsRefusedDoesNotWait(t *testing.T) {
 	}
 }
 
-// Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left as it was.
+// Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left
+// as it was.
 func TestForeignKeysBeside(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))

@@ -27,7 +27,8 @@ const (
 	freePlace   = 'p' // it waits no more, and holds elsewhere: a hold stays
 )
 
-// A cleanup is something to be given back at one node, until that is certain or nothing can be left.
+// A cleanup is something to be given back at one node, until that is certain or nothing can be
+// left.
 type cleanup struct {
 	resource         *resource
 	id               protocol.ID
@@ -63,8 +64,8 @@ func (n *node) dropPlaceCleanup(id protocol.ID) {
 	n.pendingCleanups = slices.DeleteFunc(n.pendingCleanups, func(c cleanup) bool { return c.how == freePlace && c.id == id })
 }
 
-// runCleanups does cleanups until there are none. A node that does not answer is asked a few times a
-// second at most.
+// runCleanups does cleanups until there are none. A node that does not answer is asked a few times
+// a second at most.
 func (n *node) runCleanups() {
 	pause := time.Duration(0)
 	for last := false; ; {
@@ -124,9 +125,9 @@ func (n *node) takeCleanups(all bool) (due []cleanup, next time.Time) {
 	return due, next
 }
 
-// cleanUp sends releases together, and keeps those that got no answer. It is false if there were any.
-// A node that did not answer before (silent) is asked for one of them first. The last time it is
-// asked for all, and none is kept.
+// cleanUp sends releases together, and keeps those that got no answer. It is false if there were
+// any. A node that did not answer before (silent) is asked for one of them first. The last time it
+// is asked for all, and none is kept.
 func (n *node) cleanUp(due []cleanup, silent, last bool) bool {
 	if silent && !last && len(due) > 1 {
 		if !n.cleanUp(due[:1], false, false) {
@@ -168,8 +169,8 @@ func (n *node) keepCleanups(c ...cleanup) {
 
 var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
 
-// freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'), had
-// none ('0'), or had one that another caller took over ('R'), with the label of that caller.
+// freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'),
+// had none ('0'), or had one that another caller took over ('R'), with the label of that caller.
 func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
 	r := c.resource
 	if !n.awaitAsks(c.id, deadline) {

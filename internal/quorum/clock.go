@@ -24,15 +24,15 @@ type clock struct {
 	since  time.Time // what was asked for before bounds nothing
 }
 
-// forward tells whether an answer is of a clock that was set forward by more than a leap. If it is not,
-// the answer is noted.
+// forward tells whether an answer is of a clock that was set forward by more than a leap. If it is
+// not, the answer is noted.
 func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Duration) bool {
 	return c.lead(now, born, sent, received, leap) > 0
 }
 
 // lead is how much more an answer shows than the node's clock can, if that is more than a leap.
-// Otherwise it is 0, and the answer is noted. A memory that began since the last answer is of a clock
-// that others saw set, or of another machine: it is no older than the time since then.
+// Otherwise it is 0, and the answer is noted. A memory that began since the last answer is of a
+// clock that others saw set, or of another machine: it is no older than the time since then.
 func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +63,9 @@ func micros(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// latest is the latest that a clock can show at a local time. The monotonic clock may stand still while
-// a machine sleeps, so the wall clock counts where it is later. Rates may differ by one in a hundred.
+// latest is the latest that a clock can show at a local time. The monotonic clock may stand still
+// while a machine sleeps, so the wall clock counts where it is later. Rates may differ by one in a
+// hundred.
 func latest(server int64, sent, local time.Time) int64 {
 	since := max(local.Sub(sent), local.Round(0).Sub(sent.Round(0)))
 	return server + (since + since/100).Microseconds()
@@ -77,8 +78,8 @@ func (c *clock) set(now, born int64, sent time.Time) {
 	c.server, c.born, c.sent = now, born, sent
 }
 
-// forget is for when the clock that was wrong is ours. Answers that are on their way may be from before
-// that.
+// forget is for when the clock that was wrong is ours. Answers that are on their way may be from
+// before that.
 func (c *clock) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

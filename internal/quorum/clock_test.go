@@ -66,7 +66,8 @@ func TestTheClosestBoundCounts(t *testing.T) {
 	}
 }
 
-// A clock that is set back and forward again ends what was kept in between, also of a memory that began only just before.
+// A clock that is set back and forward again ends what was kept in between, also of a memory that
+// began only just before.
 func TestSetBackAndForward(t *testing.T) {
 	var c clock
 	const born = 95_000_000
@@ -102,7 +103,8 @@ func ahead(t *testing.T) (servers []store.Store, all []*gate, p *Protocol, told 
 	return servers, all, p, told
 }
 
-// A node whose clock was set forward may have ended a hold early: it does not count until what it may have ended is over.
+// A node whose clock was set forward may have ended a hold early: it does not count until what it
+// may have ended is over.
 func TestANodeSetForward(t *testing.T) {
 	for _, by := range []time.Duration{10 * time.Second, time.Hour} { // a request to a node an hour ahead comes too late at first
 		t.Run(by.String(), func(t *testing.T) {
@@ -192,7 +194,8 @@ func TestThisMachineStoodStillAndAnAnswerIsLate(t *testing.T) {
 	}
 }
 
-// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is not kept out for as long as it was ahead.
+// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is
+// not kept out for as long as it was ahead.
 func TestANodeSetBack(t *testing.T) {
 	servers := start(t)
 	founded(t, servers)

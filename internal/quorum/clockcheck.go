@@ -22,9 +22,9 @@ const (
 	wrongTheirs // that of the nodes that seem to be ahead
 )
 
-// startClockCheck starts a check, one for all nodes that seem to be ahead at one time, or returns the
-// one under way. All nodes are asked, as few may have answered since. It is nil if the node does not
-// seem ahead any more, as a check ended just now.
+// startClockCheck starts a check, one for all nodes that seem to be ahead at one time, or returns
+// the one under way. All nodes are asked, as few may have answered since. It is nil if the node
+// does not seem ahead any more, as a check ended just now.
 func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockCheck {
 	p.mu.Lock()
 	by := lead()
@@ -55,9 +55,9 @@ func (p *Protocol) startClockCheck(n *node, lead func() time.Duration) *clockChe
 }
 
 // compareClocks tells whether as many nodes are in time as seem to be ahead by the same. Nodes that
-// seem to be ahead by different times were set: no stop of our clock explains both. Nodes that do not
-// answer within a second are neither. Half a leap counts as ahead: if our clock is slow, as one that
-// is slewed, one node is found ahead first, and the others nearly are.
+// seem to be ahead by different times were set: no stop of our clock explains both. Nodes that do
+// not answer within a second are neither. Half a leap counts as ahead: if our clock is slow, as one
+// that is slewed, one node is found ahead first, and the others nearly are.
 func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 	deadline := time.Now().Add(time.Second)
 	const silent = -1
@@ -111,8 +111,8 @@ func explainedByOneStop(leads []time.Duration) (most int) {
 	return most
 }
 
-// checkClock finds out why the node seems to be ahead, and notes when its clock was set. It is false
-// if that is not known by the deadline. A later finding is for the next answers.
+// checkClock finds out why the node seems to be ahead, and notes when its clock was set. It is
+// false if that is not known by the deadline. A later finding is for the next answers.
 func (n *node) checkClock(f facts, sent, received, deadline time.Time) bool {
 	check := n.p.startClockCheck(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) })
 	if check == nil {
@@ -131,8 +131,8 @@ func (n *node) checkClock(f facts, sent, received, deadline time.Time) bool {
 	return false
 }
 
-// applyClockCheck notes what a check found. A request that finds the clock in time from then on also
-// finds that the node does not count.
+// applyClockCheck notes what a check found. A request that finds the clock in time from then on
+// also finds that the node does not count.
 func (n *node) applyClockCheck(check *clockCheck, f facts, sent time.Time) {
 	if check.found == wrongTheirs {
 		n.mu.Lock()
@@ -142,8 +142,8 @@ func (n *node) applyClockCheck(check *clockCheck, f facts, sent time.Time) {
 	}
 }
 
-// revoke lets the node begin its memory anew. If the node does not answer, the next answer of the old
-// memory does that.
+// revoke lets the node begin its memory anew. If the node does not answer, the next answer of the
+// old memory does that.
 func (n *node) revoke(born int64) {
 	deadline := time.Now().Add(time.Second)
 	f, sent, err := n.introduce(deadline, wire.Digits16(born), "", "a")

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// An answer from before this machine stood still comes after that was found out: it says nothing of what the clock shows since.
+// An answer from before this machine stood still comes after that was found out: it says nothing of
+// what the clock shows since.
 func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 	servers, all, p, told := ahead(t)
 	late := newOnce()
@@ -42,7 +43,8 @@ func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 	}
 }
 
-// No stop of this machine explains two nodes that are ahead by different times: both were set forward, each when it was.
+// No stop of this machine explains two nodes that are ahead by different times: both were set
+// forward, each when it was.
 func TestTwoNodesSetForwardByDifferentTimes(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[0].forward(time.Hour)
@@ -53,8 +55,8 @@ func TestTwoNodesSetForwardByDifferentTimes(t *testing.T) {
 	eventually(t, "they were told", func() bool { return counts(t, servers) == 1 })
 }
 
-// Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does not count by that answer,
-// and the next is looked at again.
+// Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does
+// not count by that answer, and the next is looked at again.
 func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[1].forward(time.Minute)
@@ -85,7 +87,8 @@ func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// Who finds a node's clock in time, because another answer was taken down, finds also that the node does not count.
+// Who finds a node's clock in time, because another answer was taken down, finds also that the node
+// does not count.
 func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[1].forward(time.Hour)
@@ -106,7 +109,8 @@ func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// What all seem to be ahead by was forgotten between an answer that showed it and the inquiry: there is nothing to inquire into.
+// What all seem to be ahead by was forgotten between an answer that showed it and the inquiry:
+// there is nothing to inquire into.
 func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	_, all, p, _ := ahead(t)
 	for _, g := range all {
@@ -188,8 +192,9 @@ func (s *prompt) Do(_ context.Context, requests []store.Request) []store.Reply {
 	return replies
 }
 
-// A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node after the other ahead, and the
-// next nearly so. An answer that is late by as much as is missing shows nothing, so all come at once.
+// A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node
+// after the other ahead, and the next nearly so. An answer that is late by as much as is missing
+// shows nothing, so all come at once.
 func TestThisMachineIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers []store.Store

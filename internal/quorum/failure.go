@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// NoMajority says that fewer nodes answered than a majority, of those that count. It is the Err of a *protocol.Failure.
+// NoMajority says that fewer nodes answered than a majority, of those that count. It is the Err of
+// a *protocol.Failure.
 type NoMajority struct {
 	Need  int
 	Nodes []Node // all, in their order

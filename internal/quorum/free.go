@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Free implements protocol.Resource: it asks all nodes and waits for a majority. The other answers are
-// handled in the background. The hold is given back if a majority had it. Otherwise it was taken over
-// if any node says so: the same question finds nothing there again.
+// Free implements protocol.Resource: it asks all nodes and waits for a majority. The other answers
+// are handled in the background. The hold is given back if a majority had it. Otherwise it was
+// taken over if any node says so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -122,8 +122,8 @@ func (f *freeTally) noMajority() error {
 	return err
 }
 
-// freeAt frees at one node, and sees to it that it is free in the end: a node that did not answer is
-// asked again.
+// freeAt frees at one node, and sees to it that it is free in the end: a node that did not answer
+// is asked again.
 func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
 	n.dropPlaceCleanup(c.id)
 	status, by, err := n.freeHold(&c, deadline)

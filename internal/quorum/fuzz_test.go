@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A liar is a master that tells its facts when it is asked for them, and answers every other script alike.
+// A liar is a master that tells its facts when it is asked for them, and answers every other script
+// alike.
 type liar struct {
 	p     *Protocol // nil: the facts are a lie too
 	reply store.Reply
@@ -41,8 +42,8 @@ func (*liar) Subscribe(context.Context, store.Sink) (store.Subscription, error) 
 // Describe implements store.Store.
 func (*liar) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
 
-// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has a
-// token.
+// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
+// what is read as a grant has a token.
 func FuzzReplies(f *testing.F) {
 	const (
 		facts = "0946684800000000" + "0946684700000000" + "1" + "0946684790000000"

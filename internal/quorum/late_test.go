@@ -66,7 +66,8 @@ func following() (n int) {
 	return n
 }
 
-// once is called by a gate: it says that a request came, the first time, and holds it up until it may go.
+// once is called by a gate: it says that a request came, the first time, and holds it up until it
+// may go.
 type once struct {
 	came, goes chan struct{}
 	first      sync.Once
@@ -79,8 +80,8 @@ func (o *once) wait() {
 	<-o.goes
 }
 
-// A process asks a master for a name only after it has given back there what it had: its own hold would keep it out, for as
-// long as the others that gave it back do not answer.
+// A process asks a master for a name only after it has given back there what it had: its own hold
+// would keep it out, for as long as the others that gave it back do not answer.
 func TestAnAskFollowsTheRelease(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -119,8 +120,8 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	want(t, "the next hold", <-got, protocol.Held)
 }
 
-// And it gives back at a master only after its ask was answered there, or can take effect no more: the ask would bring back
-// what nobody knows of.
+// And it gives back at a master only after its ask was answered there, or can take effect no more:
+// the ask would bring back what nobody knows of.
 func TestAReleaseFollowsTheAsk(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -161,7 +162,8 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	nobody(t, servers, 1)
 }
 
-// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its place.
+// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its
+// place.
 func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -227,8 +229,8 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	eventually(t, "all know who waits", func() bool { return places() == 3 })
 }
 
-// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing again, also when that has
-// given back what it had.
+// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing
+// again, also when that has given back what it had.
 func TestARepairComesTooLate(t *testing.T) {
 	for name, over := range map[string]func(*testing.T, protocol.Resource){
 		"yielded": func(t *testing.T, r protocol.Resource) {
@@ -285,7 +287,8 @@ func TestARepairComesTooLate(t *testing.T) {
 	}
 }
 
-// What a hold that goes on leaves at a master that did not answer is given back there later, whoever is in now.
+// What a hold that goes on leaves at a master that did not answer is given back there later,
+// whoever is in now.
 func TestAYieldThatDidNotArrive(t *testing.T) {
 	for name, waits := range map[string]bool{"kept": false, "left to one who waits": true} {
 		t.Run(name, func(t *testing.T) {
@@ -315,8 +318,9 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 	}
 }
 
-// A round that failed is given back at a master that did not answer as soon as it does, by when the hold may have been confirmed there:
-// it was renewed, downgraded or set again. Then it stays, as it is trusted.
+// A round that failed is given back at a master that did not answer as soon as it does, by when the
+// hold may have been confirmed there: it was renewed, downgraded or set again. Then it stays, as it
+// is trusted.
 func TestAGiveBackComesTooLate(t *testing.T) {
 	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s store.Store, held protocol.Answer) protocol.Resource{
 		"renewed": renewedHold,

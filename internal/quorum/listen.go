@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It returns
-// when a majority is subscribed. The others follow, and are tried again while they fail.
+// Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It
+// returns when a majority is subscribed. The others follow, and are tried again while they fail.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	until, cancel := context.WithCancel(context.Background())
 	l := &listening{p: p, sink: sink, ending: until.Done(), cancel: cancel}
@@ -121,9 +121,9 @@ func (e messageReader) Message(channel, text string) {
 	}
 }
 
-// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority says
-// so, and a little after the first message. The messages of others may be lost, and a message that
-// came while it asked may have told it nothing.
+// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority
+// says so, and a little after the first message. The messages of others may be lost, and a message
+// that came while it asked may have told it nothing.
 func (l *listening) replaced(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {

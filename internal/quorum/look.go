@@ -26,17 +26,17 @@ type claim struct {
 	token int64
 }
 
-// Look implements protocol.Resource: the holder at a majority holds, and its token is the one that a
-// majority accepted. A name on which no majority agrees, because it changes hands just now, is held by
-// nobody.
+// Look implements protocol.Resource: the holder at a majority holds, and its token is the one that
+// a majority accepted. A name on which no majority agrees, because it changes hands just now, is
+// held by nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	deadline := within(ctx, time.Second)
 	watching := ""
 	if watcher != nil && !watcher.Deaf {
 		watching = string(watcher.ID) + r.p.channel
 	}
-	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes does not
-	// answer.
+	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes
+	// does not answer.
 	const tries = 3
 	for try := 1; ; try++ {
 		standing, agreed, err := r.lookOnce(ctx, watching, deadline)

@@ -60,10 +60,10 @@ func head(text string) (f facts, rest string, ok bool) {
 	return f, text[headSize:], oks[0] && oks[1] && oks[2]
 }
 
-// exec sends a script by its digest, and whole where the node does not know it. Such a node has done
-// nothing, so sending again is no repetition. But it may have been started since, so a node that does
-// not know the script "node" either is told to look at its memory first. A client that finds any
-// script there can be sure that some client has done that.
+// exec sends a script by its digest, and whole where the node does not know it. Such a node has
+// done nothing, so sending again is no repetition. But it may have been started since, so a node
+// that does not know the script "node" either is told to look at its memory first. A client that
+// finds any script there can be sure that some client has done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) store.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
@@ -96,7 +96,8 @@ func (n *node) send(key string, deadline time.Time, args []any) store.Reply {
 	return n.Do(context.Background(), store.Request{Args: args, Key: key}, deadline)
 }
 
-// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
+// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a
+// *protocol.Foreign.
 func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
 	reply := n.exec(s, deadline, args)
 	if err := s.Failure(name, reply, wire.KeysIn(args)); err != nil {
@@ -127,8 +128,8 @@ func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
 	return f, err
 }
 
-// introduce is the question of meet. What the answer says of the clock is left to the caller. How is
-// for node.lua.
+// introduce is the question of meet. What the answer says of the clock is left to the caller. How
+// is for node.lua.
 func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
 	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
@@ -158,9 +159,9 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 	return at, nil
 }
 
-// heard takes what an answer said of the node, and tells whether the node counts. If the clock seems
-// to have been set forward, it asks the others. If they have not answered by the deadline, the node
-// does not count by this answer.
+// heard takes what an answer said of the node, and tells whether the node counts. If the clock
+// seems to have been set forward, it asks the others. If they have not answered by the deadline,
+// the node does not count by this answer.
 func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.checkClock(*f, sent, received, deadline)
 	n.mu.Lock()
@@ -190,8 +191,8 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	return counts
 }
 
-// noteCounts notes whether the node counts, by an answer to what was sent at a time. It tells whether
-// that is to be reported. mu is held.
+// noteCounts notes whether the node counts, by an answer to what was sent at a time. It tells
+// whether that is to be reported. mu is held.
 func (n *node) noteCounts(counts bool, sent time.Time) (report bool) {
 	report = !n.reported || n.counts != counts && !sent.Before(n.reportedAt)
 	if report {
@@ -213,7 +214,8 @@ func (n *node) beginAdopting(f facts) bool {
 // counts tells whether the node that said this counts.
 func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead }
 
-// memory is how long a node that forgot does not count: the longest TTL that any client is known to be allowed.
+// memory is how long a node that forgot does not count: the longest TTL that any client is known to
+// be allowed.
 func (p *Protocol) memory() time.Duration {
 	return max(p.config.MaxTTL, time.Duration(p.longest.Load())*time.Millisecond)
 }

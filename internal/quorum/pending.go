@@ -7,8 +7,8 @@ import (
 )
 
 // pendingAsks are the asks of one id that are on their way to one node. A release of the id there
-// waits for them: a request that overtakes another on a second connection would leave behind what it
-// was sent to remove.
+// waits for them: a request that overtakes another on a second connection would leave behind what
+// it was sent to remove.
 type pendingAsks struct {
 	asks int
 	done chan struct{} // made by the first release that waits

@@ -185,8 +185,8 @@ func learn(largest *atomic.Int64, token int64) {
 	}
 }
 
-// propose is a token that is most likely larger than all that were accepted: larger than all that were
-// heard of, and than the microseconds of the nodes' clocks, of which the median counts.
+// propose is a token that is most likely larger than all that were accepted: larger than all that
+// were heard of, and than the microseconds of the nodes' clocks, of which the median counts.
 func (p *Protocol) propose(bucket int) int64 {
 	now := time.Now()
 	clocks := make([]int64, 0, 9)

@@ -10,11 +10,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// renewBatch is how many names one command has: enough to be cheap, few enough not to hold up others.
+// renewBatch is how many names one command has: enough to be cheap, few enough not to hold up
+// others.
 const renewBatch = 100
 
-// Renew implements protocol.Protocol: a command a node for many names. Each name is answered as soon
-// as a majority is certain. A node that missed a hold, or has forgotten it, is told of it again.
+// Renew implements protocol.Protocol: a command a node for many names. Each name is answered as
+// soon as a majority is certain. A node that missed a hold, or has forgotten it, is told of it
+// again.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -94,7 +96,8 @@ func (t *renewalRound) run(ctx context.Context, finished chan<- struct{}) {
 	}
 }
 
-// count takes one node's answers, while others are pending, and returns how many holds they decided.
+// count takes one node's answers, while others are pending, and returns how many holds they
+// decided.
 func (t *renewalRound) count(a *renewalReply, verdicts []renewalVerdict, pending int) (decided int) {
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -222,8 +225,8 @@ func (t *renewalRound) ask(n *node) *renewalReply {
 	return out
 }
 
-// read takes the letters of so many renewals apart from what follows of each "R"; false if there are
-// none.
+// read takes the letters of so many renewals apart from what follows of each "R"; false if there
+// are none.
 func (a *renewalReply) read(renewals int) bool {
 	if len(a.text) < renewals {
 		return false
@@ -248,8 +251,8 @@ func (a *renewalReply) read(renewals int) bool {
 	return rest == ""
 }
 
-// repair sets holds again that are ours by majority, at the nodes that do not know of them and know of
-// no other hold.
+// repair sets holds again that are ours by majority, at the nodes that do not know of them and know
+// of no other hold.
 func (t *renewalRound) repair(verdicts []renewalVerdict, under *sync.WaitGroup) {
 	for i := range verdicts {
 		v := &verdicts[i]

@@ -99,9 +99,9 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	return r.acquire(ctx, &acquisition{r: r, ask: ask, owner: owner, token: wire.Digits16(token), outcome: newOutcome()})
 }
 
-// acquire asks in rounds. It asks again at once with a larger token if that is all that was missing,
-// and after a pause if nobody has a majority. It returns before the deadline of the Ask, as soon as a
-// majority has decided.
+// acquire asks in rounds. It asks again at once with a larger token if that is all that was
+// missing, and after a pause if nobody has a majority. It returns before the deadline of the Ask,
+// as soon as a majority has decided.
 func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
 	w := p.begin(t.ask.Ticket.ID)
@@ -164,8 +164,8 @@ func (t *acquisition) won(first int64) protocol.Answer {
 	return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: t.r.p.now()}
 }
 
-// giveUpRounds gives back what the rounds have won so far. That comes before the pause: otherwise each
-// contender would keep what it has from the others.
+// giveUpRounds gives back what the rounds have won so far. That comes before the pause: otherwise
+// each contender would keep what it has from the others.
 func (t *acquisition) giveUpRounds() {
 	close(t.outcome.known)
 	t.outcome = newOutcome()
@@ -188,8 +188,8 @@ func (p *Protocol) pause(ctx context.Context, contenders int) bool {
 	return false
 }
 
-// ready meets the nodes if there are fewer than a majority whose time and tokens are known. Only with
-// a majority can a token be proposed that all accept.
+// ready meets the nodes if there are fewer than a majority whose time and tokens are known. Only
+// with a majority can a token be proposed that all accept.
 func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	p := r.p
 	if ctx.Err() != nil {

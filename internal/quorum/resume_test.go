@@ -173,8 +173,9 @@ func (h *half) undo(t *testing.T) {
 	}
 }
 
-// A hold that was released while a resume had it at one master does not come back when that is undone, whether it was released
-// alone or with the next ask; nor when an ask of an earlier round was late.
+// A hold that was released while a resume had it at one master does not come back when that is
+// undone, whether it was released alone or with the next ask; nor when an ask of an earlier round
+// was late.
 func TestReleaseWhileResumed(t *testing.T) {
 	for what, gives := range map[string]func(t *testing.T, h *half){
 		"alone": func(t *testing.T, h *half) { free(t, h.r, 1) },
@@ -207,7 +208,8 @@ func TestReleaseWhileResumed(t *testing.T) {
 	}
 }
 
-// A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL would stay for ever.
+// A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL
+// would stay for ever.
 func TestResumeIsUndoneLate(t *testing.T) {
 	h := halfResumed(t, 3*time.Second, time.Minute)
 	over := end(t, h.remainder(t))
@@ -221,8 +223,8 @@ func TestResumeIsUndoneLate(t *testing.T) {
 	}
 }
 
-// A resume that nobody heard the answers of is undone by who asked for it, too: that is sooner than the undoing of its
-// own, and must leave no less.
+// A resume that nobody heard the answers of is undone by who asked for it, too: that is sooner than
+// the undoing of its own, and must leave no less.
 func TestResumeIsGivenUp(t *testing.T) {
 	h := halfResumed(t, time.Minute, time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), enough)

@@ -38,7 +38,8 @@ func (a *reply) unknown() bool {
 }
 
 // round asks all nodes once, with one token for all, and returns as soon as it is decided. Answers
-// that come later are handled in the background: what they won is given back unless the name is held.
+// that come later are handled in the background: what they won is given back unless the name is
+// held.
 func (t *acquisition) round(ctx context.Context, first int64) *tally {
 	number := t.r.p.rounds.Add(1)
 	replies := t.sendRound(number, first)
@@ -68,8 +69,8 @@ func (t *acquisition) round(ctx context.Context, first int64) *tally {
 	return out
 }
 
-// sendRound asks all nodes. At each node the ask waits for the releases of the name that are on their
-// way.
+// sendRound asks all nodes. At each node the ask waits for the releases of the name that are on
+// their way.
 func (t *acquisition) sendRound(number, first int64) chan *reply {
 	p := t.r.p
 	replies := make(chan *reply, len(p.nodes))
@@ -90,8 +91,8 @@ func (t *acquisition) sendRound(number, first int64) chan *reply {
 	return replies
 }
 
-// lateAnswers is how long the nodes that live are given to say so, once it is clear that there is no
-// majority.
+// lateAnswers is how long the nodes that live are given to say so, once it is clear that there is
+// no majority.
 const lateAnswers = 50 * time.Millisecond
 
 // completeAnswers completes an error with the answers that were not needed for it.
@@ -114,7 +115,8 @@ func (t *tally) completeAnswers(replies <-chan *reply) {
 // cleanUpAfter handles one answer once it is known what became of the Ask.
 func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
-		// What it gave back may still be there. It goes when the request can take effect no more, at the latest.
+		// What it gave back may still be there. It goes when the request can take effect no more,
+		// at the latest.
 		c := t.r.freeOf(*t.ask.Release)
 		c.until = t.ask.Deadline.Add(t.ask.TTL)
 		if a.unknown() {
@@ -124,7 +126,8 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	}
 	if held {
 		if a.status == 'B' && t.ask.Join {
-			// The node knows it as one that waits. The release tells that it does not, if it comes before.
+			// The node knows it as one that waits. The release tells that it does not, if it comes
+			// before.
 			c := t.r.freeOf(t.ask.Ticket)
 			c.how, c.round, c.notBefore = freePlace, 0, t.ask.Deadline.Add(time.Second)
 			a.node.addCleanup(c)
@@ -145,8 +148,8 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	}
 }
 
-// overtakes is the failure of an ask that was not sent to a node, as it must not overtake what is on
-// its way there.
+// overtakes is the failure of an ask that was not sent to a node, as it must not overtake what is
+// on its way there.
 func (r *resource) overtakes(n *node) error {
 	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 }

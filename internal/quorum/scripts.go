@@ -36,8 +36,8 @@ var names = []string{"ask", "downgrade", "free", "look", "node", "renew"}
 const usual = "holdfast"
 
 // source is the text of a script. It names the prefix. A node that knows a script has looked at its
-// memory for this prefix since it was started (node.lua). That says nothing of another prefix, whose
-// facts may have come back from a snapshot.
+// memory for this prefix since it was started (node.lua). That says nothing of another prefix,
+// whose facts may have come back from a snapshot.
 func source(prefix, name string) string {
 	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name)
 }
@@ -69,8 +69,8 @@ const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. 
 
 var errDigests = errors.New("the node's answer is no list of digests")
 
-// digests are those of the scripts. Those of an unusual prefix are asked for, once. The reply says why
-// there are none.
+// digests are those of the scripts. Those of an unusual prefix are asked for, once. The reply says
+// why there are none.
 func (n *node) digests(deadline time.Time) ([]any, *store.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {

@@ -23,7 +23,8 @@ const (
 	failed               // an error
 )
 
-// A tally counts the answers of a round. Those of nodes that do not count are read, and not counted.
+// A tally counts the answers of a round. Those of nodes that do not count are read, and not
+// counted.
 type tally struct {
 	r       *resource
 	need    int

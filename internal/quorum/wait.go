@@ -110,8 +110,9 @@ func (p *Protocol) done(id protocol.ID) {
 	}
 }
 
-// nudged takes a node's word that the name of a ticket is free, and tells when it is worth asking: at
-// once if a majority says so, as before that the others may not know yet; a little later if few do.
+// nudged takes a node's word that the name of a ticket is free, and tells when it is worth asking:
+// at once if a majority says so, as before that the others may not know yet; a little later if few
+// do.
 func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +134,8 @@ func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok boo
 }
 
 // A repair is what is known of an id that is being renewed. The renewal may set its hold again at
-// nodes that missed it, also after the renewal was answered. By then the hold may have been given back.
+// nodes that missed it, also after the renewal was answered. By then the hold may have been given
+// back.
 type repair struct {
 	renewals int
 	freed    bool
@@ -166,8 +168,8 @@ func (p *Protocol) endRenewal(renewals []protocol.Renewal) {
 	}
 }
 
-// markFreed notes that an id was given back. From here on it is not set again, and a release at a node
-// waits for what is on its way there.
+// markFreed notes that an id was given back. From here on it is not set again, and a release at a
+// node waits for what is on its way there.
 func (p *Protocol) markFreed(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
