@@ -56,8 +56,10 @@
 //
 //	refused, by no script                nothing was done
 //	refused before the script writes     nothing was done
-//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may have written
-//	of another type                      Foreign, which names the key, if nothing was written; else a Failure that does
+//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may
+//	                                     have written
+//	of another type                      Foreign, which names the key, if nothing was written; else
+//	                                     a Failure that names it
 //	no answer                            Unknown, unless the store knows that nothing was sent
 //
 // Servers say the number of the line that raised a refusal, and some say nothing else. The line is
