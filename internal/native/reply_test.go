@@ -83,10 +83,10 @@ func FuzzReplies(f *testing.F) {
 		_ = r.Resize(ctx, 3, deadline)
 		_, _ = r.Look(ctx, &ask.Ticket)
 		_ = r.Unwatch(ctx, ask.Ticket)
-		told := 0
-		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
-		if told != 1 {
-			t.Errorf("one renewal was answered %d times", told)
+		reported := 0
+		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+		if reported != 1 {
+			t.Errorf("one renewal was answered %d times", reported)
 		}
 		l := p.BindLatch(specOf("n"))
 		_, _, _ = l.Set(ctx, "0123456789012345678901", 3, time.Second, deadline)

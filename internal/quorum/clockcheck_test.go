@@ -17,7 +17,7 @@ import (
 // An answer from before this machine stood still comes after that was found out: it says nothing of
 // what the clock shows since.
 func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
-	servers, all, p, told := ahead(t)
+	servers, all, p, logged := ahead(t)
 	late := newOnce()
 	all[2].answers(func(op string) error {
 		if op == "ask" {
@@ -38,8 +38,8 @@ func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Close(time.Now().Add(10 * time.Second))
-	if counts(t, servers) != 3 || told.count("does not count") != 0 {
-		t.Errorf("got %q", told.said)
+	if counts(t, servers) != 3 || logged.count("does not count") != 0 {
+		t.Errorf("got %q", logged.texts)
 	}
 }
 
@@ -203,16 +203,16 @@ func TestThisMachineIsSlow(t *testing.T) {
 			s := &prompt{born: time.Now().Add(-time.Hour)}
 			servers, all = append(servers, s), append(all, s)
 		}
-		told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(told)})
+		logged := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(logged)})
 		want(t, "all are met", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 9), protocol.Held)
 		<-time.After(time.Second)
 		synctest.Wait() // the third has answered
 		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond, leap-5*time.Millisecond
 		want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
-		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || told.count("does not count") != 0 {
-			t.Errorf("got %q", told.said)
+		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {
+			t.Errorf("got %q", logged.texts)
 		}
 	})
 }

@@ -101,10 +101,10 @@ func FuzzReplies(f *testing.F) {
 			_, _ = r.Look(ctx, &ask.Ticket)
 			_ = r.Unwatch(ctx, ask.Ticket)
 			_, _ = p.Status(ctx)
-			told := 0
-			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
-			if told != 1 {
-				t.Errorf("one renewal was answered %d times", told)
+			reported := 0
+			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+			if reported != 1 {
+				t.Errorf("one renewal was answered %d times", reported)
 			}
 		})
 	})
