@@ -32,7 +32,7 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 		args[2] = 3 * len(asks)
 		for _, a := range asks {
 			k := &a.Resource.(*resource).keys
-			args = append(args, k.state, k.clock, k.line)
+			args = append(args, k.state, k.clock, k.queue)
 		}
 		args = append(args, wire.Millis(asks[0].Ask.TTL), notAfter)
 		for _, a := range asks {

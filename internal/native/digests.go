@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "3476c5d170734c4b6a7f9020efc606f7c089614b",
-	"ask":       "f4e641675035eca0833c7319aaf15062f9e1101c",
-	"downgrade": "51c322a57d339c01918258b5ede4d4425a8eb055",
-	"free":      "866e8211b1a533cb060097e68cc2823f54a23062",
+	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
+	"ask":       "068a167195b425a98b3d25dfa977bfb102dcf404",
+	"downgrade": "1735461e0fd6365bd9014b8e56f5f87a8d0a256d",
+	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "70fcb88e88da9f6b7761fa406f576f1f0442d0f4",
+	"look":      "354b5ca3db64858b99d46df14a1313c3ae5f3cf3",
 	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
-	"resize":    "392ee88addf77e74087b82d1e81b6aff332d9c64",
-	"resume":    "025dd71419f729bb3a3c3c20fa63fd594d804920",
+	"resize":    "1a2018c84b811ada930c0e560345a9c723e74182",
+	"resume":    "e25e7a561b053524468e0cb1b29a63b8bacc2fc7",
 }

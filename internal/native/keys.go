@@ -8,19 +8,19 @@ import (
 
 // keys are the keys of one name, all of one slot; boxed once, as requests carry them.
 type keys struct {
-	state, clock, line, watchers any
-	slot                         int
+	state, clock, queue, watchers any
+	slot                          int
 }
 
 func keysOf(prefix, name string) keys {
 	tag := escape(name)
 	slot := wire.SlotOf(tag)
-	line := prefix + ":{" + tag + "}:line"
-	state := line[:len(line)-len(":line")]
+	queue := prefix + ":{" + tag + "}:line"
+	state := queue[:len(queue)-len(":line")]
 	return keys{
 		state:    state,
 		clock:    prefix + ":{" + wire.SlotTag(slot) + "}:clock",
-		line:     line,
+		queue:    queue,
 		watchers: state + ":watchers",
 		slot:     slot,
 	}

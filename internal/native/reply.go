@@ -28,7 +28,7 @@ func (r *resource) parse(op, text string) (out reading, ok bool) {
 		return out, true
 	case 'f':
 		foreign := r.foreign(op, rest)
-		foreign.Key = r.keys.line.(string)
+		foreign.Key = r.keys.queue.(string)
 		out.refused = foreign
 		return out, true
 	case 'M':

@@ -85,7 +85,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 // in.
 func (r *resource) args(room int) []any {
 	k := &r.keys
-	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
+	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.queue, k.watchers)
 }
 
 // Ask implements protocol.Resource.

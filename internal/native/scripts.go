@@ -20,20 +20,20 @@ type script struct {
 type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, all, latch script }
 
 func loadScripts() *scripts {
-	four := []string{"state", "clock", "line", "watchers"}
+	four := []string{"state", "clock", "queue", "watchers"}
 	load := func(op, name string, trusted bool, keys []string, first ...string) script {
 		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files, Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
 		// The short way of ask takes back what it wrote before it saw the clock.
-		ask: load("lock", "ask", true, four, "clock", "line"),
+		ask: load("lock", "ask", true, four, "clock", "queue"),
 		// An ask that gives another hold back first.
 		swap:      load("lock", "ask", true, four),
-		free:      load("release", "free", false, four, "line"),
+		free:      load("release", "free", false, four, "queue"),
 		renew:     load("renew", "renew", true, []string{"key"}),
-		resume:    load("resume", "resume", true, four, "line"),
+		resume:    load("resume", "resume", true, four, "queue"),
 		downgrade: load("downgrade", "downgrade", true, four),
-		resize:    load("resize", "resize", false, four, "line"),
+		resize:    load("resize", "resize", false, four, "queue"),
 		look:      load("look", "look", false, four),
 		all:       load("lock", "all", true, four[:3]),
 		latch:     load("latch", "latch", false, []string{"state", "ids", "watchers"}, "ids"),

@@ -11,7 +11,7 @@ import (
 // adopt lets a node count whose memory is old enough: it is told the largest token that a majority
 // knows of. Where so many forgot that there is no such majority, it waits until their memories are
 // old enough as well, and all of them are told. A node that does not answer may know what is asked
-// for, so it is not taken for one that forgot.
+// for, so it does not count as forgetful.
 func (p *Protocol) adopt(n *node, born int64) {
 	defer func() {
 		n.mu.Lock()

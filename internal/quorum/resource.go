@@ -173,7 +173,7 @@ func (t *acquisition) giveUpRounds() {
 
 var errTokens = errors.New("a node knows of a token near 2^53: it was tampered with")
 
-// pause waits for a while that grows with the number of those who may want the same. It is false if
+// pause waits for a while that grows with the number of contenders. It is false if
 // something else ended it.
 func (p *Protocol) pause(ctx context.Context, contenders int) bool {
 	const each = 3 * time.Millisecond

@@ -19,7 +19,7 @@ const (
 	tokenRefused         // a majority holds for us, and not all of it accepted the token
 	busy                 // another holds, or may
 	split                // nobody has a majority
-	given                // what was given back is left to one who waits
+	given                // what was given back is left to a waiter
 	failed               // an error
 )
 

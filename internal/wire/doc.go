@@ -70,8 +70,8 @@
 //
 // Which server serves a slot is a hint. It decides which requests travel together and which clock
 // counts; the store decides where a request goes. What is behind a store is asked once. One first
-// question is under way at a time, for all who want to know, and none of them can cancel it for the
-// others. If it fails, the next caller asks again. After a failed request the answer is doubtful,
+// question is under way at a time, for all callers, and none of them can cancel it for the others.
+// If it fails, the next caller asks again. After a failed request the answer is doubtful,
 // and is asked for again, at most once a second; without a new answer the old one stays.
 //
 // # Subscriptions

@@ -21,7 +21,7 @@ func scriptMutants() []Mutant {
 			"      stopped = true\n      break\n", "      at = at + 1\n"}}},
 		{"herd instead of one", server("TestNoHerd"), []Patch{
 			{lua + "free.lua", "if plain and string.byte(next, 3) == MODE_EXCLUSIVE and", "if false and"},
-			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', '0', '8')) do
+			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', '0', '8')) do
           local _, _, all = parts(string.sub(other, 27))
           publish(all, 'N' .. string.sub(other, 5, 26) .. '0')
         end
@@ -31,7 +31,7 @@ func scriptMutants() []Mutant {
 		{"queue entry leaked", suite("order/what_is_in_order_stays_so_after_an_expiry"), []Patch{{lua + "ask.lua",
 			"  if waits and leave(ticket, payload) then\n", "  if false then\n"}}},
 		{"waiter granted after it left", model("mutex"), []Patch{{lua + "free.lua",
-			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', line, ticket .. payload) then\n"}}},
+			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', queue, ticket .. payload) then\n"}}},
 		{"dead waiter granted", clock("TestClockDeadWaiter"), []Patch{{lua + "state.lua",
 			"local function lives(member, ticket)\n", "local function lives(member, ticket)\n  if true then return true end\n"}}},
 		{"grant to one who does not listen", clock("TestClockDeadWaiter"), []Patch{
@@ -66,7 +66,7 @@ func scriptMutants() []Mutant {
 		{"places begin in 2001", clock("TestClockOrderAtEveryDigit"), []Patch{{lua + "state.lua",
 			"PLACES = 10000000000000, '1'", "PLACES = 10000000000000, '1000000000000000'"}}},
 		{"group counts who waits from 2001 on", clock("TestClockOrderAtEveryDigit"), []Patch{{lua + "all.lua",
-			"redis.call('ZCOUNT', line, '1', '+inf')", "redis.call('ZCOUNT', line, '1000000000000000', '+inf')"}}},
+			"redis.call('ZCOUNT', queue, '1', '+inf')", "redis.call('ZCOUNT', queue, '1000000000000000', '+inf')"}}},
 		{"token of fewer digits is not held against the time", early("TestTokenOfFewerDigits/today"), []Patch{{lua + "state.lua",
 			"math.max(known + 1, tonumber(now))", "known + 1"}}},
 		{"min hold forgotten by a release", clock("TestClockMinHold"), []Patch{{lua + "free.lua",

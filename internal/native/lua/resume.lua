@@ -1,6 +1,6 @@
 -- resume: give the hold of an owner, with a token it was granted, a new ticket: another process goes on with it.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 owner, 6 token (16 digits)
 -- reply as for ask; "B" when there is no such hold
 -- The old hold becomes a remainder, and its process is told; the new token is larger. What is left of holds that the old one had

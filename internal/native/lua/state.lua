@@ -1,12 +1,12 @@
 -- What the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
--- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 line, 4 watchers.
+-- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 queue, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
 -- command here.
 
-local state, clock, line, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, PLACES = 10000000000000, '1' -- everything else in the line is negative
+local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
 
 -- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
 -- of one who excludes everybody. Capacity is how many permits there are, also of a set that went a moment ago.
@@ -54,7 +54,7 @@ local function look(ticket)
   elseif value then
     sample = redis.call('ZRANGE', state, '-1', '-1')[1]
   else
-    sample = redis.call('ZRANGE', line, '-1', '-1')[1]
+    sample = redis.call('ZRANGE', queue, '-1', '-1')[1]
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
@@ -70,8 +70,8 @@ local function look(ticket)
     exclusive = redis.call('ZRANGEBYSCORE', state, '1', whole(SHARED - 1))
     shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
   end
-  if string.byte(ticket, 2) == KIND_SEMAPHORE then -- the line knows too, because holds may end by themselves
-    local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', line, 'c')
+  if string.byte(ticket, 2) == KIND_SEMAPHORE then -- the queue knows too, because holds may end by themselves
+    local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', queue, 'c')
     capacity = permits and -permits or capacity
   end
 end
@@ -334,26 +334,26 @@ local function admit(ticket, payload, token, ttl)
   end
 end
 
--- first is the waiter at a place in line, from 0.
+-- first is the waiter at a place in the queue, from 0.
 local function first(at)
-  return redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', at, '1')[1]
+  return redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', at, '1')[1]
 end
 
--- leave takes a waiter out of the line, and with the last what the line knows of a semaphore.
+-- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
-  local was = redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
-  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', line, PLACES, '+inf') == 0 then
-    redis.call('DEL', line)
+  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket) > 0
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, PLACES, '+inf') == 0 then
+    redis.call('DEL', queue)
   end
   return was
 end
 
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
 local function lives(member, ticket)
-  if redis.call('ZSCORE', line, member) / 1000 + 18000 > ms then
+  if redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
     return true
   end
-  local life = redis.call('ZSCORE', line, 'l' .. ticket)
+  local life = redis.call('ZSCORE', queue, 'l' .. ticket)
   return life and -life > ms
 end
 
@@ -373,7 +373,7 @@ local function lapses()
   return false
 end
 
--- tell lets the first in line ask when the first of the holds is over, if one lapses. A waiter that does not hear is passed over,
+-- tell lets the first in the queue ask when the first of the holds is over, if one lapses. A waiter that does not hear is passed over,
 -- as in hand_on; one that never does asks often.
 local function tell()
   if not lapses() then
@@ -400,7 +400,7 @@ local function tell()
   end
 end
 
--- hand_on lets in all that may hold now, from the head of the line, and tells each alone; nobody passes the first that may
+-- hand_on lets in all that may hold now, from the head of the queue, and tells each alone; nobody passes the first that may
 -- not. A waiter that shows no life is taken out, although its host may seem to listen until the server misses it;
 -- one whose process does not hear us is passed over for those that do, and keeps its place. Self, "ticket payload" or nil,
 -- is the caller's own: true says that it is its turn, and that nothing was changed for it. The waiter that is the first then, and
@@ -408,7 +408,7 @@ end
 -- do not hear us ask for themselves.
 local function hand_on(self, moved, asked)
   local at, unheard, stopped = 0, nil, false
-  local waits = self and redis.call('ZSCORE', line, self)
+  local waits = self and redis.call('ZSCORE', queue, self)
   while at < 64 do
     local member = first(at)
     if not member then
@@ -457,7 +457,7 @@ end
 
 -- count is how many wait.
 local function count()
-  return redis.call('ZCOUNT', line, PLACES, '+inf')
+  return redis.call('ZCOUNT', queue, PLACES, '+inf')
 end
 
 -- holder is a hold, or else a remainder, as "ticket token payload", how many of its sort there are, and how many ms are left
