@@ -117,7 +117,7 @@ func TestListenSaysWho(t *testing.T) {
 	servers := start(t)
 	for i := range servers {
 		if i > 0 {
-			servers[i] = deaf{servers[i]}
+			servers[i] = mute{servers[i]}
 		}
 	}
 	_, err := client(t, servers, true, id(0)).Listen(t.Context(), &nudges{})
@@ -132,10 +132,10 @@ func TestListenSaysWho(t *testing.T) {
 	}
 }
 
-type deaf struct{ store.Store }
+type mute struct{ store.Store }
 
 // Subscribe implements store.Store.
-func (deaf) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, errShut }
+func (mute) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, errShut }
 
 // A master that does not answer is asked for little of what is to be given back there, and for all
 // of it once it answers.

@@ -109,8 +109,8 @@ func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// What all seem to be ahead by was forgotten between an answer that showed it and the inquiry:
-// there is nothing to inquire into.
+// What all seem to be ahead by was forgotten between an answer that showed it and the check:
+// there is nothing to check.
 func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	_, all, p, _ := ahead(t)
 	for _, g := range all {
@@ -157,7 +157,7 @@ func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
 			t.Error("locked by a node that may have ended a hold")
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("it waits for the inquiry")
+		t.Error("it waits for the check")
 	}
 	close(silent)
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })

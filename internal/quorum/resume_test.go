@@ -157,8 +157,8 @@ func end(t *testing.T, value string) int64 {
 	return at
 }
 
-// landed waits until what is given back has been: a majority may have answered without this master.
-func (h *half) landed(t *testing.T) {
+// cleanedUp waits until what is given back has been: a majority may have answered without this master.
+func (h *half) cleanedUp(t *testing.T) {
 	t.Helper()
 	if !closedBy(h.n.releasesBefore("x"), time.Now().Add(30*time.Second)) {
 		t.Fatal("it was never given back there")
@@ -199,7 +199,7 @@ func TestReleaseWhileResumed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := halfResumed(t, time.Minute, time.Minute)
 			gives(t, h)
-			h.landed(t)
+			h.cleanedUp(t)
 			h.undo(t)
 			if left, ok := do(t, h.server, "HGETALL", "q:{%quorum}:x").([]any); !ok || len(left) > 0 {
 				t.Errorf("held after both were given back: %v", left)
@@ -232,7 +232,7 @@ func TestResumeIsGivenUp(t *testing.T) {
 	if _, err := h.r.Free(ctx, protocol.Free{Ticket: protocol.Ticket{ID: id(2), Block: 1}, Undo: true}); err != nil {
 		t.Fatal(err)
 	}
-	h.landed(t)
+	h.cleanedUp(t)
 	if value(t, h.server, 2) != "" || value(t, h.server, 1) == "" {
 		t.Errorf("the resume has %q, the hold %q", value(t, h.server, 2), value(t, h.server, 1))
 	}
