@@ -5,7 +5,7 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "068a167195b425a98b3d25dfa977bfb102dcf404",
+	"ask":       "b021e2d15964cadb61f5a82f77eea051eae33c99",
 	"downgrade": "1735461e0fd6365bd9014b8e56f5f87a8d0a256d",
 	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",

@@ -21,8 +21,8 @@ end
 local ticket, payload, ttl = ARGV[1], ARGV[2], ARGV[3]
 local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 
--- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
--- queue. Few and short commands, no table, no function.
+-- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds,
+-- and this one joins the queue. Few and short commands, no table, no function.
 if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] then
   if redis.call('EXISTS', queue) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
@@ -30,7 +30,8 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] t
     if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then
       return 'H' .. now .. '1|' .. now
     end
-    -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
+    -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the
+    -- start.
     redis.call('DEL', state)
     if type(last) == 'string' then
       redis.call('SET', clock, last)
@@ -73,9 +74,10 @@ end
 if remainder(ticket) then -- it comes late: the hold was released, or taken over
   return 'B' .. describe(count())
 end
-local waits = redis.call('ZSCORE', queue, self) -- also of who need not wait: what is no queue refuses before anything is done
+-- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.
+local waits = redis.call('ZSCORE', queue, self)
 local _, permits = demand(payload)
-if permits and capacity and capacity ~= permits and not waits then -- who waits since before a Resize goes on
+if permits and capacity and capacity ~= permits and not waits then -- a waiter from before a Resize goes on
   return 'M' .. whole(capacity)
 end
 local given = ARGV[8] and (mine(ARGV[8], ARGV[9]) and ARGV[8] .. ARGV[9] or replaced(ARGV[8]))
@@ -88,7 +90,7 @@ elseif given then
 end
 
 --@touched
--- Beside a hold of its own owner a ticket enters whoever waits; else when it is its turn.
+-- Beside a hold of its own owner a ticket enters although others wait; else when it is its turn.
 local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)
 if beside or hand_on(self) then
   token = take(ARGV[6])
@@ -120,5 +122,6 @@ if capacity then
   redis.call('ZADD', queue, -capacity, 'c')
 end
 redis.call('PEXPIRE', queue, ARGV[7] + 5000)
--- A clock that is set back in the middle of a script may have ended the queue: then the next ask joins it anew.
+-- A clock that is set back in the middle of a script may have ended the queue: then the next ask
+-- joins it anew.
 return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. (redis.call('ZSCORE', queue, self) or now)))

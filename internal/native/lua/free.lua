@@ -21,8 +21,8 @@ if plain then
 end
 --@include time
 
--- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
--- commands, no table, no function.
+-- The common case: all waiters joined lately, and the first of them excludes everybody too.
+-- Few and short commands, no table, no function.
 if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', queue, '0', time[1] - 17 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
   if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then

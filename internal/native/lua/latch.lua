@@ -57,8 +57,8 @@ if what == 's' then
     done = 1
   end
 elseif what == 'd' and value then
-  -- An id is remembered for as long as a request with it may take effect, and a second more: what the client knows of this
-  -- server's clock may be off by the time that an answer takes.
+  -- An id is remembered for as long as a request with it may take effect, and a second more: what
+  -- the client knows of this server's clock may be off by the time that an answer takes.
   redis.call('ZREMRANGEBYSCORE', ids, '0', whole(tonumber(now) - 1000000))
   if redis.call('ZADD', ids, 'NX', ARGV[9], id) == 1 and standing == 's' then
     count = count - 1

@@ -20,7 +20,8 @@ local function clock()
   return now
 end
 
--- term is the time to give, in ms: the TTL, no less than up to the floor and no more than up to the ceiling.
+-- term is the time to give, in ms: the TTL, no less than up to the floor and no more than up to the
+-- ceiling.
 local function term(at)
   local ttl = tonumber(ARGV[at + 2])
   if ttl > 0 and ARGV[at + 3] ~= '0' then
@@ -32,7 +33,8 @@ local function term(at)
   return ttl
 end
 
--- wrong tells whether an error is that of another type of key; others are the server's own refusal, and raised by call.
+-- wrong tells whether an error is that of another type of key; others are the server's own refusal,
+-- and raised by call.
 local function wrong(answer)
   return string.find(answer.err, 'WRONGTYPE', 1, true)
 end

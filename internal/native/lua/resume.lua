@@ -38,7 +38,8 @@ for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '
   if string.byte(holder, 3) ~= MODE_REMAINDER then
     local first = mine(holder, theirs)
     local _, block, _, owner = parts(theirs)
-    -- It is meant when it is of this owner, or of none and has this very id; and when the token is one of its block.
+    -- It is meant when it is of this owner, or of none and has this very id; and when the token is
+    -- one of its block.
     if string.byte(holder, 3) ~= MODE_SHARED and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
       and first <= ARGV[6] and ARGV[6] <= string.format('%016.0f', tonumber(first) + tonumber(block) - 1) then
       old = member
