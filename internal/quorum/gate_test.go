@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -57,7 +56,8 @@ func (g *gate) answers(after func(op string) error) {
 	g.mu.Unlock()
 }
 
-// forward sets the master's clock forward, as far as answers tell. What its scripts see stays: it ends no holds.
+// forward sets the master's clock forward, as far as answers tell. What its scripts see stays: it
+// ends no holds.
 func (g *gate) forward(d time.Duration) {
 	g.mu.Lock()
 	g.ahead, g.since = d, time.Now().UnixMicro()

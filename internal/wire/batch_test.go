@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A steady server answers every batch after a millisecond, and notes how many requests each carried.
+// A steady server answers every batch after a millisecond, and notes how many requests each
+// carried.
 type steady struct {
 	store.Store
 
@@ -37,8 +38,8 @@ func (s *steady) Do(ctx context.Context, requests []store.Request) []store.Reply
 	return make([]store.Reply, len(requests))
 }
 
-// One request goes at once, and so do a few. Many travel together in batches that share them evenly.
-// None waits while fewer batches are under way than may be.
+// One request goes at once, and so do a few. Many travel together in batches that share them
+// evenly. None waits while fewer batches are under way than may be.
 func TestBatcherSharesRequestsEvenly(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls int
@@ -174,8 +175,8 @@ func (d *deadlines) idle(t *testing.T) {
 	}
 }
 
-// A store that breaks its contract by fewer replies than requests is no reason to panic, and what the
-// requests did is unknown.
+// A store that breaks its contract by fewer replies than requests is no reason to panic, and what
+// the requests did is unknown.
 func TestBatcherStoreReturnsFewerReplies(t *testing.T) {
 	b := NewBatcher(mute{})
 	reply := b.Do(t.Context(), store.Request{}, time.Now().Add(time.Second))

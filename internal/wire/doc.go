@@ -1,6 +1,6 @@
 // Package wire is the plumbing under the wire formats: how requests travel to servers, and what can
-// be read from an answer before a format reads what it means. Packages native and quorum are formats.
-// They keep keys, scripts, and what replies mean.
+// be read from an answer before a format reads what it means. Packages native and quorum are
+// formats. They keep keys, scripts, and what replies mean.
 //
 // The package knows package store below it, and of the seam above it only the errors: Failure,
 // Foreign and Reason of package protocol.
@@ -20,13 +20,13 @@
 //
 // # Batching
 //
-// While few requests are under way, each goes at once, and its caller sends it where it can. Requests
-// that come while more are under way travel together in the next batch. At most three batches are
-// under way to a server at one time. No batch carries more than its share, as the server would rest
-// while the goroutines work, and the goroutines while the server does.
+// While few requests are under way, each goes at once, and its caller sends it where it can.
+// Requests that come while more are under way travel together in the next batch. At most three
+// batches are under way to a server at one time. No batch carries more than its share, as the
+// server would rest while the goroutines work, and the goroutines while the server does.
 //
-// The batch's context ends at the latest deadline of its requests. A caller waits no longer than for
-// its own context or its own deadline:
+// The batch's context ends at the latest deadline of its requests. A caller waits no longer than
+// for its own context or its own deadline:
 //
 //   - If the request still stands in the queue, it is taken out. The reply says that it is unsent.
 //   - If the request is under way, its outcome is unknown. A reply that comes later is dropped.
@@ -37,27 +37,29 @@
 // # Time
 //
 // The clock of a server is bounded by its answers. An answer with the server's time s was decided
-// after its request was sent and before it was received. A request that may win something carries
-// a "not after" in the server's own time, which is the earliest that its clock can show at the
-// request's deadline. A Clock forgets nothing and judges nothing: the newest answer counts, and after
-// a minute without one the server must be asked. The clocks of two servers have nothing to do with
-// each other.
+// after its request was sent and before it was received. A request that may win something carries a
+// "not after" in the server's own time, which is the earliest that its clock can show at the
+// request's deadline. A Clock forgets nothing and judges nothing: the newest answer counts, and
+// after a minute without one the server must be asked. The clocks of two servers have nothing to do
+// with each other.
 //
 // # Scripts
 //
 // A script goes over the wire by its digest, which is a constant. A server that does not know the
-// script says NOSCRIPT and has done nothing. So the script is sent again, whole. That is no repetition.
-// The format sends it, as a quorum has to do something before.
+// script says NOSCRIPT and has done nothing. So the script is sent again, whole. That is no
+// repetition. The format sends it, as a quorum has to do something before.
 //
 // # Failures
 //
-// Script.Failure reads why a reply is none, from the first word of a refusal. The words are the same on
-// every server and version. The texts behind them are not.
+// Script.Failure reads why a reply is none, from the first word of a refusal. The words are the
+// same on every server and version. The texts behind them are not.
 //
 //	refused, by no script                nothing was done
 //	refused before the script writes     nothing was done
-//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may have written
-//	of another type                      Foreign, which names the key, if nothing was written; else a Failure that does
+//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may
+//	                                     have written
+//	of another type                      Foreign, which names the key, if nothing was written; else
+//	                                     a Failure that names it
 //	no answer                            Unknown, unless the store knows that nothing was sent
 //
 // Servers say the number of the line that raised a refusal, and some say nothing else. The line is
@@ -68,15 +70,16 @@
 //
 // Which server serves a slot is a hint. It decides which requests travel together and which clock
 // counts; the store decides where a request goes. What is behind a store is asked once. One first
-// question is under way at a time, for all who want to know, and none of them can cancel it for the
-// others. If it fails, the next caller asks again. After a failed request the answer is doubtful, and
-// is asked for again, at most once a second; without a new answer the old one stays.
+// question is under way at a time, for all callers, and none of them can cancel it for the others.
+// If it fails, the next caller asks again. After a failed request the answer is doubtful,
+// and is asked for again, at most once a second; without a new answer the old one stays.
 //
 // # Subscriptions
 //
-// A store restores the channels of its subscription by itself, and tells of the gap. Here is what is
-// above that. SlotChannels adds a channel for a slot when a caller first waits there, and removes it
-// after 30 s in which no caller waited. A caller that ends cannot cancel it for the others. If the server
-// refuses, all callers that wait get the error, and the next caller tries again. Subscribe tries again each
-// second until it has a subscription, and then tells of a gap, as messages were missed until then.
+// A store restores the channels of its subscription by itself, and tells of the gap. Here is what
+// is above that. SlotChannels adds a channel for a slot when a caller first waits there, and
+// removes it after 30 s in which no caller waited. A caller that ends cannot cancel it for the
+// others. If the server refuses, all callers that wait get the error, and the next caller tries
+// again. Subscribe tries again each second until it has a subscription, and then tells of a gap, as
+// messages were missed until then.
 package wire

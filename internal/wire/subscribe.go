@@ -12,8 +12,8 @@ const (
 	subscribeAgain   = time.Second     // after a try that failed
 )
 
-// Open subscribes to one channel. The error is one of SubscribeFailure, and then nothing is open.
-func Open(ctx context.Context, s store.Store, channel string, sink store.Sink) (store.Subscription, error) {
+// open subscribes to one channel. The error is one of SubscribeFailure, and then nothing is open.
+func open(ctx context.Context, s store.Store, channel string, sink store.Sink) (store.Subscription, error) {
 	subscription, err := s.Subscribe(ctx, sink)
 	if err == nil {
 		if err = subscription.Add(ctx, channel); err == nil {
@@ -29,7 +29,7 @@ func Open(ctx context.Context, s store.Store, channel string, sink store.Sink) (
 func Subscribe(ctx context.Context, s store.Store, channel string, sink store.Sink, first func(error)) {
 	for again := false; ; again = true {
 		try, cancel := context.WithTimeout(ctx, subscribeTimeout)
-		subscription, err := Open(try, s, channel, sink)
+		subscription, err := open(try, s, channel, sink)
 		cancel()
 		if !again {
 			first(err)

@@ -1,0 +1,232 @@
+// Code generated from internal/testing/network by TestNetworkTwin; DO NOT EDIT.
+
+// Package network is a network inside a process, between clients and a server, that obeys: it holds
+// bytes back, delays them, repeats them and loses them when told to. As in a real one, writing into
+// silence succeeds, and what was written before a client gave its connection up still arrives
+// afterwards.
+//
+// It goes by timers and runs no goroutine of its own. Made inside a bubble of testing/synctest it
+// goes by the bubble's clock; what is not delayed arrives at once.
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Way is a direction.
+type Way int
+
+// The directions.
+const (
+	There Way = iota // from the client to the server
+	Back
+)
+
+// A Config is what a network is like. The zero Config is a network without latency.
+type Config struct {
+	Latency time.Duration     // one way
+	Breaks  time.Duration     // after which a connection that has lost something breaks; 0: never
+	Arrived func(data []byte) // is told what arrives at a client, and calls no method; may be nil
+}
+
+// A Network carries connections to one server. All methods are safe for concurrent use.
+type Network struct {
+	serve  func(net.Conn) error
+	config Config
+
+	mu      sync.Mutex
+	closed  bool
+	refused bool             // as if nobody were there
+	quiet   [2]int           // by way: how many silences
+	slow    [2]time.Duration // by way: more latency
+	rules   []*Rule
+	links   map[*link]bool
+	awake   chan struct{} // closed and renewed when something above has changed
+}
+
+// New makes a network. Serve gives the server the far end of a connection; an error refuses it.
+func New(serve func(net.Conn) error, config Config) *Network {
+	return &Network{serve: serve, config: config, links: map[*link]bool{}, awake: make(chan struct{})}
+}
+
+// Dial connects; in silence when that is over, or ctx. The connection has a method Broken() error,
+// which tells what a look at an idle connection shows.
+func (n *Network) Dial(ctx context.Context) (net.Conn, error) {
+	failed := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	if n.config.Latency > 0 {
+		trip := time.NewTimer(2 * n.config.Latency)
+		defer trip.Stop()
+		select {
+		case <-trip.C:
+		case <-ctx.Done():
+			return nil, failed(ctx.Err())
+		}
+	}
+	for ctx.Err() == nil {
+		l, changed, err := n.open()
+		if l != nil {
+			if err = n.serve(l.ends[There]); err == nil {
+				return l.ends[Back], nil
+			}
+			n.change(l.cut)
+		}
+		if err != nil {
+			return nil, failed(err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return nil, failed(ctx.Err())
+}
+
+// open makes a link; none: in silence, until something has changed.
+func (n *Network) open() (l *link, changed <-chan struct{}, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.closed:
+		return nil, nil, net.ErrClosed
+	case n.refused:
+		return nil, nil, errors.New("connection refused")
+	case n.quiet[There]+n.quiet[Back] > 0:
+		return nil, n.awake, nil
+	}
+	l = newLink(n)
+	n.links[l] = true
+	return l, nil, nil
+}
+
+// Pause makes the network silent, in both directions: nothing arrives and nothing fails. New
+// connections hang.
+func (n *Network) Pause() { n.Silence(There, Back) }
+
+// Resume ends all silences, and a Kill. What was written meanwhile arrives, also on connections
+// that were given up.
+func (n *Network) Resume() { n.change(func() { n.quiet, n.refused = [2]int{}, false }) }
+
+// Silence is Pause for some ways. Each needs a Speak, or Resume.
+func (n *Network) Silence(ways ...Way) { n.hush(1, ways) }
+
+// Speak ends a Silence.
+func (n *Network) Speak(ways ...Way) { n.hush(-1, ways) }
+
+func (n *Network) hush(by int, ways []Way) {
+	n.change(func() {
+		for _, way := range ways {
+			n.quiet[way] += by
+		}
+	})
+}
+
+// Delay makes all that the server sends from now on arrive so much later; 0 ends that.
+func (n *Network) Delay(d time.Duration) { n.change(func() { n.slow[Back] = d }) }
+
+// Slow adds to the latency of both ways; a negative time takes it back.
+func (n *Network) Slow(d time.Duration) {
+	n.change(func() { n.slow[There] += d; n.slow[Back] += d })
+}
+
+// DropAnswer loses the answer to the next request in which the word occurs, in any case of letters:
+// the request is carried out, and its connection is silent from then on.
+func (n *Network) DropAnswer(word string) {
+	n.Strike(Rule{Match: Contains(word), Times: 1, Do: Mute})
+}
+
+// DropRequest loses the next request in which the word occurs: it is not carried out, and its
+// connection is silent from then on.
+func (n *Network) DropRequest(word string) {
+	n.Strike(Rule{Match: Contains(word), Times: 1, Do: Deafen})
+}
+
+// Strike sets a rule, until end is called.
+func (n *Network) Strike(r Rule) (end func()) {
+	n.change(func() { n.rules = append(n.rules, &r) })
+	return func() { n.change(func() { r.Times = 0 }) }
+}
+
+// Disconnect breaks all connections. What is under way on them is lost.
+func (n *Network) Disconnect() { n.disconnect(func(*link) bool { return true }) }
+
+// DisconnectListeners breaks the connections on which clients have subscribed.
+func (n *Network) DisconnectListeners() { n.disconnect(func(l *link) bool { return l.listens }) }
+
+func (n *Network) disconnect(which func(*link) bool) {
+	n.change(func() {
+		for l := range n.links {
+			if which(l) {
+				l.cut()
+			}
+		}
+	})
+}
+
+// Kill is the end of the client's process: its connections break, and it makes no others.
+func (n *Network) Kill() {
+	n.change(func() { n.refused = true })
+	n.Disconnect()
+}
+
+// Vanish is the end of the client's host: nothing arrives any more, and nothing fails.
+func (n *Network) Vanish() {
+	n.change(func() {
+		n.refused = true
+		for l := range n.links {
+			l.lose(There)
+			l.lose(Back)
+		}
+	})
+}
+
+// Close ends the network: all connections break, and none can be made.
+func (n *Network) Close() {
+	n.change(func() { n.closed = true })
+	n.Disconnect()
+}
+
+func (n *Network) change(f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f()
+	close(n.awake)
+	n.awake = make(chan struct{})
+	for l := range n.links {
+		l.deliver(There)
+		l.deliver(Back)
+	}
+}
+
+// A Rule strikes what passes one way and matches: what one write sent.
+type Rule struct {
+	Way    Way
+	Match  func(data []byte) bool
+	Times  int // how often it strikes; negative: always
+	Do     Action
+	Late   time.Duration
+	Prefix []byte // of what is repeated
+}
+
+// An Action is what a rule does.
+type Action int
+
+// The actions.
+const (
+	Lose   Action = iota // it is lost
+	Delay                // it arrives Late, and all behind it on its connection
+	Repeat               // it arrives again, Late and on a connection of its own
+	Deafen               // it and all that the client sends behind it on its connection are lost
+	Mute                 // all that the server sends on its connection from then on is lost
+)
+
+// Contains matches what has a word in it, in any case of letters.
+func Contains(word string) func(data []byte) bool {
+	lower := []byte(strings.ToLower(word))
+	return func(data []byte) bool { return bytes.Contains(bytes.ToLower(data), lower) }
+}
