@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 		"help":              {[]string{}, 0, "demo ", ""},
 		"version":           {[]string{"version"}, 0, "holdfast ", ""},
 		"version with more": {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
-		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo?`},
+		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo or dev?`},
 		"help about it":     {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
 		"help about none":   {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
 		"no such port":      {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" is none`},
