@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
@@ -52,7 +51,7 @@ func (g *guard) watch() error {
 		case <-over:
 			over = nil // step sees it
 		case s := <-g.signals.heard:
-			if isContinue(s) {
+			if s == continueSignal {
 				g.child.Resume()
 			} else {
 				g.child.Signal(s)
@@ -173,5 +172,3 @@ func (g *guard) after() error {
 func left(until, now time.Time) time.Duration {
 	return min(until.Sub(now), until.Round(0).Sub(now.Round(0)))
 }
-
-func isContinue(s os.Signal) bool { return s == continued }

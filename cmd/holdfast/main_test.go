@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 		"not a number":      {[]string{"demo", "--rounds", "many"}, 64, "", `"many"`},
 		"not a duration":    {[]string{"demo", "--ttl", "2"}, 64, "", `"2"`},
 		"out of range":      {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
-		"worker by hand":    {[]string{workerName}, 1, "", "not by hand"},
+		"worker by hand":    {[]string{workerName}, 1, "", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer

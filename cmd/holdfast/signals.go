@@ -51,7 +51,7 @@ func (s *signals) end(ctx context.Context) (_ context.Context, heard func() erro
 		for {
 			select {
 			case sig := <-s.heard:
-				if isContinue(sig) {
+				if sig == continueSignal {
 					continue
 				}
 				signal.Stop(s.heard)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/lottery"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +24,7 @@ func newWorker() *cobra.Command {
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer deaf()()
-			return lottery.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return demo.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
