@@ -67,7 +67,7 @@ proof: ## every fault, each with its own numbers: single server, Sentinel, Clust
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C proof test -count=1 -v -timeout 20m ./...
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C redisstore test -count=1 -v -parallel 1 -timeout 20m -run 'TestQuorumConformance|TestFailover|TestSplitBrain|TestClusterChangesUnderLocks|TestStoppedMasterDelaysNoOther|TestSlotOnItsWay|TestSharded'
 	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C rueidisstore test -count=1 -v -timeout 20m -run 'TestQuorumConformance' .
-	HOLDFAST_CHECK=1 HOLDFAST_PROOF=1 go -C cmd/holdfast test -count=1 -v -timeout 20m -run '^Test(Demo|RunKilled|RunLeavesNothing|RunServerStops)$$' .
+	HOLDFAST_PROOF=1 go -C cmd/holdfast test -count=1 -v -timeout 20m -run '^Test(Demo|RunAtManyServers|RunKilled|RunLeavesNothing|RunMany|RunServerStops)$$' .
 	@$(MAKE) --no-print-directory simulate RUNS=200
 	@$(MAKE) --no-print-directory simulate RUNS=50 QUORUM=1
 

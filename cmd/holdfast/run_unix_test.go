@@ -20,9 +20,6 @@ import (
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-// thorough tells whether tests may take their time.
-var thorough = os.Getenv("HOLDFAST_CHECK") != ""
-
 // program is ours, ready to be started.
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
@@ -137,7 +134,7 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 func TestRunServerStops(t *testing.T) {
 	const ttl = 10 * time.Second // then it may stand still for some 200 ms
 	times := 3
-	if thorough {
+	if measured() {
 		times = 10
 	}
 	for n := range times {
@@ -178,10 +175,9 @@ func TestRunLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		least  time.Duration // from the ends of the command and of holdfast run to that of the lock
-		always bool          // not only where times are looked at
 	}{
-		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0, false},
-		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second, true},
+		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0},
+		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,12 +191,12 @@ func TestRunLeavesNothing(t *testing.T) {
 			end := expiry(t, s, ttl)
 			s.Stop()
 			defer s.Continue()
-			if left := end.Sub(w.gone(t)); left <= test.least && (test.always || measured()) {
+			if left := end.Sub(w.gone(t)); left <= test.least && measured() {
 				t.Errorf("gone %v before the lock could be another's, want more than %v", left, test.least)
 			}
 			s.Continue()
 			_ = cmd.Wait()
-			if left := time.Until(end); left < test.least && (test.always || measured()) {
+			if left := time.Until(end); left < test.least && measured() {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
 			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(said.String(), "TERM to the command") {
@@ -238,7 +234,7 @@ func TestRunHandedOver(t *testing.T) {
 // Each of many runs, never two of them at once, and nothing is left, neither a process nor a key.
 func TestRunMany(t *testing.T) {
 	times := 60
-	if thorough {
+	if measured() {
 		times = 1000
 	}
 	s := redisserver.Start(t)
