@@ -19,13 +19,14 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
-		SilenceErrors:     true, // run prints them, once
+		SilenceErrors:     true, // run prints them
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // ours has exit codes
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // newCompletion has exit codes
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
@@ -36,7 +37,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// knownTopic refuses help about what is no command.
+// knownTopic refuses help about an unknown command.
 func knownTopic(help *cobra.Command, args []string) error {
 	if about, rest, _ := help.Root().Find(args); len(rest) > 0 {
 		return unknownCommand(about, rest)
@@ -98,8 +99,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// interruptible ends the context at the first signal, with errInterrupted as its cause; a second signal kills, as if
-// this were not here.
+// interruptible returns a context that the first signal ends, with errInterrupted as its cause. The
+// second signal has its default effect.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)

@@ -155,14 +155,14 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch processes share a lock, and what happens when a holder dies",
-		Long: `Watch a lottery: several processes want to draw the winner of every round, and exactly one may.
-In one round the process that holds the lock is stopped until its lease is over, and draws too late. In
-one round the holder takes longer than its max hold. In one it is killed with -9. Each time the next
-process takes over. A terminal shows all this live.
+		Long: `Watch a lottery: several processes want to draw the winner of every round, and exactly one may. In
+one round the process that holds the lock is stopped until its lease is over, and draws too late.
+In one round the holder takes longer than its max hold. In one it is killed with -9. Each time the
+next process takes over. A terminal shows all this live.
 
-The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an in-memory
-server inside this program. It ends with 0 only if every round had exactly one draw, and leaves
-nothing behind.`,
+The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an in-
+memory server inside this program. It ends with 0 only if every round had exactly one draw, and
+leaves nothing behind.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := interruptible(cmd.Context())
@@ -178,7 +178,7 @@ nothing behind.`,
 	flags.DurationVar(&d.TTL, "ttl", 2*time.Second, "of the leases: the longest that a dead holder keeps the others out")
 	flags.StringVar(&d.Redis, "redis", "", "`URL` of a server to use, such as redis://localhost:6379; the demo deletes its keys at the end")
 	flags.BoolVar(&d.Embedded, "embedded", false, "use the in-memory server even where there is a real one")
-	flags.BoolVar(&d.Plain, "plain", false, "lines of text even on a terminal")
+	flags.BoolVar(&d.Plain, "plain", false, "print lines of text even on a terminal")
 	flags.BoolVar(&d.NoLock, "without-lock", false, "draw without the lock, to show what the lock is for (ends with 1)")
 	return cmd
 }

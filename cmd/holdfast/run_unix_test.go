@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-// program is ours, ready to be started.
+// program is holdfast with arguments, not started.
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -37,7 +37,7 @@ func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *b
 	return cmd, &out
 }
 
-// A witness is a fifo that a command holds open: what it says can be read, and its end is the end of all who have it.
+// A witness is a fifo that a command and its children hold open: it ends with the last of them.
 type witness struct {
 	path string
 	file *os.File
@@ -53,7 +53,7 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// read returns when the command says something.
+// read returns when the command writes a line.
 func (w *witness) read(t *testing.T) {
 	t.Helper()
 	var err error
@@ -67,7 +67,7 @@ func (w *witness) read(t *testing.T) {
 	}
 }
 
-// gone is when the last of them has ended.
+// gone returns the moment at which the last of them has ended.
 func (w *witness) gone(t *testing.T) time.Time {
 	t.Helper()
 	late := time.AfterFunc(patient, func() { w.file.Close() })
@@ -78,7 +78,7 @@ func (w *witness) gone(t *testing.T) time.Time {
 	return time.Now()
 }
 
-// complaints is what a run said but for that the server was slow to answer it while it waited.
+// complaints is what a run printed, except that the server was slow to answer during the wait.
 func complaints(said *bytes.Buffer) string {
 	var out strings.Builder
 	for line := range strings.Lines(said.String()) {
@@ -89,29 +89,30 @@ func complaints(said *bytes.Buffer) string {
 	return out.String()
 }
 
-// queued returns when somebody stands in line.
+// queued returns when the queue has a waiter.
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
-	until(t, "somebody waits", func() bool {
+	until(t, "the queue has a waiter", func() bool {
 		kind, err := s.Do("TYPE", "holdfast:{job}:line")
 		return err == nil && kind == "zset"
 	})
 }
 
 // until waits for a condition.
-func until(t *testing.T, what string, is func() bool) {
+func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if is() {
+		if holds() {
 			return
 		}
 	}
-	t.Fatalf("after %v it is not so that %s", patient, what)
+	t.Fatalf("not within %v: %s", patient, what)
 }
 
-// expiry is a moment before that at which the lock can be another's, just after a renewal.
+// expiry is a moment before the earliest one at which another can hold the lock. It returns just
+// after a renewal.
 func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -130,9 +131,9 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	return time.Time{}
 }
 
-// Trap 34: a child must not live on when the lock is gone.
+// A command must not live on when its lock is gone.
 func TestRunServerStops(t *testing.T) {
-	const ttl = 10 * time.Second // then it may stand still for some 200 ms
+	const ttl = 10 * time.Second // holdfast may then stand still for some 200 ms
 	times := 3
 	if measured() {
 		times = 10
@@ -168,8 +169,8 @@ func TestRunServerStops(t *testing.T) {
 	}
 }
 
-// Trap 34: TERM ends the command, but not what it started: that is gone before the lock can be another's, too. Where nothing
-// is left, nobody waits for the end of the lock.
+// TERM ends the command, but not its children. They end before another can hold the lock. Without
+// children, holdfast does not wait for the end of the lock.
 func TestRunLeavesNothing(t *testing.T) {
 	const ttl = 15 * time.Second // the command is asked to end with five seconds left
 	for name, test := range map[string]struct {
@@ -206,8 +207,9 @@ func TestRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// A hand-over by message is trusted for its claim, half a second, until the first renewal. No command begins with
-// so little: its start is what makes a machine busy. This one stops the server before the first renewal, for longer.
+// A hand-over by message is trusted for half a second until the first renewal. No command starts
+// with so little, as its start makes the machine busy. This command stops the server for longer,
+// before the first renewal.
 func TestRunHandedOver(t *testing.T) {
 	s := redisserver.Start(t)
 	w := newWitness(t)
@@ -231,7 +233,7 @@ func TestRunHandedOver(t *testing.T) {
 	}
 }
 
-// Each of many runs, never two of them at once, and nothing is left, neither a process nor a key.
+// Of many commands each one runs, never two at once. No process and no key is left.
 func TestRunMany(t *testing.T) {
 	times := 60
 	if measured() {

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-// certify writes a certificate that signs itself, for server and client, and its key.
+// certify writes a self-signed certificate for server and client, and its key.
 func certify(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The command shows nothing of a URL that it cannot read, wherever the URL stands; "geheim" is the
+// The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is the
 // password.
 func TestURLIsNotShown(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
@@ -36,7 +36,7 @@ func TestURLIsNotShown(t *testing.T) {
 		"demo":          {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
 		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} }, "--embedded"},
 	}
-	// Also where no URL belongs, if the argument can be known for one.
+	// In the place of another argument, a URL is recognized by its "://".
 	misplaced := map[string]struct {
 		args func(url string) []string
 		want string
