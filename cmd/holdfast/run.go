@@ -151,7 +151,7 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 		fmt.Sprintf("HOLDFAST_TOKEN=%d", lease.Token()),
 		"HOLDFAST_OWNER="+lease.Owner(),
 		"HOLDFAST_TTL="+r.ttl().String(),
-		"HOLDFAST_REDIS="+server.Open(r.Redis))
+		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
 }
 
 func (r *Run) verbose(notices *notices, format string, args ...any) {
