@@ -68,7 +68,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usageError{fmt.Errorf("%w%s (see %s --help)", withoutURL(err), suggested, cmd.CommandPath())}
 }
 
-// suggestion is the part of an error that names the commands below cmd with a name like typed, if any.
+// suggestion is the part of an error that names the commands below cmd that are spelled like typed.
 func suggestion(cmd *cobra.Command, typed, prefix string) string {
 	cmd.SuggestionsMinimumDistance = 2
 	names := cmd.SuggestionsFor(typed)

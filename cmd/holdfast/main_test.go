@@ -100,5 +100,5 @@ func TestDevAddressInUse(t *testing.T) {
 }
 
 // measured reports whether tests judge times and may take long: in make proof, where nothing else
-// runs. On a busy machine any process may be late. TestGuard checks without a clock what is due when.
+// runs. On a busy machine any process may be late. TestGuard checks the deadlines without a clock.
 func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-// TestQuorum looks at new masters, trusts them, runs a command under their lock, and looks again when one is dead.
+// New masters are young until they are trusted, and a command runs under the lock of a majority.
 func TestQuorum(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	var flags []string
@@ -21,7 +21,7 @@ func TestQuorum(t *testing.T) {
 		masters = append(masters, master)
 		flags = append(flags, "--redis", "redis://"+master.Addr())
 	}
-	// A master that stands still for a moment is away in that moment: then the same is asked again.
+	// A master that stands still for a moment is away in that moment: then expect tries again.
 	expect := func(args []string, code int, want ...string) {
 		t.Helper()
 		for late := time.Now().Add(30 * time.Second); ; {

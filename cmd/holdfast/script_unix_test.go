@@ -35,7 +35,7 @@ const patient = 30 * time.Second
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
 //
-// A proxy at the address PROXY leads to the same server. The file proxy exists after a request there.
+// A proxy at the address PROXY leads to the server. The file proxy exists after a request there.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
 	self, err := os.Executable()

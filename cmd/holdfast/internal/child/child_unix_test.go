@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// start runs a shell script, and returns when the shell has been waited for. The file has the output,
+// start runs a shell script, and returns after the shell was waited for. The file has the output,
 // and ends when the last process that can write to it has ended.
 func start(t *testing.T, script string) (*Child, *os.File) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The argument and the variable that make the test binary a keeper, and a server that does not start.
+// The argument and the variable that make the test binary a keeper, or a server that fails.
 const (
 	asKeeper = "keeper"
 	asBroken = "HOLDFAST_TEST_BROKEN_SERVER"
