@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// With a short TTL, the time of a request can be over while the client still connects. Such a server
-// is asked again. A server that refuses the connection, or the user, is not.
+// With a short TTL, the time of a request can be over while the client still connects. Such a
+// server is asked again. A server that refuses the connection, or the user, is not.
 func TestUnanswered(t *testing.T) {
 	late := fmt.Errorf("dial: %w", context.DeadlineExceeded)
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// small is a demo that ends soon. Its leases outlast a machine that stands still, and take-overs may
-// be late: only make proof judges how long they take.
+// small is a demo that ends soon. Its leases outlast a machine that stands still, and take-overs
+// may be late: only make proof judges how long they take.
 func small() (*Demo, *bytes.Buffer) {
 	var out bytes.Buffer
 	d := &Demo{Config: demo.Config{Rounds: 3, Workers: 4, TTL: 4 * time.Second, Draw: 20 * time.Millisecond, Slack: 8 * time.Second}, Out: &out, Err: os.Stderr}

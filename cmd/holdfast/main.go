@@ -2,7 +2,7 @@
 //
 //	holdfast run NAME -- CMD ARGS...   runs a command under a lock
 //	holdfast dev                       serves from memory, to try run without Redis
-//	holdfast demo                      shows processes that share a lock, and what can happen to a holder
+//	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not
 //	holdfast completion SHELL          prints completion for bash, zsh or fish
 //	holdfast version                   prints the version

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/leak"
 )
 
-// TestMain lets the test binary be the program too: the demo starts its workers from os.Executable,
-// and some tests start the demo. The arguments of a test begin with "-". A binary called holdfast is
-// the program.
+// TestMain lets the test binary be the program too: the demo starts its workers from
+// os.Executable, and some tests start the demo. The arguments of a test begin with "-". A binary
+// called holdfast is the program.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "holdfast" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()

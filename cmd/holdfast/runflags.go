@@ -73,8 +73,8 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
-// parseArgs sets Name and Command. dash is the number of arguments before "--", negative if there is
-// none.
+// parseArgs sets Name and Command. dash is the number of arguments before "--", negative if there
+// is none.
 func (r *Run) parseArgs(args []string, dash int) error {
 	problem := ""
 	switch {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is the
-// password.
+// The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is
+// the password.
 func TestURLIsNotShown(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	urls := []string{

@@ -87,11 +87,11 @@ func (c *Child) Resume() {
 	c.Signal(syscall.SIGCONT)
 }
 
-// Follow reacts to a stop of the command. If the command needs a terminal that we have, it gets the
-// terminal and continues. If there is a shell, Follow stops the group and this process until the
-// shell continues us. Then may decides whether the command continues or stays stopped. Without a
-// shell, the command continues. Without a terminal, nothing happens: the command is stopped and this
-// process is not. After Follow, signal.Notify for SIGTSTP has no effect any more.
+// Follow reacts to a stop of the command. If the command needs a terminal that we have, it gets
+// the terminal and continues. If there is a shell, Follow stops the group and this process until
+// the shell continues us. Then may decides whether the command continues or stays stopped. Without
+// a shell, the command continues. Without a terminal, nothing happens: the command is stopped and
+// this process is not. After Follow, signal.Notify for SIGTSTP has no effect any more.
 func (c *Child) Follow(s os.Signal, may func() bool) {
 	group := c.process.Pid
 	if !c.jobs.follows(s, group) {

@@ -117,8 +117,8 @@ func (t *control) shell() bool {
 	return err == nil && parents == session
 }
 
-// stopSelf stops our process group as Ctrl-Z does, and returns after it was continued. SIGTSTP would
-// not stop this process: after signal.Notify, Go cannot restore its default effect.
+// stopSelf stops our process group as Ctrl-Z does, and returns after it was continued. SIGTSTP
+// would not stop this process: after signal.Notify, Go cannot restore its default effect.
 func stopSelf() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

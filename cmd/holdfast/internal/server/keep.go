@@ -12,7 +12,8 @@ import (
 
 // Keep runs a program, kills it when stdin ends, and returns when the program has ended. It is the
 // whole work of a process between a command and the server that the command started. However the
-// command ends, the system closes the pipe, and the server ends. The server itself would not notice.
+// command ends, the system closes the pipe, and the server ends. The server itself would not
+// notice.
 func Keep(stdin io.Reader, path string, args ...string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -80,8 +80,8 @@ func startOn(ctx context.Context, path string, keeper []string, port int) (*Serv
 	return s, nil
 }
 
-// watch reads the log of the server until its end, and sends to ready whether the server is ready. A
-// connection would not show that: the port may belong to the server of another process by now.
+// watch reads the log of the server until its end, and sends to ready whether the server is ready.
+// A connection would not show that: the port may belong to the server of another process by now.
 func watch(log io.Reader, ready chan<- error) {
 	err := errors.New("it ended at once, without a log")
 	for lines := bufio.NewScanner(log); lines.Scan(); {

@@ -1,5 +1,6 @@
 // Package server connects the commands to a server of the Redis family: one that the user names by
-// URL, one that this package starts on a free loopback port, or one that is embedded in the process.
+// URL, one that this package starts on a free loopback port, or one that is embedded in the
+// process.
 //
 // A started server ends with the process that started it, also after kill -9: see Keep.
 package server

@@ -298,8 +298,8 @@ func readAll(raw string) (*location, error) {
 	return l, err
 }
 
-// Redact returns a URL without user, passwords and options. It is safe to show. For a malformed URL,
-// it returns a known scheme at most.
+// Redact returns a URL without user, passwords and options. It is safe to show. For a malformed
+// URL, it returns a known scheme at most.
 func Redact(raw string) string {
 	if all, ok := each(raw, Redact); ok {
 		return all
