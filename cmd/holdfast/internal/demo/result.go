@@ -111,7 +111,11 @@ func (l *lottery) summary() string {
 			short(quantile(took, 0.5)), short(quantile(took, 0.99)), len(took))
 	}
 	for _, t := range l.trials {
-		text += fmt.Sprintf("%-13s replaced after %s, limit %s", trialTitles[t.kind], short(t.took), short(t.limit))
+		outcome := fmt.Sprintf("replaced after %s, limit %s", short(t.took), short(t.limit))
+		if t.took == 0 {
+			outcome = "nobody took over"
+		}
+		text += fmt.Sprintf("%-13s %s", trialTitles[t.kind], outcome)
 		if t.refused {
 			text += "; late draw refused"
 		}

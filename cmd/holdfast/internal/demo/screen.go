@@ -73,7 +73,7 @@ func (s *screen) View() tea.View {
 	lines := []string{
 		"The noon lottery on " + s.server,
 		fmt.Sprintf("round %d of %d  %s", s.Round, s.config.Rounds, strings.Join(s.Marks, "")),
-		faint.Styled("✓ drawn   S its holder was stopped   M held too long   K was killed"), "", holder, bar, "",
+		faint.Styled("✓ drawn   ! refused   holder: S stopped   M held too long   K killed"), "", holder, bar, "",
 	}
 	columns := max(s.width/24, 1)
 	grid := make([]string, (len(s.Doing)+columns-1)/columns)
@@ -95,6 +95,9 @@ func (s *screen) View() tea.View {
 
 // lease says who holds, and draws a bar of what is left of the lease.
 func (s *screen) lease() (holder, bar string) {
+	if s.config.NoLock {
+		return yellow.Styled("there is no lock"), ""
+	}
 	if s.Holder == 0 {
 		return faint.Styled("nobody holds the lock"), ""
 	}
