@@ -48,17 +48,17 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	words, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	file, err := os.Create(filepath.Join(t.TempDir(), "notices"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { words.Close() })
-	notices := newNotices(words)
+	t.Cleanup(func() { file.Close() })
+	notices := newNotices(file)
 	return &guard{child: c, lease: l, notices: notices, name: "job", onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
 		t.Helper()
 		close(notices.lines)
 		<-notices.written
-		text, err := os.ReadFile(words.Name())
+		text, err := os.ReadFile(file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,12 +27,12 @@ func TestQuorum(t *testing.T) {
 		for late := time.Now().Add(30 * time.Second); ; {
 			var out, errs bytes.Buffer
 			got := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			said := out.String() + errs.String()
-			if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(said, text) }) {
+			output := out.String() + errs.String()
+			if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(output, text) }) {
 				return
 			}
-			if slow := strings.Contains(said, "timeout") || strings.Contains(said, "deadline"); !slow || time.Now().After(late) {
-				t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, said)
+			if slow := strings.Contains(output, "timeout") || strings.Contains(output, "deadline"); !slow || time.Now().After(late) {
+				t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, output)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestRunKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.read(t)
-	waiter, said := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
+	waiter, stderr := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
 	if err := waiter.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestRunKilled(t *testing.T) {
 	_ = victim.Wait()
 	second.read(t)
 	if took := time.Since(killed); took > ttl+2*time.Second && measured() { // its own next request comes later
-		t.Errorf("the next one ran after %v\n%s", took, said)
+		t.Errorf("the next one ran after %v\n%s", took, stderr)
 	} else {
 		t.Logf("the next one ran after %v", took)
 	}

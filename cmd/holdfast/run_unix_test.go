@@ -79,9 +79,9 @@ func (w *witness) gone(t *testing.T) time.Time {
 }
 
 // complaints is what a run printed, except that the server was slow to answer during the wait.
-func complaints(said *bytes.Buffer) string {
+func complaints(stderr *bytes.Buffer) string {
 	var out strings.Builder
-	for line := range strings.Lines(said.String()) {
+	for line := range strings.Lines(stderr.String()) {
 		if !strings.Contains(line, "the server is away, still waiting") {
 			out.WriteString(line)
 		}
@@ -144,7 +144,7 @@ func TestRunServerStops(t *testing.T) {
 			s := redisserver.Start(t)
 			w := newWitness(t)
 			// It ignores TERM, and so does what it starts.
-			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
+			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
 				`trap "" TERM; exec 3>"$0"; echo in >&3; sleep 60; sleep 60`, w.path)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -162,8 +162,8 @@ func TestRunServerStops(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != exitLost {
 				t.Errorf("exit code %d, want %d", code, exitLost)
 			}
-			if !strings.Contains(said.String(), "TERM to the command") || !strings.Contains(said.String(), "KILL to the command") {
-				t.Errorf("said %q", said)
+			if !strings.Contains(stderr.String(), "TERM to the command") || !strings.Contains(stderr.String(), "KILL to the command") {
+				t.Errorf("stderr %q", stderr)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			t.Parallel()
 			s := redisserver.Start(t)
 			w := newWitness(t)
-			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
+			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -200,8 +200,8 @@ func TestRunLeavesNothing(t *testing.T) {
 			if left := time.Until(end); left < test.least && measured() {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
-			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(said.String(), "TERM to the command") {
-				t.Errorf("exit code %d, want %d; said %q", code, exitLost, said)
+			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(stderr.String(), "TERM to the command") {
+				t.Errorf("exit code %d, want %d; stderr %q", code, exitLost, stderr)
 			}
 		})
 	}
@@ -218,7 +218,7 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.read(t)
-	next, said := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
+	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait()
-	if err := next.Wait(); err != nil || complaints(said) != "" {
-		t.Errorf("the command that was handed the lock: %v; said %q", err, said)
+	if err := next.Wait(); err != nil || complaints(stderr) != "" {
+		t.Errorf("the command that was handed the lock: %v; stderr %q", err, stderr)
 	}
 }
 
@@ -256,10 +256,10 @@ func TestRunMany(t *testing.T) {
 				if n%2 == 0 {
 					args = []string{"run", "job", "--", "sh", "-c", script, dir}
 				}
-				cmd, said := program(t, s, args...)
+				cmd, stderr := program(t, s, args...)
 				cmd.ExtraFiles = []*os.File{theirs}
-				if err := cmd.Run(); err != nil || complaints(said) != "" {
-					t.Errorf("run %d: %v\n%s", n, err, said)
+				if err := cmd.Run(); err != nil || complaints(stderr) != "" {
+					t.Errorf("run %d: %v\n%s", n, err, stderr)
 				}
 			}
 		})

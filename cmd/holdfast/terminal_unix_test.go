@@ -129,7 +129,7 @@ func (x *session) within(limit time.Duration, want string) (seen string, found b
 // Quotes break words in the typed lines, so that the echo of the terminal does not match.
 func TestTerminal(t *testing.T) {
 	s := redisserver.Start(t)
-	for name, talk := range map[string]func(*session){
+	for name, dialog := range map[string]func(*session){
 		"the command reads the terminal": func(x *session) {
 			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a'\n")
 			x.expect("ready")
@@ -225,7 +225,7 @@ func TestTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := startSession(t, s)
-			talk(x)
+			dialog(x)
 			x.send("echo back''again; exit\n") // the shell has the terminal
 			x.expect("backagain")
 		})

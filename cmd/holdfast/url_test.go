@@ -54,10 +54,10 @@ func TestURLIsNotShown(t *testing.T) {
 		t.Run(name+" "+raw, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			said := out.String() + errs.String()
-			plain, _ := url.QueryUnescape(said)
-			if code != exitUsage || strings.Contains(said+plain, "geheim") || strings.Contains(said+plain, "gehe") || !strings.Contains(errs.String(), want) {
-				t.Errorf("exit code %d, %q, want %q", code, said, want)
+			output := out.String() + errs.String()
+			plain, _ := url.QueryUnescape(output)
+			if code != exitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit code %d, %q, want %q", code, output, want)
 			}
 		})
 	}

@@ -127,8 +127,8 @@ func (l *lottery) summary() string {
 	return text
 }
 
-// broken is nil if every round had one draw and nobody tried a second, every token grew, and every
-// holder on trial was replaced in time and saw it.
+// broken is nil if all went as promised: every round had one draw, no worker tried a second, and
+// every token grew. Every holder on trial was replaced in time, and saw its loss.
 func (l *lottery) broken() error {
 	errs := slices.Clone(l.problems)
 	check := func(ok bool, format string, args ...any) {

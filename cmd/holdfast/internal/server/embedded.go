@@ -15,7 +15,7 @@ func EmbedAt(addr string) (*Server, error) {
 	mini := miniredis.NewMiniRedis()
 	// Without a clock, no key expires. ClockTTL moves the clock at each access, under the server's own
 	// lock. Regular steps from outside would shorten the life of a key by the time since the last
-	// step, and end a lease before its holder stops to trust it.
+	// step. A lease could then end at the server while its holder still trusts it.
 	mini.ClockTTL(true)
 	if err := mini.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
