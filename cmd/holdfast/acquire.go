@@ -13,19 +13,20 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
-// firstAnswer is how long a server may take for its first answer, however short the TTL: connecting takes its time.
+// firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
+// takes time.
 const firstAnswer = 3 * time.Second
 
-// acquire asks once, so that a server that is not there, or refuses us, is an answer and no endless waiting; only then it
-// waits. A signal ends the waiting.
-func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *signals, voice *voice) (*holdfast.Lease, error) {
-	ctx, heard := signals.end(ctx)
+// acquire asks once before it waits. So a server that is away or refuses us causes an error and no
+// endless wait. A signal ends the wait.
+func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *signals, notices *notices) (*holdfast.Lease, error) {
+	ctx, stop := signals.cancelOnSignal(ctx)
 	owner := r.Owner
 	if owner == "" {
-		owner = rand.Text() // so that a nested run can be told it
+		owner = rand.Text() // for nested runs
 	}
-	// With a min hold a hand-over is confirmed for the whole TTL before it is ours. Without, it is trusted for half a second
-	// at first, and a command that makes the machine busy as it starts would soon be killed.
+	// With a min hold, TryLock and Lock confirm a hand-over for the whole TTL. Without, it is trusted
+	// for half a second at first. A command whose start makes the machine busy would soon be killed.
 	atLeast := holdfast.WithMinHold(max(r.MinHold, time.Millisecond))
 	options := []holdfast.Option{holdfast.WithTTL(r.TTL), holdfast.WithOwner(owner), atLeast}
 	if r.MaxHold > 0 {
@@ -39,20 +40,20 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	}
 	var held *holdfast.HeldError
 	if errors.As(err, &held) && !r.Nonblock {
-		r.verbose(voice, "waiting for %q, %s, %d before", r.Name, by(held.Holder), held.Waiters)
+		r.verbose(notices, "waiting for %q, %s, %d before", r.Name, heldBy(held.Holder), held.Waiters)
 		lease, err = r.wait(ctx, began, client, mutex, held)
 	}
-	if s := heard(); s != nil {
+	if err := stop(); err != nil {
 		if lease != nil {
 			_ = lease.Release(ctx)
 		}
-		return nil, s
+		return nil, err
 	}
 	return lease, err
 }
 
-// unanswered tells whether a server, or one of a quorum, may only have been slow, to connect or to answer, for the little time that
-// a short TTL leaves.
+// unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
+// TTL.
 func unanswered(err error) bool {
 	var (
 		none   *holdfast.QuorumError
@@ -66,22 +67,23 @@ func unanswered(err error) bool {
 		failed.Kind == holdfast.StoreUnreachable && errors.As(failed.Err, &late) && late.Timeout())
 }
 
-// wait stands in line, and says so on a terminal.
+// wait waits in the queue, and says so on a terminal.
 func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client, mutex *holdfast.Mutex, held *holdfast.HeldError) (*holdfast.Lease, error) {
 	if r.Wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, began.Add(r.Wait))
 		defer cancel()
 	}
-	if line := newLine(r.Err); line != nil {
-		// Its own handle: with the owner it would enter our hold, with the min hold it would keep us out.
-		stop := line.show(r.Name, held, client.Mutex(r.Name, holdfast.WithTTL(r.TTL)))
+	if status := newStatusLine(r.Err); status != nil {
+		// The status line has a handle of its own. With our owner, it would enter our hold; with a min
+		// hold, it would keep us out.
+		stop := status.show(r.Name, held, client.Mutex(r.Name, holdfast.WithTTL(r.TTL)))
 		defer stop()
 	}
 	return mutex.Lock(ctx)
 }
 
-// refused turns what kept us from the lock into words and an exit code.
+// refused turns the reason why there is no lock into a text and an exit code.
 func (r *Run) refused(err error) error {
 	var (
 		signal *signalError
@@ -95,7 +97,7 @@ func (r *Run) refused(err error) error {
 	case errors.As(err, &signal):
 		return &exitError{signal.code(), fmt.Errorf("%w before %q was held; nothing was run", err, r.Name)}
 	case errors.As(err, &held):
-		return &exitError{r.Conflict, fmt.Errorf("%q is %s for another %v, %d waiting", r.Name, by(held.Holder), round(held.Remaining), held.Waiters)}
+		return &exitError{r.Conflict, fmt.Errorf("%q is %s for another %v, %d waiting", r.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)}
 	case errors.As(err, &none):
 		return &exitError{exitNoServer, err}
 	case errors.As(err, &failed) && failed.Kind == holdfast.StoreDenied:
@@ -105,17 +107,18 @@ func (r *Run) refused(err error) error {
 	case errors.As(err, &failed):
 		return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)}
 	case errors.As(err, &waited):
-		by := ""
+		holder := ""
 		if waited.Holder != "" {
-			by = ", held by " + waited.Holder
+			holder = ", held by " + waited.Holder
 		}
-		return &exitError{r.Conflict, fmt.Errorf("waited %v for %q%s", round(waited.Waited), r.Name, by)}
+		return &exitError{r.Conflict, fmt.Errorf("waited %v for %q%s", round(waited.Waited), r.Name, holder)}
 	}
 	return err
 }
 
-// by says who keeps others out. After a release that is a min hold's time alone, and nobody.
-func by(holder string) string {
+// heldBy says what keeps others out. After a release, that can be the rest of a min hold and no
+// holder.
+func heldBy(holder string) string {
 	if holder == "" {
 		return "kept from others"
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// With a short TTL the time of a request can be over while a connection is still being made. Such a server is asked again; one that
-// refuses the connection, or us, is not.
+// With a short TTL, the time of a request can be over while the client still connects. Such a
+// server is asked again. A server that refuses the connection, or the user, is not.
 func TestUnanswered(t *testing.T) {
 	late := fmt.Errorf("dial: %w", context.DeadlineExceeded)
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -38,8 +38,8 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// What a min hold keeps is nobody's: the words do not leave a gap where a name would be.
-func TestWordsNameWhoHolds(t *testing.T) {
+// During the rest of a min hold there is no holder: the texts have no empty name.
+func TestTextsNameTheHolder(t *testing.T) {
 	r := Run{Name: "n", Redis: "redis://localhost", Conflict: exitBusy}
 	for _, c := range []struct {
 		held          holdfast.HeldError

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 var errInterrupted = errors.New("interrupted")
@@ -18,15 +19,14 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
-		SilenceErrors:     true, // run prints them, once
+		SilenceErrors:     true, // run prints them
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // ours has exit codes
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // newCompletion has exit codes
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w%s (see %s --help)", withoutURL(err), meant(cmd, err), cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
@@ -37,7 +37,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// knownTopic refuses help about what is no command.
+// knownTopic refuses help about an unknown command.
 func knownTopic(help *cobra.Command, args []string) error {
 	if about, rest, _ := help.Root().Find(args); len(rest) > 0 {
 		return unknownCommand(about, rest)
@@ -45,16 +45,50 @@ func knownTopic(help *cobra.Command, args []string) error {
 	return nil
 }
 
-// unknownCommand is reached when the first argument names no command.
+// unknownCommand refuses a first argument that names no command, and suggests commands.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("unknown command %q", args[0])
-	if near := nearest(cmd, args[0]); len(near) > 0 {
-		text += ", did you mean " + strings.Join(near, " or ") + "?"
+	return &usageError{fmt.Errorf("unknown command %q%s", args[0], suggestion(cmd, args[0], ""))}
+}
+
+// flagError is a usageError about a flag. It suggests flags in place of one that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	suggested := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		// Cobra suggests commands only, so each flag is presented to it as a command.
+		flags := &cobra.Command{}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flags.AddCommand(&cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
+		})
+		suggested = suggestion(flags, unknown.GetSpecifiedName(), "--")
 	}
-	return &usageError{errors.New(text)}
+	return &usageError{fmt.Errorf("%w%s (see %s --help)", withoutURL(err), suggested, cmd.CommandPath())}
+}
+
+// suggestion is the part of an error that names the commands below cmd that are spelled like typed.
+func suggestion(cmd *cobra.Command, typed, prefix string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	names := cmd.SuggestionsFor(typed)
+	if len(names) == 0 {
+		return ""
+	}
+	return ", did you mean " + prefix + strings.Join(names, " or "+prefix) + "?"
+}
+
+// withoutURL is an error about a flag without the URL in its value: the URL may hold a password.
+func withoutURL(err error) error {
+	text, _, found := strings.Cut(err.Error(), "://")
+	if !found {
+		return err
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return fmt.Errorf("--%s does not take a URL", invalid.GetFlag().Name)
+	}
+	return errors.New(text + "://...")
 }
 
 // noArgs is cobra.NoArgs with a usageError.
@@ -65,8 +99,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// interruptible ends the context at the first signal, with errInterrupted as its cause; a second signal kills, as if
-// this were not here.
+// interruptible returns a context that the first signal ends, with errInterrupted as its cause. The
+// second signal has its default effect.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completion prints the script by which a shell completes our commands and flags.
+// Completion prints the script with which a shell completes commands and flags.
 type Completion struct {
 	Shell string
 	Out   io.Writer
 }
 
-// Run prints the script, or says which shells there are.
+// Run prints the script. The error for an unknown shell names the known ones.
 func (c *Completion) Run() error {
 	root := newRoot()
 	switch c.Shell {
@@ -31,7 +31,7 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print the completion script of a shell",
-		Long: `Print the script by which a shell completes commands and flags. To load it:
+		Long: `Print the script with which a shell completes commands and flags. To load it:
 
   bash   source <(holdfast completion bash)
   zsh    holdfast completion zsh > "${fpath[1]}/_holdfast"
@@ -46,7 +46,7 @@ func newCompletion() *cobra.Command {
 
 func oneShell(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return &usageError{fmt.Errorf("name one shell: bash, zsh or fish")}
+		return &usageError{fmt.Errorf("got %d arguments, want one shell: bash, zsh or fish", len(args))}
 	}
 	return nil
 }

@@ -9,38 +9,31 @@ import (
 	"os"
 	"time"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/lottery"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // What a demo may be asked for: with the most of everything it still ends within its limit.
 const (
-	maxRounds  = 50
-	maxWorkers = 32
-	minTTL     = 500 * time.Millisecond
-	maxTTL     = 5 * time.Second
-	demoLimit  = 27 * time.Second // and some seconds to clean up: 30 in all
+	maxRounds, maxWorkers = 50, 32
+	minTTL, maxTTL        = 500 * time.Millisecond, 5 * time.Second
+	demoLimit             = 27 * time.Second // and some seconds to clean up: 30 in all
 )
 
-// A Demo is the noon lottery: several processes, one lock.
+// A Demo is a lottery of several processes with one lock.
 type Demo struct {
-	Embedded bool          // use the in-memory server even where there is a real one
-	Redis    string        // URL of a server to use; empty: start one
-	Rounds   int           // at least 1
-	TTL      time.Duration // of the leases, and so the longest that a dead holder keeps the others out
-	Plain    bool          // lines of text even on a terminal
-	Without  bool          // without the lock
-	Workers  int           // at least 2
+	demo.Config
+	Embedded bool   // use the in-memory server even where there is a real one
+	Redis    string // URL of a server to use; empty: start one
+	Plain    bool   // lines of text even on a terminal
 
-	Pace  time.Duration // how long drawing takes; 0: so that one can watch
-	Slack time.Duration // what a take-over may need on top of the TTL; 0: what the library promises
-	In    io.Reader
-	Out   io.Writer
-	Err   io.Writer // for what a process says that crashes
+	In       io.Reader
+	Out, Err io.Writer
 }
 
-// Validate names every flag that cannot be.
+// Validate refuses bad values, and names the flag of each.
 func (d *Demo) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -51,7 +44,7 @@ func (d *Demo) Validate() error {
 	check(d.Rounds >= 1 && d.Rounds <= maxRounds, "--rounds %d: it must be 1 to %d", d.Rounds, maxRounds)
 	check(d.Workers >= 2 && d.Workers <= maxWorkers, "--workers %d: it must be 2 to %d", d.Workers, maxWorkers)
 	check(d.TTL >= minTTL && d.TTL <= maxTTL, "--ttl %v: it must be %v to %v", d.TTL, minTTL, maxTTL)
-	check(d.Redis == "" || !d.Embedded, "--redis %s and --embedded: it can only be one of them", server.Redact(d.Redis))
+	check(d.Redis == "" || !d.Embedded, "--redis %s and --embedded: only one of them can be given", server.Redact(d.Redis))
 	if d.Redis != "" {
 		_, err := server.ParseURL(d.Redis)
 		check(err == nil, "--redis: %w", err)
@@ -62,7 +55,8 @@ func (d *Demo) Validate() error {
 	return nil
 }
 
-// Run holds the lottery and returns nil if all went as it should. Nothing that it started is left then.
+// Run plays the lottery, and returns nil if everything went as promised. Nothing that it started is
+// left then.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	if err := d.Validate(); err != nil {
 		return err
@@ -78,22 +72,64 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	prefix := "holdfast-demo-" + rand.Text()
-	if d.Redis != "" {
-		defer func() { err = errors.Join(err, forget(ctx, s, prefix)) }()
+	c := d.Config
+	c.Command, c.Prefix, c.URL = []string{self, workerName}, "holdfast-demo-"+rand.Text(), s.URL
+	c.Stderr, c.Pause, c.Resume = d.Err, stopSignal, continueSignal
+	c.Slack = max(c.Slack, 200*time.Millisecond) // the library's promise
+	if c.Draw == 0 {
+		c.Draw = min(400*time.Millisecond, 8*time.Second/time.Duration(d.Rounds))
 	}
-	d.introduce(s.Name, where)
-	ctx, stage := d.stage(ctx, s.Name)
-	hall := &lottery.Hall{
-		Command: []string{self, workerName}, Draw: d.pace(), Prefix: prefix, Rounds: d.Rounds, Slack: d.Slack, Stderr: stage.errs,
-		TTL: d.TTL, URL: s.URL, View: stage.view, Without: d.Without, Workers: d.Workers,
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second) // also after an interrupt
+		defer cancel()
+		if failed := s.Forget(ctx, c.Prefix); failed != nil && d.Redis != "" {
+			err = errors.Join(err, fmt.Errorf("deleting the keys %s*: %w", c.Prefix, failed))
+		}
+	}()
+	fmt.Fprintf(d.Out, "The noon lottery: %d processes, and in each round exactly one may draw.\n", d.Workers)
+	if d.NoLock {
+		fmt.Fprintln(d.Out, "Today WITHOUT the lock: a process that sees no draw believes that it holds.")
+	} else {
+		fmt.Fprintf(d.Out, lotteryIntroduction, s.Name, where, d.TTL)
 	}
-	result, err := hall.Run(ctx)
-	stage.leave()
-	return d.conclude(result, err)
+	summary, broken, err := d.play(ctx, c, s.Name)
+	fmt.Fprintf(d.Out, "\n%s", summary)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the lottery was not finished: %w", err)
+	case broken != nil && d.NoLock:
+		return fmt.Errorf("without the lock it goes wrong: %w", broken)
+	case broken != nil:
+		return fmt.Errorf("the lock did not keep its promise: %w", broken)
+	}
+	fmt.Fprintln(d.Out, "\nEvery round had exactly one draw.")
+	return nil
 }
 
-// server finds something to play on and says why it is that.
+const lotteryIntroduction = `The processes share nothing but a lock, on %s
+(%s).
+The holder draws if the round is not drawn. A lease lasts %v, and is renewed
+while its holder lives. Each lease has a larger token than all before; they are
+shown as #1, #2 and so on. The ledger of the draws refuses smaller tokens.
+`
+
+// play shows the lottery on a screen if there is a terminal, and else as lines of text.
+func (d *Demo) play(ctx context.Context, c demo.Config, server string) (summary string, broken, err error) {
+	in, isIn := d.In.(*os.File)
+	out, isOut := d.Out.(*os.File)
+	if d.Plain || !isIn || !isOut || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		c.View = func(s demo.State) { fmt.Fprint(d.Out, s.Text) }
+		return demo.Run(ctx, c)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	show, leave := demo.Screen(in, out, c, server, func() { cancel(errInterrupted) })
+	c.View = show
+	defer func() { fmt.Fprint(d.Out, leave()) }()
+	return demo.Run(ctx, c)
+}
+
+// server finds a server, and says which it is.
 func (d *Demo) server(ctx context.Context, self string) (s *server.Server, where string, err error) {
 	if d.Redis != "" {
 		s, err = server.Use(ctx, d.Redis)
@@ -114,39 +150,19 @@ func (d *Demo) server(ctx context.Context, self string) (s *server.Server, where
 	return s, fmt.Sprintf("%s, started for this demo at %s", path, s.URL), nil
 }
 
-// pace leaves the same time for many rounds as for few.
-func (d *Demo) pace() time.Duration {
-	if d.Pace > 0 {
-		return d.Pace
-	}
-	return min(400*time.Millisecond, 8*time.Second/time.Duration(d.Rounds))
-}
-
-// forget works although ctx is over, but then not for long.
-func forget(ctx context.Context, s *server.Server, prefix string) error {
-	limit := 5 * time.Second
-	if ctx.Err() != nil {
-		limit = time.Second
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	if err := s.Forget(ctx, prefix); err != nil {
-		return fmt.Errorf("deleting the keys %s*: %w", prefix, err)
-	}
-	return nil
-}
-
 func newDemo() *cobra.Command {
 	d := &Demo{}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch processes share a lock, and what happens when a holder dies",
-		Long: `The noon lottery: several processes want to draw the winner of every round, and only one may. In one round the
-process that holds the lock is stopped until its lease is over, and draws too late; in one it takes longer than its max
-hold; in one it is killed with -9. Each time the next one takes over. On a terminal it is shown live.
+		Long: `Watch a lottery: several processes want to draw the winner of every round, and exactly one may. In
+one round the process that holds the lock is stopped until its lease is over, and draws too late.
+In one round the holder takes longer than its max hold. In one it is killed with -9. Each time the
+next process takes over. A terminal shows all this live.
 
-It runs on a redis-server (or valkey-server) of its own if there is one on the PATH, else on an in-memory server inside
-this program. It ends with 0 only if every round had exactly one draw, and leaves nothing behind.`,
+The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an in-
+memory server inside this program. It ends with 0 only if every round had exactly one draw, and
+leaves nothing behind.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := interruptible(cmd.Context())
@@ -159,10 +175,10 @@ this program. It ends with 0 only if every round had exactly one draw, and leave
 	flags.SortFlags = false
 	flags.IntVar(&d.Rounds, "rounds", 10, "rounds to draw")
 	flags.IntVar(&d.Workers, "workers", 8, "processes that want to draw")
-	flags.DurationVar(&d.TTL, "ttl", 2*time.Second, "the longest that a dead holder keeps the others out")
-	flags.StringVar(&d.Redis, "redis", "", "URL of a server to use, such as redis://localhost:6379; keys of its own, deleted at the end")
+	flags.DurationVar(&d.TTL, "ttl", 2*time.Second, "of the leases: the longest that a dead holder keeps the others out")
+	flags.StringVar(&d.Redis, "redis", "", "`URL` of a server to use, such as redis://localhost:6379; the demo deletes its keys at the end")
 	flags.BoolVar(&d.Embedded, "embedded", false, "use the in-memory server even where there is a real one")
-	flags.BoolVar(&d.Plain, "plain", false, "lines of text even on a terminal")
-	flags.BoolVar(&d.Without, "without-lock", false, "draw without the lock: what it is for (ends with 1)")
+	flags.BoolVar(&d.Plain, "plain", false, "print lines of text even on a terminal")
+	flags.BoolVar(&d.NoLock, "without-lock", false, "draw without the lock, to show what the lock is for (ends with 1)")
 	return cmd
 }

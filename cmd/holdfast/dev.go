@@ -11,28 +11,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Dev is the in-memory server, for trying the other commands without Redis.
+// Dev serves from memory, so that users can try the other commands without Redis.
 type Dev struct {
 	Addr string // of the loopback interface
 	Out  io.Writer
 }
 
-// Validate refuses addresses that others could reach: the server asks nobody for a password.
+// Validate refuses addresses that other hosts could reach: the server asks for no password.
 func (d *Dev) Validate() error {
 	host, port, err := net.SplitHostPort(d.Addr)
 	if err != nil {
 		return &usageError{fmt.Errorf("--addr %q: it must be HOST:PORT", d.Addr)}
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return &usageError{fmt.Errorf("--addr %q: port %q is none: 0 to 65535", d.Addr, port)}
+		return &usageError{fmt.Errorf("--addr %q: port %q must be 0 to 65535", d.Addr, port)}
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return &usageError{fmt.Errorf("--addr %s: only loopback addresses, such as 127.0.0.1:6379: this server is for trying out, on one host", d.Addr)}
+		return &usageError{fmt.Errorf("--addr %q: host %q must be a loopback address, such as 127.0.0.1: this server is for trials on one host", d.Addr, host)}
 	}
 	return nil
 }
 
-// Run serves until ctx ends, and returns nil when it was interrupted: that is how it is meant to end.
+// Run serves until ctx ends. An interrupt is the normal end, and not an error.
 func (d *Dev) Run(ctx context.Context) error {
 	if err := d.Validate(); err != nil {
 		return err
@@ -59,8 +59,9 @@ func newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve from memory, to try run without Redis",
-		Long: `An in-memory server on a loopback port, for trying holdfast run, or a program of yours, without Redis. Its clock runs:
-locks expire as they should. It asks for no password, keeps nothing, and forgets everything when it ends.`,
+		Long: `Serve from memory on a loopback port, to try holdfast run, or a program of yours, without Redis.
+The clock of the server runs: locks expire as they should. The server asks for no password, stores
+nothing on disk, and forgets everything when it ends.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := interruptible(cmd.Context())

@@ -9,26 +9,26 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Exit codes, most of them from sysexits.h; those of a command are its own.
+// Exit codes, most of them from sysexits.h. A command that ran has its own.
 const (
 	exitFailed      = 1
 	exitUsage       = 64
-	exitNoServer    = 69 // none, or one that cannot serve
-	exitBusy        = 75 // held by another, or waited too long
+	exitNoServer    = 69 // no server, or it cannot serve
+	exitBusy        = 75 // another holds the lock, or the wait was too long
 	exitLost        = 76 // the lock was lost while the command ran
 	exitDenied      = 77 // the server refuses us
 	exitNotRunnable = 126
 	exitNotFound    = 127
-	exitSignal      = 128 // and the number of the signal
+	exitSignal      = 128 // plus the number of the signal
 )
 
-// A usageError is the caller's, not the command's.
+// A usageError is about the arguments.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// An exitError ends the program with a code. Without an err, all has been said.
+// An exitError ends the program with a code. Without an err, nothing is printed.
 type exitError struct {
 	code int
 	err  error
@@ -43,12 +43,12 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// A signalError says that a signal ended it before the command ran.
+// A signalError is a signal that came before the command ran.
 type signalError struct{ signal os.Signal }
 
 func (e *signalError) Error() string { return e.signal.String() }
 
-// code is what a shell would say.
+// code is the exit code that a shell reports.
 func (e *signalError) code() int {
 	if n, ok := e.signal.(syscall.Signal); ok {
 		return exitSignal + int(n)

@@ -2,44 +2,44 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 )
 
-// How often the guard looks at the clocks although nothing is due: a timer stands still while the machine sleeps.
-const look = time.Second
+// checkEvery is how often the guard compares the clocks although nothing is due: a timer stands
+// still while the machine sleeps.
+const checkEvery = time.Second
 
-// A guard stands between a command and the end of its lock. Nothing in its way may block: what it says is
-// written by somebody else.
+// A guard ends a command before its lock can be another's. The guard must not block; so notices
+// write for it.
 type guard struct {
 	child   *child.Child
-	lease   held
+	lease   lease
 	signals *signals
-	voice   *voice
+	notices *notices
 	name    string
 	onLost  string
-	early   time.Duration // trust left when the command is asked to end
+	early   time.Duration // trust left when the command gets TERM
 	ttl     time.Duration
 	maxEnd  time.Time // of the max hold; zero: none
 
-	asked  error     // why the command is to end
-	told   bool      // and it was told so
-	ended  error     // why the lock was lost, or is as good as lost
-	due    time.Time // when step was to be called
-	spared bool      // the command was not asked to end when it should have been, as we came late
+	endReason  error     // why the command is to end; nil: it is not
+	termSent   bool      // for endReason
+	lostReason error     // why the lock is lost, or too near to that; nil: it is not
+	due        time.Time // when step was to be called
+	postponed  bool      // a step came late, and the next one decides about TERM
 }
 
-// held is what a guard must know of a lease.
-type held interface {
+// lease is the part of a *holdfast.Lease that the guard needs.
+type lease interface {
 	Done() <-chan struct{}
 	Err() error
 	Until() time.Time
 }
 
-// watch returns when the command has ended, and has been waited for. The error says how the lock was lost, or that the
-// command had to be asked to end for fear of that.
+// watch returns when the command has ended and has been waited for. The error says how the lock was
+// lost, or why the command got TERM for fear of that.
 func (g *guard) watch() error {
 	over := g.lease.Done()
 	timer := time.NewTimer(0)
@@ -48,71 +48,68 @@ func (g *guard) watch() error {
 		timer.Reset(g.step())
 		select {
 		case <-g.child.Done():
-			return g.after()
+			return g.afterEnd()
 		case <-over:
 			over = nil // step sees it
-		case s := <-g.signals.heard:
-			if isContinue(s) {
+		case s := <-g.signals.received:
+			if s == continueSignal {
 				g.child.Resume()
 			} else {
 				g.child.Signal(s)
 			}
 		case s := <-g.child.Stopped():
-			// While we are stopped nobody renews. So what follows may find the lock lost, and then the command, which is
-			// stopped, ends without another step.
-			g.child.Follow(s, func() bool { g.step(); return g.ended == nil || g.onLost != onLostKill })
-			g.signals.again()
+			// While this process is stopped, nobody renews. The lock may be lost afterwards. Then the
+			// command, which is stopped, ends without another step.
+			g.child.Follow(s, func() bool { g.step(); return g.lostReason == nil || g.onLost != onLostKill })
+			g.signals.listenAgain()
 		case <-timer.C:
 		}
 	}
 }
 
-// step does what is due and returns when to come again.
+// step does what is due, and returns the time to the next step.
 func (g *guard) step() time.Duration {
 	now := time.Now()
-	next := g.do(now)
+	next := g.check(now)
 	g.due = now.Add(next)
 	return next
 }
 
-func (g *guard) do(now time.Time) time.Duration {
-	if g.ended != nil {
+// check is step at a moment.
+func (g *guard) check(now time.Time) time.Duration {
+	if g.lostReason != nil {
 		return time.Hour
 	}
 	if err := g.lease.Err(); err != nil {
-		g.ended = err
-		g.lost(err)
-		return time.Hour
+		return g.lose(err)
 	}
 	until := g.lease.Until()
-	left, early := left(until, now), g.early
-	early = max(early, g.reserve())
-	if g.asked == nil && left > early {
-		g.spared = false
-		return min(left-early, look)
+	left, early := timeLeft(until, now), max(g.early, g.reserve())
+	if g.endReason == nil && left > early {
+		g.postponed = false
+		return min(left-early, checkEvery)
 	}
-	// When this process stood still, so did the renewals: the next one is on its way.
-	if g.asked == nil && !g.spared && !g.due.IsZero() && now.Round(0).Sub(g.due.Round(0)) > early/10 {
-		g.spared = true
+	// If this process stood still, so did its renewals: the next one is on its way.
+	late := !g.due.IsZero() && now.Round(0).Sub(g.due.Round(0)) > early/10
+	if g.endReason == nil && !g.postponed && late {
+		g.postponed = true
 		return min(left, early) / 4
 	}
-	if g.asked == nil {
-		g.asked = fmt.Errorf("no renewal of %q was confirmed in time", g.name)
+	if g.endReason == nil {
+		g.endReason = fmt.Errorf("no renewal of %q was confirmed in time", g.name)
 		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/3 {
-			g.asked = fmt.Errorf("the max hold of %q is over", g.name)
+			g.endReason = fmt.Errorf("the max hold of %q is over", g.name)
 		}
-		g.warn(left)
+		g.terminate(left)
 	}
 	if left <= g.reserve() {
-		g.ended = g.asked
-		g.lost(g.asked)
-		return time.Hour
+		return g.lose(g.endReason)
 	}
-	return max(min(left-g.reserve(), look), time.Millisecond)
+	return max(min(left-g.reserve(), checkEvery), time.Millisecond)
 }
 
-// reserve is the trust that is left when a command is killed that did not end: a process takes time to die, and longer on a
-// busy machine.
+// reserve is the trust that is left when a command is killed that did not end: a process takes time
+// to die, and more on a busy machine.
 func (g *guard) reserve() time.Duration {
 	if g.onLost != onLostKill {
 		return 0
@@ -120,39 +117,40 @@ func (g *guard) reserve() time.Duration {
 	return min(g.ttl/50, 100*time.Millisecond)
 }
 
-// warn asks the command to end while the lock is still ours.
-func (g *guard) warn(left time.Duration) {
+// terminate asks the command to end while the lock is still held.
+func (g *guard) terminate(left time.Duration) {
 	if g.onLost != onLostIgnore && g.early > 0 && child.Groups {
-		g.told = true
+		g.termSent = true
 		g.child.Term()
-		g.voice.say("%v, %v are left: TERM to the command", g.asked, round(left))
+		g.notices.printf("%v, %v are left: TERM to the command", g.endReason, round(left))
 	}
 }
 
-// lost does what the end of the lock asks for.
-func (g *guard) lost(err error) {
+// lose does what --on-lost asks for. Nothing is due after that.
+func (g *guard) lose(err error) time.Duration {
+	g.lostReason = err
 	switch g.onLost {
 	case onLostKill:
 		g.child.Kill()
-		g.voice.say("%v: KILL to the command", err)
+		g.notices.printf("%v: KILL to the command", err)
 	case onLostTerm:
-		if !g.told {
+		if !g.termSent {
 			g.child.Term()
 		}
-		g.voice.say("%v: the command may go on without it", err)
+		g.notices.printf("%v: the command may go on without it", err)
 	default:
-		g.voice.say("%v: the command goes on without it", err)
+		g.notices.printf("%v: the command goes on without it", err)
 	}
+	return time.Hour
 }
 
-// after is the end of a command. If it was for the lock's sake, what it started ends as well, by the same moment.
-func (g *guard) after() error {
-	if g.ended == nil {
-		if err := g.lease.Err(); err != nil {
-			g.ended = err
-		}
+// afterEnd follows the end of a command. If the command ended for the lock's sake, the processes
+// that it started end too, by the same moment.
+func (g *guard) afterEnd() error {
+	if g.lostReason == nil {
+		g.lostReason = g.lease.Err()
 	}
-	if g.onLost == onLostKill && (g.told || g.ended != nil) {
+	if g.onLost == onLostKill && (g.termSent || g.lostReason != nil) {
 		for end := g.lease.Until().Add(-g.reserve()); g.child.Left() && g.lease.Err() == nil && time.Now().Before(end); {
 			time.Sleep(2 * time.Millisecond)
 		}
@@ -161,17 +159,15 @@ func (g *guard) after() error {
 		}
 	}
 	switch {
-	case g.ended != nil:
-		return g.ended
-	case g.told:
-		return g.asked
+	case g.lostReason != nil:
+		return g.lostReason
+	case g.termSent:
+		return g.endReason
 	}
 	return nil
 }
 
-// left is how long until a moment, by the clock that is ahead.
-func left(until, now time.Time) time.Duration {
+// timeLeft is the time until a moment, by the clock that is ahead: the wall clock or the monotonic.
+func timeLeft(until, now time.Time) time.Duration {
 	return min(until.Sub(now), until.Round(0).Sub(now.Round(0)))
 }
-
-func isContinue(s os.Signal) bool { return s == continued }

@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 )
 
-// lent is a lease as a guard sees it.
-type lent struct {
+// fakeLease is a lease as a guard sees it.
+type fakeLease struct {
 	until time.Time
 	err   error
 }
 
-func (l *lent) Done() <-chan struct{} { return nil }
-func (l *lent) Err() error            { return l.err }
-func (l *lent) Until() time.Time      { return l.until }
+func (l *fakeLease) Done() <-chan struct{} { return nil }
+func (l *fakeLease) Err() error            { return l.err }
+func (l *fakeLease) Until() time.Time      { return l.until }
 
-// guarded is a guard of a command that ignores TERM, and the words of the guard so far.
-func guarded(t *testing.T, l *lent, ttl time.Duration) (g *guard, said func() string) {
+// newGuard is a guard of a command that ignores TERM. printed is what the guard wrote.
+func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -39,7 +39,7 @@ func guarded(t *testing.T, l *lent, ttl time.Duration) (g *guard, said func() st
 	}
 	t.Cleanup(func() {
 		select {
-		case <-c.Done(): // its number may be another's
+		case <-c.Done(): // its process id may be that of another
 		default:
 			c.Kill()
 			<-c.Done()
@@ -48,17 +48,17 @@ func guarded(t *testing.T, l *lent, ttl time.Duration) (g *guard, said func() st
 	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	words, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	file, err := os.Create(filepath.Join(t.TempDir(), "notices"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { words.Close() })
-	voice := newVoice(words)
-	return &guard{child: c, lease: l, voice: voice, name: "job", onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
+	t.Cleanup(func() { file.Close() })
+	notices := newNotices(file)
+	return &guard{child: c, lease: l, notices: notices, name: "job", onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
 		t.Helper()
-		close(voice.lines)
-		<-voice.done
-		text, err := os.ReadFile(words.Name())
+		close(notices.lines)
+		<-notices.written
+		text, err := os.ReadFile(file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func alive(g *guard) bool {
 	}
 }
 
-// killed waits for the end that a signal brings.
+// killed waits for the end of the command.
 func killed(t *testing.T, g *guard) {
 	t.Helper()
 	select {
@@ -85,74 +85,74 @@ func killed(t *testing.T, g *guard) {
 	}
 }
 
-// Trap 34: what a guard does at each moment before the end of the trust, and that it comes again before the next.
+// A guard acts at each moment before the end of trust, and wakes before the next moment.
 func TestGuard(t *testing.T) {
 	const ttl = 10 * time.Second
 	end := time.Now().Add(time.Hour)
-	g, said := guarded(t, &lent{until: end}, ttl)
+	g, printed := newGuard(t, &fakeLease{until: end}, ttl)
 	for _, step := range []struct {
 		left, next time.Duration
 		asked      bool
 	}{
-		{ttl, look, false},
+		{ttl, checkEvery, false},
 		{ttl/3 + 2*time.Millisecond, 2 * time.Millisecond, false},
-		{ttl / 3, look, true},
+		{ttl / 3, checkEvery, true},
 		{time.Second, 900 * time.Millisecond, true},
 		{101 * time.Millisecond, time.Millisecond, true},
 	} {
-		if next := g.do(end.Add(-step.left)); next != step.next || g.told != step.asked || g.ended != nil || !alive(g) {
-			t.Errorf("with %v left it comes again after %v, want %v; asked %v, want %v; ended with %v", step.left, next, step.next, g.told, step.asked, g.ended)
+		if next := g.check(end.Add(-step.left)); next != step.next || g.termSent != step.asked || g.lostReason != nil || !alive(g) {
+			t.Errorf("with %v left the next step is after %v, want %v; asked %v, want %v; ended with %v", step.left, next, step.next, g.termSent, step.asked, g.lostReason)
 		}
 	}
-	g.do(end.Add(-100 * time.Millisecond))
+	g.check(end.Add(-100 * time.Millisecond))
 	killed(t, g)
-	if text := said(); g.ended == nil || strings.Count(text, "TERM to the command") != 1 || strings.Count(text, "KILL to the command") != 1 {
-		t.Errorf("ended with %v, said %q", g.ended, text)
+	if text := printed(); g.lostReason == nil || strings.Count(text, "TERM to the command") != 1 || strings.Count(text, "KILL to the command") != 1 {
+		t.Errorf("ended with %v, printed %q", g.lostReason, text)
 	}
 }
 
-// A lease that is lost, by an answer or because this process stood still, costs the command its life at once; standing still for
-// less gives the renewal that is late a moment.
-func TestGuardComesLate(t *testing.T) {
+// If the lease is lost, the guard kills the command at once. If the guard only comes late, it gives
+// the late renewal a moment.
+func TestGuardAfterLateStep(t *testing.T) {
 	const ttl = 10 * time.Second
 	end := time.Now().Add(time.Hour)
 	t.Run("lost", func(t *testing.T) {
-		l := &lent{until: end}
-		g, said := guarded(t, l, ttl)
-		g.do(end.Add(-ttl))
+		l := &fakeLease{until: end}
+		g, printed := newGuard(t, l, ttl)
+		g.check(end.Add(-ttl))
 		l.err = errors.New("lost it")
-		g.do(end.Add(-ttl / 2))
+		g.check(end.Add(-ttl / 2))
 		killed(t, g)
-		if text := said(); text != "holdfast: lost it: KILL to the command\n" {
-			t.Errorf("said %q", text)
+		if text := printed(); text != "holdfast: lost it: KILL to the command\n" {
+			t.Errorf("printed %q", text)
 		}
 	})
 	t.Run("in time for a renewal", func(t *testing.T) {
-		l := &lent{until: end}
-		g, said := guarded(t, l, ttl)
+		l := &fakeLease{until: end}
+		g, printed := newGuard(t, l, ttl)
 		g.due = end.Add(-ttl / 3)
 		now := g.due.Add(ttl / 10)
-		if next := g.do(now); next != end.Sub(now)/4 || g.told {
-			t.Errorf("it comes again after %v; asked %v", next, g.told)
+		if next := g.check(now); next != end.Sub(now)/4 || g.termSent {
+			t.Errorf("the next step is after %v; asked %v", next, g.termSent)
 		}
 		l.until = now.Add(ttl)
-		if next := g.do(now); next != look || g.told || !alive(g) {
-			t.Errorf("after the renewal it comes again after %v; asked %v", next, g.told)
+		if next := g.check(now); next != checkEvery || g.termSent || !alive(g) {
+			t.Errorf("after the renewal the next step is after %v; asked %v", next, g.termSent)
 		}
-		if text := said(); text != "" {
-			t.Errorf("said %q", text)
+		if text := printed(); text != "" {
+			t.Errorf("printed %q", text)
 		}
 	})
 	t.Run("and there is none", func(t *testing.T) {
-		g, said := guarded(t, &lent{until: end}, ttl)
+		g, printed := newGuard(t, &fakeLease{until: end}, ttl)
 		g.due = end.Add(-ttl / 3)
 		now := g.due.Add(ttl / 10)
-		g.do(now)
-		if g.do(now.Add(end.Sub(now) / 4)); !g.told || g.ended != nil {
-			t.Errorf("asked %v, ended with %v", g.told, g.ended)
+		g.check(now)
+		if g.check(now.Add(end.Sub(now) / 4)); !g.termSent || g.lostReason != nil {
+			t.Errorf("asked %v, ended with %v", g.termSent, g.lostReason)
 		}
-		if text := said(); !strings.Contains(text, "no renewal of \"job\" was confirmed in time, 1.75s are left: TERM to the command") {
-			t.Errorf("said %q", text)
+		if text := printed(); !strings.Contains(text, "no renewal of \"job\" was confirmed in time, 1.75s are left: TERM to the command") {
+			t.Errorf("printed %q", text)
 		}
 	})
 }

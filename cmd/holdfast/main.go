@@ -1,14 +1,15 @@
-// Command holdfast shows what the library does, and lends its locks to programs that are not written in Go.
+// Command holdfast runs programs under the locks of the library, and shows what the locks do.
 //
-//	holdfast run NAME -- CMD ARGS...   a command under a lock
-//	holdfast dev                       a server in memory, to try that without Redis
-//	holdfast demo                      eight processes, one lock, and what can happen to its holder
-//	holdfast quorum status             which masters of a quorum count, and why not
-//	holdfast completion SHELL          completion for bash, zsh or fish
-//	holdfast version                   what this is
+//	holdfast run NAME -- CMD ARGS...   runs a command under a lock
+//	holdfast dev                       serves from memory, to try run without Redis
+//	holdfast demo                      shows processes that share a lock, and a holder that dies
+//	holdfast quorum status             tells which masters of a quorum count, and why others do not
+//	holdfast completion SHELL          prints completion for bash, zsh or fish
+//	holdfast version                   prints the version
 //
-// Each command is a file and a struct: the struct is the command without the flags, for tests and for other commands;
-// the function beside it makes the cobra command that fills it. Exit codes are in exit.go.
+// Each command has a file and a struct. The struct is the command without flags, for tests and for
+// other commands. The function beside it makes the cobra command that fills the struct. Exit codes
+// are in exit.go.
 package main
 
 import (
@@ -24,11 +25,11 @@ import (
 )
 
 func main() {
-	redis.SetLogger(silence{}) // what fails is reported; a line for each attempt to connect hides it
+	redis.SetLogger(noLog{}) // errors are reported; a line for each attempt to connect would hide them
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program but for the process around it.
+// run is the program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -37,25 +38,24 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
-	if said := errors.As(err, &exit) && exit.err == nil; err != nil && !said {
+	if silent := errors.As(err, &exit) && exit.err == nil; err != nil && !silent {
 		text := trimmed(err.Error())
 		if errors.As(err, new(*usageError)) {
-			text = hidden(text, args)
+			text = withoutURLs(text, args)
 		}
 		fmt.Fprintf(errs, "holdfast: %s\n", text)
 	}
 	return exitCode(err)
 }
 
-// trimmed is a text without the name of the library, which says it too, in front of each of its
-// errors.
+// trimmed is a text without the name of the library, which begins each of its errors.
 func trimmed(text string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "holdfast: "), ": holdfast: ", ": ")
 }
 
-// hidden is a text about the arguments without the URLs among them: one that stands where none
-// belongs may hold a password.
-func hidden(text string, args []string) string {
+// withoutURLs is a text about the arguments without the URLs among them: a URL in a wrong place may
+// contain a password.
+func withoutURLs(text string, args []string) string {
 	for _, arg := range args {
 		if at := strings.Index(arg, "://"); at >= 0 && at+3 < len(arg) {
 			quoted := strconv.Quote(arg[at+1:])
@@ -67,6 +67,7 @@ func hidden(text string, args []string) string {
 	return text
 }
 
-type silence struct{}
+// noLog drops the log of go-redis.
+type noLog struct{}
 
-func (silence) Printf(context.Context, string, ...any) {}
+func (noLog) Printf(context.Context, string, ...any) {}

@@ -15,16 +15,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-// TestMain lets the test binary be the program too: the demo starts the workers from os.Executable, and some tests
-// start the demo itself. A test binary's own arguments begin with "-"; one that is called holdfast is the program.
+// TestMain lets the test binary be the program too: the demo starts its workers from
+// os.Executable, and some tests start the demo. The arguments of a test begin with "-". A binary
+// called holdfast is the program.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "holdfast" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return
 	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process that a test starts ends a second later under -race
-	// Notify starts a goroutine of the standard library that never ends. What we were started with ignored, ctrl-c as a shell's
-	// job or a hangup under nohup, is listened to until the end: else what the tests start would ignore it too.
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a test ends a second later under -race
+	// Notify starts a goroutine of the standard library that never ends. A signal that this process
+	// ignores from its start (ctrl-c for a job of a shell, a hangup under nohup) is listened to until
+	// the end: otherwise the processes of the tests would ignore it too.
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		signals := make(chan os.Signal, 1)
 		ignored := signal.Ignored(s)
@@ -45,15 +47,15 @@ func TestRun(t *testing.T) {
 		"help":              {[]string{}, 0, "demo ", ""},
 		"version":           {[]string{"version"}, 0, "holdfast ", ""},
 		"version with more": {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
-		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo?`},
+		"unknown command":   {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo or dev?`},
 		"help about it":     {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
 		"help about none":   {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
-		"no such port":      {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" is none`},
+		"no such port":      {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" must be 0 to 65535`},
 		"unknown flag":      {[]string{"demo", "--wrokers", "3"}, 64, "", "--wrokers"},
 		"not a number":      {[]string{"demo", "--rounds", "many"}, 64, "", `"many"`},
 		"not a duration":    {[]string{"demo", "--ttl", "2"}, 64, "", `"2"`},
 		"out of range":      {[]string{"demo", "--rounds", "0", "--workers", "99"}, 64, "", "--rounds 0: it must be 1 to 50\n--workers 99"},
-		"worker by hand":    {[]string{workerName}, 1, "", "not by hand"},
+		"worker by hand":    {[]string{workerName}, 1, "", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -70,7 +72,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestHelpHidesTheInside(t *testing.T) {
+func TestHelpOmitsHiddenCommands(t *testing.T) {
 	var out bytes.Buffer
 	run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &out)
 	for _, name := range []string{workerName, keeperName} {
@@ -80,7 +82,7 @@ func TestHelpHidesTheInside(t *testing.T) {
 	}
 }
 
-// Where the address is taken, the flag that names another is named.
+// The error for an address in use names the flag.
 func TestDevAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,6 +99,6 @@ func TestDevAddressInUse(t *testing.T) {
 	}
 }
 
-// measured tells whether times are looked at: in make proof, where nothing else runs. A machine that stands still may keep any
-// process from doing in time what it would; what is due when is TestGuard's.
+// measured reports whether tests judge times and may take long: in make proof, where nothing else
+// runs. On a busy machine any process may be late. TestGuard checks the deadlines without a clock.
 func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }

@@ -17,7 +17,7 @@ import (
 
 const defaultURL = "redis://127.0.0.1:6379"
 
-// urls is a flag that may be given once, or once for each master of a quorum.
+// urls is a flag that is given once, or once for each master of a quorum.
 type urls struct {
 	to    *string
 	given []string
@@ -26,7 +26,7 @@ type urls struct {
 // Set implements pflag.Value.
 func (u *urls) Set(text string) error {
 	if text == "" {
-		return errors.New("it is empty")
+		return errors.New("the URL is empty")
 	}
 	u.given = append(u.given, text)
 	*u.to = server.Quorum(u.given)
@@ -39,12 +39,12 @@ func (u *urls) String() string { return *u.to }
 // Type implements pflag.Value.
 func (u *urls) Type() string { return "URL" }
 
-// QuorumStatus tells which masters of a quorum count.
+// QuorumStatus prints which masters of a quorum count.
 type QuorumStatus struct {
 	Prefix string
 	Redis  string // URL of the quorum
 	TLS    server.TLS
-	Trust  bool // make the new ones count
+	Trust  bool // make new masters count
 	Out    io.Writer
 }
 
@@ -87,7 +87,7 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 	return nil
 }
 
-// reason is an error without what its line says already.
+// reason is an error without the name of the node, which its line has.
 func reason(err error) string {
 	var failed *holdfast.StoreError
 	if errors.As(err, &failed) {
@@ -112,12 +112,13 @@ func newQuorumStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Tell which masters count, and why the others do not",
-		Long: `Tell of every master of a quorum whether it answers, and whether it counts towards a majority. One that began anew does
-not count for the longest TTL that any client uses, at least five minutes, because it may have forgotten a lock.
+		Long: `Tell for every master of a quorum whether it answers, and whether it counts towards a majority. A
+master that restarted without its data does not count for the longest TTL that any client uses, at
+least five minutes, because it may have forgotten a lock.
 
-Exit codes: 0 a majority counts; 64 usage; 69 none does.`,
+Exit codes: 0 a majority counts; 64 usage; 69 no majority counts.`,
 		Example: `  holdfast quorum status --redis redis://a --redis redis://b --redis redis://c
-  holdfast quorum status --redis quorum:redis://a,redis://b,redis://c --trust-new-nodes   # once, before the first lock`,
+  holdfast quorum status --redis quorum:redis://a,redis://b,redis://c --trust-new-nodes # at first`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Out = cmd.OutOrStdout()
@@ -129,11 +130,11 @@ Exit codes: 0 a majority counts; 64 usage; 69 none does.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(&urls{to: &s.Redis}, "redis", "`URL` of a master, once for each; or quorum:URL,URL,URL; else the variable REDIS_URL")
-	flags.StringVar(&s.TLS.CA, "tls-ca", "", "file with the certificates of those who may sign the servers'")
-	flags.StringVar(&s.TLS.Cert, "tls-cert", "", "file with a certificate for the servers to see")
-	flags.StringVar(&s.TLS.Key, "tls-key", "", "file with its key")
-	flags.StringVar(&s.Prefix, "prefix", "holdfast", "of all keys and channels")
-	flags.BoolVar(&s.Trust, "trust-new-nodes", false, "let masters that began anew count from now on: only when no lock can have been forgotten")
+	flags.Var(&urls{to: &s.Redis}, "redis", "`URL` of a master, once for each master, or quorum:URL,URL,URL; default: the variable REDIS_URL")
+	flags.StringVar(&s.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign those of the servers")
+	flags.StringVar(&s.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
+	flags.StringVar(&s.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
+	flags.StringVar(&s.Prefix, "prefix", "holdfast", "prefix of all keys and channels")
+	flags.BoolVar(&s.Trust, "trust-new-nodes", false, "let restarted masters count from now on: only if they cannot have forgotten a lock")
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// TestQuorum looks at new masters, trusts them, runs a command under their lock, and looks again when one is dead.
+// New masters are young until they are trusted, and a command runs under the lock of a majority.
 func TestQuorum(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	var flags []string
@@ -21,18 +21,18 @@ func TestQuorum(t *testing.T) {
 		masters = append(masters, master)
 		flags = append(flags, "--redis", "redis://"+master.Addr())
 	}
-	// A master that stands still for a moment is away in that moment: then the same is asked again.
+	// A master that stands still for a moment is away in that moment: then expect tries again.
 	expect := func(args []string, code int, want ...string) {
 		t.Helper()
 		for late := time.Now().Add(30 * time.Second); ; {
 			var out, errs bytes.Buffer
 			got := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			said := out.String() + errs.String()
-			if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(said, text) }) {
+			output := out.String() + errs.String()
+			if got == code && !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(output, text) }) {
 				return
 			}
-			if slow := strings.Contains(said, "timeout") || strings.Contains(said, "deadline"); !slow || time.Now().After(late) {
-				t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, said)
+			if slow := strings.Contains(output, "timeout") || strings.Contains(output, "deadline"); !slow || time.Now().After(late) {
+				t.Fatalf("%v: exit code %d, want %d, and %q in:\n%s", args, got, code, want, output)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestQuorumUsage(t *testing.T) {
 		want string
 	}{
 		"one server": {[]string{"quorum", "status"}, "names one server"},
-		"two":        {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"}, "not of 2"},
+		"two":        {[]string{"quorum", "status", "--redis", "redis://a", "--redis", "redis://b"}, "2 masters: a quorum has 3"},
 		"long TTL":   {[]string{"run", "--redis", "quorum:redis://a,redis://b,redis://c", "--ttl", "1h", "x", "--", "true"}, "at most 5m"},
 		"no command": {[]string{"quorum", "stats"}, `unknown command "stats"`},
 	} {

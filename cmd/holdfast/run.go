@@ -16,19 +16,19 @@ import (
 
 // What to do with the command when its lock is lost.
 const (
-	onLostKill   = "kill"   // ask it to end while there is trust left, then end it
-	onLostTerm   = "term"   // ask, and leave it at that
-	onLostIgnore = "ignore" // let it run
+	onLostKill   = "kill"   // TERM while there is trust left, then KILL
+	onLostTerm   = "term"   // TERM only
+	onLostIgnore = "ignore" // nothing
 )
 
-// The longest and shortest TTL, as the library has them.
+// The limits of the library.
 const (
 	leastTTL = 100 * time.Millisecond
 	mostTTL  = 24 * time.Hour
 	maxText  = 1 << 10
 )
 
-// Run is a command under a lock.
+// Run runs a command under a lock.
 type Run struct {
 	Command  []string // the program and its arguments
 	Conflict int      // exit code when the lock is held by another
@@ -39,7 +39,7 @@ type Run struct {
 	Name     string // of the lock
 	Nonblock bool
 	OnLost   string
-	Owner    string // empty: one of its own
+	Owner    string // empty: a new one
 	Prefix   string
 	Redis    string // URL, of one server or of a quorum
 	TLS      server.TLS
@@ -50,9 +50,9 @@ type Run struct {
 	In, Out, Err *os.File
 }
 
-// Run holds the lock while the command runs. An *exitError carries the command's own exit code, or why it did not run or
-// had to end. Once it has returned the command is gone and the lock given back, as far as the server could be asked;
-// else the lock is free when its TTL is over.
+// Run holds the lock while the command runs. An *exitError has the command's exit code, or the
+// reason why the command did not run or had to end. When Run returns, the command has ended and the
+// lock is released. If the server could not be asked, the lock is free after its TTL.
 func (r *Run) Run(ctx context.Context) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -61,38 +61,39 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	voice := newVoice(r.Err)
-	defer voice.close()
+	notices := newNotices(r.Err)
+	defer notices.close()
 	signals := listen()
 	defer signals.stop()
 	client, end, err := server.Client(r.Redis, r.TLS, holdfast.Config{
-		Label: r.label(), MaxTTL: mostTTL, Observer: &watcher{run: r, voice: voice}, Prefix: r.Prefix,
+		Label: r.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}, Prefix: r.Prefix,
 	})
 	if err != nil {
 		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
 	}
 	defer end()
-	// Also what is given up, a place in the queue for instance, is given back before we end.
+	// Close also gives back what was given up, such as a place in the queue.
 	defer client.Close()
 
 	began := time.Now()
-	lease, err := r.acquire(ctx, client, signals, voice)
+	lease, err := r.acquire(ctx, client, signals, notices)
 	if err != nil {
 		return r.refused(err)
 	}
-	r.verbose(voice, "got %q after %v, token %d", r.Name, round(time.Since(began)), lease.Token())
-	return r.under(lease, path, signals, voice)
+	r.verbose(notices, "got %q after %v, token %d", r.Name, round(time.Since(began)), lease.Token())
+	return r.runCommand(lease, path, signals, notices)
 }
 
-// under runs the command and gives the lock back when it has been waited for.
-func (r *Run) under(lease *holdfast.Lease, path string, signals *signals, voice *voice) error {
+// runCommand runs the command, waits for its end, and releases the lock.
+func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, notices *notices) error {
 	began := time.Now()
 	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
 	if err != nil {
 		_ = lease.Release(context.Background())
 		return &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
 	}
-	g := &guard{child: c, lease: lease, signals: signals, voice: voice, name: r.Name, onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
+	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.Name,
+		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
 	if r.MaxHold > 0 {
 		g.maxEnd = began.Add(r.MaxHold)
 	}
@@ -101,12 +102,12 @@ func (r *Run) under(lease *holdfast.Lease, path string, signals *signals, voice 
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
 		lost = err
 	}
-	r.verbose(voice, "held %q for %v; the command ended with %d", r.Name, round(time.Since(began)), c.Code())
+	r.verbose(notices, "held %q for %v; the command ended with %d", r.Name, round(time.Since(began)), c.Code())
 	switch {
 	case lost != nil:
 		return &exitError{exitLost, fmt.Errorf("%w; the command ended with %d", lost, c.Code())}
 	case err != nil:
-		voice.say("giving %q back: %v; it is free in %v at the latest", r.Name, err, r.ttl())
+		notices.printf("giving %q back: %v; it is free in %v at the latest", r.Name, err, r.ttl())
 	}
 	if c.Code() != 0 {
 		return &exitError{code: c.Code()}
@@ -114,7 +115,7 @@ func (r *Run) under(lease *holdfast.Lease, path string, signals *signals, voice 
 	return nil
 }
 
-// ttl is what the lock outlives us.
+// ttl is the time that the lock outlives this process.
 func (r *Run) ttl() time.Duration {
 	if r.MaxHold > 0 {
 		return min(r.TTL, r.MaxHold)
@@ -122,7 +123,7 @@ func (r *Run) ttl() time.Duration {
 	return r.TTL
 }
 
-// label says who this is: the command, rather than ours.
+// label names the command and not holdfast.
 func (r *Run) label() string {
 	if r.Label != "" {
 		return r.Label
@@ -134,7 +135,7 @@ func (r *Run) label() string {
 	return fmt.Sprintf("%.200s@%.200s/%d", filepath.Base(r.Command[0]), host, os.Getpid())
 }
 
-// environ is what the command sees. Of an outer run it sees nothing, whose values would be wrong here.
+// environ is the environment of the command, without the variables of an outer run.
 func (r *Run) environ(lease *holdfast.Lease) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -150,16 +151,16 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 		fmt.Sprintf("HOLDFAST_TOKEN=%d", lease.Token()),
 		"HOLDFAST_OWNER="+lease.Owner(),
 		"HOLDFAST_TTL="+r.ttl().String(),
-		"HOLDFAST_REDIS="+server.Open(r.Redis))
+		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
 }
 
-func (r *Run) verbose(voice *voice, format string, args ...any) {
+func (r *Run) verbose(notices *notices, format string, args ...any) {
 	if r.Verbose {
-		voice.say(format, args...)
+		notices.printf(format, args...)
 	}
 }
 
-// round keeps durations readable.
+// round makes a duration readable.
 func round(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(10 * time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// Whoever kills us with -9 kills the command, too; and the lock is free when its TTL is over.
+// kill -9 of holdfast ends the command too, and the lock is free after its TTL.
 func TestRunKilled(t *testing.T) {
 	const ttl = 3 * time.Second
 	s := redisserver.Start(t)
@@ -18,7 +18,7 @@ func TestRunKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.read(t)
-	waiter, said := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
+	waiter, stderr := program(t, s, "run", "--ttl", ttl.String(), "-v", "job", "--", "sh", "-c", script, second.path)
 	if err := waiter.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestRunKilled(t *testing.T) {
 	}
 	_ = victim.Wait()
 	second.read(t)
-	if took := time.Since(killed); took > ttl+2*time.Second && measured() { // by itself it asks later
-		t.Errorf("the next one ran after %v\n%s", took, said)
+	if took := time.Since(killed); took > ttl+2*time.Second && measured() { // its own next request comes later
+		t.Errorf("the next one ran after %v\n%s", took, stderr)
 	} else {
 		t.Logf("the next one ran after %v", took)
 	}

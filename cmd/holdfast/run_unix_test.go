@@ -20,10 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// thorough tells whether tests may take their time.
-var thorough = os.Getenv("HOLDFAST_CHECK") != ""
-
-// program is ours, ready to be started.
+// program is holdfast with arguments, not started.
 func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -40,7 +37,7 @@ func program(t *testing.T, s *redisserver.Server, args ...string) (*exec.Cmd, *b
 	return cmd, &out
 }
 
-// A witness is a fifo that a command holds open: what it says can be read, and its end is the end of all who have it.
+// A witness is a fifo that a command and its children hold open: it ends with the last of them.
 type witness struct {
 	path string
 	file *os.File
@@ -56,7 +53,7 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// read returns when the command says something.
+// read returns when the command writes a line.
 func (w *witness) read(t *testing.T) {
 	t.Helper()
 	var err error
@@ -70,7 +67,7 @@ func (w *witness) read(t *testing.T) {
 	}
 }
 
-// gone is when the last of them has ended.
+// gone returns the moment at which the last of them has ended.
 func (w *witness) gone(t *testing.T) time.Time {
 	t.Helper()
 	late := time.AfterFunc(patient, func() { w.file.Close() })
@@ -81,10 +78,10 @@ func (w *witness) gone(t *testing.T) time.Time {
 	return time.Now()
 }
 
-// complaints is what a run said but for that the server was slow to answer it while it waited.
-func complaints(said *bytes.Buffer) string {
+// complaints is what a run printed, except that the server was slow to answer during the wait.
+func complaints(stderr *bytes.Buffer) string {
 	var out strings.Builder
-	for line := range strings.Lines(said.String()) {
+	for line := range strings.Lines(stderr.String()) {
 		if !strings.Contains(line, "the server is away, still waiting") {
 			out.WriteString(line)
 		}
@@ -92,29 +89,30 @@ func complaints(said *bytes.Buffer) string {
 	return out.String()
 }
 
-// queued returns when somebody stands in line.
+// queued returns when the queue has a waiter.
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
-	until(t, "somebody waits", func() bool {
+	until(t, "the queue has a waiter", func() bool {
 		kind, err := s.Do("TYPE", "holdfast:{job}:line")
 		return err == nil && kind == "zset"
 	})
 }
 
 // until waits for a condition.
-func until(t *testing.T, what string, is func() bool) {
+func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for late := time.Now().Add(patient); time.Now().Before(late); <-tick.C {
-		if is() {
+		if holds() {
 			return
 		}
 	}
-	t.Fatalf("after %v it is not so that %s", patient, what)
+	t.Fatalf("not within %v: %s", patient, what)
 }
 
-// expiry is a moment before that at which the lock can be another's, just after a renewal.
+// expiry is a moment before the earliest one at which another can hold the lock. It returns just
+// after a renewal.
 func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -133,11 +131,11 @@ func expiry(t *testing.T, s *redisserver.Server, ttl time.Duration) time.Time {
 	return time.Time{}
 }
 
-// Trap 34: a child must not live on when the lock is gone.
+// A command must not live on when its lock is gone.
 func TestRunServerStops(t *testing.T) {
-	const ttl = 10 * time.Second // then it may stand still for some 200 ms
+	const ttl = 10 * time.Second // holdfast may then stand still for some 200 ms
 	times := 3
-	if thorough {
+	if measured() {
 		times = 10
 	}
 	for n := range times {
@@ -146,7 +144,7 @@ func TestRunServerStops(t *testing.T) {
 			s := redisserver.Start(t)
 			w := newWitness(t)
 			// It ignores TERM, and so does what it starts.
-			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
+			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c",
 				`trap "" TERM; exec 3>"$0"; echo in >&3; sleep 60; sleep 60`, w.path)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -164,30 +162,29 @@ func TestRunServerStops(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != exitLost {
 				t.Errorf("exit code %d, want %d", code, exitLost)
 			}
-			if !strings.Contains(said.String(), "TERM to the command") || !strings.Contains(said.String(), "KILL to the command") {
-				t.Errorf("said %q", said)
+			if !strings.Contains(stderr.String(), "TERM to the command") || !strings.Contains(stderr.String(), "KILL to the command") {
+				t.Errorf("stderr %q", stderr)
 			}
 		})
 	}
 }
 
-// Trap 34: TERM ends the command, but not what it started: that is gone before the lock can be another's, too. Where nothing
-// is left, nobody waits for the end of the lock.
+// TERM ends the command, but not its children. They end before another can hold the lock. Without
+// children, holdfast does not wait for the end of the lock.
 func TestRunLeavesNothing(t *testing.T) {
 	const ttl = 15 * time.Second // the command is asked to end with five seconds left
 	for name, test := range map[string]struct {
 		script string
 		least  time.Duration // from the ends of the command and of holdfast run to that of the lock
-		always bool          // not only where times are looked at
 	}{
-		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0, false},
-		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second, true},
+		"something left": {`(trap "" TERM; exec 3>"$0"; echo in >&3; exec sleep 60) & wait`, 0},
+		"nothing left":   {`exec 3>"$0"; echo in >&3; exec sleep 60`, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redisserver.Start(t)
 			w := newWitness(t)
-			cmd, said := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
+			cmd, stderr := program(t, s, "run", "--ttl", ttl.String(), "job", "--", "sh", "-c", test.script, w.path)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -195,23 +192,24 @@ func TestRunLeavesNothing(t *testing.T) {
 			end := expiry(t, s, ttl)
 			s.Stop()
 			defer s.Continue()
-			if left := end.Sub(w.gone(t)); left <= test.least && (test.always || measured()) {
+			if left := end.Sub(w.gone(t)); left <= test.least && measured() {
 				t.Errorf("gone %v before the lock could be another's, want more than %v", left, test.least)
 			}
 			s.Continue()
 			_ = cmd.Wait()
-			if left := time.Until(end); left < test.least && (test.always || measured()) {
+			if left := time.Until(end); left < test.least && measured() {
 				t.Errorf("holdfast ended %v before the end of the lock, want at least %v", left, test.least)
 			}
-			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(said.String(), "TERM to the command") {
-				t.Errorf("exit code %d, want %d; said %q", code, exitLost, said)
+			if code := cmd.ProcessState.ExitCode(); code != exitLost || !strings.Contains(stderr.String(), "TERM to the command") {
+				t.Errorf("exit code %d, want %d; stderr %q", code, exitLost, stderr)
 			}
 		})
 	}
 }
 
-// A hand-over by message is trusted for its claim, half a second, until the first renewal. No command begins with
-// so little: its start is what makes a machine busy. This one stops the server before the first renewal, for longer.
+// A hand-over by message is trusted for half a second until the first renewal. No command starts
+// with so little, as its start makes the machine busy. This command stops the server for longer,
+// before the first renewal.
 func TestRunHandedOver(t *testing.T) {
 	s := redisserver.Start(t)
 	w := newWitness(t)
@@ -220,7 +218,7 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.read(t)
-	next, said := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
+	next, stderr := program(t, s, "run", "job", "--", "sh", "-c", `kill -STOP "$0" && sleep 1 && kill -CONT "$0"`, strconv.Itoa(s.Pid()))
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -230,15 +228,15 @@ func TestRunHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait()
-	if err := next.Wait(); err != nil || complaints(said) != "" {
-		t.Errorf("the command that was handed the lock: %v; said %q", err, said)
+	if err := next.Wait(); err != nil || complaints(stderr) != "" {
+		t.Errorf("the command that was handed the lock: %v; stderr %q", err, stderr)
 	}
 }
 
-// Each of many runs, never two of them at once, and nothing is left, neither a process nor a key.
+// Of many commands each one runs, never two at once. No process and no key is left.
 func TestRunMany(t *testing.T) {
 	times := 60
-	if thorough {
+	if measured() {
 		times = 1000
 	}
 	s := redisserver.Start(t)
@@ -258,10 +256,10 @@ func TestRunMany(t *testing.T) {
 				if n%2 == 0 {
 					args = []string{"run", "job", "--", "sh", "-c", script, dir}
 				}
-				cmd, said := program(t, s, args...)
+				cmd, stderr := program(t, s, args...)
 				cmd.ExtraFiles = []*os.File{theirs}
-				if err := cmd.Run(); err != nil || complaints(said) != "" {
-					t.Errorf("run %d: %v\n%s", n, err, said)
+				if err := cmd.Run(); err != nil || complaints(stderr) != "" {
+					t.Errorf("run %d: %v\n%s", n, err, stderr)
 				}
 			}
 		})

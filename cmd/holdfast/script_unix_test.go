@@ -21,21 +21,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patient is how long a test waits for what must come.
+// patient is how long a test waits for an event that must come.
 const patient = 30 * time.Second
 
-// TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL, and these commands besides
-// those of testscript:
+// TestScripts runs testdata/script. Each script has a redis-server of its own at REDIS_URL. These
+// commands are added to those of testscript:
 //
 //	exits CODE PROGRAM ARGS...      runs it and compares its exit code
 //	bg NAME PROGRAM ARGS...         starts it; its output goes to NAME.out and NAME.err
 //	ended NAME CODE                 waits for it and compares its exit code
 //	signal NAME SIGNAL              sends it a signal, such as TERM
-//	await FILE PATTERN              waits until a file has a line that matches
+//	await FILE PATTERN              waits until a line of a file matches
 //	server stop|continue|kill|restart
 //	server do ARGS...               sends a command; its answer is stdout
 //
-// The server is behind the address DOOR too; the file door is there when something was asked through it.
+// A proxy at the address PROXY leads to the server. The file proxy exists after a request there.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
 	self, err := os.Executable()
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			b := &background{started: map[string]*exec.Cmd{}}
-			door, err := openDoor(s.Addr(), filepath.Join(env.WorkDir, "door"))
+			proxy, err := startProxy(s.Addr(), filepath.Join(env.WorkDir, "proxy"))
 			if err != nil {
 				_ = s.Close()
 				return err
@@ -63,9 +63,9 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() {
 				b.end()
 				_ = s.Close()
-				door.close()
+				proxy.close()
 			})
-			env.Setenv("DOOR", door.Addr().String())
+			env.Setenv("PROXY", proxy.Addr().String())
 			env.Values["server"], env.Values["background"] = s, b
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("REDIS_URL", "redis://"+s.Addr())

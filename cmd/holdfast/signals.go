@@ -6,55 +6,56 @@ import (
 	"os/signal"
 )
 
-// signals are what others tell us, for the command or instead of it.
+// signals are the signals to this process that are meant for the command, or for the wait before.
 type signals struct {
-	heard chan os.Signal
-	pipe  chan os.Signal
+	received   chan os.Signal
+	brokenPipe chan os.Signal
 }
 
-// listen takes over the signals that are passed on. One that is ignored stays so, for us and for the command: nohup, and the
-// background jobs of a shell without job control, mean it.
+// listen takes over the signals that are passed on. An ignored signal stays ignored, for this
+// process and for the command: nohup, and the background jobs of a shell without job control,
+// rely on that.
 func listen() *signals {
-	s := &signals{heard: make(chan os.Signal, 64), pipe: make(chan os.Signal, 1)}
-	s.again()
-	// Else a line to a standard error that nobody reads any more would end us, and so the command.
-	notify(s.pipe, brokenPipe)
+	s := &signals{received: make(chan os.Signal, 64), brokenPipe: make(chan os.Signal, 1)}
+	s.listenAgain()
+	// Otherwise a notice to a closed standard error would end this process, and so the command.
+	notify(s.brokenPipe, brokenPipe)
 	return s
 }
 
-// again listens to all, also to what was stopped being listened to.
-func (s *signals) again() { notify(s.heard, append(passedOn, jobControl...)) }
+// listenAgain listens to all signals, also to those that were reset.
+func (s *signals) listenAgain() { notify(s.received, append(passedOn, jobControl...)) }
 
-func notify(to chan os.Signal, what []os.Signal) {
-	for _, sig := range what {
+func notify(to chan os.Signal, list []os.Signal) {
+	for _, sig := range list {
 		if !signal.Ignored(sig) {
 			signal.Notify(to, sig)
 		}
 	}
 }
 
-// stop gives the signals back to the system.
+// stop restores the default effect of the signals.
 func (s *signals) stop() {
-	signal.Stop(s.heard)
-	signal.Stop(s.pipe)
+	signal.Stop(s.received)
+	signal.Stop(s.brokenPipe)
 }
 
-// end is a context that the next signal ends; the one after that ends us as if nobody listened. heard stops that and
-// returns the *signalError of a signal that came.
-func (s *signals) end(ctx context.Context) (_ context.Context, heard func() error) {
+// cancelOnSignal returns a context that the next signal ends. The signal after that has its default
+// effect. stop ends this, and returns a *signalError if a signal came.
+func (s *signals) cancelOnSignal(ctx context.Context) (_ context.Context, stop func() error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, sig := range jobControl {
-		signal.Reset(sig) // while we only wait, we stop like anybody
+		signal.Reset(sig) // a process that only waits can be stopped like any other
 	}
 	quit, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
 			select {
-			case sig := <-s.heard:
-				if isContinue(sig) {
+			case sig := <-s.received:
+				if sig == continueSignal {
 					continue
 				}
-				signal.Stop(s.heard)
+				signal.Stop(s.received)
 				err := &signalError{sig}
 				cancel(err)
 				done <- err
@@ -69,7 +70,7 @@ func (s *signals) end(ctx context.Context) (_ context.Context, heard func() erro
 		err := <-done
 		cancel(nil)
 		if err == nil {
-			s.again()
+			s.listenAgain()
 		}
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-const continued = syscall.Signal(0) // there is none
+// No signal stops a process or continues it.
+var stopSignal, continueSignal os.Signal
 
 var (
 	passedOn   = []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-const continued = syscall.SIGCONT
+// The signals that stop a process and continue it.
+var stopSignal, continueSignal os.Signal = syscall.SIGSTOP, syscall.SIGCONT
 
 var (
 	passedOn   = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}

@@ -21,7 +21,7 @@ type session struct {
 	file *os.File
 
 	mu   sync.Mutex
-	text string // what has come and was not expected yet
+	text string // output that was not expected yet
 	more chan struct{}
 }
 
@@ -82,7 +82,7 @@ func (x *session) send(text string) {
 	}
 }
 
-// expect waits for a text, and forgets all up to its end.
+// expect waits for a text, and drops the output up to its end.
 func (x *session) expect(want string) {
 	x.t.Helper()
 	if seen, found := x.within(patient, want); !found {
@@ -90,8 +90,9 @@ func (x *session) expect(want string) {
 	}
 }
 
-// insist sends a key until a text is there. A shell that gets a signal just before it begins to read runs its trap when it has
-// read, or gets another; one that only is slow gets no other, which its next command would.
+// insist sends a key until a text appears. A shell that gets a signal just before it begins to read
+// runs its trap after the read, or after another signal. A shell that is only slow gets no second
+// signal: its next command would get that.
 func (x *session) insist(key, want string) {
 	x.t.Helper()
 	const slow = 5 * time.Second
@@ -104,7 +105,7 @@ func (x *session) insist(key, want string) {
 	x.expect(want)
 }
 
-// within waits for a text for a while, and tells what else is there.
+// within waits for a text up to a limit. seen is the output after it, or without it.
 func (x *session) within(limit time.Duration, want string) (seen string, found bool) {
 	for late := time.After(limit); ; {
 		x.mu.Lock()
@@ -125,10 +126,10 @@ func (x *session) within(limit time.Duration, want string) (seen string, found b
 	}
 }
 
-// Words are broken by quotes in what is typed, so that the terminal's echo of the line is not taken for the answer.
+// Quotes break words in the typed lines, so that the echo of the terminal does not match.
 func TestTerminal(t *testing.T) {
 	s := redisserver.Start(t)
-	for name, talk := range map[string]func(*session){
+	for name, dialog := range map[string]func(*session){
 		"the command reads the terminal": func(x *session) {
 			x.send("holdfast run job -- sh -c 'echo re\"\"ady; read a; echo got:$a'\n")
 			x.expect("ready")
@@ -224,7 +225,7 @@ func TestTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := startSession(t, s)
-			talk(x)
+			dialog(x)
 			x.send("echo back''again; exit\n") // the shell has the terminal
 			x.expect("backagain")
 		})

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// certify writes a certificate that signs itself, for server and client, and its key.
+// certify writes a self-signed certificate for server and client, and its key.
 func certify(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -67,9 +67,9 @@ func TestRunTLS(t *testing.T) {
 	defer s.Close()
 	url := "rediss://127.0.0.1:" + port
 	for name, test := range map[string]struct {
-		args []string
-		code int
-		said string
+		args   []string
+		code   int
+		stderr string
 	}{
 		"with all":            {[]string{"--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}, 0, ""},
 		"unknown authority":   {[]string{"--tls-cert", cert, "--tls-key", key}, exitNoServer, "certificate"},
@@ -77,10 +77,10 @@ func TestRunTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"run", "--redis", url}, test.args...)
-			cmd, said := program(t, s, append(args, "job", "--", "true")...)
+			cmd, stderr := program(t, s, append(args, "job", "--", "true")...)
 			_ = cmd.Run()
-			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(said.String(), test.said) {
-				t.Errorf("exit code %d, said %q; want %d, %q", code, said, test.code, test.said)
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(stderr.String(), test.stderr) {
+				t.Errorf("exit code %d, stderr %q; want %d, %q", code, stderr, test.code, test.stderr)
 			}
 		})
 	}

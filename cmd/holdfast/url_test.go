@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The command shows nothing of a URL that it cannot read, wherever the URL stands; "geheim" is the
-// password.
+// The command shows nothing of a URL that it cannot read, wherever the URL is given. "geheim" is
+// the password.
 func TestURLIsNotShown(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	urls := []string{
@@ -36,7 +36,7 @@ func TestURLIsNotShown(t *testing.T) {
 		"demo":          {func(url string) []string { return []string{"demo", "--redis", url} }, "--redis: "},
 		"demo embedded": {func(url string) []string { return []string{"demo", "--embedded", "--redis", url} }, "--embedded"},
 	}
-	// Also where no URL belongs, if the argument can be known for one.
+	// In the place of another argument, a URL is recognized by its "://".
 	misplaced := map[string]struct {
 		args func(url string) []string
 		want string
@@ -54,10 +54,10 @@ func TestURLIsNotShown(t *testing.T) {
 		t.Run(name+" "+raw, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-			said := out.String() + errs.String()
-			plain, _ := url.QueryUnescape(said)
-			if code != exitUsage || strings.Contains(said+plain, "geheim") || strings.Contains(said+plain, "gehe") || !strings.Contains(errs.String(), want) {
-				t.Errorf("exit code %d, %q, want %q", code, said, want)
+			output := out.String() + errs.String()
+			plain, _ := url.QueryUnescape(output)
+			if code != exitUsage || strings.Contains(output+plain, "geheim") || strings.Contains(output+plain, "gehe") || !strings.Contains(errs.String(), want) {
+				t.Errorf("exit code %d, %q, want %q", code, output, want)
 			}
 		})
 	}

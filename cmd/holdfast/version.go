@@ -12,12 +12,12 @@ import (
 // release is the version that scripts/release builds; the linker sets it.
 var release string
 
-// Version tells what this program was built from.
+// Version prints what this program was built from.
 type Version struct {
 	Out io.Writer
 }
 
-// Run prints one line: version, commit if known, Go, system.
+// Run prints one line: version, commit if known, version of Go, system.
 func (v *Version) Run() error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -51,7 +51,7 @@ func versionOf(info *debug.BuildInfo) string {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print what this is",
+		Short: "Print the version",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
 	}

@@ -4,10 +4,10 @@ package child
 
 import "os"
 
-// Groups tells that signals reach all that the command started, and that it can be asked to end.
+// Groups says that signals reach the children of the command, and that TERM asks it to end.
 const Groups = false
 
-// control is of a terminal; there is none to be given.
+// control is for terminals, which cannot be given to a group here.
 type control struct{}
 
 func (c *Child) live(spec Spec, started chan<- error) {
@@ -25,20 +25,20 @@ func (c *Child) live(spec Spec, started chan<- error) {
 	c.end(state.ExitCode())
 }
 
-// Signal does nothing: a console tells the command itself what it tells us.
+// Signal does nothing: a console signals the command itself.
 func (c *Child) Signal(os.Signal) {}
 
-// Term does nothing: there is no asking.
+// Term does nothing: there is no TERM.
 func (c *Child) Term() {}
 
-// Kill ends the command. What it started lives on.
+// Kill ends the command. Its children go on.
 func (c *Child) Kill() { _ = c.process.Kill() }
 
-// Left tells nothing of what the command started.
+// Left is false: the children of the command are not known.
 func (c *Child) Left() bool { return false }
 
-// Resume does nothing: nothing is stopped here.
+// Resume does nothing: no process is stopped here.
 func (c *Child) Resume() {}
 
-// Follow does nothing: nothing is stopped here.
+// Follow does nothing: no process is stopped here.
 func (c *Child) Follow(os.Signal, func() bool) {}

@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// Groups tells that signals reach all that the command started, and that it can be asked to end.
+// Groups says that signals reach the children of the command, and that TERM asks it to end.
 const Groups = true
 
-// live starts the command and waits for it, all on one thread: see the package document.
+// live starts the command and waits for it on one thread: see the package document.
 func (c *Child) live(spec Spec, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	attributes := attributes()
 	c.jobs.open()
-	if c.jobs.eager(spec.Files) {
+	if c.jobs.givesAtStart(spec.Files) {
 		attributes.Foreground, attributes.Ctty = true, c.jobs.fd
 	}
 	var err error
@@ -28,21 +28,21 @@ func (c *Child) live(spec Spec, started chan<- error) {
 		started <- err
 		return
 	}
-	c.jobs.detach()
+	c.jobs.ignoreOutputStop()
 	started <- nil
 	for {
 		var status syscall.WaitStatus
 		_, err := syscall.Wait4(c.process.Pid, &status, syscall.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil: // somebody else has waited for it, which nobody does
+		case err != nil: // no other code waits for it
 			c.jobs.close(c.process.Pid)
 			c.end(1)
 			return
 		case status.Stopped():
 			select {
 			case c.stopped <- status.StopSignal():
-			default: // they know
+			default: // a stop is waiting to be received
 			}
 		case status.Exited(), status.Signaled():
 			c.jobs.close(c.process.Pid)
@@ -59,7 +59,7 @@ func code(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// Signal sends a signal to the group. It does nothing once the command has been waited for.
+// Signal sends a signal to the group. It does nothing after the command has been waited for.
 func (c *Child) Signal(s os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,29 +68,30 @@ func (c *Child) Signal(s os.Signal) {
 	}
 }
 
-// Term asks the group to end, also one that is stopped.
+// Term asks the group to end. A stopped group continues for that.
 func (c *Child) Term() {
 	c.Signal(syscall.SIGTERM)
 	c.Signal(syscall.SIGCONT)
 }
 
-// Kill ends the group at once. It works also for what is left of it when the command itself has ended, as long as
-// Left has said so a moment ago.
+// Kill ends the group at once. It also works after the end of the command itself, if Left was true
+// just before.
 func (c *Child) Kill() { _ = syscall.Kill(-c.process.Pid, syscall.SIGKILL) }
 
-// Left tells whether anybody of the group is there.
+// Left reports whether the group has processes.
 func (c *Child) Left() bool { return !errors.Is(syscall.Kill(-c.process.Pid, 0), syscall.ESRCH) }
 
-// Resume lets a group that was stopped go on, with the terminal if that is ours to give.
+// Resume continues a stopped group, with the terminal if our group has it.
 func (c *Child) Resume() {
 	c.jobs.give(c.process.Pid)
 	c.Signal(syscall.SIGCONT)
 }
 
-// Follow does what the stop of the command asks for. If it was for want of a terminal that we have, it gets it and goes on.
-// If there is a shell, it stops the group and this process until the shell continues us; then it asks whether the
-// command may go on, and lets it, or leaves it stopped. Without a shell, it goes on. Without a terminal nothing happens:
-// the command is stopped, we are not. Afterwards signal.Notify has forgotten SIGTSTP.
+// Follow reacts to a stop of the command. If the command needs a terminal that we have, it gets
+// the terminal and continues. If there is a shell, Follow stops the group and this process until
+// the shell continues us. Then may decides whether the command continues or stays stopped. Without
+// a shell, the command continues. Without a terminal, nothing happens: the command is stopped and
+// this process is not. After Follow, signal.Notify for SIGTSTP has no effect any more.
 func (c *Child) Follow(s os.Signal, may func() bool) {
 	group := c.process.Pid
 	if !c.jobs.follows(s, group) {
@@ -100,14 +101,14 @@ func (c *Child) Follow(s os.Signal, may func() bool) {
 	switch {
 	case wants && c.jobs.give(group):
 	case c.jobs.shell():
-		c.Signal(syscall.SIGSTOP) // also those of the group who ignore Ctrl-Z: nobody watches over them now
+		c.Signal(syscall.SIGSTOP) // also processes that ignore Ctrl-Z: nothing guards them now
 		c.jobs.back(group)
 		stopSelf()
 		if !may() {
 			return
 		}
 	case wants:
-		return // it would only ask again
+		return // the command would only be stopped again
 	}
 	c.Resume()
 }

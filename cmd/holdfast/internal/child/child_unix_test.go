@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// start runs a script of a shell, and returns when the shell has ended and been waited for. What it writes, and the end of
-// all who could write, can be read.
+// start runs a shell script, and returns after the shell was waited for. The file has the output,
+// and ends when the last process that can write to it has ended.
 func start(t *testing.T, script string) (*Child, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -32,10 +32,10 @@ func start(t *testing.T, script string) (*Child, *os.File) {
 	return c, r
 }
 
-// Trap 34: what a command leaves behind is found and killed after the command itself has ended, and nobody else is.
+// Left and Kill find the children of a command that has ended, and no other process.
 func TestLeft(t *testing.T) {
 	if c, _ := start(t, "exit 0"); c.Left() {
-		t.Fatal("something is left of a command that started nothing") // no Kill: it would not reach ours
+		t.Fatal("something is left of a command that started nothing") // Kill could end another group
 	}
 	c, out := start(t, `trap "" TERM; sleep 60 & exit 3`)
 	if c.Code() != 3 {
@@ -49,6 +49,6 @@ func TestLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(out); err != nil {
-		t.Errorf("it is there although it was killed: %v", err)
+		t.Errorf("a child lives after Kill: %v", err)
 	}
 }

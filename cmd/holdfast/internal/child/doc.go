@@ -1,27 +1,31 @@
-// Package child runs a command for somebody who must be able to end it, whole and at a given moment: in a process group of
-// its own, which is the foreground group where there is a terminal, and no longer than its parent lives.
+// Package child runs a command that its parent can end, whole and at a given moment. The command
+// has a process group of its own, which is the foreground group of a terminal if there is one. On
+// Linux the command lives no longer than its parent.
 //
 // # On Unix
 //
-// Signals go to the group, so that they reach what the command started too. Out of reach is what left the group: a
-// daemon, a job of an interactive shell, anything started with setsid.
+// Signals go to the group, so that they also reach the children of the command. They do not reach
+// processes that left the group: a daemon, a job of an interactive shell, a process that setsid
+// started.
 //
-// On Linux the system kills the command (not what the command started) when this process dies, however it dies. That
-// signal is tied to the thread that started the command, so that thread does nothing else and waits for the command.
-// Elsewhere the command outlives a parent that was killed with -9.
+// On Linux the system kills the command (not its children) when this process ends, however it ends.
+// The system ties that signal to the thread that started the command. So this thread does nothing
+// else, and waits for the command. On other systems the command outlives a parent that was killed
+// with -9.
 //
 // # A terminal
 //
-// The command's group gets the terminal before its program begins, if ours has it; so Ctrl-C and a new window size reach
-// the command without us. Not, however, where our output is a pipe: then we are most likely part of a pipeline, whose
-// other members, a pager for instance, need the terminal as well. There, and in the background, the command
-// gets the terminal when it asks for it: the system stops a group that reads from a terminal that is not its own,
-// and we see that.
+// If our group has the terminal, the command's group gets it before its program begins. Then Ctrl-C
+// and a new window size reach the command directly. If our output is a pipe, however, we are most
+// likely part of a pipeline, and another member, such as a pager, needs the terminal too. In a
+// pipeline, and in the background, the command gets the terminal when it asks for it: the system
+// stops a group that reads from a terminal of another group, and we see the stop.
 //
-// When the command is stopped (Ctrl-Z), the whole group is stopped, we give the terminal back, and stop as well, so that the
-// shell takes over. When the shell continues us, whoever called Follow decides whether the command goes on.
+// When the command is stopped (Ctrl-Z), we stop the whole group, give the terminal back and stop
+// too, so that the shell takes over. When the shell continues us, the caller of Follow decides
+// whether the command goes on.
 //
-// # Elsewhere
+// # On other systems
 //
-// There are no groups and no signals but the end: only the command itself is ended, at once.
+// There are no groups, and no signal except the end. Only the command itself is ended, at once.
 package child

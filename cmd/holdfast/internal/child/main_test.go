@@ -7,5 +7,5 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-// TestMain fails when a goroutine is left behind (trap 33).
+// TestMain fails if a goroutine is left.
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }

@@ -15,34 +15,35 @@ import (
 type control struct {
 	mu  sync.Mutex
 	fd  int
-	is  bool
-	own int // our process group
+	has bool // fd is open
+	own int  // our process group
 }
 
-// open finds the terminal. Standard input may be anything; the terminal is the same.
+// open finds the terminal, whatever the standard input is.
 func (t *control) open() {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return
 	}
-	t.fd, t.is, t.own = fd, true, unix.Getpgrp()
+	t.fd, t.has, t.own = fd, true, unix.Getpgrp()
 }
 
-// eager tells whether the command gets the terminal at its start.
-func (t *control) eager(files []*os.File) bool {
-	if !t.is || t.foreground() != t.own {
+// givesAtStart reports whether the command gets the terminal at its start.
+func (t *control) givesAtStart(files []*os.File) bool {
+	if !t.has || t.foreground() != t.own {
 		return false
 	}
 	out, err := files[1].Stat()
 	return err == nil && out.Mode()&os.ModeNamedPipe == 0
 }
 
-// follows tells whether a stop of a group by a signal is for us as well. That of a terminal is; what a person stopped
-// by hand is only where that person would sit before a terminal without a shell.
+// follows reports whether a stop of a group by a signal is for this process too. A stop by the
+// terminal is. A stop by hand is only if the group has the terminal: there would be no shell to
+// continue it.
 func (t *control) follows(s os.Signal, group int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.is && (s != syscall.SIGSTOP || t.foreground() == group)
+	return t.has && (s != syscall.SIGSTOP || t.foreground() == group)
 }
 
 func (t *control) foreground() int {
@@ -56,19 +57,20 @@ func (t *control) foreground() int {
 // set makes a group the foreground group.
 func (t *control) set(group int) { _ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) }
 
-// detach lets us write to the terminal, and take it back, from the background; else that would stop us, and nobody would
-// renew the lock. What is ignored is so in every process started later, therefore it comes after the start.
-func (t *control) detach() {
-	if t.is {
+// ignoreOutputStop lets this process write to the terminal, and take it back, from the background.
+// Otherwise the system would stop it, and nothing would renew the lock. A child process inherits
+// ignored signals, so this comes after the start of the command.
+func (t *control) ignoreOutputStop() {
+	if t.has {
 		signal.Ignore(syscall.SIGTTOU)
 	}
 }
 
-// give gives the terminal to a group, if it is ours to give. It tells whether the group has it.
+// give gives the terminal to a group if our group has it. It reports whether the group has it then.
 func (t *control) give(group int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.is {
+	if !t.has {
 		return false
 	}
 	if t.foreground() == t.own {
@@ -77,16 +79,16 @@ func (t *control) give(group int) bool {
 	return t.foreground() == group
 }
 
-// back takes the terminal from a group, or from one that is no more. If somebody else has it, the shell for instance, it
-// stays there.
+// back takes the terminal from a group, or from a group that has ended. Another group, such as the
+// shell, keeps it.
 func (t *control) back(group int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.is {
+	if !t.has {
 		return
 	}
-	has := t.foreground()
-	if has == group || has > 0 && has != t.own && unix.Kill(-has, 0) == unix.ESRCH {
+	front := t.foreground()
+	if front == group || front > 0 && front != t.own && unix.Kill(-front, 0) == unix.ESRCH {
 		t.set(t.own)
 	}
 }
@@ -98,14 +100,14 @@ func (t *control) close(group int) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.is {
-		t.is = false
+	if t.has {
+		t.has = false
 		_ = unix.Close(t.fd)
 	}
 }
 
-// shell tells whether somebody outside our process group could continue us. Where the session's leader is one of us, as
-// when a terminal multiplexer runs us instead of a shell, nobody would.
+// shell reports whether a process outside our group could continue us. If the leader of the session
+// is in our group, as under a terminal multiplexer without a shell, no process would.
 func (t *control) shell() bool {
 	session, err := unix.Getsid(0)
 	if err != nil || session == t.own || unix.Kill(session, 0) == unix.ESRCH {
@@ -115,13 +117,13 @@ func (t *control) shell() bool {
 	return err == nil && parents == session
 }
 
-// stopSelf stops our process group as Ctrl-Z would, and returns when it has been continued. SIGTSTP would not stop us:
-// once it was listened to, Go has no way back to what the system does with it.
+// stopSelf stops our process group as Ctrl-Z does, and returns after it was continued. SIGTSTP
+// would not stop this process: after signal.Notify, Go cannot restore its default effect.
 func stopSelf() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	signal.Reset(syscall.SIGTSTP) // not heard, not lost: nothing
+	signal.Reset(syscall.SIGTSTP) // the signal to our group has no effect here
 	_ = unix.Kill(0, unix.SIGTSTP)
 	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	<-continued

@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A TLS names the files of a connection: who signs the server's certificate, and a certificate of our own with its key.
-// Empty: the system's authorities, and no certificate.
+// A TLS names the files of an encrypted connection: the certificates of the authorities that may
+// sign the server's, and a client certificate with its key. Empty: the authorities of the system,
+// and no certificate.
 type TLS struct {
 	CA, Cert, Key string
 }
 
-// Connect makes a client of the server at a URL. It sends nothing. Every kind of server, one or many, comes through here:
-// a scheme of its own, and whatever client go-redis has for it.
+// Connect makes the client of go-redis for a URL, of one server or of many. It sends nothing. The
+// client does not try a connection again: the caller is to learn of a failure at once.
 func Connect(raw string, files TLS) (redis.UniversalClient, error) {
-	// Everywhere: who cannot be reached now is told so now.
 	const retries, dials = -1, 1
 	l, err := read(raw)
 	if err != nil {
@@ -29,45 +29,45 @@ func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 	switch _, form, _ := strings.Cut(l.scheme, "+"); form {
 	case "sentinel":
 		options, err := l.sentinel()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = files.into(options.TLSConfig)
 		}
-		if err := files.into(options.TLSConfig); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewFailoverClient(options), nil
 	case "cluster":
 		options, err := l.cluster()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = files.into(options.TLSConfig)
 		}
-		if err := files.into(options.TLSConfig); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 		return redis.NewClusterClient(options), nil
 	}
 	options, err := l.one()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = files.into(options.TLSConfig)
 	}
-	if err := files.into(options.TLSConfig); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = true, retries, dials
 	return redis.NewClient(options), nil
 }
 
-// into reads the files.
+// into reads the files into config, which is nil for a URL without encryption.
 func (t TLS) into(config *tls.Config) error {
 	switch {
 	case t == TLS{}:
 		return nil
 	case config == nil:
-		return errors.New("it is not encrypted: TLS files are for rediss:// and rediss+...:// URLs")
+		return errors.New("the URL is not encrypted: TLS files are for rediss:// and rediss+...:// URLs")
 	case (t.Cert == "") != (t.Key == ""):
-		return errors.New("a TLS certificate needs its key, and a key its certificate")
+		return fmt.Errorf("TLS certificate %q and key %q: a certificate needs its key, and a key its certificate", t.Cert, t.Key)
 	}
 	if t.CA != "" {
 		text, err := os.ReadFile(t.CA)

@@ -4,4 +4,4 @@ package server
 
 import "os/exec"
 
-func apart(*exec.Cmd) {}
+func setGroup(*exec.Cmd) {}

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// apart keeps a terminal's Ctrl-C from a process: the server must be there until those who use it have left.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// setGroup keeps Ctrl-C from a process: the server must run until its clients have ended.
+func setGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// apart keeps a console's Ctrl-C from a process: the server must be there until those who use it have left.
-func apart(cmd *exec.Cmd) {
+// setGroup keeps Ctrl-C from a process: the server must run until its clients have ended.
+func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Keep runs a program and kills it when stdin ends. It is the whole work of a small process between a command and
-// the server it started: when the command dies, however it dies, the system closes the pipe, and the server goes. The
-// server itself would not notice. It returns when the program is gone.
+// Keep runs a program, kills it when stdin ends, and returns when the program has ended. It is the
+// whole work of a process between a command and the server that the command started. However the
+// command ends, the system closes the pipe, and the server ends. The server itself would not
+// notice.
 func Keep(stdin io.Reader, path string, args ...string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -21,18 +22,18 @@ func Keep(stdin io.Reader, path string, args ...string) error {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
-		_ = cmd.Process.Kill() // it has nothing to save
+		_ = cmd.Process.Kill() // the server has nothing to save
 	}()
 	return cmd.Wait()
 }
 
-// stopper closes the keeper's stdin and waits for it; the keeper ends after the server.
+// stopper closes the keeper's stdin and waits for the keeper, which ends after the server.
 func stopper(keeper *exec.Cmd, stdin, stdout io.Closer, drained <-chan struct{}) func() error {
 	return sync.OnceValue(func() error {
 		_ = stdin.Close()
 		late := time.AfterFunc(5*time.Second, func() {
 			_ = keeper.Process.Kill()
-			_ = stdout.Close() // the server holds it open too, if it is still there
+			_ = stdout.Close() // a server that still runs keeps it open too
 		})
 		<-drained
 		stopped := late.Stop()
@@ -41,8 +42,8 @@ func stopper(keeper *exec.Cmd, stdin, stdout io.Closer, drained <-chan struct{})
 			return fmt.Errorf("stopping the server: %w", err)
 		}
 		if !stopped {
-			return errors.New("stopping the server: it did not end in 5s")
+			return errors.New("stopping the server: it did not end within 5s")
 		}
-		return nil // the keeper's exit code tells that the server was killed, which is what was asked for
+		return nil // the keeper's exit code says that the server was killed, as it was to be
 	})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// atMaster are options of go-redis that would send a lock's requests to replicas.
-var atMaster = []string{"read_only", "replica_only", "route_by_latency", "route_randomly", "use_disconnected_replicas", "shard_picker"}
+// replicaOptions are the options of go-redis that would send the requests of a lock to replicas.
+var replicaOptions = []string{"read_only", "replica_only", "route_by_latency", "route_randomly", "use_disconnected_replicas", "shard_picker"}
 
-// without refuses options by their names.
-func (l *location) without(why string, names ...string) error {
+// refuse refuses options by their names.
+func (l *location) refuse(why string, names ...string) error {
 	if at := slices.IndexFunc(names, l.query.Has); at >= 0 {
 		return l.bad(fmt.Sprintf("option %s: %s", names[at], why))
 	}
@@ -20,8 +20,8 @@ func (l *location) without(why string, names ...string) error {
 }
 
 // sentinel is redis+sentinel://[USER:PASSWORD@]HOST[:26379],.../MASTER[/DB]. User and password are
-// those of the
-// master; the sentinels' own are the options sentinel_username and sentinel_password.
+// those of the master. Those of the sentinels are the options sentinel_username and
+// sentinel_password.
 func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	database := 0
 	switch len(l.parts) {
@@ -33,12 +33,12 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 		}
 	case 1:
 	default:
-		return nil, l.bad("behind the hosts there may be the master name and a database number alone")
+		return nil, l.bad("after the hosts, only the master name and a database number are allowed")
 	}
-	if err := l.without("locks are asked for at a master", atMaster...); err != nil {
+	if err := l.refuse("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
-	if err := l.without("it stands elsewhere in the URL", "master_name", "username", "password", "db"); err != nil {
+	if err := l.refuse("another part of the URL says this", "master_name", "username", "password", "db"); err != nil {
 		return nil, err
 	}
 	err = l.parse(func(text string) (err error) { options, err = redis.ParseFailoverURL(text); return err }, "sentinel_username", "sentinel_password")
@@ -49,7 +49,7 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	options.Username, options.Password = l.login()
 	options.SentinelUsername, options.SentinelPassword = l.query.Get("sentinel_username"), l.query.Get("sentinel_password")
 	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // that of each host
+		options.TLSConfig.ServerName = "" // go-redis takes the name of each host
 	}
 	return options, nil
 }
@@ -57,9 +57,9 @@ func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 // cluster is redis+cluster://[USER:PASSWORD@]HOST[:6379],....
 func (l *location) cluster() (options *redis.ClusterOptions, err error) {
 	if len(l.parts) > 0 {
-		return nil, l.bad("a cluster has no database numbers: leave out what stands behind the hosts")
+		return nil, l.bad("a cluster has no database numbers: nothing is allowed after the hosts")
 	}
-	if err := l.without("locks are asked for at a master", atMaster...); err != nil {
+	if err := l.refuse("only a master can grant a lock", replicaOptions...); err != nil {
 		return nil, err
 	}
 	if err := l.parse(func(text string) (err error) { options, err = redis.ParseClusterURL(text); return err }); err != nil {
@@ -68,7 +68,7 @@ func (l *location) cluster() (options *redis.ClusterOptions, err error) {
 	options.Addrs = l.addrs
 	options.Username, options.Password = l.login()
 	if options.TLSConfig != nil {
-		options.TLSConfig.ServerName = "" // that of each host
+		options.TLSConfig.ServerName = "" // go-redis takes the name of each host
 	}
 	return options, nil
 }

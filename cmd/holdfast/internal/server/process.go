@@ -24,14 +24,14 @@ func Find() (path string, ok bool) {
 	return "", false
 }
 
-// errBusy says that the port was taken in the meantime.
+// errBusy: another process took the port meanwhile.
 var errBusy = errors.New("the port is in use")
 
-// Start starts the server program at path on a free loopback port; it keeps nothing on disk. keeper is the command
-// that calls Keep with the arguments that follow it.
+// Start starts the server program at path on a free loopback port. The server stores nothing on
+// disk. keeper is the command that calls Keep with the arguments that follow it.
 func Start(ctx context.Context, path string, keeper []string) (*Server, error) {
 	var err error
-	for range 5 { // the port is free when it is chosen, and another's a moment later
+	for range 5 { // another process may take the free port a moment later
 		var port int
 		if port, err = freePort(); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func startOn(ctx context.Context, path string, keeper []string, port int) (*Serv
 		"--save", "", "--appendonly", "no", "--dir", os.TempDir())
 	cmd := exec.Command(keeper[0], args...)
 	cmd.Stderr = os.Stderr
-	apart(cmd)
+	setGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -80,10 +80,10 @@ func startOn(ctx context.Context, path string, keeper []string, port int) (*Serv
 	return s, nil
 }
 
-// watch reads what the server says until it ends. A connection that works is no sign that the server is there: the
-// port may have become that of somebody else's server. Its own word is.
+// watch reads the log of the server until its end, and sends to ready whether the server is ready.
+// A connection would not show that: the port may belong to the server of another process by now.
 func watch(log io.Reader, ready chan<- error) {
-	err := errors.New("it ended at once and said nothing")
+	err := errors.New("it ended at once, without a log")
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		switch {
@@ -111,7 +111,7 @@ func await(ctx context.Context, ready <-chan error) error {
 	}
 }
 
-// freePort asks the system for a port that nobody uses.
+// freePort asks the system for an unused port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

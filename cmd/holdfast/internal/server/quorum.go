@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// QuorumTTL is the longest TTL on a quorum: a master that restarted without its data does not count for as long.
+// QuorumTTL is the longest TTL on a quorum. A master that restarted without its data does not count
+// for that time.
 const QuorumTTL = 5 * time.Minute
 
 const quorumScheme = "quorum:"
 
-// Members are the URLs of a quorum's masters, written quorum:URL,URL,URL; nil for any other URL.
+// Members returns the URLs of the masters in quorum:URL,URL,URL, and nil for any other URL.
 func Members(raw string) []string {
 	rest, ok := strings.CutPrefix(raw, quorumScheme)
 	if !ok {
@@ -31,14 +32,14 @@ func Members(raw string) []string {
 			members[0] = part
 		case strings.Contains(part, "://"):
 			members = append(members, part)
-		default: // a comma of the URL itself
+		default: // the comma is part of a URL
 			members[len(members)-1] += "," + part
 		}
 	}
 	return members
 }
 
-// Quorum is one URL for the masters at several; one alone stays as it is.
+// Quorum makes one URL of those of several masters. A single URL stays as it is.
 func Quorum(members []string) string {
 	if len(members) == 1 {
 		return members[0]
@@ -46,7 +47,7 @@ func Quorum(members []string) string {
 	return quorumScheme + strings.Join(members, ",")
 }
 
-// each applies f to the members of a quorum; false when the URL is of none.
+// each applies f to the members of a quorum. It returns false for a URL of one server.
 func each(raw string, f func(string) string) (string, bool) {
 	members := Members(raw)
 	if members == nil {
@@ -58,7 +59,7 @@ func each(raw string, f func(string) string) (string, bool) {
 	return quorumScheme + strings.Join(members, ","), true
 }
 
-// Check tells what is wrong with a URL, of one server or of a quorum. It sends nothing.
+// Check says what is wrong with a URL of one server or of a quorum. It sends nothing.
 func Check(raw string, files TLS) error {
 	_, end, err := Client(raw, files, holdfast.Config{})
 	if err == nil {
@@ -67,7 +68,8 @@ func Check(raw string, files TLS) error {
 	return err
 }
 
-// Client makes a client of the server at a URL, or of the quorum. It sends nothing. End closes the connections, after the client.
+// Client makes a client for the URL of one server or of a quorum. It sends nothing. end closes the
+// connections, after the client.
 func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Client, end func(), err error) {
 	members := Members(raw)
 	var open []redis.UniversalClient
@@ -100,16 +102,16 @@ func Client(raw string, files TLS, config holdfast.Config) (client *holdfast.Cli
 		}
 		open = append(open, rdb)
 		if seen[member] {
-			return nil, nil, bad(errors.New("it is named twice, and the masters of a quorum are different servers"))
+			return nil, nil, bad(errors.New("its URL is given twice, and the masters of a quorum are different servers"))
 		}
 		seen[member] = true
 		if one, ok := rdb.(*redis.Client); !ok || one == nil {
-			return nil, nil, bad(errors.New("it is no single server, as the masters of a quorum are"))
+			return nil, nil, bad(errors.New("its URL names several servers, and a master of a quorum is a single server"))
 		}
 		stores = append(stores, redisstore.New(rdb))
 	}
 	if n := len(members); n < 3 || n > 9 || n%2 == 0 {
-		return nil, nil, fmt.Errorf("a quorum is of 3, 5, 7 or 9 servers, not of %d", n)
+		return nil, nil, fmt.Errorf("%d masters: a quorum has 3, 5, 7 or 9", n)
 	}
 	config.MaxTTL = min(max(config.MaxTTL, config.TTL), QuorumTTL)
 	if config.MaxTTL == 0 {

@@ -32,14 +32,14 @@ func TestMembers(t *testing.T) {
 func TestQuorumIsChecked(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"three": {"quorum:redis://a,redis://b,redis://c", ""},
-		"two":   {"quorum:redis://a,redis://b", "not of 2"},
-		"four":  {"quorum:redis://a,redis://b,redis://c,redis://d", "not of 4"},
-		"one":   {"quorum:redis://a", "not of 1"},
+		"two":   {"quorum:redis://a,redis://b", "2 masters: a quorum has 3"},
+		"four":  {"quorum:redis://a,redis://b,redis://c,redis://d", "4 masters: a quorum has 3"},
+		"one":   {"quorum:redis://a", "1 masters: a quorum has 3"},
 		"none":  {"quorum:", "master 1 of 1: it is not a URL"},
 		"wrong": {"quorum:redis://a,http://b,redis://c", "master 2 of 3: its scheme is unknown"},
-		"bare":  {"quorum:redis://a,b,redis://c", `master 1 of 2: redis://...: it names more than one host`}, // and not "not of 2"
+		"bare":  {"quorum:redis://a,b,redis://c", `master 1 of 2: redis://...: it names more than one host`}, // and not "2 masters"
 		"words": {"quorum:a,b,c", `master 1 of 1: it is not a URL`},
-		"twice": {"quorum:redis://a,redis://b,redis://a", "master 3 of 3: it is named twice"},
+		"twice": {"quorum:redis://a,redis://b,redis://a", "master 3 of 3: its URL is given twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Check(c.raw, TLS{})
@@ -50,10 +50,10 @@ func TestQuorumIsChecked(t *testing.T) {
 	}
 }
 
-// A password is shown of none of the masters.
+// The passwords of all masters are hidden.
 func TestQuorumIsRedacted(t *testing.T) {
 	const raw = "quorum:redis://u:secret@a,redis://b,redis://:hidden@c"
-	for _, text := range []string{Redact(raw), Open(raw)} {
+	for _, text := range []string{Redact(raw), WithoutPasswords(raw)} {
 		if strings.Contains(text, "secret") || strings.Contains(text, "hidden") || !strings.Contains(text, "redis://b,") {
 			t.Errorf("got %s", text)
 		}

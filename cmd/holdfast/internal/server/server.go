@@ -1,7 +1,8 @@
-// Package server gives the commands a server of the Redis family to talk to: the one that the user names by URL, one
-// of their own that is started on a free loopback port, or one that is embedded in the process.
+// Package server connects the commands to a server of the Redis family: one that the user names by
+// URL, one that this package starts on a free loopback port, or one that is embedded in the
+// process.
 //
-// A server that was started ends with the process that started it, also if that process is killed with -9: see Keep.
+// A started server ends with the process that started it, also after kill -9: see Keep.
 package server
 
 import (
@@ -15,13 +16,14 @@ import (
 
 // A Server is a server that answers.
 type Server struct {
-	URL  string // for clients; it may carry a password
+	URL  string // for clients; it may contain a password
 	Name string // for people: product and version
 
 	stop func() error
 }
 
-// Use is the server at a URL. It is asked once, so that a wrong address is an error here and not later.
+// Use returns the server at a URL. It sends one request: a wrong address is an error here, and not
+// later.
 func Use(ctx context.Context, rawURL string) (*Server, error) {
 	s := &Server{URL: rawURL, stop: func() error { return nil }}
 	if err := s.ask(ctx); err != nil {
@@ -30,12 +32,13 @@ func Use(ctx context.Context, rawURL string) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server if it was started here, and returns when it is gone. A server that was only used goes on.
+// Stop ends a server that was started or embedded here, and returns after its end. A server of the
+// user goes on.
 func (s *Server) Stop() error {
 	return s.stop()
 }
 
-// Forget deletes all keys that begin with prefix, which must hold no character of a pattern.
+// Forget deletes all keys that begin with prefix. The prefix must have no character of a pattern.
 func (s *Server) Forget(ctx context.Context, prefix string) error {
 	return s.with(func(rdb *redis.Client) error {
 		keys := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
@@ -48,7 +51,7 @@ func (s *Server) Forget(ctx context.Context, prefix string) error {
 	})
 }
 
-// ask fills Name from what the server says of itself.
+// ask sets Name to the product and version that the server reports.
 func (s *Server) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -58,7 +61,7 @@ func (s *Server) ask(ctx context.Context) error {
 		}
 		info, err := rdb.Info(ctx, "server").Result()
 		if err != nil {
-			s.Name = "a server that does not tell its version" // it may: INFO needs a permission of its own
+			s.Name = "a server that does not tell its version" // INFO needs a permission
 			return nil
 		}
 		s.Name = product(info)
@@ -66,20 +69,20 @@ func (s *Server) ask(ctx context.Context) error {
 	})
 }
 
-// with lends a client that lives for one call.
+// with calls use with a client that it closes afterwards.
 func (s *Server) with(use func(*redis.Client) error) error {
 	options, err := ParseURL(s.URL)
 	if err != nil {
 		return err
 	}
 	options.ContextTimeoutEnabled = true
-	options.MaxRetries, options.DialerRetries = -1, 1 // who cannot be reached now is told so now
+	options.MaxRetries, options.DialerRetries = -1, 1 // a failure is reported at once
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
 	return use(rdb)
 }
 
-// product reads the reply of INFO. Valkey calls itself redis_version 7.2.4 too, for old clients.
+// product reads the reply of INFO. Valkey reports redis_version 7.2.4 too, for old clients.
 func product(info string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {

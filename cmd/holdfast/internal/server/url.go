@@ -14,29 +14,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A location is a URL that was read:
+// A location is a parsed URL:
 //
 //	SCHEME://[USER:PASSWORD@]HOST[:PORT],.../PATH?OPTION&OPTION
 //
-// Where a part of a URL is not what belongs there, any part may be the password, or a piece of it.
-// So the error of a URL that cannot be read shows nothing of it but a known scheme: it says what
-// was expected.
+// In a malformed URL, any part may be the password or a piece of it. So the error for such a URL
+// says what was expected, and shows nothing of the URL except a known scheme.
 type location struct {
 	scheme  string
 	user    *url.Userinfo // nil: none
-	hosts   []string      // as they were written; of a socket none
+	hosts   []string      // as given; none for a socket
 	addrs   []string      // the same with ports
-	path    string        // as it was written
+	path    string        // as given
 	parts   []string      // of the path
-	options []string      // as they were written
+	options []string      // as given
 	query   url.Values
 }
 
-// A kind is what a scheme means.
+// A kind is the meaning of a scheme.
 type kind struct {
-	port    string // the usual one
-	several bool   // it may have several hosts
-	socket  bool   // it has none
+	port    string // the default
+	several bool   // several hosts are allowed
+	socket  bool   // no host is allowed
 }
 
 var kinds = map[string]kind{
@@ -47,13 +46,14 @@ var kinds = map[string]kind{
 
 const (
 	notURL    = "it is not a URL: it must look like redis://HOST:PORT"
-	notScheme = "its scheme is unknown: use redis, rediss, unix, or, to run a command, redis+sentinel, redis+cluster"
+	notScheme = "its scheme is unknown: use redis, rediss or unix, and with holdfast run also redis+sentinel or redis+cluster"
+	notHost   = "it must be HOST or HOST:PORT, and IPv6 in brackets"
 	notLogin  = "user or password is not percent-encoded"
 
 	notDatabase = "the database must be a number from 0 up"
 )
 
-// read reads a URL.
+// read parses a URL.
 func read(raw string) (*location, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	l := &location{scheme: strings.ToLower(scheme)}
@@ -100,7 +100,7 @@ func (l *location) readHosts(text string, k kind) error {
 	}
 	l.hosts = strings.Split(text, ",")
 	if !k.several && len(l.hosts) > 1 {
-		return l.bad("it names more than one host: several are redis+sentinel, redis+cluster, or, each with a URL, a quorum")
+		return l.bad("it names more than one host: use redis+sentinel, redis+cluster, or a quorum with a URL for each server")
 	}
 	for i, host := range l.hosts {
 		addr, why := address(host, k)
@@ -144,50 +144,52 @@ func (l *location) readOptions(text string) (err error) {
 	return nil
 }
 
-// address adds the port where there is none; why says what is wrong.
-func address(host string, k kind) (addr, why string) {
-	if host == "" && !k.several {
-		host = "localhost"
-	}
-	name, port := host, ":"+k.port
-	if at := strings.LastIndex(host, ":"); at > strings.LastIndex(host, "]") {
-		name, port = host[:at], host[at:]
-	}
-	literal, bracketed := strings.CutPrefix(name, "[")
-	if bracketed {
-		literal = strings.Replace(strings.TrimSuffix(literal, "]"), "%25", "%", 1)
-	}
-	_, err := netip.ParseAddr(literal)
-	n, e := strconv.ParseUint(port[1:], 10, 16)
-	switch {
-	case host == "":
+// address adds the port if there is none. problem says what is wrong.
+func address(host string, k kind) (addr, problem string) {
+	if host == "" && k.several {
 		return "", "it is empty"
-	case bracketed && (err != nil || !strings.HasSuffix(name, "]")), strings.Contains(name, ":") && !bracketed:
-		return "", "it must be HOST or HOST:PORT, and IPv6 in brackets; user and password end with @"
-	case e != nil || n == 0:
-		return "", "the port must be 1 to 65535; user and password end with @"
-	case name == "" && !k.several:
-		literal = "localhost"
-	case !bracketed && (name == "" || strings.ContainsFunc(name, unusual)):
-		return "", "the name of a host has letters, digits, dots and hyphens; user and password end with @"
 	}
-	return net.JoinHostPort(literal, port[1:]), ""
+	name, port := host, k.port
+	if at := strings.LastIndex(host, ":"); at > strings.LastIndex(host, "]") {
+		name, port = host[:at], host[at+1:]
+	}
+	if name == "" && !k.several {
+		name = "localhost"
+	}
+	const login = "; user and password end with @"
+	literal, bracketed := strings.CutPrefix(name, "[")
+	switch {
+	case bracketed:
+		literal = strings.Replace(strings.TrimSuffix(literal, "]"), "%25", "%", 1)
+		if _, err := netip.ParseAddr(literal); err != nil || !strings.HasSuffix(name, "]") {
+			return "", notHost + login
+		}
+	case strings.Contains(name, ":"):
+		return "", notHost + login
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", "the port must be 1 to 65535" + login
+	}
+	if !bracketed && (name == "" || strings.ContainsFunc(name, unusual)) {
+		return "", "the name of a host has letters, digits, dots and hyphens" + login
+	}
+	return net.JoinHostPort(literal, port), ""
 }
 
-// unusual are what names of hosts have not.
+// unusual are characters that names of hosts do not have.
 func unusual(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
 }
 
-// bad is an error of a URL that cannot be read.
+// bad is an error for a malformed URL.
 func (l *location) bad(text string) error { return fmt.Errorf("%s://...: %s", l.scheme, text) }
 
 func (l *location) badOption(i int) error {
-	return l.bad(fmt.Sprintf("option %d of %d behind the ? is not one of go-redis, or its value is none; in a user or password ? is %%3F", i+1, len(l.options)))
+	return l.bad(fmt.Sprintf("option %d of %d after the ? is unknown to go-redis, or its value is malformed; in a user or password, ? is %%3F", i+1, len(l.options)))
 }
 
-// parse gives the options that are go-redis's own to its parser, at first one by one: its errors
-// quote what they are about. The host is a stand-in.
+// parse gives the options to the parser of go-redis, except own. At first it gives one at a time:
+// the errors of the parser quote the option. The host in these URLs is a dummy.
 func (l *location) parse(parser func(text string) error, own ...string) error {
 	scheme, _, _ := strings.Cut(l.scheme, "+")
 	text := scheme + "://host:1"
@@ -208,12 +210,12 @@ func (l *location) parse(parser func(text string) error, own ...string) error {
 		query.Add(name, value)
 	}
 	if parser(text+"?"+query.Encode()) != nil {
-		return l.bad("its options cannot be read")
+		return l.bad("its options contradict each other")
 	}
 	return nil
 }
 
-// login is the user and the password.
+// login returns the user and the password.
 func (l *location) login() (user, password string) {
 	if l.user == nil {
 		return "", ""
@@ -222,7 +224,7 @@ func (l *location) login() (user, password string) {
 	return l.user.Username(), password
 }
 
-// String is the URL without user, password and options, fit to be shown.
+// String is the URL without user, password and options. It is safe to show.
 func (l *location) String() string {
 	text := l.scheme + "://"
 	if l.user != nil {
@@ -235,15 +237,15 @@ func (l *location) String() string {
 	return text
 }
 
-// ParseURL reads redis://, rediss:// and unix:// URLs. Its errors show no part of a URL but a known
-// scheme.
+// ParseURL parses redis://, rediss:// and unix:// URLs. Its errors show nothing of a URL except a
+// known scheme.
 func ParseURL(raw string) (*redis.Options, error) {
 	l, err := read(raw)
 	if err != nil {
 		return nil, err
 	}
 	if kinds[l.scheme].several {
-		return nil, l.bad("it may name several servers: here a URL of one is needed, redis, rediss or unix")
+		return nil, l.bad("it may name several servers: a URL of one is needed here, with redis, rediss or unix")
 	}
 	return l.one()
 }
@@ -260,7 +262,7 @@ func (l *location) one() (options *redis.Options, err error) {
 	case socket:
 		options.Addr = "/" + strings.Join(l.parts, "/")
 	case len(l.parts) > 1:
-		return nil, l.bad("behind the host there may be a database number alone")
+		return nil, l.bad("after the host, only a database number is allowed")
 	default:
 		options.Addr = l.addrs[0]
 		if len(l.parts) == 1 {
@@ -279,7 +281,7 @@ func (l *location) one() (options *redis.Options, err error) {
 	return options, nil
 }
 
-// readAll reads a URL and refuses it where no server could be made of it.
+// readAll parses a URL with its options.
 func readAll(raw string) (*location, error) {
 	l, err := read(raw)
 	if err != nil {
@@ -296,8 +298,8 @@ func readAll(raw string) (*location, error) {
 	return l, err
 }
 
-// Redact is a URL without user, passwords and options, fit to be shown. Of one that cannot be read
-// it is the scheme at most.
+// Redact returns a URL without user, passwords and options. It is safe to show. For a malformed
+// URL, it returns a known scheme at most.
 func Redact(raw string) string {
 	if all, ok := each(raw, Redact); ok {
 		return all
@@ -313,10 +315,9 @@ func Redact(raw string) string {
 	return "..."
 }
 
-// Open is a URL without its passwords, fit to be given to a program: the user stays, for who needs
-// to know which.
-func Open(raw string) string {
-	if all, ok := each(raw, Open); ok {
+// WithoutPasswords returns a URL without its passwords, for other programs. The user stays.
+func WithoutPasswords(raw string) string {
+	if all, ok := each(raw, WithoutPasswords); ok {
 		return all
 	}
 	l, err := readAll(raw)
@@ -331,13 +332,13 @@ func Open(raw string) string {
 	if l.path != "" {
 		text += "/" + l.path
 	}
-	open := slices.DeleteFunc(slices.Clone(l.options), func(option string) bool {
+	shown := slices.DeleteFunc(slices.Clone(l.options), func(option string) bool {
 		name, _, _ := strings.Cut(option, "=")
 		name, _ = url.QueryUnescape(name)
 		return strings.Contains(strings.ToLower(name), "password")
 	})
-	if len(open) > 0 {
-		text += "?" + strings.Join(open, "&")
+	if len(shown) > 0 {
+		text += "?" + strings.Join(shown, "&")
 	}
 	return text
 }

@@ -47,8 +47,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// unreadable are URLs that cannot be read, with a password in another place each, and what is said
-// of them.
+// unreadable are malformed URLs, each with a password in another place, and parts of their errors.
 var unreadable = map[string]string{
 	"":                                                     "it is not a URL",
 	"geheim":                                               "it is not a URL",
@@ -81,7 +80,7 @@ var unreadable = map[string]string{
 	"redis://me:x@host/geheim?db=1":                        "the database must be",
 	"redis://me:geheim@host/-1":                            "the database must be",
 	"redis://me:geheim@host?db=-1":                         "the database must be",
-	"redis://host/1/geheim":                                "a database number alone",
+	"redis://host/1/geheim":                                "only a database number",
 	"redis://host//geheim":                                 "an empty part",
 	"redis://host/%zzgeheim":                               "not percent-encoded",
 	"redis://me:geheim@host?nonsense=1":                    "option 1 of 1",
@@ -120,7 +119,7 @@ var unreadable = map[string]string{
 	"redis+sentinel://me:geheim@a,b":                       "no master name",
 	"redis+sentinel://me:geheim@a,b/":                      "no master name",
 	"redis+sentinel://me:x@a/main/geheim":                  "the database must be",
-	"redis+sentinel://me:x@a/main/1/geheim":                "the master name and a database number alone",
+	"redis+sentinel://me:x@a/main/1/geheim":                "only the master name and a database number",
 	"redis+sentinel://me:x@a/geheim%zz":                    "not percent-encoded",
 	"redis+sentinel://me:geheim@a/main?no=1":               "option 1 of 1",
 	"redis+sentinel://a/main?sentinel_password=geheim&x=1": "option 2 of 2",
@@ -140,14 +139,14 @@ var unreadable = map[string]string{
 	"redis+quorum://me:geheim@a,b":                         "its scheme is unknown",
 }
 
-// shows tells whether a text shows a password, as it is, percent-encoded, or in part.
+// shows reports whether a text shows a password, plain, percent-encoded, or in part.
 func shows(text, secret string) bool {
 	text = strings.ToLower(text)
 	plain, _ := url.QueryUnescape(text)
 	return strings.Contains(text, secret) || strings.Contains(plain, secret) || strings.Contains(text, secret[:3])
 }
 
-// Nothing is shown of a URL that cannot be read; "geheim" is the password.
+// Nothing of a malformed URL is shown. "geheim" is the password.
 func TestUnreadableURLIsNotShown(t *testing.T) {
 	for raw, want := range unreadable {
 		for form, url := range map[string]string{
@@ -157,7 +156,7 @@ func TestUnreadableURLIsNotShown(t *testing.T) {
 			if err == nil || shows(err.Error(), "geheim") || form == "alone" && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %q: error %v, want %q", form, url, err, want)
 			}
-			for _, text := range []string{Redact(url), Open(url)} {
+			for _, text := range []string{Redact(url), WithoutPasswords(url)} {
 				if shows(text, "geheim") {
 					t.Errorf("%s, %q is shown as %q", form, url, text)
 				}
@@ -177,8 +176,7 @@ func TestSeveralServersAreNotOne(t *testing.T) {
 	}
 }
 
-// FuzzURL: no URL makes a panic, and nothing is said of one that cannot be read. Of one that can,
-// no password is shown.
+// FuzzURL: no URL causes a panic. Nothing of a malformed URL is shown, and no password of others.
 func FuzzURL(f *testing.F) {
 	for _, before := range []string{"redis://me:", "rediss://:", "unix://me:", "redis+sentinel://me:", "rediss+cluster://me:", "http://me:", "me:", "redis://host?password=",
 		"redis+sentinel://a,b/main?sentinel_password=", "quorum:redis://[::1],redis://u:", "redis://u%3A"} {
@@ -199,7 +197,7 @@ func FuzzURL(f *testing.F) {
 		}
 		l, err := read(raw)
 		if err == nil && strings.Contains(strings.Join(l.hosts, ",")+l.path, secret) || Members(raw) != nil {
-			return // it is no password there
+			return // the text is not in the place of a password
 		}
 		if shown := Redact(raw); strings.Contains(shown, secret) {
 			t.Errorf("%q is shown as %q", raw, shown)

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
-// Validate names every argument that cannot be, before anything is sent. It never shows a password.
+// Validate refuses bad arguments, and names each with its value. It sends nothing and shows no
+// password.
 func (r *Run) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -20,7 +21,7 @@ func (r *Run) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(r.Name != "" && len(r.Name) <= maxText, "NAME of %d bytes: it must be 1 to %d", len(r.Name), maxText)
+	check(r.Name != "" && len(r.Name) <= maxText, "NAME of %d bytes: it must have 1 to %d", len(r.Name), maxText)
 	check(len(r.Command) > 0 && r.Command[0] != "", "no command")
 	check(r.TTL >= leastTTL && r.TTL <= mostTTL, "--ttl %v: it must be %v to %v", r.TTL, leastTTL, mostTTL)
 	check(r.MaxHold == 0 || r.MaxHold >= leastTTL, "--max-hold %v: it must be at least %v", r.MaxHold, leastTTL)
@@ -28,16 +29,18 @@ func (r *Run) Validate() error {
 	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
 	check(r.Grace >= 0, "--grace %v: it must not be negative", r.Grace)
 	check(r.Wait >= 0, "--wait %v: it must not be negative", r.Wait)
-	check(!r.Nonblock || r.Wait == 0, "--nonblock and --wait: it can only be one of them")
+	check(!r.Nonblock || r.Wait == 0, "--nonblock and --wait %v: only one of them can be given", r.Wait)
 	check(r.Conflict >= 0 && r.Conflict <= 255, "--conflict-exit-code %d: it must be 0 to 255", r.Conflict)
 	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost), "--on-lost %q: it must be kill, term or ignore", r.OnLost)
-	check(len(r.Owner) <= maxText, "--owner of %d bytes: at most %d", len(r.Owner), maxText)
-	check(len(r.Label) <= maxText, "--label of %d bytes: at most %d", len(r.Label), maxText)
-	check(len(r.Prefix) <= maxText && !strings.ContainsAny(r.Prefix, "{}"), "--prefix %q: at most %d bytes, without { and }", r.Prefix, maxText)
-	// Environment variables end at a zero byte.
-	check(!strings.ContainsRune(r.Name+r.Owner, 0), "NAME and --owner must not hold a zero byte")
-	if longest := max(r.TTL, r.MinHold); server.Members(r.Redis) != nil && longest > server.QuorumTTL {
-		errs = append(errs, fmt.Errorf("--ttl or --min-hold %v: on a quorum it must be at most %v", longest, server.QuorumTTL))
+	check(len(r.Owner) <= maxText, "--owner of %d bytes: it must have at most %d", len(r.Owner), maxText)
+	check(len(r.Label) <= maxText, "--label of %d bytes: it must have at most %d", len(r.Label), maxText)
+	check(len(r.Prefix) <= maxText && !strings.ContainsAny(r.Prefix, "{}"), "--prefix %q: it must have at most %d bytes, without { and }", r.Prefix, maxText)
+	// The values of environment variables end at a zero byte.
+	check(!strings.ContainsRune(r.Name, 0), "NAME %q: it must not contain a zero byte", r.Name)
+	check(!strings.ContainsRune(r.Owner, 0), "--owner %q: it must not contain a zero byte", r.Owner)
+	if server.Members(r.Redis) != nil {
+		check(r.TTL <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", r.TTL, server.QuorumTTL)
+		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
 	}
 	if err := server.Check(r.Redis, r.TLS); err != nil {
 		errs = append(errs, fmt.Errorf("--redis or REDIS_URL: %w", err))
@@ -48,7 +51,7 @@ func (r *Run) Validate() error {
 	return nil
 }
 
-// lookUp finds a program as a shell does, before anybody has to wait for it.
+// lookUp finds a program as a shell does, before the wait for the lock.
 func lookUp(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const runLong = `Run a command while this process holds the lock NAME. Other processes that want the lock wait,
+first come, first served.
+
+No shell is involved. The command gets its arguments and standard streams unchanged, and its exit
+code is passed on. It runs in a process group of its own, which has the terminal if there is one.
+INT, TERM, HUP, QUIT, USR1 and USR2 are passed on.
+
+The lock is renewed while the command runs, and released after its end. If no renewal succeeds,
+the command gets TERM when the rest of the TTL falls below the smaller of --grace and a third of
+--ttl. Its whole process group gets KILL before another can hold the lock, or at once if the
+server says that another holds it already. With --on-lost=term or ignore, the command may go on
+while another holds the lock: this gives up the promise of a lock.
+
+The command sees HOLDFAST_NAME, HOLDFAST_TOKEN (grows with every holder: let storage refuse
+smaller tokens), HOLDFAST_OWNER, HOLDFAST_TTL and HOLDFAST_REDIS (without the password).
+
+Exit codes: that of the command; 128+n if signal n ended it; 64 usage; 69 no server, or it cannot
+serve now; 75 another holds the lock, or the wait was too long; 76 the lock was lost while the
+command ran; 77 the server refuses us; 126 the command may not be run; 127 the command was not
+found.`
+
+func newRun() *cobra.Command {
+	r := &Run{}
+	cmd := &cobra.Command{
+		Use:   "run [flags] NAME -- CMD ARGS...",
+		Short: "Run a command under a lock",
+		Long:  runLong,
+		Example: `  holdfast run nightly-report -- ./report.sh
+  holdfast run -n --min-hold 50s minutely -- ./tick      # on every host's crontab: one host runs it
+  holdfast run -w 30s deploy -- kubectl apply -f .       # waits half a minute, then exits with 75`,
+		DisableFlagsInUseLine: true,
+		Args:                  func(cmd *cobra.Command, args []string) error { return r.parseArgs(args, cmd.ArgsLenAtDash()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.In, r.Out, r.Err = os.Stdin, os.Stdout, os.Stderr
+			if url := os.Getenv("REDIS_URL"); url != "" && !cmd.Flags().Changed("redis") {
+				r.Redis = url
+			}
+			return r.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	r.Redis = defaultURL
+	flags.Var(&urls{to: &r.Redis}, "redis", "`URL` of the server: redis://, rediss:// (TLS), unix://, redis+sentinel://, redis+cluster://; for a quorum of independent masters, 3, 5, 7 or 9 times, or quorum:URL,URL,URL; default: the variable REDIS_URL")
+	flags.StringVar(&r.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign that of the server")
+	flags.StringVar(&r.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
+	flags.StringVar(&r.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
+	flags.StringVar(&r.Prefix, "prefix", "holdfast", "prefix of all keys and channels; locks with different prefixes are independent")
+	flags.BoolVarP(&r.Nonblock, "nonblock", "n", false, "do not wait for the lock")
+	flags.VarP((*waitFlag)(r), "wait", "w", "the longest wait: `5` (seconds), 0.5, 5s, 2m; 0 is --nonblock")
+	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", exitBusy, "exit code if another holds the lock, or the wait was too long")
+	flags.DurationVar(&r.TTL, "ttl", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
+	flags.DurationVar(&r.MaxHold, "max-hold", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
+	flags.DurationVar(&r.MinHold, "min-hold", 0, "the shortest time that others are kept out, even if the command ends sooner")
+	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
+	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
+	flags.DurationVar(&r.Grace, "grace", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
+	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
+	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the command waited for the lock and held it")
+	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// parseArgs sets Name and Command. dash is the number of arguments before "--", negative if there
+// is none.
+func (r *Run) parseArgs(args []string, dash int) error {
+	problem := ""
+	switch {
+	case len(args) == 0:
+		problem = "no NAME and no command"
+	case dash == 0:
+		problem = "no NAME before --"
+	case dash < 0 && len(args) == 1:
+		problem = "no command"
+	case dash < 0:
+		problem = fmt.Sprintf("no -- between NAME %q and the command %q", args[0], args[1])
+	case dash > 1:
+		problem = fmt.Sprintf("more than one NAME: %q", args[:dash])
+	case len(args) == 1:
+		problem = "no command after --"
+	}
+	if problem != "" {
+		return &usageError{errors.New(problem + ": holdfast run [flags] NAME -- CMD ARGS...")}
+	}
+	r.Name, r.Command = args[0], args[1:]
+	return nil
+}
+
+// waitFlag reads seconds, as flock does, or a duration into Wait and Nonblock.
+type waitFlag Run
+
+// Set implements pflag.Value.
+func (w *waitFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if seconds, e := strconv.ParseFloat(text, 64); e == nil && seconds == seconds {
+		d, err = time.Duration(min(max(seconds, -1), 1e9)*float64(time.Second)), nil
+	}
+	switch {
+	case err != nil:
+		return errors.New("it must be seconds or a duration, such as 5, 0.5 or 2m")
+	case d < 0:
+		return errors.New("it must not be negative")
+	case d == 0:
+		w.Nonblock = true
+	}
+	w.Wait = d
+	return nil
+}
+
+// String implements pflag.Value.
+func (w *waitFlag) String() string {
+	if w.Wait == 0 {
+		return ""
+	}
+	return w.Wait.String()
+}
+
+// Type implements pflag.Value.
+func (w *waitFlag) Type() string { return "duration" }
