@@ -73,6 +73,12 @@
 // Package faults does one thing to the servers of each topology while many lock, or wait, and prints what it cost; package quorum
 // does what only a quorum has. HOLDFAST_FAULTS=20 makes the former twenty times as long.
 //
+// # Whole clients
+//
+// Package clock tests them on a fake clock, on the server of package embedded, to the nanosecond. Packages traps, security
+// and topology test them on real servers: the traps of docs/traps.md, what SECURITY.md promises, and replicas, Sentinel and
+// a Cluster that change. Package harness has what these share.
+//
 // # Whether the checks are worth something
 //
 // Package mutant breaks a copy of the library on purpose and runs on it the check that must notice: a rule of the history, or a
