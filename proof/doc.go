@@ -89,6 +89,12 @@
 // former twenty times as long. Package simulate plays hours of faults on a fake clock, and package
 // model compares the scripts with the protocol in memory. README.md has the results.
 //
+// # Whole clients
+//
+// Package clock tests them on a fake clock, on the server of package embedded, to the nanosecond. Packages traps, security
+// and topology test them on real servers: the traps of docs/traps.md, what SECURITY.md promises, and replicas, Sentinel and
+// a Cluster that change. Package harness has what these share.
+//
 // # Whether the checks are worth something
 //
 // Package mutant breaks a copy of the library on purpose and runs on it the check that must notice:
