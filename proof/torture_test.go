@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 	os.Exit(leak.Main(m))
 }
 
-// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_CHECK=1, or
+// TestTorture is 8 processes on few names of every type for 3 s, 10 s with HOLDFAST_PROOF=1, or
 // HOLDFAST_TORTURE_SECONDS. HOLDFAST_SEED repeats the decisions of a run. The history of a run that
 // failed is kept, and drawn.
 func TestTorture(t *testing.T) {
 	seconds := 3
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
+	if os.Getenv("HOLDFAST_PROOF") == "1" {
 		seconds = 10
 	}
 	seconds = int(number(t, "HOLDFAST_TORTURE_SECONDS", uint64(seconds)))
@@ -58,7 +58,7 @@ func TestTorture(t *testing.T) {
 // the queue, is looked at where nothing excuses a breach.
 func TestCalm(t *testing.T) {
 	seconds := 1
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
+	if os.Getenv("HOLDFAST_PROOF") == "1" {
 		seconds = 3
 	}
 	names := workload.EveryType()

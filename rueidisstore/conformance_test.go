@@ -60,6 +60,9 @@ func long(t *testing.T) {
 // thorough tells that long tests are wanted, and that times are judged.
 func thorough() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
 
+// measured tells whether times are judged, where nothing else runs.
+func measured() bool { return thorough() && !testing.Short() }
+
 func conform(t *testing.T, client func(testing.TB) rueidis.Client, masters func() []*redisserver.Server) {
 	storetest.Run(t, storetest.Backend{
 		Parallel: 4,

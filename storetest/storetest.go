@@ -216,7 +216,9 @@ func (e *env) client(change ...func(*holdfast.Config)) *client {
 
 // timed tells whether the case judges how long something took, for what has no other sign. In real
 // time it may take longer where much else is to do.
-func (e *env) timed() bool { return e.backend.Around != nil || os.Getenv("HOLDFAST_PROOF") == "1" }
+func (e *env) timed() bool {
+	return e.backend.Around != nil || os.Getenv("HOLDFAST_PROOF") == "1" && !testing.Short()
+}
 
 // label is a change of a client's configuration.
 func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }

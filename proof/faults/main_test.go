@@ -53,13 +53,13 @@ func times(t *testing.T) int {
 // long skips what is too long for every day.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("HOLDFAST_CHECK") != "1" {
-		t.Skip("several servers and some time: only with HOLDFAST_CHECK=1")
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("several servers and some time: only with HOLDFAST_PROOF=1")
 	}
 }
 
 // measured tells whether times themselves are judged: on a machine that has nothing else to do.
-func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" }
+func measured() bool { return os.Getenv("HOLDFAST_PROOF") == "1" && !testing.Short() }
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()

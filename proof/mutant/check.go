@@ -80,7 +80,7 @@ func (c Check) run(ctx context.Context, dir string, limit time.Duration) (outcom
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program(dir), "-test.v", "-test.paniconexit0", "-test.timeout="+limit.String(), "-test.run="+c.pattern())
 	cmd.Dir = filepath.Join(dir, c.Module, c.Package)
-	cmd.Env = append(cmd.Environ(), "HOLDFAST_CHECK=0", "HOLDFAST_TORTURE_SECONDS=10",
+	cmd.Env = append(cmd.Environ(), "HOLDFAST_PROOF=0", "HOLDFAST_TORTURE_SECONDS=10",
 		"TMPDIR="+filepath.Join(dir, "tmp")) // what a failed test keeps goes with the copy
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()

@@ -60,9 +60,6 @@ func TestSeeds(t *testing.T) {
 
 // TestQuorum makes a run over a quorum. make check makes more.
 func TestQuorum(t *testing.T) {
-	if os.Getenv("HOLDFAST_CHECK") == "1" {
-		t.Skip("make simulate QUORUM=1 makes more, without the race detector")
-	}
 	check(t, Run(t, DrawQuorum(1)))
 }
 
@@ -87,10 +84,10 @@ func TestUndisturbed(t *testing.T) {
 
 // TestSimulate makes HOLDFAST_RUNS runs from HOLDFAST_SEED on, or from a random one: one seed a
 // run, in as many processes as there are cores. With HOLDFAST_QUORUM they are over a quorum. With
-// HOLDFAST_CHECK=1 alone it makes a few, always the same, which the race detector sees.
+// HOLDFAST_PROOF=1 alone it makes a few, always the same, which the race detector sees.
 func TestSimulate(t *testing.T) {
 	few, first := uint64(0), rand.Uint64N(1e9)
-	if os.Getenv("HOLDFAST_CHECK") == "1" && os.Getenv("HOLDFAST_RUNS") == "" {
+	if os.Getenv("HOLDFAST_PROOF") == "1" && os.Getenv("HOLDFAST_RUNS") == "" {
 		few, first = 4, 51
 	}
 	runs := int(number(t, "HOLDFAST_RUNS", few))
