@@ -136,8 +136,8 @@ func TestImports(t *testing.T) {
 // The modules whose version users choose. Each may be of another version than the root.
 var released = []string{"cmd/holdfast", "holdfasttest", "redisstore", "rueidisstore", "valkeystore"}
 
-// A released module that used internal packages of the root would break when its version and the root's differ.
-// Packages that only tests import are tests.
+// A released module that used internal packages of the root would break when its version and the
+// root's differ. Packages that only tests import are tests.
 func TestReleasedModulesImportNothingInternalOfTheRoot(t *testing.T) {
 	set, files := sources(t)
 	imported := map[string]bool{}
@@ -161,8 +161,8 @@ func TestReleasedModulesImportNothingInternalOfTheRoot(t *testing.T) {
 	}
 }
 
-// holdfasttest has a copy of the network inside a process, as it may import nothing internal of the root. UPDATE_TWIN=1
-// writes it anew.
+// holdfasttest has a copy of the network inside a process, as it may import nothing internal of the
+// root. UPDATE_TWIN=1 writes it anew.
 func TestNetworkTwin(t *testing.T) {
 	const from, to = "internal/testing/network", "holdfasttest/internal/network"
 	names, err := filepath.Glob(filepath.Join(from, "*.go"))

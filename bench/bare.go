@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// bare is the least that a lock can cost on go-redis: one plain command each way. It has no renewal, no queue and no
-// token, and it polls while the name is held.
+// bare is the least that a lock can cost on go-redis: one plain command each way. It has no
+// renewal, no queue and no token, and it polls while the name is held.
 type bare struct {
 	rdb     *redis.Client
 	release *redis.Script
@@ -27,8 +27,8 @@ return 0`),
 	}, nil
 }
 
-// newRedis returns the go-redis client that all contenders on go-redis get, each its own, with the options as most
-// programs leave them: the pool, too, has its default size.
+// newRedis returns the go-redis client that all contenders on go-redis get, each its own, with the
+// options as most programs leave them: the pool, too, has its default size.
 func newRedis(t target) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: t.addr})
 }

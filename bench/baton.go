@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// baton passes one element of a list on. It is no lock, because the element dies with whoever holds it, but a bound:
-// two commands a hand-over, in order, and the server itself wakes the next.
+// baton passes one element of a list on. It is no lock, because the element dies with whoever holds
+// it, but a bound: two commands a hand-over, in order, and the server itself wakes the next.
 type baton struct{ rdb *redis.Client }
 
 func openBaton(t target) (Contender, error) { return baton{newRedis(t)}, nil }

@@ -9,9 +9,9 @@ import (
 // maxWorkers is how many goroutines or processes can sign on a board.
 const maxWorkers = 64
 
-// A board is where the holders of one name sign in and out: it is the referee. It is plain memory, shared between
-// processes as a mapped file, and all of it is atomic. To sign costs some ten nanoseconds. A worker is a goroutine
-// or a process, known by its number.
+// A board is where the holders of one name sign in and out: it is the referee. It is plain memory,
+// shared between processes as a mapped file, and all of it is atomic. To sign costs some ten
+// nanoseconds. A worker is a goroutine or a process, known by its number.
 type board struct {
 	phase atomic.Int64 // waiting, running or over
 	ready atomic.Int64 // workers that can begin

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// openBoard maps the board that the file at path is, making the file if there is none. The mapping lasts as long as
-// the process.
+// openBoard maps the board that the file at path is, making the file if there is none. The mapping
+// lasts as long as the process.
 func openBoard(path string) (*board, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

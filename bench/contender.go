@@ -36,7 +36,8 @@ type entry struct {
 	sends []string // plain commands it sends, beyond scripts; see sent
 	open  func(target) (Contender, error)
 
-	// cancellable makes every operation have a context of its own that can be cancelled, as in a service.
+	// cancellable makes every operation have a context of its own that can be cancelled, as in a
+	// service.
 	cancellable bool
 }
 

@@ -5,8 +5,8 @@
 //	go run ./bench -contenders redislock -markdown
 //	go run ./bench -rows 4 -contenders holdfast -cpuprofile cpu.prof   # and cpu.prof.worker of one of the processes
 //
-// It starts a redis-server of its own and stops it at the end. There are five rows, each with a reference that it is
-// compared to:
+// It starts a redis-server of its own and stops it at the end. There are five rows, each with a
+// reference that it is compared to:
 //
 //	1  lock and unlock of a name of one's own, one goroutine       reference: the bare pair
 //	2  the same by 64 goroutines, each its own name                reference: the bare pair
@@ -14,28 +14,32 @@
 //	4  8 processes, one name, hand-overs                           reference: the baton
 //	5  two processes taking turns, the time of a hand-over         reference: the baton
 //
-// The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that compares and
-// deletes. The baton is no lock at all, but what passing something on through the server costs at least: BLPOP and
-// RPUSH of one element, which dies with its holder. The message is no lock either, but what it costs at least when the
-// next in line is told by a message instead of by its own waiting command: two scripts of two or three commands each. The
-// message that is checked adds what no lock can do without, and still looks after nobody who dies: a hold that expires, a
-// line that nobody overtakes, the question whether the one who gives back holds, and a token. Self-read, whoever waits reads the
-// subscription himself, so that no goroutine wakes another; then nobody can stop waiting, as no context interrupts a read.
+// The bare pair is what a lock costs at least if nobody else wants it: SET NX PX, and a script that
+// compares and deletes. The baton is no lock at all, but what passing something on through the
+// server costs at least: BLPOP and RPUSH of one element, which dies with its holder. The message is
+// no lock either, but what it costs at least when the next in line is told by a message instead of
+// by its own waiting command: two scripts of two or three commands each. The message that is
+// checked adds what no lock can do without, and still looks after nobody who dies: a hold that
+// expires, a line that nobody overtakes, the question whether the one who gives back holds, and a
+// token. Self-read, whoever waits reads the subscription himself, so that no goroutine wakes
+// another; then nobody can stop waiting, as no context interrupts a read.
 //
 // # How it measures
 //
-// The contenders of a row run one after the other, and the whole round is repeated: A B C A B C. A ratio is taken
-// within a round, and the median of the rounds is shown with the smallest and the largest beside it. So a machine
-// that is busy for a while spoils a round, not a contender.
+// The contenders of a row run one after the other, and the whole round is repeated: A B C A B C. A
+// ratio is taken within a round, and the median of the rounds is shown with the smallest and the
+// largest beside it. So a machine that is busy for a while spoils a round, not a contender.
 //
-// Commands are those that clients sent, as counted by the server; what scripts call inside is not counted.
-// Jain is Jain's index of fairness over the acquisitions of each goroutine or process: 1 is perfectly even, 1/n is
-// one having all. "In turn" is the share of acquisitions between whose asking and getting about as many others got in
-// as there are, give or take a quarter: whoever overtakes waits for fewer, whoever is overtaken for more. In all rows
-// with contention the holders sign in and out on a [board] shared between the processes, and two at once are counted.
+// Commands are those that clients sent, as counted by the server; what scripts call inside is not
+// counted. Jain is Jain's index of fairness over the acquisitions of each goroutine or process: 1
+// is perfectly even, 1/n is one having all. "In turn" is the share of acquisitions between whose
+// asking and getting about as many others got in as there are, give or take a quarter: whoever
+// overtakes waits for fewer, whoever is overtaken for more. In all rows with contention the holders
+// sign in and out on a [board] shared between the processes, and two at once are counted.
 //
-// A contender that leaves somebody waiting for ever is reported, and its numbers are those from before that was noticed.
+// A contender that leaves somebody waiting for ever is reported, and its numbers are those from
+// before that was noticed.
 //
-// Contenders that poll do so at the interval of the flag -poll, which is shorter than their own defaults and so
-// flatters them.
+// Contenders that poll do so at the interval of the flag -poll, which is shorter than their own
+// defaults and so flatters them.
 package main

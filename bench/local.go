@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// local is a sync.Mutex: what excluding goroutines costs if no other process has to be asked. It ignores names, so
-// it takes part only where there is one.
+// local is a sync.Mutex: what excluding goroutines costs if no other process has to be asked. It
+// ignores names, so it takes part only where there is one.
 type local struct{ mu sync.Mutex }
 
 func openLocal(target) (Contender, error) { return new(local), nil }

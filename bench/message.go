@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A message is a bound for whoever is told by a message, where the baton is told by its own waiting command: two short
-// scripts that keep a holder and a line, and one subscription a process. It is no lock: nothing is looked after when
-// somebody dies or does not hear.
+// A message is a bound for whoever is told by a message, where the baton is told by its own waiting
+// command: two short scripts that keep a holder and a line, and one subscription a process. It is
+// no lock: nothing is looked after when somebody dies or does not hear.
 type message struct {
 	rdb         *redis.Client
 	pubsub      *redis.PubSub
@@ -18,7 +18,8 @@ type message struct {
 	told        chan struct{} // nil: who waits reads the subscription
 }
 
-// The keys are the holder, the line, and the largest token; the arguments who asks, and a TTL in milliseconds.
+// The keys are the holder, the line, and the largest token; the arguments who asks, and a TTL in
+// milliseconds.
 var (
 	plainJoin = redis.NewScript(`
 if redis.call('SET', KEYS[1], ARGV[1], 'NX') then
@@ -34,8 +35,9 @@ end
 redis.call('SET', KEYS[1], next)
 return redis.call('PUBLISH', next, '')`)
 
-	// What no lock can do without: nobody overtakes the line; a hold expires; whoever gives back is asked whether he
-	// holds; a token is drawn that grows with the server's time. The line expires too.
+	// What no lock can do without: nobody overtakes the line; a hold expires; whoever gives back is
+	// asked whether he holds; a token is drawn that grows with the server's time. The line expires
+	// too.
 	checkedJoin = redis.NewScript(`
 if redis.call('EXISTS', KEYS[2]) == 0 and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local time = redis.call('TIME')
@@ -75,8 +77,8 @@ func openCheckedMessage(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave, told: make(chan struct{}, 1)})
 }
 
-// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another. Nobody who waits can give
-// up then, as no context interrupts a read.
+// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another.
+// Nobody who waits can give up then, as no context interrupts a read.
 func openSelfRead(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave})
 }

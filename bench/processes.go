@@ -23,7 +23,8 @@ func runProcesses(ctx context.Context, b *bench, e entry, run int) (sample, erro
 	return s, err
 }
 
-// runTurns is row 5: two processes take turns, and each is surely waiting when the other gives back.
+// runTurns is row 5: two processes take turns, and each is surely waiting when the other gives
+// back.
 func runTurns(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	s, times, err := b.apart(ctx, e, 5, run, 2)
 	if err == nil && len(times) == 0 {
@@ -34,8 +35,8 @@ func runTurns(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	return s, err
 }
 
-// apart runs a row in n processes, which are this program again, and collects what they print: the times of their
-// hand-overs.
+// apart runs a row in n processes, which are this program again, and collects what they print: the
+// times of their hand-overs.
 func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"runtime/pprof"
 )
 
-// profile starts a CPU profile into the file at path, unless path is empty, and returns what ends it.
+// profile starts a CPU profile into the file at path, unless path is empty, and returns what ends
+// it.
 func profile(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

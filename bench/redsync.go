@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// quorum is github.com/go-redsync/redsync on its smallest quorum, one server. It asks at an interval while the name
-// is held, and takes back what it may have won after each refusal.
+// quorum is github.com/go-redsync/redsync on its smallest quorum, one server. It asks at an
+// interval while the name is held, and takes back what it may have won after each refusal.
 type quorum struct {
 	rdb  *redis.Client
 	sync *redsync.Redsync

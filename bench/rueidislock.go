@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// tracking is github.com/redis/rueidis/rueidislock on one key instead of its default of three. It waits for the
-// server's word that the key has changed, which all waiters get at once.
+// tracking is github.com/redis/rueidis/rueidislock on one key instead of its default of three. It
+// waits for the server's word that the key has changed, which all waiters get at once.
 type tracking struct{ locker rueidislock.Locker }
 
 func openRueidislock(t target) (Contender, error) {

@@ -17,7 +17,8 @@ type sample struct {
 	stuck      bool // somebody still waited when all was over
 }
 
-// percentile returns the value below which the share p of the sorted times lies, or 0 if there are none.
+// percentile returns the value below which the share p of the sorted times lies, or 0 if there are
+// none.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -58,7 +59,8 @@ func share(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-// contended turns what happened on a board in a while, and the commands sent meanwhile, into a sample.
+// contended turns what happened on a board in a while, and the commands sent meanwhile, into a
+// sample.
 func contended(d tally, took time.Duration, commands int64) sample {
 	var acquired int64
 	for _, c := range d.counts {

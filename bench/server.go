@@ -33,8 +33,8 @@ func (b *bench) start(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// version asks the server for its version and for whose it is. Valkey reports the version of the Redis that it is
-// compatible with as well.
+// version asks the server for its version and for whose it is. Valkey reports the version of the
+// Redis that it is compatible with as well.
 func version(s *redisserver.Server) (version, kind string, err error) {
 	answer, err := s.Do("INFO", "server")
 	if err != nil {
@@ -55,15 +55,16 @@ func version(s *redisserver.Server) (version, kind string, err error) {
 	return facts["redis_version"], "Redis", nil
 }
 
-// alwaysSent are the commands that scripts never call, so that every call of one was sent by a client. A name ending
-// in "|" stands for all its subcommands.
+// alwaysSent are the commands that scripts never call, so that every call of one was sent by a
+// client. A name ending in "|" stands for all its subcommands.
 var alwaysSent = []string{
 	"eval", "evalsha", "fcall", "script|", "subscribe", "unsubscribe", "ssubscribe", "sunsubscribe", "hello", "client|",
 	"ping",
 }
 
-// count is how many commands clients sent according to the server's statistics. These count what scripts call, too, so
-// plain commands are those alone that a contender says it sends, and that its scripts do not call.
+// count is how many commands clients sent according to the server's statistics. These count what
+// scripts call, too, so plain commands are those alone that a contender says it sends, and that its
+// scripts do not call.
 func count(stats map[string]int, plain []string) int64 {
 	var n int64
 	for name, calls := range stats {

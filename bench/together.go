@@ -43,8 +43,8 @@ func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	return s, errors.Join(werr, err)
 }
 
-// gather waits until all goroutines are home, and returns what the first to fail sent to failed. Those that do not come
-// home in time are left behind.
+// gather waits until all goroutines are home, and returns what the first to fail sent to failed.
+// Those that do not come home in time are left behind.
 func gather(wg *sync.WaitGroup, failed <-chan error) (home bool, err error) {
 	all := make(chan struct{})
 	go func() {
@@ -65,8 +65,8 @@ func gather(wg *sync.WaitGroup, failed <-chan error) (home bool, err error) {
 	return home, err
 }
 
-// contend is what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is over. It goes home only
-// from inside, so that whoever still waits gets in after it and goes home too.
+// contend is what a worker of rows 3 and 4 does: lock, sign in, sign out, unlock, until it is over.
+// It goes home only from inside, so that whoever still waits gets in after it and goes home too.
 func contend(ctx context.Context, c Contender, name string, on *board, who int) error {
 	on.begin(who)
 	for !on.over() {
@@ -84,7 +84,8 @@ func contend(ctx context.Context, c Contender, name string, on *board, who int) 
 	return nil
 }
 
-// watch lets n workers begin when all are ready, and measures after a warm-up. The workers still run afterwards.
+// watch lets n workers begin when all are ready, and measures after a warm-up. The workers still
+// run afterwards.
 func (b *bench) watch(e entry, on *board, n int) (sample, error) {
 	for deadline := time.Now().Add(patience); on.ready.Load() < int64(n); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) || on.over() {

@@ -26,8 +26,8 @@ func serve() *redisserver.Server {
 	return server
 }
 
-// hosts are clients on one server. Each stands for a process, on a host of its own, which would begin
-// as the example of package redisstore does.
+// hosts are clients on one server. Each stands for a process, on a host of its own, which would
+// begin as the example of package redisstore does.
 func hosts(labels ...string) (clients []*holdfast.Client, end func()) {
 	server := serve()
 	var under []*redis.Client

@@ -91,9 +91,10 @@
 //
 // # Whole clients
 //
-// Package clock tests them on a fake clock, on the server of package embedded, to the nanosecond. Packages traps, security
-// and topology test them on real servers: the traps of docs/traps.md, what SECURITY.md promises, and replicas, Sentinel and
-// a Cluster that change. Package harness has what these share.
+// Package clock tests them on a fake clock, on the server of package embedded, to the nanosecond.
+// Packages traps, security and topology test them on real servers: the traps of docs/traps.md, what
+// SECURITY.md promises, and replicas, Sentinel and a Cluster that change. Package harness has what
+// these share.
 //
 // # Whether the checks are worth something
 //

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// BenchmarkOneRequest compares a command of the bare client with the same as a request of the store.
+// BenchmarkOneRequest compares a command of the bare client with the same as a request of the
+// store.
 func BenchmarkOneRequest(b *testing.B) {
 	srv, err := redisserver.Run(context.Background())
 	if err != nil {

@@ -16,11 +16,12 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried out.
+// redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried
+// out.
 const redirects = 3
 
-// cluster is a store on a Redis Cluster. It uses the client's knowledge of the slots and the connections of the
-// client's nodes, and not its way of processing, which repeats requests.
+// cluster is a store on a Redis Cluster. It uses the client's knowledge of the slots and the
+// connections of the client's nodes, and not its way of processing, which repeats requests.
 type cluster struct {
 	rdb    *redis.ClusterClient
 	loaded atomic.Bool // the client knows the slots
@@ -110,8 +111,8 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []stor
 	}
 }
 
-// redirected returns the stops of those that were sent on to a node that is known, and of those that could not be sent
-// because the node is gone, where another serves the slot by now.
+// redirected returns the stops of those that were sent on to a node that is known, and of those
+// that could not be sent because the node is gone, where another serves the slot by now.
 func (c *cluster) redirected(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) []stop {
 	var next []stop
 	fresh := false
@@ -219,8 +220,8 @@ func (c *cluster) Subscribe(ctx context.Context, sink store.Sink) (store.Subscri
 	return s, nil
 }
 
-// listener returns a function that makes unconnected PubSubs, each to another master than the last one, as that may be gone:
-// a message that is not sharded goes to all nodes.
+// listener returns a function that makes unconnected PubSubs, each to another master than the last
+// one, as that may be gone: a message that is not sharded goes to all nodes.
 func (c *cluster) listener() func() *redis.PubSub {
 	const patience = time.Second
 	begin := rand.Uint32()
@@ -237,7 +238,8 @@ func (c *cluster) listener() func() *redis.PubSub {
 	}
 }
 
-// within runs what a context does not interrupt. When ctx is over first, it goes on until the client's own timeouts.
+// within runs what a context does not interrupt. When ctx is over first, it goes on until the
+// client's own timeouts.
 func within(ctx context.Context, run func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

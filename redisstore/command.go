@@ -25,7 +25,8 @@ func newCommand(ctx context.Context, args []any) command {
 // NoRetry makes every kind of client send the command once, alone and in pipelines.
 func (c *command) NoRetry() bool { return true }
 
-// Args notes that the command may be on the wire from now on. A hook may ask as well; neverWritten is for that.
+// Args notes that the command may be on the wire from now on. A hook may ask as well; neverWritten
+// is for that.
 func (c *command) Args() []any {
 	c.written = true
 	return c.Cmd.Args()
@@ -46,8 +47,8 @@ func (c *command) answer() store.Reply {
 	return store.Reply{Err: err, Unsent: !c.written || neverWritten(err)}
 }
 
-// refusal returns the error line of the server, if err is one. It may be the answer to the greeting of a new
-// connection, such as WRONGPASS; the request was not carried out then either.
+// refusal returns the error line of the server, if err is one. It may be the answer to the greeting
+// of a new connection, such as WRONGPASS; the request was not carried out then either.
 func refusal(err error) (string, bool) {
 	var line redis.Error
 	if !errors.As(err, &line) || line == redis.Nil {
@@ -63,8 +64,8 @@ func neverWritten(err error) bool {
 		errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// plain turns what go-redis makes of an answer into string, int64, nil, and []any of these. Only servers that were
-// told to speak RESP3 inside scripts send the other types.
+// plain turns what go-redis makes of an answer into string, int64, nil, and []any of these. Only
+// servers that were told to speak RESP3 inside scripts send the other types.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, string, int64:

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/storetest"
 )
 
-// calm is a cluster in which none is replaced, and no link between nodes given up, because it stood still for a moment.
+// calm is a cluster in which none is replaced, and no link between nodes given up, because it stood
+// still for a moment.
 func calm(t *testing.T) *redisserver.Cluster {
 	t.Helper()
 	rig := redisserver.StartCluster(t)

@@ -51,8 +51,9 @@ type connection struct {
 	asked  []question    // written and not answered; guarded by subscription.mu
 }
 
-// begin makes a connection, unconnected, with questions for all channels that are wanted: one for those that were
-// confirmed before, which the server is likely to allow again, and one each for the others.
+// begin makes a connection, unconnected, with questions for all channels that are wanted: one for
+// those that were confirmed before, which the server is likely to allow again, and one each for the
+// others.
 func (l *line) begin() *connection {
 	c := &connection{l: l, ps: l.open(), born: time.Now()}
 	c.ctx, c.cancel = context.WithCancel(l.ctx)
@@ -76,8 +77,9 @@ func (l *line) begin() *connection {
 	return c
 }
 
-// end closes the connection, joins its reader, and notes what is lost. Whoever waits in Add for a connection that
-// never said anything is told the reason; after one that did, the next is likely to do.
+// end closes the connection, joins its reader, and notes what is lost. Whoever waits in Add for a
+// connection that never said anything is told the reason; after one that did, the next is likely to
+// do.
 func (l *line) end(c *connection, err error) {
 	c.cancel()
 	_ = c.ps.Close() // it is of no use any more
@@ -106,7 +108,8 @@ func (l *line) end(c *connection, err error) {
 	l.gap = l.gap && len(l.channels) > 0
 }
 
-// next takes a question from the queue. It counts as asked before it is written, as the answer may be quick.
+// next takes a question from the queue. It counts as asked before it is written, as the answer may
+// be quick.
 func (l *line) next(c *connection) (question, bool) {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
@@ -142,8 +145,9 @@ func (c *connection) write(q question) error {
 	}
 }
 
-// listen hands messages to the sink and answers to the subscription, until the connection fails. It reads without a
-// timeout, which could strike in the middle of a message; the keeper closes a connection that is silent.
+// listen hands messages to the sink and answers to the subscription, until the connection fails. It
+// reads without a timeout, which could strike in the middle of a message; the keeper closes a
+// connection that is silent.
 func (c *connection) listen() {
 	defer close(c.down)
 	for {
@@ -171,8 +175,9 @@ func (c *connection) listen() {
 	}
 }
 
-// answer takes the server's answer to the oldest question, and tells the sink when nothing is missing any more.
-// It fails when the answer is to another question, or leaves the connection without use.
+// answer takes the server's answer to the oldest question, and tells the sink when nothing is
+// missing any more. It fails when the answer is to another question, or leaves the connection
+// without use.
 func (l *line) answer(c *connection, k kind, name string, refused error) error {
 	l.s.mu.Lock()
 	err := l.take(c, k, name, refused)
@@ -237,8 +242,8 @@ func (l *line) confirm(ch *channel) {
 	ch.settle(nil)
 }
 
-// refuse takes the server's refusal of a question. Of several channels in one command the server refuses all for the
-// sake of one, so they are asked for one by one.
+// refuse takes the server's refusal of a question. Of several channels in one command the server
+// refuses all for the sake of one, so they are asked for one by one.
 func (l *line) refuse(q question, refused error) error {
 	if q.kind != subscribe {
 		return nil // an answer is an answer

@@ -13,13 +13,13 @@ const (
 	shortestHoming, longestHoming = 10 * time.Millisecond, 250 * time.Millisecond
 	// homingTime bounds one look at the cluster.
 	homingTime = time.Second
-	// staying is how often it is looked whether the client knows another node for a channel by now: a node that stands
-	// still closes no connection. It costs no request.
+	// staying is how often it is looked whether the client knows another node for a channel by now:
+	// a node that stands still closes no connection. It costs no request.
 	staying = 250 * time.Millisecond
 )
 
-// A homing finds the node that serves a channel's slot, again and again until one takes the channel: slots move, and nodes
-// die. It has one line to each node.
+// A homing finds the node that serves a channel's slot, again and again until one takes the
+// channel: slots move, and nodes die. It has one line to each node.
 type homing struct {
 	s       *subscription
 	cluster *cluster
@@ -52,7 +52,8 @@ func tagged(name string) bool {
 	return open && strings.Index(rest, "}") > 0
 }
 
-// send takes a new channel on its way, if it is one for a line of its own. mu is held, as by the methods below.
+// send takes a new channel on its way, if it is one for a line of its own. mu is held, as by the
+// methods below.
 func (h *homing) send(c *channel) bool {
 	if h.old || !tagged(c.name) {
 		return false
@@ -116,7 +117,8 @@ func (h *homing) run() {
 	}
 }
 
-// due takes out who is to be tried now, and tells whether any failed before, and when to look again.
+// due takes out who is to be tried now, and tells whether any failed before, and when to look
+// again.
 func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -141,7 +143,8 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 	return due, again, after
 }
 
-// stray takes channels off the lines to nodes that do not serve them any more, as far as the client knows.
+// stray takes channels off the lines to nodes that do not serve them any more, as far as the client
+// knows.
 func (h *homing) stray() {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -156,7 +159,8 @@ func (h *homing) stray() {
 	}
 }
 
-// bring gives each channel to the line of its node. Where one failed before, the slots are read anew.
+// bring gives each channel to the line of its node. Where one failed before, the slots are read
+// anew.
 func (h *homing) bring(due []*channel, again bool) {
 	ctx, cancel := context.WithTimeout(h.ctx, homingTime)
 	defer cancel()

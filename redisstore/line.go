@@ -7,15 +7,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A line keeps one connection for messages while it has a channel, and makes it again when it is lost.
+// A line keeps one connection for messages while it has a channel, and makes it again when it is
+// lost.
 //
-// Its keeper, a goroutine that starts with the first channel, is the only one that connects and writes; a second one
-// reads while there is a connection. go-redis' PubSub would reconnect by itself and subscribe all channels in one
-// command, which a single channel without permission makes fail as a whole, and nobody could tell when all are
-// confirmed. So each connection is a PubSub of its own, given up at its first error.
+// Its keeper, a goroutine that starts with the first channel, is the only one that connects and
+// writes; a second one reads while there is a connection. go-redis' PubSub would reconnect by
+// itself and subscribe all channels in one command, which a single channel without permission makes
+// fail as a whole, and nobody could tell when all are confirmed. So each connection is a PubSub of
+// its own, given up at its first error.
 //
-// A sharded line subscribes by SSUBSCRIBE, and gives away the channels whose slot its node does not serve, and all of them
-// when its connection is lost.
+// A sharded line subscribes by SSUBSCRIBE, and gives away the channels whose slot its node does not
+// serve, and all of them when its connection is lost.
 type line struct {
 	s       *subscription
 	open    func() *redis.PubSub
@@ -42,7 +44,8 @@ func newLine(s *subscription, open func() *redis.PubSub) *line {
 	return l
 }
 
-// adopt takes a channel in. What it may have missed on another line is a gap of this one. mu is held.
+// adopt takes a channel in. What it may have missed on another line is a gap of this one. mu is
+// held.
 func (l *line) adopt(c *channel) {
 	c.line = l
 	l.channels[c.name] = c
@@ -100,7 +103,8 @@ func (l *line) depart() {
 	l.leaving = nil
 }
 
-// ask queues a question for the present connection, if there is one: the next begins with its own. mu is held.
+// ask queues a question for the present connection, if there is one: the next begins with its own.
+// mu is held.
 func (l *line) ask(q question) {
 	if l.conn != nil {
 		l.queue = append(l.queue, q)

@@ -23,7 +23,8 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// patience bounds what must happen, on a machine that has much else to do, and stands still at times.
+// patience bounds what must happen, on a machine that has much else to do, and stands still at
+// times.
 const patience = 30 * time.Second
 
 // long skips a test that takes long or judges how long something took.

@@ -48,8 +48,9 @@ func (n *node) do(ctx context.Context, reqs []store.Request) []store.Reply {
 	return n.flush(ctx, rdb, reqs)
 }
 
-// flush sends the requests in one pipeline, and one WAIT behind them for those that ask for replicas: it counts the
-// replicas that have everything written on its connection, so a single one at the end holds for all.
+// flush sends the requests in one pipeline, and one WAIT behind them for those that ask for
+// replicas: it counts the replicas that have everything written on its connection, so a single one
+// at the end holds for all.
 func (n *node) flush(ctx context.Context, rdb *redis.Client, reqs []store.Request) []store.Reply {
 	replies := make([]store.Reply, len(reqs))
 	if len(reqs) == 0 {

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A scissors is a way of dialing whose connections break when an INCR was written, before its answer comes.
+// A scissors is a way of dialing whose connections break when an INCR was written, before its
+// answer comes.
 type scissors struct {
 	cuts atomic.Int32
 }
@@ -51,8 +52,8 @@ func (c *cuttable) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// Trap 36: go-redis sends again what may have been carried out, by MaxRetries and, on a cluster, by MaxRedirects too.
-// What goes through the store arrives once, through every kind of client.
+// Trap 36: go-redis sends again what may have been carried out, by MaxRetries and, on a cluster, by
+// MaxRedirects too. What goes through the store arrives once, through every kind of client.
 func TestSentOnceByEachKind(t *testing.T) {
 	kinds := map[string]func(*testing.T, *scissors) (redis.UniversalClient, func() []*redisserver.Server){
 		"single": func(t *testing.T, s *scissors) (redis.UniversalClient, func() []*redisserver.Server) {

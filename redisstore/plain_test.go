@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil and lists of these.
+// FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil
+// and lists of these.
 func FuzzPlain(f *testing.F) {
 	for _, shape := range []string{"", "s", "i", "n", "b", "f", "e", "[si]", "[[n]]", "{si}", "{[s]{bf}}", "[", "{s", "]]"} {
 		f.Add([]byte(shape))
@@ -18,7 +19,8 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// shaped makes a value of a text in which each letter is one: what go-redis makes of RESP2 and RESP3.
+// shaped makes a value of a text in which each letter is one: what go-redis makes of RESP2 and
+// RESP3.
 func shaped(shape []byte) (value any, rest []byte) {
 	if len(shape) == 0 {
 		return nil, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// spublish sends to a sharded channel where its slot is served, and returns how many of that node heard it: -1 for an error.
+// spublish sends to a sharded channel where its slot is served, and returns how many of that node
+// heard it: -1 for an error.
 func spublish(rig *redisserver.Cluster, channel, payload string) int64 {
 	master := rig.Master(rig.Slot(channel))
 	if master == nil {
@@ -103,7 +104,8 @@ func TestSharded(t *testing.T) {
 			}
 		}
 		pubsubtest.Add(t, sub, "{m}1", "{m}3")
-		// A replica may have told the client of the slots as they were: what it subscribed it then looks for once more.
+		// A replica may have told the client of the slots as they were: what it subscribed it then
+		// looks for once more.
 		eventually(t, "all are heard", func() bool { return spublish(rig, "{m}3", "x")+spublish(rig, "{other}", "x") == 2 })
 	})
 	t.Run("a lost connection", func(t *testing.T) {
@@ -175,7 +177,8 @@ func others(rig *redisserver.Cluster, slot int) (masters []*redisserver.Server) 
 	return append(masters, first)
 }
 
-// The node that serves a channel's slot dies: the channel is heard again where the replica took over, and the gap is told.
+// The node that serves a channel's slot dies: the channel is heard again where the replica took
+// over, and the gap is told.
 func TestShardedNodeDies(t *testing.T) {
 	long(t)
 	t.Parallel()

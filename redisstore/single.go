@@ -49,8 +49,9 @@ func (s *single) Subscribe(ctx context.Context, sink store.Sink) (store.Subscrip
 	return newSubscription(sink, listener(s.rdb)), nil
 }
 
-// listener returns a function that makes unconnected PubSubs. They speak RESP2, in which go-redis reads nothing but
-// their messages, and take no longer than greetingTime for an answer, as no context interrupts that.
+// listener returns a function that makes unconnected PubSubs. They speak RESP2, in which go-redis
+// reads nothing but their messages, and take no longer than greetingTime for an answer, as no
+// context interrupts that.
 func listener(rdb *redis.Client) func() *redis.PubSub {
 	limit := greetingTime
 	if user := rdb.Options().ReadTimeout; user > 0 {

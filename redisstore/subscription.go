@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
-// hash tag on the line to the node that serves their slot.
+// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on
+// a cluster, those with a hash tag on the line to the node that serves their slot.
 type subscription struct {
 	sink  *turnstile
 	plain *line
@@ -53,9 +53,10 @@ func newSubscription(sink store.Sink, open func() *redis.PubSub) *subscription {
 	return s
 }
 
-// Add returns nil when the server has confirmed the channel on the connection that is in use. It fails at once with
-// the server's words when it refuses the channel, and when no connection can be made; the channel is then not
-// subscribed, unless it was before. When ctx is over first the same holds.
+// Add returns nil when the server has confirmed the channel on the connection that is in use. It
+// fails at once with the server's words when it refuses the channel, and when no connection can be
+// made; the channel is then not subscribed, unless it was before. When ctx is over first the same
+// holds.
 func (s *subscription) Add(ctx context.Context, name string) error {
 	s.mu.Lock()
 	if s.over {
@@ -109,8 +110,8 @@ func (s *subscription) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Close ends the subscription: calls of Add fail, the connections are closed and the goroutines are gone when it
-// returns. It must not be called by the sink. Further calls do nothing.
+// Close ends the subscription: calls of Add fail, the connections are closed and the goroutines are
+// gone when it returns. It must not be called by the sink. Further calls do nothing.
 func (s *subscription) Close() error {
 	s.mu.Lock()
 	s.over = true // too late for another goroutine

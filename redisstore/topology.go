@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// Describe lists the nodes that serve slots and their replicas. A node that does not answer has no version.
+// Describe lists the nodes that serve slots and their replicas. A node that does not answer has no
+// version.
 func (c *cluster) Describe(ctx context.Context) (store.Topology, error) {
 	if err := c.load(ctx); err != nil {
 		return store.Topology{}, err

@@ -162,7 +162,8 @@ func TestClusterUnreachable(t *testing.T) {
 	}
 }
 
-// A node that is there since a moment ago, and that neither the client nor the store has heard of, takes a slot over.
+// A node that is there since a moment ago, and that neither the client nor the store has heard of,
+// takes a slot over.
 func TestClusterNewNode(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
 	st, ctx := rueidisstore.New(clusterClient(t, servers)), within(t, 30*time.Second)

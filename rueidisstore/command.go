@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// command builds a request for the connections of blocking commands. It is no read in the eyes of rueidis, which sends
-// only reads again.
+// command builds a request for the connections of blocking commands. It is no read in the eyes of
+// rueidis, which sends only reads again.
 func command(client rueidis.Client, args []any) (rueidis.Completed, error) {
 	if len(args) == 0 {
 		return rueidis.Completed{}, errors.New("rueidisstore: a request without arguments")
@@ -45,8 +45,8 @@ func answer(result rueidis.RedisResult) store.Reply {
 		return store.Reply{}
 	}
 	if refused, ok := rueidis.IsRedisErr(err); ok {
-		// The error has lost its "ERR ", the message has not. There is no message when a new connection was refused, as
-		// with WRONGPASS; the request was not carried out then either.
+		// The error has lost its "ERR ", the message has not. There is no message when a new
+		// connection was refused, as with WRONGPASS; the request was not carried out then either.
 		if line, _ := msg.ToString(); line != "" {
 			return store.Reply{Refused: line}
 		}
@@ -55,15 +55,15 @@ func answer(result rueidis.RedisResult) store.Reply {
 	return store.Reply{Err: err, Unsent: neverWritten(err)}
 }
 
-// neverWritten knows the errors that come before a connection is there. On the connections for blocking commands,
-// ErrClosing is one: closing the client leaves those alone that are in use.
+// neverWritten knows the errors that come before a connection is there. On the connections for
+// blocking commands, ErrClosing is one: closing the client leaves those alone that are in use.
 func neverWritten(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, rueidis.ErrClosing) || errors.Is(err, rueidis.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to speak RESP3 inside
-// scripts send the other types.
+// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to
+// speak RESP3 inside scripts send the other types.
 func plain(msg *rueidis.RedisMessage) any {
 	switch {
 	case msg.IsNil():

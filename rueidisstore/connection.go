@@ -44,8 +44,8 @@ func (l *line) begin() {
 	}
 }
 
-// end notes what is lost. Whoever waits in Add for a connection that never said anything is told the reason; after one
-// that did, the next is likely to do.
+// end notes what is lost. Whoever waits in Add for a connection that never said anything is told
+// the reason; after one that did, the next is likely to do.
 func (l *line) end(spoke bool, err error) {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
@@ -67,7 +67,8 @@ func (l *line) end(spoke bool, err error) {
 	l.gap = l.gap && len(l.channels) > 0
 }
 
-// dial takes a connection of the client. No context interrupts that, so who waits for it may go first.
+// dial takes a connection of the client. No context interrupts that, so who waits for it may go
+// first.
 func (l *line) dial() (*connection, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.s.quiet)
 	defer cancel()
@@ -125,8 +126,8 @@ func (c *connection) lost() error {
 	}
 }
 
-// exchange asks the server all that is queued, in one flush, and takes its answers, until the queue is empty. Then it
-// tells of a gap.
+// exchange asks the server all that is queued, in one flush, and takes its answers, until the queue
+// is empty. Then it tells of a gap.
 func (c *connection) exchange() error {
 	for {
 		c.l.s.mu.Lock()

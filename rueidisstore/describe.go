@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// describe asks a server for its version, role and eviction policy. What it refuses to say stays empty.
+// describe asks a server for its version, role and eviction policy. What it refuses to say stays
+// empty.
 func describe(ctx context.Context, client rueidis.Client) (store.Node, error) {
 	var node store.Node
 	limited := false

@@ -13,13 +13,13 @@ const (
 	shortestHoming, longestHoming = 10 * time.Millisecond, 250 * time.Millisecond
 	// homingTime bounds one look at the cluster.
 	homingTime = time.Second
-	// staying is how often it is looked whether another node is known for a channel by now: a node that stands still
-	// closes no connection. It costs no request.
+	// staying is how often it is looked whether another node is known for a channel by now: a node
+	// that stands still closes no connection. It costs no request.
 	staying = 250 * time.Millisecond
 )
 
-// A homing finds the node that serves a channel's slot, again and again until one takes the channel: slots move, and nodes
-// die. It has one line to each node.
+// A homing finds the node that serves a channel's slot, again and again until one takes the
+// channel: slots move, and nodes die. It has one line to each node.
 type homing struct {
 	s       *subscription
 	cluster *cluster
@@ -99,7 +99,8 @@ func (h *homing) run() {
 	}
 }
 
-// due takes out who is to be tried now, and tells whether any failed before, and when to look again.
+// due takes out who is to be tried now, and tells whether any failed before, and when to look
+// again.
 func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 	t := h.cluster.latest()
 	h.s.mu.Lock()
@@ -133,7 +134,8 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 	return due, again, after
 }
 
-// bring gives each channel to the line of its node. Where one failed before, the slots are read anew.
+// bring gives each channel to the line of its node. Where one failed before, the slots are read
+// anew.
 func (h *homing) bring(due []*channel, again bool) {
 	ctx, cancel := context.WithTimeout(h.s.ctx, homingTime)
 	defer cancel()

@@ -66,8 +66,8 @@ func send(ctx context.Context, client rueidis.Client, reqs []store.Request) []st
 	return replies
 }
 
-// confirmations is what one WAIT behind all requests must ask for, none: 0. It counts the replicas that have
-// everything written on its connection, so that a single one at the end holds for all.
+// confirmations is what one WAIT behind all requests must ask for, none: 0. It counts the replicas
+// that have everything written on its connection, so that a single one at the end holds for all.
 func confirmations(reqs []store.Request) (replicas int, timeout int64) {
 	for i := range reqs {
 		if reqs[i].Replicas > 0 {

@@ -42,8 +42,9 @@ func (s *single) Do(ctx context.Context, reqs []store.Request) []store.Reply {
 	return replies
 }
 
-// serving is the client that carries the requests. A client that follows REDIRECT (EnableRedirect) does so with all
-// commands of a batch for the sake of one, also with those that were carried out; the client of its node does not.
+// serving is the client that carries the requests. A client that follows REDIRECT (EnableRedirect)
+// does so with all commands of a batch for the sake of one, also with those that were carried out;
+// the client of its node does not.
 func (s *single) serving(reqs []store.Request) (rueidis.Client, error) {
 	if len(reqs) == 1 && reqs[0].Node == "" && reqs[0].Replicas <= 0 {
 		return s.client, nil
@@ -74,7 +75,8 @@ func (s *single) Subscribe(ctx context.Context, sink store.Sink) (store.Subscrip
 	return newSubscription(sink, func(context.Context) (rueidis.Client, error) { return s.client, nil }), nil
 }
 
-// Describe tells of the server, or of all that the client knows: those that do not answer are left out, unless all are.
+// Describe tells of the server, or of all that the client knows: those that do not answer are left
+// out, unless all are.
 func (s *single) Describe(ctx context.Context) (store.Topology, error) {
 	var t store.Topology
 	var failed error
@@ -95,8 +97,8 @@ func (s *single) Describe(ctx context.Context) (store.Topology, error) {
 	return t, nil
 }
 
-// poke sends something without effect that the smallest permissions allow, for the client to learn from the answer where
-// the key is now.
+// poke sends something without effect that the smallest permissions allow, for the client to learn
+// from the answer where the key is now.
 func poke(ctx context.Context, client rueidis.Client, key string) {
 	none := strings.Repeat("0", 40) // the digest of no script
 	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())

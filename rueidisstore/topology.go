@@ -212,7 +212,8 @@ func endpoint(host, port, asked string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Describe lists the nodes that serve slots and their replicas. A node that does not answer has no version.
+// Describe lists the nodes that serve slots and their replicas. A node that does not answer has no
+// version.
 func (c *cluster) Describe(ctx context.Context) (store.Topology, error) {
 	if err := over(ctx); err != nil {
 		return store.Topology{}, err

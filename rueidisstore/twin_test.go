@@ -18,8 +18,8 @@ var names = strings.NewReplacer("rueidisstore", "valkeystore", "github.com/redis
 // identifier is a name of package rueidis; what is left is prose.
 var identifier = regexp.MustCompile(`\brueidis\.`)
 
-// TestTwin compares valkeystore with what this package says in the words of valkey-go: both are kept here. UPDATE_TWIN=1
-// writes it.
+// TestTwin compares valkeystore with what this package says in the words of valkey-go: both are
+// kept here. UPDATE_TWIN=1 writes it.
 func TestTwin(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

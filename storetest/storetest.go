@@ -14,12 +14,13 @@
 //	}
 //
 // Each case has a prefix of its own. Cases run one after the other, and a case that leaves
-// goroutines behind fails. With Backend.Parallel several cases run at a time, and the suite fails if
-// they leave goroutines behind. Cases wait for events, not for time to pass. If time must pass, it
-// is a short TTL.
+// goroutines behind fails. With Backend.Parallel several cases run at a time, and the suite fails
+// if they leave goroutines behind. Cases wait for events, not for time to pass. If time must pass,
+// it is a short TTL.
 //
 // Whether something came at once, and not when a client next asked, is judged where the clock is
-// fake. In real time it is judged when HOLDFAST_PROOF=1 is set, on a machine that does nothing else.
+// fake. In real time it is judged when HOLDFAST_PROOF=1 is set, on a machine that does nothing
+// else.
 package storetest
 
 import (
@@ -97,8 +98,9 @@ func Run(t *testing.T, backend Backend) {
 	}
 }
 
-// runBeside runs up to backend.Parallel cases at a time, whatever -test.parallel says. The goroutines
-// of one case cannot be told from those of another, so it looks for what is left when all are done.
+// runBeside runs up to backend.Parallel cases at a time, whatever -test.parallel says. The
+// goroutines of one case cannot be told from those of another, so it looks for what is left when
+// all are done.
 func runBeside(t *testing.T, backend Backend, sections []section) {
 	left, turns := leak.Watch(), make(chan struct{}, backend.Parallel)
 	var all sync.WaitGroup

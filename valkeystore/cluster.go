@@ -13,11 +13,13 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried out.
+// redirects is how often one request is sent on by MOVED and ASK, which say that it was not carried
+// out.
 const redirects = 3
 
-// cluster is a store on a Redis Cluster. It uses the connections of the client's nodes, with a table of the slots of its
-// own: a WAIT must go where its write went, and the client does not say where that is.
+// cluster is a store on a Redis Cluster. It uses the connections of the client's nodes, with a
+// table of the slots of its own: a WAIT must go where its write went, and the client does not say
+// where that is.
 type cluster struct {
 	client valkey.Client
 
@@ -115,8 +117,8 @@ func (c *cluster) deliver(ctx context.Context, addr string, load []stop, reqs []
 	}
 }
 
-// redirected returns the stops of those that were sent on, and of those that could not be sent because the node is gone,
-// where another serves the slot by now.
+// redirected returns the stops of those that were sent on, and of those that could not be sent
+// because the node is gone, where another serves the slot by now.
 func (c *cluster) redirected(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) (next []stop) {
 	fresh := false
 	for _, s := range stops {
@@ -179,7 +181,8 @@ func (c *cluster) slot(key string) int {
 	return int(named.Slot()) % slots
 }
 
-// at is the client's own client of a node. One that it does not know it learns of by being sent there for a key.
+// at is the client's own client of a node. One that it does not know it learns of by being sent
+// there for a key.
 func (c *cluster) at(ctx context.Context, addr, key string) (valkey.Client, error) {
 	if client := c.latest().clients[addr]; client != nil {
 		return client, nil

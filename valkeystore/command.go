@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// command builds a request for the connections of blocking commands. It is no read in the eyes of valkey-go, which sends
-// only reads again.
+// command builds a request for the connections of blocking commands. It is no read in the eyes of
+// valkey-go, which sends only reads again.
 func command(client valkey.Client, args []any) (valkey.Completed, error) {
 	if len(args) == 0 {
 		return valkey.Completed{}, errors.New("valkeystore: a request without arguments")
@@ -47,8 +47,8 @@ func answer(result valkey.ValkeyResult) store.Reply {
 		return store.Reply{}
 	}
 	if refused, ok := valkey.IsValkeyErr(err); ok {
-		// The error has lost its "ERR ", the message has not. There is no message when a new connection was refused, as
-		// with WRONGPASS; the request was not carried out then either.
+		// The error has lost its "ERR ", the message has not. There is no message when a new
+		// connection was refused, as with WRONGPASS; the request was not carried out then either.
 		if line, _ := msg.ToString(); line != "" {
 			return store.Reply{Refused: line}
 		}
@@ -57,15 +57,15 @@ func answer(result valkey.ValkeyResult) store.Reply {
 	return store.Reply{Err: err, Unsent: neverWritten(err)}
 }
 
-// neverWritten knows the errors that come before a connection is there. On the connections for blocking commands,
-// ErrClosing is one: closing the client leaves those alone that are in use.
+// neverWritten knows the errors that come before a connection is there. On the connections for
+// blocking commands, ErrClosing is one: closing the client leaves those alone that are in use.
 func neverWritten(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, valkey.ErrClosing) || errors.Is(err, valkey.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to speak RESP3 inside
-// scripts send the other types.
+// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to
+// speak RESP3 inside scripts send the other types.
 func plain(msg *valkey.ValkeyMessage) any {
 	switch {
 	case msg.IsNil():

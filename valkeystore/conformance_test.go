@@ -45,8 +45,9 @@ func TestConformanceCluster(t *testing.T) {
 	rig := redisserver.StartCluster(t)
 	rig.Patient()
 	conform(t, func(tb testing.TB) valkey.Client {
-		// One address: of several, the client dials all and looks at the slots when the first has answered. A connection
-		// that comes during the look leaves a goroutine that sleeps for 5s, and the end of each case would wait for it.
+		// One address: of several, the client dials all and looks at the slots when the first has
+		// answered. A connection that comes during the look leaves a goroutine that sleeps for 5s,
+		// and the end of each case would wait for it.
 		return client(tb, rig.Addrs()[0])
 	}, rig.Masters)
 }

@@ -160,7 +160,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// The WAIT is on the connection of its write: a replica that has nothing of that write confirms nothing.
+// The WAIT is on the connection of its write: a replica that has nothing of that write confirms
+// nothing.
 func TestReplicasOnTheConnectionOfTheWrite(t *testing.T) {
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// quiet is how long nothing may be heard before the server is asked for a sign of life, and how long it may then
-	// take for it.
+	// quiet is how long nothing may be heard before the server is asked for a sign of life, and how
+	// long it may then take for it.
 	quiet = 5 * time.Second
 	// linger is how long a connection without channels stays, for the next channel to find it.
 	linger = 10 * time.Second
-	// steady is how long a connection must have lived for the next one to be made without much waiting.
+	// steady is how long a connection must have lived for the next one to be made without much
+	// waiting.
 	steady = 10 * time.Second
 	// The pause before a new connection, doubled each time.
 	shortestPause, longestPause = 10 * time.Millisecond, 2 * time.Second
@@ -66,7 +67,8 @@ func (l *line) wanted() bool {
 	}
 }
 
-// rest waits before a new connection. A new call of Add ends it: its caller paces the attempts, and is told of each.
+// rest waits before a new connection. A new call of Add ends it: its caller paces the attempts, and
+// is told of each.
 func (l *line) rest(pause time.Duration) {
 	over := time.NewTimer(pause)
 	defer over.Stop()
@@ -128,8 +130,8 @@ func (c *connection) run() error {
 	}
 }
 
-// check looks whether the connection is alive and needed, asks for a sign of life when it is due, and returns when to
-// look again.
+// check looks whether the connection is alive and needed, asks for a sign of life when it is due,
+// and returns when to look again.
 func (l *line) check(c *connection) (time.Duration, error) {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()

@@ -9,14 +9,15 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// A line keeps one connection for messages while it has a channel, and makes it again when it is lost.
+// A line keeps one connection for messages while it has a channel, and makes it again when it is
+// lost.
 //
-// Its keeper, a goroutine that starts with the first channel, is the only one that connects and writes. The connection
-// is a dedicated one of the client: Receive would subscribe again by itself, and nobody could tell when all channels are
-// confirmed.
+// Its keeper, a goroutine that starts with the first channel, is the only one that connects and
+// writes. The connection is a dedicated one of the client: Receive would subscribe again by itself,
+// and nobody could tell when all channels are confirmed.
 //
-// A sharded line subscribes by SSUBSCRIBE, and gives away the channels whose slot its node does not serve, and all of them
-// when its connection is lost.
+// A sharded line subscribes by SSUBSCRIBE, and gives away the channels whose slot its node does not
+// serve, and all of them when its connection is lost.
 type line struct {
 	s       *subscription
 	node    func(context.Context) (valkey.Client, error) // whose connection to take
@@ -41,7 +42,8 @@ func newLine(s *subscription, node func(context.Context) (valkey.Client, error))
 	return l
 }
 
-// adopt takes a channel in. What it may have missed on another line is a gap of this one. mu is held.
+// adopt takes a channel in. What it may have missed on another line is a gap of this one. mu is
+// held.
 func (l *line) adopt(c *channel) {
 	c.line = l
 	l.channels[c.name] = c
@@ -79,7 +81,8 @@ func (l *line) remove(c *channel) {
 	}
 }
 
-// ask queues a question for the present connection, if there is one: the next begins with its own. mu is held.
+// ask queues a question for the present connection, if there is one: the next begins with its own.
+// mu is held.
 func (l *line) ask(q question) {
 	if l.serving {
 		l.queue = append(l.queue, q)

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
-// spublish sends to a sharded channel at the node that takes it, and returns how many heard it: -1 where none takes it.
+// spublish sends to a sharded channel at the node that takes it, and returns how many heard it: -1
+// where none takes it.
 func spublish(servers []*redisserver.Server, channel, payload string) int64 {
 	for _, srv := range servers {
 		if n, err := srv.Do("SPUBLISH", channel, payload); err == nil {
@@ -26,7 +27,8 @@ func spublish(servers []*redisserver.Server, channel, payload string) int64 {
 	return -1
 }
 
-// move gives a slot to another node, whose claim is the newest from the start: else the other may take the slot back on the way.
+// move gives a slot to another node, whose claim is the newest from the start: else the other may
+// take the slot back on the way.
 func move(t *testing.T, servers []*redisserver.Server, ids []string, slot any, to int) {
 	t.Helper()
 	do(t, servers[to], "CLUSTER", "BUMPEPOCH")

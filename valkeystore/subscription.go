@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on a cluster, those with a
-// hash tag on the line to the node that serves their slot.
+// A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on
+// a cluster, those with a hash tag on the line to the node that serves their slot.
 type subscription struct {
 	sink   store.Sink
 	ctx    context.Context // ends with Close
@@ -63,9 +63,10 @@ func newSubscription(sink store.Sink, node func(context.Context) (valkey.Client,
 	return s
 }
 
-// Add returns nil when the server has confirmed the channel on the connection that is in use. It fails at once with
-// the server's words when it refuses the channel, and when no connection can be made; the channel is then not
-// subscribed, unless it was before. When ctx is over first the same holds.
+// Add returns nil when the server has confirmed the channel on the connection that is in use. It
+// fails at once with the server's words when it refuses the channel, and when no connection can be
+// made; the channel is then not subscribed, unless it was before. When ctx is over first the same
+// holds.
 func (s *subscription) Add(ctx context.Context, name string) error {
 	s.mu.Lock()
 	if s.ctx.Err() != nil {
@@ -119,9 +120,9 @@ func (s *subscription) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Close ends the subscription: calls of Add fail, and the sink hears nothing more once it has returned. Connections are
-// closed in the background, as that may wait for a silent server. It must not be called by the sink. Further calls
-// do nothing.
+// Close ends the subscription: calls of Add fail, and the sink hears nothing more once it has
+// returned. Connections are closed in the background, as that may wait for a silent server. It must
+// not be called by the sink. Further calls do nothing.
 func (s *subscription) Close() error {
 	s.mu.Lock()
 	s.cancel() // too late for another goroutine

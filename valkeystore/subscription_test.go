@@ -46,7 +46,8 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
+// hasty is a subscription that loses patience quickly, through a proxy. It counts the connections
+// that were begun.
 func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)

@@ -57,7 +57,8 @@ func TestSentOnce(t *testing.T) {
 	}
 }
 
-// Each of many requests is carried out once at most while connections are cut all the time, and exactly once if it was answered.
+// Each of many requests is carried out once at most while connections are cut all the time, and
+// exactly once if it was answered.
 func TestSentOnceWhileConnectionsBreak(t *testing.T) {
 	for name, change := range map[string]func(*valkey.ClientOption){
 		"default":         func(*valkey.ClientOption) {},
@@ -110,7 +111,8 @@ func TestSentOnceWhileConnectionsBreak(t *testing.T) {
 	}
 }
 
-// unasked makes a client send no pings of its own: one without an answer costs the connection, and that the answers under way.
+// unasked makes a client send no pings of its own: one without an answer costs the connection, and
+// that the answers under way.
 func unasked(o *valkey.ClientOption) { o.Dialer.KeepAlive = time.Hour }
 
 func TestDeadlineBoundsTheAnswer(t *testing.T) {
@@ -216,7 +218,8 @@ func TestUnsent(t *testing.T) {
 	})
 }
 
-// valkey-go does not see that a connection was lost until it uses it, so the first requests may fail. They are not repeated.
+// valkey-go does not see that a connection was lost until it uses it, so the first requests may fail.
+// They are not repeated.
 func TestRestartedServer(t *testing.T) {
 	srv := redisserver.Start(t)
 	store := valkeystore.New(client(t, srv.Addr()))
@@ -242,7 +245,8 @@ func (r renewals) Observe(event holdfast.Event) {
 	}
 }
 
-// A connection on which nothing comes through any more costs one request, not the lease: the next goes on another.
+// A connection on which nothing comes through any more costs one request, not the lease: the next
+// goes on another.
 func TestRenewalOnAnotherConnection(t *testing.T) {
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())

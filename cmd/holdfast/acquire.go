@@ -25,8 +25,9 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	if owner == "" {
 		owner = rand.Text() // for nested runs
 	}
-	// With a min hold, TryLock and Lock confirm a hand-over for the whole TTL. Without, it is trusted
-	// for half a second at first. A command whose start makes the machine busy would soon be killed.
+	// With a min hold, TryLock and Lock confirm a hand-over for the whole TTL. Without, it is
+	// trusted for half a second at first. A command whose start makes the machine busy would soon
+	// be killed.
 	atLeast := holdfast.WithMinHold(max(r.MinHold, time.Millisecond))
 	options := []holdfast.Option{holdfast.WithTTL(r.TTL), holdfast.WithOwner(owner), atLeast}
 	if r.MaxHold > 0 {
@@ -75,8 +76,8 @@ func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client
 		defer cancel()
 	}
 	if status := newStatusLine(r.Err); status != nil {
-		// The status line has a handle of its own. With our owner, it would enter our hold; with a min
-		// hold, it would keep us out.
+		// The status line has a handle of its own. With our owner, it would enter our hold; with a
+		// min hold, it would keep us out.
 		stop := status.show(r.Name, held, client.Mutex(r.Name, holdfast.WithTTL(r.TTL)))
 		defer stop()
 	}

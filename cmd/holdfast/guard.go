@@ -58,8 +58,8 @@ func (g *guard) watch() error {
 				g.child.Signal(s)
 			}
 		case s := <-g.child.Stopped():
-			// While this process is stopped, nobody renews. The lock may be lost afterwards. Then the
-			// command, which is stopped, ends without another step.
+			// While this process is stopped, nobody renews. The lock may be lost afterwards. Then
+			// the command, which is stopped, ends without another step.
 			g.child.Follow(s, func() bool { g.step(); return g.lostReason == nil || g.onLost != onLostKill })
 			g.signals.listenAgain()
 		case <-timer.C:

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a test ends a second later under -race
 	// Notify starts a goroutine of the standard library that never ends. A signal that this process
-	// ignores from its start (ctrl-c for a job of a shell, a hangup under nohup) is listened to until
-	// the end: otherwise the processes of the tests would ignore it too.
+	// ignores from its start (ctrl-c for a job of a shell, a hangup under nohup) is listened to
+	// until the end: otherwise the processes of the tests would ignore it too.
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		signals := make(chan os.Signal, 1)
 		ignored := signal.Ignored(s)

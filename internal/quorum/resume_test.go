@@ -157,7 +157,8 @@ func end(t *testing.T, value string) int64 {
 	return at
 }
 
-// cleanedUp waits until what is given back has been: a majority may have answered without this master.
+// cleanedUp waits until what is given back has been: a majority may have answered without this
+// master.
 func (h *half) cleanedUp(t *testing.T) {
 	t.Helper()
 	if !closedBy(h.n.releasesBefore("x"), time.Now().Add(30*time.Second)) {

@@ -12,7 +12,8 @@ import (
 // granted is in every answer that grants: it begins with "H".
 const granted = "\nH"
 
-// Trap 10: an acquire whose answer is lost is asked again and finds its own hold. Nobody else's is in the way.
+// Trap 10: an acquire whose answer is lost is asked again and finds its own hold. Nobody else's is
+// in the way.
 func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost int
@@ -53,7 +54,8 @@ func TestMutexLockAnswerLostFindsItsHold(t *testing.T) {
 	}
 }
 
-// Trap 10 and 12: whoever gives up after a lost answer leaves nothing behind, so that the next need not wait for the TTL.
+// Trap 10 and 12: whoever gives up after a lost answer leaves nothing behind, so that the next need
+// not wait for the TTL.
 func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		try  func(context.Context, *actor) (*holdfast.Lease, error)

@@ -66,7 +66,8 @@ func (s *scene) take(waiter <-chan got) got {
 	}
 }
 
-// alone checks rule 1: whoever got a lease before knows by now that it is over, and had a smaller token.
+// alone checks rule 1: whoever got a lease before knows by now that it is over, and had a smaller
+// token.
 func (s *scene) alone(lease *holdfast.Lease) {
 	s.t.Helper()
 	for _, earlier := range s.held {
@@ -83,7 +84,8 @@ func (s *scene) alone(lease *holdfast.Lease) {
 	s.held = append(s.held, lease)
 }
 
-// key is where the state of a name lies, and left how long it still lives there; negative when it is gone.
+// key is where the state of a name lies, and left how long it still lives there; negative when it
+// is gone.
 func key(name string) string { return "holdfast:{" + name + "}" }
 
 func (s *scene) left(name string) time.Duration {

@@ -9,14 +9,16 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// slowAsk bounds the pause between two asks of a waiter; claimTime is how long a hand-over waits to be taken up.
+// slowAsk bounds the pause between two asks of a waiter; claimTime is how long a hand-over waits to
+// be taken up.
 const (
 	slowAsk   = 6 * time.Second
 	claimTime = 500 * time.Millisecond
 	message   = "\r\nmessage\r\n" // is in every message
 )
 
-// Trap 18: a hand-over that nobody takes up falls to the next after the claim: whoever is silent loses it.
+// Trap 18: a hand-over that nobody takes up falls to the next after the claim: whoever is silent
+// loses it.
 func TestHandOverNotTakenUpFallsToNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		silent func(b *actor)
@@ -62,8 +64,8 @@ func TestHandOverNotTakenUpFallsToNext(t *testing.T) {
 	}
 }
 
-// Trap 18: the hosts of the first waiters fall silent. The next is in after its first ask, at most 6 s
-// later, and a claim for each of them.
+// Trap 18: the hosts of the first waiters fall silent. The next is in after its first ask, at most
+// 6 s later, and a claim for each of them.
 func TestQueueSilentHeadsDelayNextByClaims(t *testing.T) {
 	for after := range 8 {
 		play(t, func(t *testing.T, s *scene) {
@@ -89,8 +91,8 @@ func TestQueueSilentHeadsDelayNextByClaims(t *testing.T) {
 	}
 }
 
-// Trap 4: a message of a hand-over that comes after the claim is no lease; one that comes in time is confirmed first where
-// less than half of the claim is left.
+// Trap 4: a message of a hand-over that comes after the claim is no lease; one that comes in time
+// is confirmed first where less than half of the claim is left.
 func TestHandOverLateMessageIsNoLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration
@@ -148,8 +150,8 @@ func TestHandOverLateMessageIsNoLease(t *testing.T) {
 	}
 }
 
-// Trap 4: a hand-over whose first renewal never arrives is trusted for the claim alone, less the margin and the drift, and
-// counted from the hand-over, not from its message.
+// Trap 4: a hand-over whose first renewal never arrives is trusted for the claim alone, less the
+// margin and the drift, and counted from the hand-over, not from its message.
 func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "message delayed": 150 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +177,8 @@ func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	}
 }
 
-// Trap 17: a message that is lost costs a slow ask, not the lease: while the claim lasts or after it.
+// Trap 17: a message that is lost costs a slow ask, not the lease: while the claim lasts or after
+// it.
 func TestHandOverMessageLostCostsOneAsk(t *testing.T) {
 	for name, ttl := range map[string]time.Duration{"default": 15 * time.Second, "long": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -225,8 +228,8 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 	})
 }
 
-// The ask of one who gave up, which arrives after it was taken back and joins the line once more, is handed to: its process
-// gives that back at once (trap 20).
+// The ask of one who gave up, which arrives after it was taken back and joins the line once more,
+// is handed to: its process gives that back at once (trap 20).
 func TestHandOverToLateAskGoesBack(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")
@@ -255,7 +258,8 @@ func TestHandOverToLateAskGoesBack(t *testing.T) {
 	})
 }
 
-// A hand-over is trusted for its claim, which is short: the first renewal comes after a tenth of it, the next as always.
+// A hand-over is trusted for its claim, which is short: the first renewal comes after a tenth of
+// it, the next as always.
 func TestHandOverFirstRenewalComesEarly(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Release takes no longer than the smaller of the remaining trust and ReleaseTimeout, although ctx is over (trap 13).
+// Release takes no longer than the smaller of the remaining trust and ReleaseTimeout, although ctx
+// is over (trap 13).
 func TestLeaseReleaseEndsInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl, timeout, held time.Duration

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// The server's clock has shown 1 us since 1970, and at each power of ten from then on its text has a digit more. The last is
-// that of September 2001. Nothing here is exactly at one: the embedded server writes a score of one digit and zeros in a way
-// that its own Lua does not read.
+// The server's clock has shown 1 us since 1970, and at each power of ten from then on its text has
+// a digit more. The last is that of September 2001. Nothing here is exactly at one: the embedded
+// server writes a score of one digit and zeros in a way that its own Lua does not read.
 func eachDigit(t *testing.T, f func(t *testing.T, s *scene, more int64)) {
 	for power := range 16 {
 		t.Run(fmt.Sprint("1e", power), func(t *testing.T) {
@@ -61,8 +61,8 @@ func busy(t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *ho
 	return held
 }
 
-// Those who join a microsecond apart, while the server's clock gets a digit more, are handed the lock in order. Tokens follow the
-// clock, and others are told who holds and how many wait.
+// Those who join a microsecond apart, while the server's clock gets a digit more, are handed the
+// lock in order. Tokens follow the clock, and others are told who holds and how many wait.
 func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 	eachDigit(t, func(t *testing.T, s *scene, more int64) {
 		a, other := s.actor("a"), s.actor("other")
@@ -182,7 +182,8 @@ func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 	}
 }
 
-// The server's clock stands still at its first microsecond, or behind a digit more: order and tokens do not need it.
+// The server's clock stands still at its first microsecond, or behind a digit more: order and
+// tokens do not need it.
 func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 	for _, at := range []int64{1, 999, 999_999, 1e15 - 1, 1e15 + 1} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
@@ -205,8 +206,8 @@ func TestQueueClockStandsStillKeepsOrder(t *testing.T) {
 	}
 }
 
-// The server's clock steps over a digit in the middle of a line: who joins then is behind all who joined before, and all are
-// handed on in order.
+// The server's clock steps over a digit in the middle of a line: who joins then is behind all who
+// joined before, and all are handed on in order.
 func TestQueueClockStepsOverDigitKeepsOrder(t *testing.T) {
 	const step = 8 * time.Second // less than the life of a place, and of a hold
 	for power := 7; power < 16; power++ {
@@ -254,7 +255,8 @@ func TestQueueClockStepsBackByYearsKeepsPlaces(t *testing.T) {
 	}
 }
 
-// joinThrough lets two join, then two more at each time that the server's clock is set to, and hands the lock through.
+// joinThrough lets two join, then two more at each time that the server's clock is set to, and
+// hands the lock through.
 func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *actor) {
 	s.t.Helper()
 	var line []<-chan got
@@ -280,8 +282,8 @@ func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *act
 	s.release(lease)
 }
 
-// A clock that is set forward by years ends holds and places, as if it was time that passed. All who wait are in in the end,
-// one after the other, with tokens that grow.
+// A clock that is set forward by years ends holds and places, as if it was time that passed. All
+// who wait are in in the end, one after the other, with tokens that grow.
 func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
 	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6, 1e15 - 5e6: 7_258_118_400e6} {
 		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {

@@ -64,8 +64,8 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 	}
 }
 
-// TryLock on a silent network takes no longer than one request may; the first of a client asks what the server is before
-// that, for a second at most.
+// TryLock on a silent network takes no longer than one request may; the first of a client asks what
+// the server is before that, for a second at most.
 func TestMutexTryOnSilentNetworkEndsInTime(t *testing.T) {
 	for _, ttl := range []time.Duration{120 * time.Millisecond, 3 * time.Second, time.Minute} {
 		for name, known := range map[string]bool{"first": false, "later": true} {

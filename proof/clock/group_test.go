@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A group does not pass who waits for one of its names: neither where the name has just become free, nor later.
+// A group does not pass who waits for one of its names: neither where the name has just become
+// free, nor later.
 func TestGroupPassesNobody(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")

@@ -89,8 +89,8 @@ func (s *scene) holdLeft(name string, lease *holdfast.Lease) time.Duration {
 	return 0
 }
 
-// The clocks of server and client drift apart for as long as a lease is held: at the end of a max hold it is that
-// drift, not the drift of one TTL, by which the server may be ahead.
+// The clocks of server and client drift apart for as long as a lease is held: at the end of a max
+// hold it is that drift, not the drift of one TTL, by which the server may be ahead.
 func TestLeaseMaxHoldAllowsForDrift(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")

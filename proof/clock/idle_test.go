@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A waiter's sign of life: it asks every 5 s, +-20 %, and nothing else; its process says on its subscription that it lives.
+// A waiter's sign of life: it asks every 5 s, +-20 %, and nothing else; its process says on its
+// subscription that it lives.
 func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 10: a latch was set, the answer got lost, and it opened before the request is sent again: it stays open, and the
-// caller is told that it was set.
+// Trap 10: a latch was set, the answer got lost, and it opened before the request is sent again: it
+// stays open, and the caller is told that it was set.
 func TestLatchSetAnswerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { pass(time.Minute) })
@@ -83,8 +83,8 @@ func TestLatchOpensAtOnce(t *testing.T) {
 	})
 }
 
-// Trap 29: a latch that lives for long and is counted down often remembers the id of a count-down for as long as a request with
-// it may arrive, and a second more.
+// Trap 29: a latch that lives for long and is counted down often remembers the id of a count-down
+// for as long as a request with it may arrive, and a second more.
 func TestLatchForgetsCountDowns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { pass(time.Minute) })

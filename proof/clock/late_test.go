@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A sluggard is a store that hands answers over late, once, as one whose process stood still: past every deadline.
+// A sluggard is a store that hands answers over late, once, as one whose process stood still: past
+// every deadline.
 type sluggard struct {
 	store.Store
 	s     *scene
@@ -32,7 +33,8 @@ func (s *scene) sluggish(name, op string) (*actor, *sluggard) {
 	return s.actorOn(name, func(st store.Store) store.Store { slow.Store = st; return slow }), slow
 }
 
-// Trap 3: the answer to an acquire that comes when its trust is over is no lease: the server is asked again.
+// Trap 3: the answer to an acquire that comes when its trust is over is no lease: the server is
+// asked again.
 func TestMutexLockAnswerTooLateIsNoLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration
@@ -81,7 +83,8 @@ func TestMutexLockAnswerTooLateIsNoLease(t *testing.T) {
 	}
 }
 
-// The answer to a renewal gives trust from its sending, and one that comes when trust is over brings nothing back.
+// The answer to a renewal gives trust from its sending, and one that comes when trust is over
+// brings nothing back.
 func TestLeaseRenewalAnswerTooLateRevivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay time.Duration // of the answer to the renewal at 5 s

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// The first in the queue enters when it can, whatever mix of holds it waits for. The protocol in memory passes the same test
-// in internal/engine, with many more mixes.
+// The first in the queue enters when it can, whatever mix of holds it waits for. The protocol in
+// memory passes the same test in internal/engine, with many more mixes.
 func TestWaiterEntersWhenItCan(t *testing.T) {
 	mixes := 60
 	if harness.Thorough {

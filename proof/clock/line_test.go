@@ -88,7 +88,8 @@ func TestWaiterAsksAfterSubscriptionGap(t *testing.T) {
 	})
 }
 
-// Waiting does not cure a permission that was taken away: who waits is told at its next request. Being out of memory may pass.
+// Waiting does not cure a permission that was taken away: who waits is told at its next request.
+// Being out of memory may pass.
 func TestWaiterPermissionTakenAwayIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		line string
@@ -129,8 +130,8 @@ func TestWaiterPermissionTakenAwayIsTold(t *testing.T) {
 	}
 }
 
-// A caller whose wait is over in vain is not told who held when he last asked, if nobody answers any more: one more request
-// goes out in time.
+// A caller whose wait is over in vain is not told who held when he last asked, if nobody answers
+// any more: one more request goes out in time.
 func TestWaiterServerGoneSaysUnavailable(t *testing.T) {
 	for name, silent := range map[string]bool{"silent": true, "it answers": false} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A min hold lets Release return at once and keeps others out until it is over, also after a crash of the holder.
+// A min hold lets Release return at once and keeps others out until it is over, also after a crash
+// of the holder.
 func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, test := range map[string]struct {
@@ -78,7 +79,8 @@ func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
 	}
 }
 
-// Who is told when a min hold is over is the first in line. When it gives up meanwhile, the next is told.
+// Who is told when a min hold is over is the first in line. When it gives up meanwhile, the next is
+// told.
 func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, share := range map[string]bool{"mutex": false, "readers": true} {
@@ -124,7 +126,8 @@ func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	}
 }
 
-// Who becomes the first in line while a min hold still keeps a permit is told when that is over, whoever else holds.
+// Who becomes the first in line while a min hold still keeps a permit is told when that is over,
+// whoever else holds.
 func TestMinHoldNewFirstIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, test := range map[string]struct {
@@ -179,7 +182,8 @@ func TestMinHoldNewFirstIsTold(t *testing.T) {
 	}
 }
 
-// A first waiter that crashed cannot be told when a min hold is over. The next that hears is told, and passes it.
+// A first waiter that crashed cannot be told when a min hold is over. The next that hears is told,
+// and passes it.
 func TestMinHoldFirstCrashedNextIsTold(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		const hold = 3 * time.Second // over before a waiter asks by itself

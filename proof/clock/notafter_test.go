@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Trap 35: an acquire that reaches the server after its sender gave up does nothing: it neither holds nor joins the line.
+// Trap 35: an acquire that reaches the server after its sender gave up does nothing: it neither
+// holds nor joins the line.
 func TestMutexLateAcquireDoesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		known bool // the client has heard the server's time before

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Trap 40: where tokens are ahead of the server's clock, a leader is observed once and costs what it always costs, and since
-// when it leads does not change while it does.
+// Trap 40: where tokens are ahead of the server's clock, a leader is observed once and costs what
+// it always costs, and since when it leads does not change while it does.
 func TestElectionTokenAheadIsObservedOnce(t *testing.T) {
 	for name, step := range map[string]time.Duration{
 		"tokens as the clock":   0,

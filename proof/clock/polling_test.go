@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A fixed lease ends a TTL after it was asked for, less the margin, however it was granted, and is not renewed.
+// A fixed lease ends a TTL after it was asked for, less the margin, however it was granted, and is
+// not renewed.
 func TestLeaseFixedEndsWithItsTTL(t *testing.T) {
 	for name, handed := range map[string]bool{"asked for": false, "handed over": true} {
 		for _, ttl := range []time.Duration{100 * time.Millisecond, 15 * time.Second} {

@@ -216,8 +216,8 @@ func TestQuorumAtEveryDigitOfClocks(t *testing.T) {
 	}
 }
 
-// In the first half second since 1970 nobody has waited yet: a reader enters beside a reader, where no other master can make up
-// for one that says no.
+// In the first half second since 1970 nobody has waited yet: a reader enters beside a reader, where
+// no other master can make up for one that says no.
 func TestQuorumFirstHalfSecondReadersShare(t *testing.T) {
 	later := time.Unix(946_684_807, 0)
 	for _, at := range []int64{1, 999, 200_000, 499_999} {
@@ -249,7 +249,8 @@ func TestQuorumFirstHalfSecondReadersShare(t *testing.T) {
 	}
 }
 
-// A writer that waited for readers is gone, and then the clocks are set back: it keeps new readers out no longer than before.
+// A writer that waited for readers is gone, and then the clocks are set back: it keeps new readers
+// out no longer than before.
 func TestQuorumStepBackAfterWriterLetsReadersIn(t *testing.T) {
 	const key = "holdfast:{%quorum}+rw"
 	later := time.Unix(946_684_807, 0)

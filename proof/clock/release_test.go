@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Trap 11: a release whose answer is lost is given back or uncertain, never "not held"; whoever came next keeps what it has.
+// Trap 11: a release whose answer is lost is given back or uncertain, never "not held"; whoever
+// came next keeps what it has.
 func TestLeaseReleaseAnswerLostIsNeverNotHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		lose    func(*scene, *actor)
@@ -63,7 +64,8 @@ func TestLeaseReleaseAnswerLostIsNeverNotHeld(t *testing.T) {
 	}
 }
 
-// A release that is uncertain is followed up: as soon as the server answers again the lock is free, long before its TTL.
+// A release that is uncertain is followed up: as soon as the server answers again the lock is free,
+// long before its TTL.
 func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = 100 * time.Millisecond })

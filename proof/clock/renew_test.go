@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A lease is renewed at every third of its TTL, all leases of a client together, a hundred in a command.
+// A lease is renewed at every third of its TTL, all leases of a client together, a hundred in a
+// command.
 func TestLeaseRenewalOfAllTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl      time.Duration

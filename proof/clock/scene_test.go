@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A scene is a fake clock, an embedded server, and clients with a network each. All of its times are exact: the clock
-// stands still while anybody has something to do.
+// A scene is a fake clock, an embedded server, and clients with a network each. All of its times
+// are exact: the clock stands still while anybody has something to do.
 type scene struct {
 	t     *testing.T
 	srv   *embedded.Server
@@ -71,7 +71,8 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	})
 }
 
-// arrived notes a command and sets the server's clock. Commands of scripts come from nobody; their server is locked.
+// arrived notes a command and sets the server's clock. Commands of scripts come from nobody; their
+// server is locked.
 func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 	if c.ClientName == "" {
 		return false

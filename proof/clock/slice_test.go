@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A process passes a lock among its goroutines for 5 ms, then one of another process gets in; where nobody waits
-// elsewhere it goes on, for a command each 5 ms.
+// A process passes a lock among its goroutines for 5 ms, then one of another process gets in; where
+// nobody waits elsewhere it goes on, for a command each 5 ms.
 func TestMutexPassedInProcessForOneSlice(t *testing.T) {
 	const hold, slice = time.Millisecond, 5 * time.Millisecond
 	for name, others := range map[string]int{"nobody else": 0, "one other": 1, "three others": 3} {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Trap 2 and 40: the server's clock steps back, or forward to where it was, while one holds and another waits: nobody gets
-// in beside the holder, nobody is stuck, and tokens grow.
+// Trap 2 and 40: the server's clock steps back, or forward to where it was, while one holds and
+// another waits: nobody gets in beside the holder, nobody is stuck, and tokens grow.
 func TestMutexServerStepsBackExcludes(t *testing.T) {
 	for name, steps := range map[string][]time.Duration{
 		"an hour back":           {-time.Hour},
@@ -57,8 +57,8 @@ func TestMutexServerStepsBackExcludes(t *testing.T) {
 	}
 }
 
-// A step forward lets all leases lapse at the server. A holder is told by the next answer, nothing is revived, and
-// whoever gets in has a larger token.
+// A step forward lets all leases lapse at the server. A holder is told by the next answer, nothing
+// is revived, and whoever gets in has a larger token.
 func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 	for kind, waiting := range map[string]bool{"alone": false, "while others wait": true} {
 		t.Run(kind, func(t *testing.T) {
@@ -86,7 +86,8 @@ func TestMutexServerStepsForwardTellsHolder(t *testing.T) {
 	}
 }
 
-// Trap 40: tokens grow through every step of the server's clock, and the first request after one is answered.
+// Trap 40: tokens grow through every step of the server's clock, and the first request after one is
+// answered.
 func TestTokensGrowThroughClockSteps(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b := s.actor("a"), s.actor("b")
@@ -105,7 +106,8 @@ func TestTokensGrowThroughClockSteps(t *testing.T) {
 	})
 }
 
-// A server's clock that is set between the last answer and the hand-over does not make its trust longer.
+// A server's clock that is set between the last answer and the hand-over does not make its trust
+// longer.
 func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Second, -10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 		400 * time.Millisecond, time.Second, time.Hour} {

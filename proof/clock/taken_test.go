@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is left as it is, and
-// nothing more is sent about it.
+// Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is
+// left as it is, and nothing more is sent about it.
 func TestLeaseKeyTakenIsLost(t *testing.T) {
 	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
 	for name, test := range map[string]struct {

@@ -33,8 +33,8 @@ func lost(t *testing.T, lease *holdfast.Lease, reason holdfast.LossReason) time.
 	return time.Now()
 }
 
-// Trap 1: with a silent network the context ends at sent + TTL - margin, to the nanosecond, while the key is still there,
-// and before the next can be let in.
+// Trap 1: with a silent network the context ends at sent + TTL - margin, to the nanosecond, while
+// the key is still there, and before the next can be let in.
 func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl   time.Duration

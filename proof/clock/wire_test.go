@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
-// A wire is the network between one client and the server of a scene: silent, slow, losing or cut, as
-// a test says.
+// A wire is the network between one client and the server of a scene: silent, slow, losing or cut,
+// as a test says.
 type wire struct{ *network.Network }
 
 type way = network.Way
@@ -47,8 +47,8 @@ func (w *wire) slow(way way, word string, times int, delay time.Duration) {
 	w.Strike(network.Rule{Way: way, Match: network.Contains(word), Times: times, Do: network.Delay, Late: delay})
 }
 
-// cut breaks all connections, and returns when the server knows; kill also refuses new ones, as those
-// of a process that is gone.
+// cut breaks all connections, and returns when the server knows; kill also refuses new ones, as
+// those of a process that is gone.
 func (w *wire) cut() { w.Disconnect(); synctest.Wait() }
 
 func (w *wire) kill() { w.Kill(); synctest.Wait() }

@@ -31,7 +31,8 @@ type Server struct {
 	tb testing.TB
 }
 
-// Start serves an empty server until the test is over. Called inside a bubble, the server's clock is the bubble's.
+// Start serves an empty server until the test is over. Called inside a bubble, the server's clock
+// is the bubble's.
 func Start(tb testing.TB) *Server {
 	redis := miniredis.NewMiniRedis()
 	first, err := redis.Dial() // starts it

@@ -113,8 +113,9 @@ func TestOrderThroughAStepForward(t *testing.T) {
 	}
 }
 
-// settles lets one more wait, and returns when it has asked once more, as it does as soon as it listens. Then no script runs
-// for seconds. A clock that is set back while one runs may end the line, which its waiters then join anew.
+// settles lets one more wait, and returns when it has asked once more, as it does as soon as it
+// listens. Then no script runs for seconds. A clock that is set back while one runs may end the
+// line, which its waiters then join anew.
 func (v *visit) settles(config *holdfast.Config) *waiter {
 	v.Helper()
 	before := v.asked(time.UnixMilli(0))

@@ -112,8 +112,8 @@ func TestTenThousandWaiters(t *testing.T) {
 	}
 }
 
-// Trap 20: waiters come and are cancelled in storms. The queue is empty after each, and who stays is
-// in at once.
+// Trap 20: waiters come and are cancelled in storms. The queue is empty after each, and who stays
+// is in at once.
 func TestCancelStorm(t *testing.T) {
 	srv := redisserver.Start(t)
 	clients := crowd(t, srv.Addr(), &holdfast.Config{TTL: time.Minute})

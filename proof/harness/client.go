@@ -64,8 +64,8 @@ func Proxied(t *testing.T, opts ...string) (*redisserver.Server, *fault.Proxy) {
 // Brief is a configuration with a TTL and nothing else.
 func Brief(ttl time.Duration) *holdfast.Config { return &holdfast.Config{TTL: ttl} }
 
-// Answered asks until the server answers, and returns what it says. A server that stands still for a
-// moment does not answer, and a node that has just come may not be found yet.
+// Answered asks until the server answers, and returns what it says. A server that stands still for
+// a moment does not answer, and a node that has just come may not be found yet.
 func Answered(t *testing.T, ask func() error) (err error) {
 	t.Helper()
 	Eventually(t, "an answer", func() bool {

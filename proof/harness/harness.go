@@ -12,14 +12,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-// Patience bounds what must happen, on a machine that has much else to do, and stands still at times.
+// Patience bounds what must happen, on a machine that has much else to do, and stands still at
+// times.
 const Patience = 30 * time.Second
 
 // Thorough tells that long tests and long counts are wanted.
 var Thorough = os.Getenv("HOLDFAST_PROOF") == "1"
 
-// Measured tells whether a test may judge how long something took: in make proof, where nothing else
-// runs. Long tests that run beside others have -short.
+// Measured tells whether a test may judge how long something took: in make proof, where nothing
+// else runs. Long tests that run beside others have -short.
 func Measured() bool { return Thorough && !testing.Short() }
 
 // Long skips a test that takes long, unless it is wanted.

@@ -27,10 +27,10 @@ func Release(t *testing.T, lease *holdfast.Lease) {
 	}
 }
 
-// HandBack releases a lease that may have been handed over by a message. Such a lease is trusted for
-// half a second, until its first renewal, and a release takes no longer than trust lasts. If process
-// or server stood still for so long, the lease was lost, or its release is not certain and goes on in
-// the background.
+// HandBack releases a lease that may have been handed over by a message. Such a lease is trusted
+// for half a second, until its first renewal, and a release takes no longer than trust lasts. If
+// process or server stood still for so long, the lease was lost, or its release is not certain and
+// goes on in the background.
 func HandBack(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
 	if err := lease.Release(context.Background()); !LetGo(err) {

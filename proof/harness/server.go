@@ -44,9 +44,9 @@ func Listening(t *testing.T, srv *redisserver.Server) int {
 	return len(channels)
 }
 
-// Hears has a client listen, so that its next waiter asks once. A waiter that joins before its client
-// listens asks again as soon as it does, and the answer may let it in instead of the message that a
-// test is about.
+// Hears has a client listen, so that its next waiter asks once. A waiter that joins before its
+// client listens asks again as soon as it does, and the answer may let it in instead of the message
+// that a test is about.
 func Hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
 	t.Helper()
 	holder := Lock(t, Locker(t, srv.Addr(), nil).Mutex("before"))
@@ -57,7 +57,8 @@ func Hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
 	HandBack(t, waiter.Got(t))
 }
 
-// Free fails the test when a name is held. What the server said was given back is not there any more.
+// Free fails the test when a name is held. What the server said was given back is not there any
+// more.
 func Free(t *testing.T, srv *redisserver.Server, name string) {
 	t.Helper()
 	if v := Must(t, srv, "GET", KeyOf(name)); v != nil {

@@ -23,8 +23,8 @@ const (
 	// broke is passed over until it is back.
 	passes = 3
 
-	// felt is how long one must have stood still by itself to come late into the queue, or to keep others
-	// waiting; a request that is answered in time or not may be late by less.
+	// felt is how long one must have stood still by itself to come late into the queue, or to keep
+	// others waiting; a request that is answered in time or not may be late by less.
 	felt = int64(50 * time.Millisecond)
 )
 
@@ -69,8 +69,8 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 	return passed
 }
 
-// joined tells whether the hold had not to stand in the queue: another of its process had been let in
-// just before, or one of its owner holds.
+// joined tells whether the hold had not to stand in the queue: another of its process had been let
+// in just before, or one of its owner holds.
 func joined(hold *Hold, earlier []*Hold) bool {
 	for _, other := range earlier {
 		switch {

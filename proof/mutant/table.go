@@ -34,7 +34,8 @@ func simulated(all []Mutant) (more []Mutant) {
 func clock(name string) Check { return Check{Module: "proof", Package: "./clock", Test: name} }
 func trap(name string) Check  { return Check{Module: "proof", Package: "./traps", Test: name} }
 
-// suite is a case of the conformance suite, on an embedded server; realSuite is one on a real server.
+// suite is a case of the conformance suite, on an embedded server; realSuite is one on a real
+// server.
 func suite(name string) Check { return clock("TestConformance/miniredis/" + name) }
 func realSuite(name string) Check {
 	return Check{Module: "redisstore", Package: ".", Test: "TestConformance/redis-server/" + name}

@@ -53,7 +53,8 @@ func TestKeyReaderChangesNothing(t *testing.T) {
 	harness.Release(t, held)
 }
 
-// Who may run the scripts and has read the id of a hold can do with it what its holder can, who is told.
+// Who may run the scripts and has read the id of a hold can do with it what its holder can, who is
+// told.
 func TestHoldIDReadActsAsHolder(t *testing.T) {
 	t.Parallel()
 	for op, attack := range map[string]func(*testing.T, *visitor){
@@ -107,7 +108,8 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 	}
 }
 
-// A visitor is a client of the smallest user that keeps what it sent, and sends it again with what it has read.
+// A visitor is a client of the smallest user that keeps what it sent, and sends it again with what
+// it has read.
 type visitor struct {
 	store.Store
 	t     *testing.T

@@ -27,7 +27,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// A tenant with a prefix and a user of its own cannot see, touch, hear or tell another's locks; each has all it needs.
+// A tenant with a prefix and a user of its own cannot see, touch, hear or tell another's locks;
+// each has all it needs.
 func TestTenantReachesNoOther(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -162,7 +163,8 @@ func TestTLSBothWays(t *testing.T) {
 	}
 }
 
-// certify makes a certificate that signs itself, for server and client, and writes it and its key to files.
+// certify makes a certificate that signs itself, for server and client, and writes it and its key
+// to files.
 func certify(t *testing.T) (pair tls.Certificate, cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Slots move while locks on them are held and waited for, a node comes, and goes: nobody notices beyond latency.
+// Slots move while locks on them are held and waited for, a node comes, and goes: nobody notices
+// beyond latency.
 func TestClusterChangesUnderLocks(t *testing.T) {
 	harness.Long(t)
 	rig := redisserver.StartCluster(t)
@@ -135,7 +136,8 @@ func slotThird(rig *redisserver.Cluster, name string) int {
 	return third
 }
 
-// Trap 21: however many names are contended, a client has a subscription, or one a node, and gives it back.
+// Trap 21: however many names are contended, a client has a subscription, or one a node, and gives
+// it back.
 func TestClusterSubscriptionsAreShared(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()

@@ -10,9 +10,10 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// A slot that is on its way refuses to make a key that is not there, also one that a script has just deleted: a script
-// that turns one type into another then ends in the middle, and a hold is gone. Here the slot stays on its way while
-// somebody joins the line of a held lock, gives up, and while the holder renews; then it arrives.
+// A slot that is on its way refuses to make a key that is not there, also one that a script has
+// just deleted: a script that turns one type into another then ends in the middle, and a hold is
+// gone. Here the slot stays on its way while somebody joins the line of a held lock, gives up, and
+// while the holder renews; then it arrives.
 func TestSlotOnItsWay(t *testing.T) {
 	harness.Long(t)
 	servers, ids := redisserver.StartTwoMasters(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// A crowd contends for names on clients of its own, and watches whether two trust a lease of one name at a moment.
+// A crowd contends for names on clients of its own, and watches whether two trust a lease of one
+// name at a moment.
 type crowd struct {
 	t        *testing.T
 	stop     context.CancelFunc
@@ -118,8 +119,9 @@ func (c *crowd) since() (first time.Time) {
 	return first
 }
 
-// The master is killed while many hold and wait. What the replica had not heard yet is forgotten: without Config.Replicas two
-// may then hold, and the count is told. Whoever waits gets in soon after the election.
+// The master is killed while many hold and wait. What the replica had not heard yet is forgotten:
+// without Config.Replicas two may then hold, and the count is told. Whoever waits gets in soon
+// after the election.
 func TestFailover(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// Locks of a quorum and those that New keeps on one of its masters know nothing of each other, whatever their names (trap 27):
-// also those that a quorum's own keys may be taken for.
+// Locks of a quorum and those that New keeps on one of its masters know nothing of each other,
+// whatever their names (trap 27): also those that a quorum's own keys may be taken for.
 func TestQuorumBesideSingleLocks(t *testing.T) {
 	t.Parallel()
 	var all []*redisserver.Server

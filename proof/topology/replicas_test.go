@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 38: what the replicas do not have is not trusted: neither a grant, nor a hand-over, nor a renewal.
+// Trap 38: what the replicas do not have is not trusted: neither a grant, nor a hand-over, nor a
+// renewal.
 func TestReplicasConfirm(t *testing.T) {
 	t.Parallel()
 	srv, replicas := redisserver.StartReplicated(t, 2)
@@ -102,8 +103,9 @@ func waits(t *testing.T, c *harness.Claimant) {
 	}
 }
 
-// Trap 38, whole: the old master stands still during a fail-over and goes on after it, beside the new one. A holder whose
-// client still speaks to the old one trusts nothing that it says alone. Without Config.Replicas it does: that is told.
+// Trap 38, whole: the old master stands still during a fail-over and goes on after it, beside the
+// new one. A holder whose client still speaks to the old one trusts nothing that it says alone.
+// Without Config.Replicas it does: that is told.
 func TestSplitBrain(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// An uncontended lock costs one command, as does its release; only the first of a client asks before what
-// the server is and what time it has.
+// An uncontended lock costs one command, as does its release; only the first of a client asks
+// before what the server is and what time it has.
 func TestMutexPairCostsTwoCommands(t *testing.T) {
 	t.Parallel()
 	_, p := harness.Proxied(t)
@@ -45,8 +45,8 @@ func renewals(seen *harness.Events) int {
 	return seen.Count(holdfast.EventRenewed) + seen.Count(holdfast.EventRetried)
 }
 
-// Trap 15: holding a lock idly floods the server. One lease costs one command a renewal; a client that holds nothing
-// sends nothing.
+// Trap 15: holding a lock idly floods the server. One lease costs one command a renewal; a client
+// that holds nothing sends nothing.
 func TestLeaseHeldCostsRenewalsAlone(t *testing.T) {
 	t.Parallel()
 	_, p := harness.Proxied(t)
@@ -70,8 +70,8 @@ func TestLeaseHeldCostsRenewalsAlone(t *testing.T) {
 	}
 }
 
-// Trap 15, many: 1,000 leases of two clients cost their renewals, a hundred in a command, and no goroutine each.
-// It is not parallel, because it counts goroutines.
+// Trap 15, many: 1,000 leases of two clients cost their renewals, a hundred in a command, and no
+// goroutine each. It is not parallel, because it counts goroutines.
 func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 	srv := redisserver.Start(t)
 	const each, ttl, rounds = 500, 6 * time.Second, 2
@@ -103,7 +103,8 @@ func TestLeasesIdleCostBatchedRenewals(t *testing.T) {
 	calls = scripts(srv) - calls
 	told := float64(renewals(&seen[0])+renewals(&seen[1])-first) / (2 * each) // rounds, by the renewals in them
 	t.Logf("%d commands for 1,000 leases in %.1f rounds of renewals, at most %d more goroutines", calls, told, highest)
-	// Ten full commands a round, and as many again for those that were taken while others were renewed, or later.
+	// Ten full commands a round, and as many again for those that were taken while others were
+	// renewed, or later.
 	if most := int(30 * (told + 1)); calls > most {
 		t.Errorf("%d commands, at most %d are expected", calls, most)
 	}

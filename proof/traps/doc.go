@@ -1,3 +1,4 @@
-// Package traps tests clients on real servers. Each test says in its comment into which trap of lock
-// libraries it would see us fall; docs/traps.md lists the traps by their numbers. It has tests alone.
+// Package traps tests clients on real servers. Each test says in its comment into which trap of
+// lock libraries it would see us fall; docs/traps.md lists the traps by their numbers. It has tests
+// alone.
 package traps

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 28, of the keys beside the state: who waits, who watches, and the clock of the slot. The error names the key, and none
-// that is ours where the server tells; it says whether anything was done; and the key is left as it was.
+// Trap 28, of the keys beside the state: who waits, who watches, and the clock of the slot. The
+// error names the key, and none that is ours where the server tells; it says whether anything was
+// done; and the key is left as it was.
 func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 28: the key exists with another type, or is another kind's or another format's. The error names it, and it is
-// left as it was.
+// Trap 28: the key exists with another type, or is another kind's or another format's. The error
+// names it, and it is left as it was.
 func TestMutexForeignKeyIsLeft(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -76,7 +76,8 @@ func TestMutexForeignKeyIsLeft(t *testing.T) {
 	}
 }
 
-// A held key that becomes another type is lost, as the release learns at the latest, and left as it is.
+// A held key that becomes another type is lost, as the release learns at the latest, and left as it
+// is.
 func TestLeaseForeignKeyIsLost(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

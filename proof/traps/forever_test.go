@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 29: keys that never expire. One who waits alone is let in and never learns of it, as if it crashed at that
-// moment: nothing of the name may stay for ever. (A set whose last member is taken out loses its expiry.)
+// Trap 29: keys that never expire. One who waits alone is let in and never learns of it, as if it
+// crashed at that moment: nothing of the name may stay for ever. (A set whose last member is taken
+// out loses its expiry.)
 func TestWaiterCrashedAfterGrantLeavesNothing(t *testing.T) {
 	t.Parallel()
 	type take = func(ctx context.Context, c *holdfast.Client, who string) (*holdfast.Lease, error)

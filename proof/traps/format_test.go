@@ -21,8 +21,8 @@ func laterTicket(id, token, channel, label string) string {
 	return fmt.Sprintf("2mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
 }
 
-// Extras that a reader does not know are skipped, by the scripts and by the client: of a holder that is told to others, of a
-// waiter that is handed the lock, and of a hold that is taken over.
+// Extras that a reader does not know are skipped, by the scripts and by the client: of a holder
+// that is told to others, of a waiter that is handed the lock, and of a hold that is taken over.
 func TestFormatUnknownExtras(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -74,7 +74,8 @@ func TestFormatUnknownExtras(t *testing.T) {
 	}
 }
 
-// A channel says which process listens there, and a payload the TTL and whether the hold is renewed.
+// A channel says which process listens there, and a payload the TTL and whether the hold is
+// renewed.
 func TestFormatPayload(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

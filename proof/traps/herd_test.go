@@ -21,8 +21,8 @@ func counts(srv *redisserver.Server) (scripts, messages int) {
 
 func scripts(srv *redisserver.Server) int { n, _ := counts(srv); return n }
 
-// Trap 16: each release wakes each waiter, so that an acquisition costs more, the more wait. Here it costs one command to
-// join, one to give back and one message, whether 8 wait, 200 or 2,000.
+// Trap 16: each release wakes each waiter, so that an acquisition costs more, the more wait. Here
+// it costs one command to join, one to give back and one message, whether 8 wait, 200 or 2,000.
 func TestMutexReleaseWakesOneWaiter(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -87,7 +87,8 @@ func TestMutexReleaseWakesOneWaiter(t *testing.T) {
 	}
 }
 
-// Trap 21: a subscription for each waiter or each name. All waiters of a client share one, and it is let go.
+// Trap 21: a subscription for each waiter or each name. All waiters of a client share one, and it
+// is let go.
 func TestClientSharesOneSubscription(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

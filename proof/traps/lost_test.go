@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 10: an acquire whose answer is lost is "held by another", about its own key. Lock asks again and finds that it
-// holds; TryLock says that it does not know, and what it may have won is taken back.
-// Trap 36: the client's own retries send it again. Here nothing goes out twice.
+// Trap 10: an acquire whose answer is lost is "held by another", about its own key. Lock asks again
+// and finds that it holds; TryLock says that it does not know, and what it may have won is taken
+// back. Trap 36: the client's own retries send it again. Here nothing goes out twice.
 func TestMutexLockWithoutAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -46,7 +46,8 @@ func TestMutexLockWithoutAnswerIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Trap 10 with a hold of an owner: what counts entries counts a repeated one twice, and never comes to zero.
+// Trap 10 with a hold of an owner: what counts entries counts a repeated one twice, and never comes
+// to zero.
 func TestMutexEntryWithoutAnswerCountsOnce(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -63,8 +64,8 @@ func TestMutexEntryWithoutAnswerCountsOnce(t *testing.T) {
 	harness.Free(t, srv, "n")
 }
 
-// Trap 11: a release whose answer is lost is "not held". It is sent again, and what it did is known by then; if no
-// answer comes at all, it is uncertain, and says so in time.
+// Trap 11: a release whose answer is lost is "not held". It is sent again, and what it did is known
+// by then; if no answer comes at all, it is uncertain, and says so in time.
 func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -97,7 +98,8 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 	harness.Gone(t, srv, "n", harness.Patience)
 }
 
-// Traps 10 and 20: a Resume whose answer is lost has taken the hold from its owner; it asks again, and holds.
+// Traps 10 and 20: a Resume whose answer is lost has taken the hold from its owner; it asks again,
+// and holds.
 func TestMutexResumeWithoutAnswerHolds(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -138,7 +140,8 @@ func TestHandOverWithoutMessageIsFoundByAsking(t *testing.T) {
 	harness.Gone(t, srv, "n", harness.Patience)
 }
 
-// Trap 12: a cancelled context may leave the request to be applied later: what it won is taken back.
+// Trap 12: a cancelled context may leave the request to be applied later: what it won is taken
+// back.
 func TestMutexLockCancelledInFlightGoesBack(t *testing.T) {
 	t.Parallel()
 	for name, passed := range map[string]bool{"arrives": true, "answer cut off": false} {

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 29: fencing counters that never expire, one a name. Here there is at most one a slot, however many names come and go.
+// Trap 29: fencing counters that never expire, one a name. Here there is at most one a slot,
+// however many names come and go.
 func TestNamesGoneLeaveOneKeyPerSlot(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
@@ -65,8 +66,9 @@ func TestChildLocks(t *testing.T) {
 	fmt.Println("locked and released")
 }
 
-// Trap 35: acquires that reach the server after their sender gave up, and after its cleaning up, would hold the lock for a
-// TTL that nobody renews. They carry a moment after which they do nothing.
+// Trap 35: acquires that reach the server after their sender gave up, and after its cleaning up,
+// would hold the lock for a TTL that nobody renews. They carry a moment after which they do
+// nothing.
 func TestMutexAcquireAfterGivingUpDoesNothing(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
@@ -93,8 +95,8 @@ func TestMutexAcquireAfterGivingUpDoesNothing(t *testing.T) {
 	}
 }
 
-// Trap 40: tokens grow through the loss of all data, and through a clock that is ahead; a clock that holds something else
-// is refused and left.
+// Trap 40: tokens grow through the loss of all data, and through a clock that is ahead; a clock
+// that holds something else is refused and left.
 func TestTokensGrowThroughTrouble(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)
@@ -130,7 +132,8 @@ func TestTokensGrowThroughTrouble(t *testing.T) {
 	}
 }
 
-// Trap 47: the smallest permissions that are enough. Without the right to subscribe, waiting goes on by asking.
+// Trap 47: the smallest permissions that are enough. Without the right to subscribe, waiting goes
+// on by asking.
 func TestSmallestPermissions(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)

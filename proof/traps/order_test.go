@@ -16,8 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 19: order inside one second, or one millisecond, is not first come. Hundreds join within milliseconds, some give up
-// while the others are served, and those that stay are served in the order of the server's line.
+// Trap 19: order inside one second, or one millisecond, is not first come. Hundreds join within
+// milliseconds, some give up while the others are served, and those that stay are served in the
+// order of the server's line.
 func TestQueueManyHandOversKeepOrder(t *testing.T) {
 	t.Parallel()
 	rounds, clients, each := 2, 4, 100
@@ -90,8 +91,8 @@ func spyOn(t *testing.T, srv *redisserver.Server) spy {
 	return s
 }
 
-// inTime is the labels of those who took their first hand-over up. It waits for half a second, and whoever stood still for so long
-// has to stand in line anew.
+// inTime is the labels of those who took their first hand-over up. It waits for half a second, and
+// whoever stood still for so long has to stand in line anew.
 func (s spy) inTime(t *testing.T, srv *redisserver.Server, turns []turn) (labels []string) {
 	t.Helper()
 	harness.Must(t, srv, "PUBLISH", "holdfast:@end", "end")

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Traps 3 and 39: a holder that was stopped past its lease, and goes on, sees at once that it is lost; its late release
-// does not touch the next holder.
+// Traps 3 and 39: a holder that was stopped past its lease, and goes on, sees at once that it is
+// lost; its late release does not touch the next holder.
 func TestLeaseProcessStoppedIsLost(t *testing.T) {
 	t.Parallel()
 	srv, _ := harness.Proxied(t)

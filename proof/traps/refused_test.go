@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Traps 22, 28 and 45: busy, down, denied and unable look alike. Each server that cannot serve is named for what it is,
-// with whether the request took effect, and leaves nothing behind.
+// Traps 22, 28 and 45: busy, down, denied and unable look alike. Each server that cannot serve is
+// named for what it is, with whether the request took effect, and leaves nothing behind.
 func TestMutexRefusedSaysWhy(t *testing.T) {
 	t.Parallel()
 	few := func(o *redis.Options) { o.Username, o.Password = "few", "pw" }
@@ -103,8 +103,9 @@ func TestMutexRefusedSaysWhy(t *testing.T) {
 	}
 }
 
-// Trap 22: a wait that ended says why it was in vain, and not that the last answer, for which there was no time left, did
-// not come: a connection's deadline is at times ahead of that of the context which it comes from.
+// Trap 22: a wait that ended says why it was in vain, and not that the last answer, for which there
+// was no time left, did not come: a connection's deadline is at times ahead of that of the context
+// which it comes from.
 func TestWaiterRefusedToTheEndSaysWhy(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -159,7 +160,8 @@ func roomy(t *testing.T, srv *redisserver.Server) {
 	harness.Must(t, srv, "CONFIG", "SET", "maxmemory", 0)
 }
 
-// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file should go.
+// unsaved makes a server fail to save, so that it refuses writes. A directory is where its file
+// should go.
 func unsaved(t *testing.T, srv *redisserver.Server) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(srv.Dir(), "taken", "x"), 0o755); err != nil {

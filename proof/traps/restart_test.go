@@ -62,8 +62,8 @@ func TestMutexScriptsForgottenAreSentAgain(t *testing.T) {
 	<-flushed
 }
 
-// Traps 5 and 14: a server that is started again empty, while a lock is held and waited for, has forgotten both. The
-// holder is told by its next renewal, and who waits gets in.
+// Traps 5 and 14: a server that is started again empty, while a lock is held and waited for, has
+// forgotten both. The holder is told by its next renewal, and who waits gets in.
 func TestLeaseServerStartedEmptyIsLost(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -113,7 +113,8 @@ func TestLeaseServerStartedEmptyIsLost(t *testing.T) {
 	}
 }
 
-// A server that is away for a while, with its data: who waits goes on, and so does a holder that still has trust.
+// A server that is away for a while, with its data: who waits goes on, and so does a holder that
+// still has trust.
 func TestLeaseServerAwayForAWhileIsKept(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")

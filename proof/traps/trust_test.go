@@ -22,8 +22,9 @@ func expiry(t *testing.T, srv *redisserver.Server, name string) time.Time {
 	return time.Now().Add(time.Duration(left) * time.Millisecond)
 }
 
-// Trap 1: the new deadline is counted from the answer, or set before the asking, so that the holder learns of its loss
-// when the key is gone. Every answer is late by 100 ms here; the server's end must lie behind that of trust.
+// Trap 1: the new deadline is counted from the answer, or set before the asking, so that the holder
+// learns of its loss when the key is gone. Every answer is late by 100 ms here; the server's end
+// must lie behind that of trust.
 func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)
@@ -68,8 +69,9 @@ func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 	harness.Gone(t, srv, "n", harness.Patience) // the janitor, or expiry
 }
 
-// Trap 5: a key that an operator deleted, overwrote or gave to another is noticed by the next renewal, and is neither
-// prolonged nor made again. Trap 7: renewal stops at once on such an answer.
+// Trap 5: a key that an operator deleted, overwrote or gave to another is noticed by the next
+// renewal, and is neither prolonged nor made again. Trap 7: renewal stops at once on such an
+// answer.
 func TestLeaseKeyTamperedIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -134,7 +136,8 @@ func TestLeaseRenewalSurvivesFailures(t *testing.T) {
 	harness.Free(t, srv, "n")
 }
 
-// Trap 8: a renewal that is under way outlives the release and holds the lock, or prolongs what the next holds.
+// Trap 8: a renewal that is under way outlives the release and holds the lock, or prolongs what the
+// next holds.
 func TestLeaseRenewalDoesNotOutliveRelease(t *testing.T) {
 	t.Parallel()
 	srv, p := harness.Proxied(t)

@@ -20,8 +20,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 17: a missed message costs the whole lease, or hangs for ever. The subscription is killed while one waits, and the
-// lock is given back before it is there again, or at the same time, or after.
+// Trap 17: a missed message costs the whole lease, or hangs for ever. The subscription is killed
+// while one waits, and the lock is given back before it is there again, or at the same time, or
+// after.
 func TestWaiterSubscriptionKilledGetsIn(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -53,15 +54,17 @@ func TestWaiterSubscriptionKilledGetsIn(t *testing.T) {
 	}
 }
 
-// quicker keeps the shorter of two times: of several, one at least is not lengthened by a machine that stood still.
+// quicker keeps the shorter of two times: of several, one at least is not lengthened by a machine
+// that stood still.
 func quicker(took *time.Duration, began time.Time) {
 	if d := time.Since(began); *took == 0 || d < *took {
 		*took = d
 	}
 }
 
-// Trap 18: a dead waiter at the head blocks the others. One whose process crashed is passed over, and one that cannot be
-// told from a living one gets its claim; the next asks when the last holder's time would have been over, as it was told.
+// Trap 18: a dead waiter at the head blocks the others. One whose process crashed is passed over,
+// and one that cannot be told from a living one gets its claim; the next asks when the last
+// holder's time would have been over, as it was told.
 func TestQueueDeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*fault.Proxy){
@@ -99,7 +102,8 @@ func TestQueueDeadWaiterIsPassedOver(t *testing.T) {
 	}
 }
 
-// Trap 19: order inside one second is lexicographic, and waiting long loses one's place. Here all join within a second.
+// Trap 19: order inside one second is lexicographic, and waiting long loses one's place. Here all
+// join within a second.
 func TestQueueJoiningKeepsOrder(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -136,8 +140,9 @@ func TestQueueJoiningKeepsOrder(t *testing.T) {
 	}
 }
 
-// Trap 20: a waiter that gives up at the very moment of its grant keeps the lock from all others. A thousand give up
-// around that moment; none is stuck, two are never in, and at the end the lock is free at once.
+// Trap 20: a waiter that gives up at the very moment of its grant keeps the lock from all others. A
+// thousand give up around that moment; none is stuck, two are never in, and at the end the lock is
+// free at once.
 func TestWaiterGivesUpAtGrantPassesOn(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -212,7 +217,8 @@ func TestWaiterAfterFailureDoesNotHang(t *testing.T) {
 	harness.Gone(t, srv, "n", harness.Patience)
 }
 
-// Trap 43: events about expired keys come late. The next is in at the known expiry of a holder that is gone.
+// Trap 43: events about expired keys come late. The next is in at the known expiry of a holder that
+// is gone.
 func TestWaiterEntersAtExpiry(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -30,8 +30,8 @@ func (l *logbook) String() string {
 	return l.text.String()
 }
 
-// Trap 42: a server that drops locks when its memory is full. The logger hears of it once; a server that may not be asked,
-// or has no limit, is used without a word.
+// Trap 42: a server that drops locks when its memory is full. The logger hears of it once; a server
+// that may not be asked, or has no limit, is used without a word.
 func TestServerEvictionIsTold(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

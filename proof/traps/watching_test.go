@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// Trap 17, for those who wait without wanting to hold: the subscription is killed while one waits for a latch, or watches
-// an election, and what it waits for happens before the subscription is there again, at the same time, or after.
+// Trap 17, for those who wait without wanting to hold: the subscription is killed while one waits
+// for a latch, or watches an election, and what it waits for happens before the subscription is
+// there again, at the same time, or after.
 func TestWatcherSubscriptionKilledSeesChange(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

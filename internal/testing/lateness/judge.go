@@ -24,16 +24,16 @@ type Ticket struct {
 	ends   time.Time // of its hold, or of what its min hold keeps
 }
 
-// Slack is how late a waiter may be: each place in the queue asks 20 ms later than the one before it, a server counts whole
-// milliseconds, and requests and messages take their time.
+// Slack is how late a waiter may be: each place in the queue asks 20 ms later than the one before
+// it, a server counts whole milliseconds, and requests and messages take their time.
 const Slack = 250 * time.Millisecond
 
 // moment is less than lies between two steps of a mix, and more than one step at the server seems
 // to take.
 const moment = 10 * time.Microsecond
 
-// Faults are the tickets that entered too late, too early or before another that came first, and the callers that did not enter;
-// empty when there are none.
+// Faults are the tickets that entered too late, too early or before another that came first, and
+// the callers that did not enter; empty when there are none.
 func (r *Run) Faults() (faults []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +58,8 @@ func (r *Run) String() string {
 	return r.mix.String() + strings.Join(r.log, "\n")
 }
 
-// earliest is when a ticket could have entered: all before it are in or have left, and there is room for it. A ticket that it
-// passed is told.
+// earliest is when a ticket could have entered: all before it are in or have left, and there is
+// room for it. A ticket that it passed is told.
 func (r *Run) earliest(i int) (at time.Time, passed string) {
 	t := r.tickets[i]
 	at = t.joined
@@ -96,7 +96,8 @@ func (r *Run) beside(t *Ticket) bool {
 	})
 }
 
-// room tells whether a ticket has room beside the holds of others at a moment, or when the first of them ends.
+// room tells whether a ticket has room beside the holds of others at a moment, or when the first of
+// them ends.
 func (r *Run) room(i int, at time.Time) (room bool, change time.Time) {
 	t := r.tickets[i]
 	taken := t.weight

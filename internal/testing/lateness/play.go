@@ -27,7 +27,8 @@ type Run struct {
 	grants []protocol.Grant // that messages told of and nobody has looked at yet
 }
 
-// Play runs a mix inside a bubble of testing/synctest until every caller is done. connect makes the protocol of a process.
+// Play runs a mix inside a bubble of testing/synctest until every caller is done. connect makes the
+// protocol of a process.
 func Play(m Mix, connect func(process int) protocol.Protocol) *Run {
 	r := &Run{mix: m, began: time.Now()}
 	engines := map[int]*engine.Engine{}
@@ -98,7 +99,8 @@ func (r *Run) note(format string, args ...any) {
 	r.log = append(r.log, fmt.Sprintf("%12v ", time.Since(r.began).Round(time.Microsecond))+fmt.Sprintf(format, args...))
 }
 
-// A link is the way of one process to the server. It takes its time, and writes down what requests did.
+// A link is the way of one process to the server. It takes its time, and writes down what requests
+// did.
 type link struct {
 	protocol.Protocol
 	run     *Run

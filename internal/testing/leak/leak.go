@@ -71,7 +71,8 @@ func since(before map[string]string) string {
 	for {
 		var left []string
 		for id, stack := range stacks() {
-			// os/signal keeps its goroutine for ever, by design; go test asks for signals when it fuzzes.
+			// os/signal keeps its goroutine for ever, by design; go test asks for signals when it
+			// fuzzes.
 			if before[id] == "" && !strings.Contains(stack, "internal/testing/leak.stacks") && !strings.Contains(stack, "os/signal.signal_recv") {
 				left = append(left, stack)
 			}

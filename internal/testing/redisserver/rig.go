@@ -28,8 +28,8 @@ func StartReplicated(tb testing.TB, n int, opts ...string) (master *Server, repl
 	return master, replicas
 }
 
-// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each, and
-// returns their ids as well. Nobody takes over when one stands still or is gone.
+// StartTwoMasters runs a cluster of two masters until the test is over, with half the slots each,
+// and returns their ids as well. Nobody takes over when one stands still or is gone.
 func StartTwoMasters(tb testing.TB) (servers []*Server, ids []string) {
 	tb.Helper()
 	for i := range 2 {
