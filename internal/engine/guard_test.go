@@ -66,7 +66,8 @@ func (f handlerFunc) Handle(context.Context, slog.Record) error { f(); return ni
 func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler        { return f }
 func (f handlerFunc) WithGroup(string) slog.Handler             { return f }
 
-// A user's log handler may ask a lease about its state: it is not called with the engine's mutex held.
+// A user's log handler may ask a lease about its state: it is not called with the engine's mutex
+// held.
 func TestDowngradeAgainLogsUnlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memory.New(protocol.Features{Queue: true, Tokens: true})

@@ -35,8 +35,8 @@ func TestHandOverByMessageNeedsNoRequest(t *testing.T) {
 	})
 }
 
-// Trap 4: a hand-over that is never renewed is trusted for its claim alone, from the hand-over on. The
-// next contender gets in when the claim is over.
+// Trap 4: a hand-over that is never renewed is trusted for its claim alone, from the hand-over on.
+// The next contender gets in when the claim is over.
 func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	for name, late := range map[string]time.Duration{"at once": 0, "late message": 200 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

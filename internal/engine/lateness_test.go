@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/lateness"
 )
 
-// The first in the queue enters when it can, whatever mix of holds it waits for. The scripts pass the same test in proof/clock.
+// The first in the queue enters when it can, whatever mix of holds it waits for. The scripts pass
+// the same test in proof/clock.
 func TestWaiterEntersWhenItCan(t *testing.T) {
 	mixes := 1000
 	if os.Getenv("HOLDFAST_PROOF") == "1" {

@@ -25,7 +25,8 @@ const (
 
 func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
 
-// A way is what becomes of what a process sends and is sent. The zero way delivers everything at once.
+// A way is what becomes of what a process sends and is sent. The zero way delivers everything at
+// once.
 type way struct {
 	there, back time.Duration // delays of requests and of answers
 	noRequests  bool          // requests are lost

@@ -44,8 +44,8 @@ func TestLeaseReleaseAnswerLostIsSentAgain(t *testing.T) {
 	})
 }
 
-// A release without an answer is uncertain after ReleaseTimeout, or when trust ends if that is sooner.
-// It is followed up: the name is free long before the TTL is over.
+// A release without an answer is uncertain after ReleaseTimeout, or when trust ends if that is
+// sooner. It is followed up: the name is free long before the TTL is over.
 func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 	for name, test := range map[string]struct{ ttl, takes time.Duration }{
 		"ReleaseTimeout": {time.Minute, releaseTimeout},

@@ -206,7 +206,8 @@ func TestSemaphoreResizedLearnedOncePerProcess(t *testing.T) {
 	})
 }
 
-// The server never accepted the number of the first caller. The callers behind it are refused in turn.
+// The server never accepted the number of the first caller. The callers behind it are refused in
+// turn.
 func TestSemaphoreNumberNeverAcceptedIsRefused(t *testing.T) {
 	onMemory(t, func(t *testing.T, server *memory.Server) {
 		a, b := newProcess(t, server), newProcess(t, server)

@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// asleep is a moment as a machine sees it that slept for so long: by the monotonic clock it is as far away as before, by
-// the wall clock so much nearer. Package time makes no such value, as nothing but sleep or setting the clock does.
+// asleep is a moment as a machine sees it that slept for so long: by the monotonic clock it is as
+// far away as before, by the wall clock so much nearer. Package time makes no such value, as
+// nothing but sleep or setting the clock does.
 func asleep(t *testing.T, at time.Time, slept time.Duration) time.Time {
 	t.Helper()
 	now, moved := time.Now(), at
@@ -44,8 +45,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// Trap 39: timers stand still while a machine sleeps. Whoever asks the lease afterwards is told the truth, whatever he asks,
-// before anything else has noticed.
+// Trap 39: timers stand still while a machine sleeps. Whoever asks the lease afterwards is told the
+// truth, whatever he asks, before anything else has noticed.
 func TestLeaseAfterSleep(t *testing.T) {
 	over := errors.New("lost")
 	for name, ask := range map[string]func(t *testing.T, l *Lease){

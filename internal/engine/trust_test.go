@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// Trap 1: trust ends at sent + TTL - margin, to the nanosecond, before another holder can be let in.
+// Trap 1: trust ends at sent + TTL - margin, to the nanosecond, before another holder can be let
+// in.
 func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 	for name, test := range map[string]struct {
 		ttl   time.Duration
@@ -105,8 +106,8 @@ func TestLeaseFixedIsNotRenewed(t *testing.T) {
 	})
 }
 
-// A max hold ends a lease one margin of the max hold early, although it is renewed. The next contender
-// gets in when the max hold is over.
+// A max hold ends a lease one margin of the max hold early, although it is renewed. The next
+// contender gets in when the max hold is over.
 func TestLeaseMaxHoldEndsIt(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const most = 40 * time.Second

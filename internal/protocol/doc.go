@@ -9,10 +9,11 @@
 //
 //  1. An Ask takes effect at no moment after its Deadline. So a Free that is sent after that and
 //     answered is the last word on the attempt, whatever became of the Ask.
-//  2. A Renewal never makes a hold: it prolongs the one with this ticket, or says that there is none.
+//  2. A Renewal never makes a hold: it prolongs the one with this ticket, or says that there is
+//     none.
 //  3. A hold is over when its time is over: nothing revives it, and nobody else gets in before.
-//  4. Server times are of one clock that the protocol names; the engine compares them with each other
-//     alone.
+//  4. Server times are of one clock that the protocol names; the engine compares them with each
+//     other alone.
 //
 // A remainder is what is left of a hold that another caller took over, or that was released before
 // its min hold was over. It excludes others as the hold did, to the end that the hold had, but not
