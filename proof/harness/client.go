@@ -22,7 +22,7 @@ func Client(t *testing.T, srv *redisserver.Server, opts ...func(*redis.Options))
 		change(opt)
 	}
 	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { rdb.Close() })
+	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
@@ -45,7 +45,7 @@ func Locker(t *testing.T, addr string, config *holdfast.Config, opts ...func(*re
 		change(opt)
 	}
 	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { rdb.Close() })
+	t.Cleanup(func() { _ = rdb.Close() })
 	if config == nil {
 		config = Brief(time.Minute)
 	}
