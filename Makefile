@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 
 # Much of these waits: the longest first.
-LONGEST = ./redisstore ./rueidisstore ./valkeystore ./cmd/holdfast
+LONGEST = ./redisstore ./rueidisstore ./valkeystore ./cmd/holdfast ./proof/traps
 
 GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
 
@@ -15,8 +15,9 @@ fmt: ## format all Go files
 	gofmt -s -w .
 
 .PHONY: lint
-lint: ## gofmt and golangci-lint, changing nothing
+lint: ## gofmt, golangci-lint, and comments and prose of at most 100 columns, changing nothing
 	@scripts/unformatted
+	@scripts/columns .
 	scripts/each $(GOLANGCI) run ./...
 
 .PHONY: test

@@ -128,6 +128,8 @@ func (s settings) agreed() settings {
 }
 
 // wrong returns all that is wrong with a name and its options.
+//
+//nolint:gocyclo // one line for each rule of an option
 func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems) {
 	if name == "" || len(name) > maxText {
 		bad.add("name", shortened(name), "from 1 to 1024 bytes")

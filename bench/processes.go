@@ -42,16 +42,8 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 	if err != nil {
 		return sample{}, nil, err
 	}
-	c, err := e.open(b.target)
-	if err != nil {
-		return sample{}, nil, err
-	}
 	name := fmt.Sprintf("bench:%d:%s:%d", row, e.name, run)
-	err = seed(ctx, c, name)
-	if cerr := c.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := b.seed(ctx, e, name); err != nil {
 		return sample{}, nil, err
 	}
 	path := filepath.Join(b.dir, fmt.Sprintf("board-%d-%s-%d", row, strings.ReplaceAll(e.name, " ", "-"), run))
@@ -95,17 +87,35 @@ func (b *bench) apart(ctx context.Context, e entry, row, run, n int) (sample, []
 		}
 	}
 	s.stuck = !late.Stop()
-	var times []time.Duration
+	s.violations = on.violations.Load()
+	times, terr := printed(out, s.stuck)
+	if err == nil {
+		err = terr
+	}
+	return s, times, err
+}
+
+// seed prepares a name for a row.
+func (b *bench) seed(ctx context.Context, e entry, name string) error {
+	c, err := e.open(b.target)
+	if err != nil {
+		return err
+	}
+	return errors.Join(seed(ctx, c, name), c.Close())
+}
+
+// printed reads the times that processes printed. A process that was killed, as one was stuck,
+// printed nothing.
+func printed(out []bytes.Buffer, killed bool) (times []time.Duration, err error) {
 	for i := range out {
-		var more []time.Duration
-		if s.stuck && out[i].Len() == 0 {
-			continue // it was killed
+		if killed && out[i].Len() == 0 {
+			continue
 		}
+		var more []time.Duration
 		if jerr := json.Unmarshal(out[i].Bytes(), &more); jerr != nil && err == nil {
 			err = fmt.Errorf("what a process printed: %w", jerr)
 		}
 		times = append(times, more...)
 	}
-	s.violations = on.violations.Load()
-	return s, times, err
+	return times, err
 }

@@ -113,6 +113,8 @@ func (c *cluster) deliver(ctx context.Context, n *node, load []stop, reqs []stor
 
 // redirected returns the stops of those that were sent on to a node that is known, and of those
 // that could not be sent because the node is gone, where another serves the slot by now.
+//
+//nolint:gocyclo // each outcome of a request on a cluster
 func (c *cluster) redirected(ctx context.Context, reqs []store.Request, replies []store.Reply, stops []stop) []stop {
 	var next []stop
 	fresh := false

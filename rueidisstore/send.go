@@ -13,6 +13,8 @@ import (
 const patience = 10 * time.Second
 
 // send sends the requests to one server, each once, in one flush, and returns their replies.
+//
+//nolint:gocyclo // each outcome of a request
 func send(ctx context.Context, client rueidis.Client, reqs []store.Request) []store.Reply {
 	replies := make([]store.Reply, len(reqs))
 	if len(reqs) == 0 {

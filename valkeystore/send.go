@@ -15,6 +15,8 @@ import (
 const patience = 10 * time.Second
 
 // send sends the requests to one server, each once, in one flush, and returns their replies.
+//
+//nolint:gocyclo // each outcome of a request
 func send(ctx context.Context, client valkey.Client, reqs []store.Request) []store.Reply {
 	replies := make([]store.Reply, len(reqs))
 	if len(reqs) == 0 {

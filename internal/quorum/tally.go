@@ -69,6 +69,8 @@ func (t *tally) take(a *reply) {
 }
 
 // judge decides, if the answers so far allow it.
+//
+//nolint:gocyclo // one case for each verdict, in their order
 func (t *tally) judge() {
 	failures := len(t.replies) - t.answered
 	most, _ := t.most()

@@ -35,6 +35,8 @@ func (r *resource) open(op string, self protocol.ID, now int64) (*name, error) {
 }
 
 // Ask implements protocol.Resource.
+//
+//nolint:gocyclo // the definition of an ask, in one piece
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	s := r.client.server
 	s.mu.Lock()
@@ -90,6 +92,8 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 }
 
 // Resume implements protocol.Resource.
+//
+//nolint:gocyclo // the definition of a resume, in one piece
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
 	s := r.client.server
 	s.mu.Lock()

@@ -64,6 +64,8 @@ func (n *name) refuses(e *entry) error {
 // It stops at the first one that does not fit. A ticket that no message reaches is passed over and
 // keeps its place. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
 // now, for its TTL, its hold is returned. Beside a hold of its own owner it does not wait.
+//
+//nolint:gocyclo // the definition of admission, in one piece
 func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held *entry) {
 	if self != nil && (n.owns(self) || n.reads(self) && n.fits(self)) {
 		n.leave(self.ticket.ID)
