@@ -218,7 +218,7 @@ func (c *cluster) Subscribe(ctx context.Context, sink store.Sink) (store.Subscri
 		return nil, err
 	}
 	s := newSubscription(sink, c.listener())
-	s.home = newHoming(s, c)
+	s.home = newChannelRouter(s, c)
 	return s, nil
 }
 

@@ -103,7 +103,7 @@ func (l *line) end(c *connection, err error) {
 		for _, ch := range l.channels {
 			l.leave(ch)
 		}
-		l.depart()
+		l.placeAgain()
 	}
 	l.gap = l.gap && len(l.channels) > 0
 }
@@ -181,7 +181,7 @@ func (c *connection) listen() {
 func (l *line) answer(c *connection, k kind, name string, refused error) error {
 	l.s.mu.Lock()
 	err := l.take(c, k, name, refused)
-	l.depart()
+	l.placeAgain()
 	gap := err == nil && l.gap && l.missing == 0
 	if gap {
 		l.gap = false

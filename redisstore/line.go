@@ -88,15 +88,15 @@ func (l *line) remove(c *channel) {
 	}
 }
 
-// leave takes out a channel that another node serves by now; depart sends it there. mu is held.
+// leave takes out a channel that another node serves by now; placeAgain sends it there. mu is held.
 func (l *line) leave(c *channel) {
 	l.remove(c)
 	c.on = false
 	l.leaving = append(l.leaving, c)
 }
 
-// depart sends on who has left. mu is held.
-func (l *line) depart() {
+// placeAgain sends on who has left. mu is held.
+func (l *line) placeAgain() {
 	for _, c := range l.leaving {
 		l.s.home.failed(c)
 	}

@@ -13,9 +13,9 @@ import (
 // A subscription keeps the channels that are wanted, each on a line to a server: all on one, or, on
 // a cluster, those with a hash tag on the line to the node that serves their slot.
 type subscription struct {
-	sink  *turnstile
+	sink  *serialSink
 	plain *line
-	home  *homing // nil: not on a cluster
+	home  *channelRouter // nil: not on a cluster
 	works sync.WaitGroup
 
 	mu       sync.Mutex // of the lines too
@@ -48,7 +48,7 @@ func (c *channel) settle(err error) {
 }
 
 func newSubscription(sink store.Sink, open func() *redis.PubSub) *subscription {
-	s := &subscription{sink: &turnstile{sink: sink}, channels: map[string]*channel{}}
+	s := &subscription{sink: &serialSink{sink: sink}, channels: map[string]*channel{}}
 	s.plain = newLine(s, open)
 	return s
 }
@@ -138,19 +138,19 @@ func (s *subscription) drop(c *channel) {
 	}
 }
 
-// A turnstile lets several lines into a sink one after the other.
-type turnstile struct {
+// A serialSink lets several lines into a sink one after the other.
+type serialSink struct {
 	mu   sync.Mutex
 	sink store.Sink
 }
 
-func (t *turnstile) Message(channel, payload string) {
+func (t *serialSink) Message(channel, payload string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sink.Message(channel, payload)
 }
 
-func (t *turnstile) Gap() {
+func (t *serialSink) Gap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sink.Gap()

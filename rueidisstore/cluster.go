@@ -200,7 +200,7 @@ func (c *cluster) Subscribe(ctx context.Context, sink store.Sink) (store.Subscri
 		return nil, err
 	}
 	s := newSubscription(sink, c.any)
-	s.home = &homing{s: s, cluster: c, wake: make(chan struct{}, 1), lines: map[string]*line{}}
+	s.home = &channelRouter{s: s, cluster: c, wake: make(chan struct{}, 1), lines: map[string]*line{}}
 	return s, nil
 }
 

@@ -21,13 +21,13 @@ type subscription struct {
 	cancel context.CancelFunc
 	works  sync.WaitGroup
 	plain  *line
-	home   *homing // nil: not on a cluster
+	home   *channelRouter // nil: not on a cluster
 	quiet  time.Duration
 	linger time.Duration
 
 	telling sync.Mutex // held while the sink is told something
 
-	mu       sync.Mutex // of the lines and the homing too
+	mu       sync.Mutex // of the lines and the channelRouter too
 	channels map[string]*channel
 }
 

@@ -22,7 +22,7 @@ type bar struct {
 	Text       string
 }
 
-type lane struct {
+type track struct {
 	Name string
 	Rows int
 	Bars []bar
@@ -31,20 +31,20 @@ type lane struct {
 // A page is the drawing.
 type page struct {
 	Long       float64
-	Lanes      []*lane
+	Lanes      []*track
 	Violations []Violation
 
 	origin, end int64
-	lanes       map[string]*lane
-	free        map[string][]int64 // until when the rows of a lane are taken
+	lanes       map[string]*track
+	free        map[string][]int64 // until when the rows of a track are taken
 }
 
 func (p *page) millis(at int64) float64 { return float64(min(max(at, p.origin), p.end)-p.origin) / 1e6 }
 
-// add draws a bar in the first row of its lane that has room.
+// add draws a bar in the first row of its track that has room.
 func (p *page) add(name, class, text string, from, to int64) {
 	if p.lanes[name] == nil {
-		p.lanes[name] = &lane{Name: name}
+		p.lanes[name] = &track{Name: name}
 	}
 	row := slices.IndexFunc(p.free[name], func(until int64) bool { return until <= from })
 	if row < 0 {
@@ -57,8 +57,8 @@ func (p *page) add(name, class, text string, from, to int64) {
 	p.lanes[name].Bars = append(p.lanes[name].Bars, bar{p.millis(from), long, row, class, text})
 }
 
-// Draw writes the history as one page of HTML that needs nothing else: a lane for each name, with
-// the waits (from a call to its return) and the trusted holds in it, a lane of faults, and the
+// Draw writes the history as one page of HTML that needs nothing else: a track for each name, with
+// the waits (from a call to its return) and the trusted holds in it, a track of faults, and the
 // violations as marks with their text.
 func Draw(w io.Writer, h *History, violations []Violation) error {
 	if len(h.Records) == 0 {
@@ -67,7 +67,7 @@ func Draw(w io.Writer, h *History, violations []Violation) error {
 	p := &page{
 		Violations: violations,
 		origin:     h.Records[0].At, end: h.Records[len(h.Records)-1].At,
-		lanes: map[string]*lane{}, free: map[string][]int64{},
+		lanes: map[string]*track{}, free: map[string][]int64{},
 	}
 	p.Long = p.millis(p.end)
 	p.addHolds(h)

@@ -20,13 +20,13 @@ const clients, forever = 3, 10 * time.Minute
 // A side is one of the two that are compared: a protocol for each client, and what they were told.
 type side struct {
 	clients []protocol.Protocol
-	ears    *ears
+	subscribers    *subscribers
 }
 
 func (s *side) listen(t *testing.T) {
-	s.ears = newEars()
+	s.subscribers = newSubscribers()
 	for _, c := range s.clients {
-		listening, err := c.Listen(t.Context(), s.ears)
+		listening, err := c.Listen(t.Context(), s.subscribers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +70,8 @@ func (p *pair) both(t *rapid.T, what string, client int, send func(*side, protoc
 	if err := p.marker.allHeard(); err != nil {
 		t.Fatal(err)
 	}
-	want := p.sides[0].ears.told()
-	if got := p.sides[1].ears.told(); got != want {
+	want := p.sides[0].subscribers.told()
+	if got := p.sides[1].subscribers.told(); got != want {
 		t.Fatalf("%s: in memory told %s; scripts %s", what, want, got)
 	}
 	t.Logf("%s: %s", what, said[0])
@@ -118,7 +118,7 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 		if got.Status == protocol.Queued {
 			a.inLine = true
 		}
-		s.ears.grant(a.ticket.ID, got)
+		s.subscribers.grant(a.ticket.ID, got)
 		return said(got), err
 	})
 }
@@ -135,8 +135,8 @@ func (p *pair) resume(t *rapid.T, a, old *try) {
 	what := fmt.Sprintf("resume %s of %q as %s by %d, owner %q", old.ticket.ID, owner, a.ticket.ID, a.client, a.spec.Owner)
 	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
 		got, err := c.Bind(a.spec).Resume(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
-			owner, s.ears.token(old.ticket.ID))
-		s.ears.grant(a.ticket.ID, got)
+			owner, s.subscribers.token(old.ticket.ID))
+		s.subscribers.grant(a.ticket.ID, got)
 		return said(got), err
 	})
 }
@@ -147,7 +147,7 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: true, Release: &old.ticket, TTL: forever,
 			Deadline: time.Now().Add(time.Minute)})
 		a.inLine = got.Status == protocol.Queued
-		s.ears.grant(a.ticket.ID, got)
+		s.subscribers.grant(a.ticket.ID, got)
 		return said(got), err
 	})
 }
@@ -198,7 +198,7 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, s := range sides {
-					s.ears.forget()
+					s.subscribers.forget()
 				}
 				t.Repeat(p.actions())
 			})
@@ -243,7 +243,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"renew": func(t *rapid.T) {
 			a := p.some(t)
 			p.both(t, "renew "+string(a.ticket.ID), a.client, func(s *side, c protocol.Protocol) (text string, err error) {
-				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.ears.token(a.ticket.ID), TTL: forever}},
+				c.Renew(context.Background(), []protocol.Renewal{{Resource: c.Bind(a.spec), Ticket: a.ticket, Token: s.subscribers.token(a.ticket.ID), TTL: forever}},
 					func(_ int, r protocol.Renewed) { text, err = fmt.Sprint(r.Held), r.Err })
 				return text, err
 			})
@@ -276,7 +276,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		}
 		actions["ask and release"] = func(t *rapid.T) {
 			old := p.some(t)
-			if p.sides[0].ears.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {
+			if p.sides[0].subscribers.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {
 				t.Skip("it never held, or may wait, or is never passed on")
 			}
 			p.n++

@@ -94,8 +94,8 @@ func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string
 	})
 }
 
-// ears are what the clients of one side were told, by ticket, and how often each.
-type ears struct {
+// subscribers are what the clients of one side were told, by ticket, and how often each.
+type subscribers struct {
 	mu       sync.Mutex
 	granted  map[protocol.ID]int
 	nudged   map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
@@ -104,7 +104,7 @@ type ears struct {
 }
 
 // forget begins anew, for the next name. No message about an earlier name is under way.
-func (e *ears) forget() {
+func (e *subscribers) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.granted)
@@ -113,34 +113,34 @@ func (e *ears) forget() {
 	clear(e.tokens)
 }
 
-func newEars() *ears {
-	return &ears{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, replaced: map[protocol.ID]bool{},
+func newSubscribers() *subscribers {
+	return &subscribers{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, replaced: map[protocol.ID]bool{},
 		tokens: map[protocol.ID]int64{}}
 }
 
-func (e *ears) Granted(g protocol.Grant) {
+func (e *subscribers) Granted(g protocol.Grant) {
 	e.mu.Lock()
 	e.granted[g.ID]++
 	e.tokens[g.ID] = g.Token
 	e.mu.Unlock()
 }
 
-func (e *ears) Nudge(id protocol.ID, _ time.Duration) {
+func (e *subscribers) Nudge(id protocol.ID, _ time.Duration) {
 	e.mu.Lock()
 	e.nudged[id] = true
 	e.mu.Unlock()
 }
 
-func (e *ears) Gap() {}
+func (e *subscribers) Gap() {}
 
-func (e *ears) Replaced(id protocol.ID) {
+func (e *subscribers) Replaced(id protocol.ID) {
 	e.mu.Lock()
 	e.replaced[id] = true
 	e.mu.Unlock()
 }
 
 // grant notes the token of a ticket that was answered with one.
-func (e *ears) grant(id protocol.ID, answer protocol.Answer) {
+func (e *subscribers) grant(id protocol.ID, answer protocol.Answer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if answer.Status == protocol.Held {
@@ -149,13 +149,13 @@ func (e *ears) grant(id protocol.ID, answer protocol.Answer) {
 }
 
 // token is that of a ticket, as far as it was told.
-func (e *ears) token(id protocol.ID) int64 {
+func (e *subscribers) token(id protocol.ID) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.tokens[id]
 }
 
-func (e *ears) told() string {
+func (e *subscribers) told() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var all []string

@@ -59,7 +59,7 @@ type ledger struct {
 	setBack time.Time             // since when the only server's clock is set back by years; zero: it is not
 
 	outlived func(room string) bool // the server keeps a hold from before that
-	stray    func(*client) bool     // a master may let it in that has ended holds early
+	unaware    func(*client) bool     // a master may let it in that has ended holds early
 	events   []event
 	found    []Violation
 	counts   map[string]int
@@ -103,7 +103,7 @@ type holding struct {
 	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
-	stray     bool          // holders before it may not have been known where it was let in
+	unaware     bool          // holders before it may not have been known where it was let in
 	sure      bool          // nothing excused another beside it when it began
 }
 
@@ -165,8 +165,8 @@ func (l *ledger) grant(h *holding, name string) judge.Grant {
 // overlaps tells whether they are no two to be trusted at one time, as far as the server that let
 // the later in could know.
 func (h *holding) overlaps(other *holding) bool {
-	stray := h.stray && h.from.After(other.from) || other.stray && other.from.After(h.from)
-	return h != other && !stray && h.Claim().Excludes(other.Claim())
+	unaware := h.unaware && h.from.After(other.from) || other.unaware && other.from.After(h.from)
+	return h != other && !unaware && h.Claim().Excludes(other.Claim())
 }
 
 // queues tells whether a wait stands in one queue from its call on; a group stands in that of its
@@ -204,7 +204,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 		r.empty(h)
 		return h
 	}
-	h.stray = l.plan.Mode == Quorum && l.stray(h.client)
+	h.unaware = l.plan.Mode == Quorum && l.unaware(h.client)
 	for _, name := range w.op.Names {
 		l.enter(name, h)
 	}
@@ -215,7 +215,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(judge.Trusted(l.live[name]), h)
 	l.alone(name)
-	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.resumes && !h.stray {
+	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.resumes && !h.unaware {
 		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
 	if h.resumes {

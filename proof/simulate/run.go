@@ -52,7 +52,7 @@ func Run(t *testing.T, p Plan) (result Result) {
 			}
 			w.hosts = append(w.hosts, host)
 		}
-		w.outlived, w.stray = w.hosts[0].outlived, w.strays
+		w.outlived, w.unaware = w.hosts[0].outlived, w.neverMet
 		if err := w.play(); err != nil {
 			w.violation(judge.Failed, "%v", err)
 		}

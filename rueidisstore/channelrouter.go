@@ -10,17 +10,17 @@ import (
 
 const (
 	// The pause before a channel without a line is tried again, doubled each time.
-	shortestHoming, longestHoming = 10 * time.Millisecond, 250 * time.Millisecond
-	// homingTime bounds one look at the cluster.
-	homingTime = time.Second
+	shortestPlacing, longestPlacing = 10 * time.Millisecond, 250 * time.Millisecond
+	// placingTime bounds one look at the cluster.
+	placingTime = time.Second
 	// staying is how often it is looked whether another node is known for a channel by now: a node
 	// that stands still closes no connection. It costs no request.
 	staying = 250 * time.Millisecond
 )
 
-// A homing finds the node that serves a channel's slot, again and again until one takes the
+// A channelRouter finds the node that serves a channel's slot, again and again until one takes the
 // channel: slots move, and nodes die. It has one line to each node.
-type homing struct {
+type channelRouter struct {
 	s       *subscription
 	cluster *cluster
 	wake    chan struct{} // holds one
@@ -28,7 +28,7 @@ type homing struct {
 	// Guarded by the subscription's mu.
 	started  bool
 	old      bool // the servers know no sharded channels
-	homeless []*channel
+	unplaced []*channel
 	lines    map[string]*line // by address
 }
 
@@ -46,19 +46,19 @@ func tagged(name string) bool {
 }
 
 // send takes a new channel on its way, if it is one for a line of its own. mu is held.
-func (h *homing) send(c *channel) bool {
+func (h *channelRouter) send(c *channel) bool {
 	if h.old || !tagged(c.name) {
 		return false
 	}
 	c.route.slot = h.cluster.slot(c.name)
-	h.homeless = append(h.homeless, c)
+	h.unplaced = append(h.unplaced, c)
 	h.s.work(&h.started, h.run)
 	h.nudge()
 	return true
 }
 
 // failed takes a channel that its line gave away. mu is held.
-func (h *homing) failed(c *channel) {
+func (h *channelRouter) failed(c *channel) {
 	if h.s.channels[c.name] != c {
 		return
 	}
@@ -66,13 +66,13 @@ func (h *homing) failed(c *channel) {
 		h.s.plain.adopt(c)
 		return
 	}
-	c.route.pause = min(max(2*c.route.pause, shortestHoming), longestHoming)
+	c.route.pause = min(max(2*c.route.pause, shortestPlacing), longestPlacing)
 	c.route.at = time.Now().Add(c.route.pause)
-	h.homeless = append(h.homeless, c)
+	h.unplaced = append(h.unplaced, c)
 	h.nudge()
 }
 
-func (h *homing) nudge() {
+func (h *channelRouter) nudge() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -80,7 +80,7 @@ func (h *homing) nudge() {
 }
 
 // run brings channels home until Close.
-func (h *homing) run() {
+func (h *channelRouter) run() {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -101,7 +101,7 @@ func (h *homing) run() {
 
 // due takes out who is to be tried now, and tells whether any failed before, and when to look
 // again.
-func (h *homing) due() (due []*channel, again bool, after time.Duration) {
+func (h *channelRouter) due() (due []*channel, again bool, after time.Duration) {
 	t := h.cluster.latest()
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 		for _, c := range l.channels {
 			if now := t.master(c.route.slot); now != "" && now != addr {
 				l.drop(c) // its slot moved
-				h.homeless = append(h.homeless, c)
+				h.unplaced = append(h.unplaced, c)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 		after = staying
 	}
 	var later []*channel
-	for _, c := range h.homeless {
+	for _, c := range h.unplaced {
 		left := time.Until(c.route.at)
 		switch {
 		case h.s.channels[c.name] != c: // given up meanwhile
@@ -130,14 +130,14 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 			due = append(due, c)
 		}
 	}
-	h.homeless = later
+	h.unplaced = later
 	return due, again, after
 }
 
 // bring gives each channel to the line of its node. Where one failed before, the slots are read
 // anew.
-func (h *homing) bring(due []*channel, again bool) {
-	ctx, cancel := context.WithTimeout(h.s.ctx, homingTime)
+func (h *channelRouter) bring(due []*channel, again bool) {
+	ctx, cancel := context.WithTimeout(h.s.ctx, placingTime)
 	defer cancel()
 	t, err := h.cluster.known(ctx, again)
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *homing) bring(due []*channel, again bool) {
 }
 
 // line is the one to the node at an address.
-func (h *homing) line(addr string) *line {
+func (h *channelRouter) line(addr string) *line {
 	l := h.lines[addr]
 	if l == nil {
 		l = newLine(h.s, func(ctx context.Context) (rueidis.Client, error) { return h.cluster.at(ctx, addr, "") })

@@ -10,17 +10,17 @@ import (
 
 const (
 	// The pause before a channel without a line is tried again, doubled each time.
-	shortestHoming, longestHoming = 10 * time.Millisecond, 250 * time.Millisecond
-	// homingTime bounds one look at the cluster.
-	homingTime = time.Second
+	shortestPlacing, longestPlacing = 10 * time.Millisecond, 250 * time.Millisecond
+	// placingTime bounds one look at the cluster.
+	placingTime = time.Second
 	// staying is how often it is looked whether the client knows another node for a channel by now:
 	// a node that stands still closes no connection. It costs no request.
 	staying = 250 * time.Millisecond
 )
 
-// A homing finds the node that serves a channel's slot, again and again until one takes the
+// A channelRouter finds the node that serves a channel's slot, again and again until one takes the
 // channel: slots move, and nodes die. It has one line to each node.
-type homing struct {
+type channelRouter struct {
 	s       *subscription
 	cluster *cluster
 	ctx     context.Context // ends with Close
@@ -30,7 +30,7 @@ type homing struct {
 	// Guarded by the subscription's mu.
 	started  bool
 	old      bool // the servers know no sharded channels
-	homeless []*channel
+	unplaced []*channel
 	lines    map[*redis.Client]*line
 }
 
@@ -40,8 +40,8 @@ type route struct {
 	pause time.Duration // before the last attempt; zero: none failed
 }
 
-func newHoming(s *subscription, c *cluster) *homing {
-	h := &homing{s: s, cluster: c, wake: make(chan struct{}, 1), lines: map[*redis.Client]*line{}}
+func newChannelRouter(s *subscription, c *cluster) *channelRouter {
+	h := &channelRouter{s: s, cluster: c, wake: make(chan struct{}, 1), lines: map[*redis.Client]*line{}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -54,11 +54,11 @@ func tagged(name string) bool {
 
 // send takes a new channel on its way, if it is one for a line of its own. mu is held, as by the
 // methods below.
-func (h *homing) send(c *channel) bool {
+func (h *channelRouter) send(c *channel) bool {
 	if h.old || !tagged(c.name) {
 		return false
 	}
-	h.homeless = append(h.homeless, c)
+	h.unplaced = append(h.unplaced, c)
 	if !h.started {
 		h.started = true
 		h.s.works.Go(h.run)
@@ -68,7 +68,7 @@ func (h *homing) send(c *channel) bool {
 }
 
 // failed takes a channel that its line gave away.
-func (h *homing) failed(c *channel) {
+func (h *channelRouter) failed(c *channel) {
 	if h.s.channels[c.name] != c {
 		return
 	}
@@ -76,20 +76,20 @@ func (h *homing) failed(c *channel) {
 		h.s.plain.adopt(c)
 		return
 	}
-	c.route.pause = min(max(2*c.route.pause, shortestHoming), longestHoming)
+	c.route.pause = min(max(2*c.route.pause, shortestPlacing), longestPlacing)
 	c.route.at = time.Now().Add(c.route.pause)
-	h.homeless = append(h.homeless, c)
+	h.unplaced = append(h.unplaced, c)
 	h.nudge()
 }
 
-func (h *homing) close() {
+func (h *channelRouter) close() {
 	h.cancel()
 	for _, l := range h.lines {
 		l.cancel()
 	}
 }
 
-func (h *homing) nudge() {
+func (h *channelRouter) nudge() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -97,7 +97,7 @@ func (h *homing) nudge() {
 }
 
 // run brings channels home until Close.
-func (h *homing) run() {
+func (h *channelRouter) run() {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -107,7 +107,7 @@ func (h *homing) run() {
 		case <-h.ctx.Done():
 			return
 		}
-		h.stray()
+		h.relocateMoved()
 		due, again, after := h.due()
 		if len(due) > 0 {
 			h.bring(due, again)
@@ -119,7 +119,7 @@ func (h *homing) run() {
 
 // due takes out who is to be tried now, and tells whether any failed before, and when to look
 // again.
-func (h *homing) due() (due []*channel, again bool, after time.Duration) {
+func (h *channelRouter) due() (due []*channel, again bool, after time.Duration) {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
 	after = time.Hour
@@ -127,7 +127,7 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 		after = staying
 	}
 	var later []*channel
-	for _, c := range h.homeless {
+	for _, c := range h.unplaced {
 		left := time.Until(c.route.at)
 		switch {
 		case h.s.channels[c.name] != c: // given up meanwhile
@@ -139,13 +139,13 @@ func (h *homing) due() (due []*channel, again bool, after time.Duration) {
 			due = append(due, c)
 		}
 	}
-	h.homeless = later
+	h.unplaced = later
 	return due, again, after
 }
 
-// stray takes channels off the lines to nodes that do not serve them any more, as far as the client
+// relocateMoved takes channels off the lines to nodes that do not serve them any more, as far as the client
 // knows.
-func (h *homing) stray() {
+func (h *channelRouter) relocateMoved() {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
 	for node, l := range h.lines {
@@ -153,7 +153,7 @@ func (h *homing) stray() {
 			if now, err := h.cluster.rdb.MasterForKey(h.ctx, c.name); err == nil && now != node {
 				l.drop(c)
 				c.on, c.route = false, route{}
-				h.homeless = append(h.homeless, c)
+				h.unplaced = append(h.unplaced, c)
 			}
 		}
 	}
@@ -161,8 +161,8 @@ func (h *homing) stray() {
 
 // bring gives each channel to the line of its node. Where one failed before, the slots are read
 // anew.
-func (h *homing) bring(due []*channel, again bool) {
-	ctx, cancel := context.WithTimeout(h.ctx, homingTime)
+func (h *channelRouter) bring(due []*channel, again bool) {
+	ctx, cancel := context.WithTimeout(h.ctx, placingTime)
 	defer cancel()
 	err := h.cluster.load(ctx)
 	if again && err == nil {
@@ -194,7 +194,7 @@ func (h *homing) bring(due []*channel, again bool) {
 }
 
 // line is the one to a node.
-func (h *homing) line(node *redis.Client) *line {
+func (h *channelRouter) line(node *redis.Client) *line {
 	l := h.lines[node]
 	if l == nil {
 		l = newLine(h.s, listener(node))
@@ -205,7 +205,7 @@ func (h *homing) line(node *redis.Client) *line {
 }
 
 // prune ends the lines to nodes that left the cluster.
-func (h *homing) prune() {
+func (h *channelRouter) prune() {
 	for node, l := range h.lines {
 		if len(l.channels) == 0 && !h.cluster.has(node) {
 			l.cancel()
