@@ -143,8 +143,8 @@ func (h *channelRouter) due() (due []*channel, again bool, after time.Duration) 
 	return due, again, after
 }
 
-// relocateMoved takes channels off the lines to nodes that do not serve them any more, as far as the client
-// knows.
+// relocateMoved takes channels off the lines to nodes that do not serve them any more, as far as
+// the client knows.
 func (h *channelRouter) relocateMoved() {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()

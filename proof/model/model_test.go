@@ -19,8 +19,8 @@ const clients, forever = 3, 10 * time.Minute
 
 // A side is one of the two that are compared: a protocol for each client, and what they were told.
 type side struct {
-	clients []protocol.Protocol
-	subscribers    *subscribers
+	clients     []protocol.Protocol
+	subscribers *subscribers
 }
 
 func (s *side) listen(t *testing.T) {

@@ -251,9 +251,9 @@ func (h *host) untold() bool {
 	return h.known.told.IsZero()
 }
 
-// neverMet tells whether a client may be let in by a master that has ended holds early, as it cannot
-// see that: also a little later, as answers take their time. "A node whose clock is set forward
-// counts for clients that never met it before, until one that did is answered."
+// neverMet tells whether a client may be let in by a master that has ended holds early, as it
+// cannot see that: also a little later, as answers take their time. "A node whose clock is set
+// forward counts for clients that never met it before, until one that did is answered."
 func (w *world) neverMet(c *client) bool {
 	const answers = 5 * time.Second
 	return slices.ContainsFunc(w.hosts, func(h *host) bool {

@@ -61,8 +61,8 @@
 //     such a place may keep the next waiter for one claim longer;
 //   - outlived: a hold from before the leap back that is not given back keeps others out until the
 //     clock is set right. Then no waiter is stuck, however long it waits;
-//   - unaware: a master whose clock was set forward has ended its holds early. A client that was not
-//     answered by it since its memory began cannot see that, and may be let in by it, until a
+//   - unaware: a master whose clock was set forward has ended its holds early. A client that was
+//     not answered by it since its memory began cannot see that, and may be let in by it, until a
 //     client that can see it was answered, and 5 s more. Such a hold may overlap earlier ones, and
 //     begin before the end of a min hold.
 //

@@ -59,7 +59,7 @@ type ledger struct {
 	setBack time.Time             // since when the only server's clock is set back by years; zero: it is not
 
 	outlived func(room string) bool // the server keeps a hold from before that
-	unaware    func(*client) bool     // a master may let it in that has ended holds early
+	unaware  func(*client) bool     // a master may let it in that has ended holds early
 	events   []event
 	found    []Violation
 	counts   map[string]int
@@ -103,7 +103,7 @@ type holding struct {
 	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
-	unaware     bool          // holders before it may not have been known where it was let in
+	unaware   bool          // holders before it may not have been known where it was let in
 	sure      bool          // nothing excused another beside it when it began
 }
 
