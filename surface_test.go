@@ -21,20 +21,20 @@ const module = "github.com/holdfast-go/holdfast"
 // What each package of the root module may import of this module. A new package needs a line here: who may know whom
 // is decided, it does not happen.
 var mayImport = map[string][]string{
-	".":                        {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "store"},
+	".":                        {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "store"},
 	"internal/engine":          {"internal/protocol"},
-	"internal/native":          {"internal/protocol", "internal/wire", "store"},
+	"internal/native":          {"internal/protocol", "internal/wire"},
 	"internal/lateness":        {"internal/engine", "internal/protocol"},
 	"internal/leak":            {},
 	"internal/network":         {},
 	"internal/protocol":        {},
 	"internal/protocol/memory": {"internal/protocol"},
-	"internal/quorum":          {"internal/protocol", "internal/wire", "store"},
+	"internal/quorum":          {"internal/protocol", "internal/wire"},
 	"internal/wire":            {"internal/protocol", "store"},
 	"store":                    {},
 	"storetest":                {".", "internal/leak", "store"},
 	"storetest/fault":          {},
-	"storetest/hearing":        {"internal/leak", "store", "storetest/redisserver"},
+	"storetest/hearing":        {"internal/leak", "internal/wire", "store", "storetest/redisserver"},
 	"storetest/permissions":    {".", "store"},
 	"storetest/redisserver":    {},
 }

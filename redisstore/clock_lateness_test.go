@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lateness"
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 )
 
@@ -42,5 +41,5 @@ func overEmbedded(srv *embedded.Server) protocol.Protocol {
 		o.DisableIdentity = true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	return native.New(redisstore.New(rdb), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
+	return native.New(routed(rdb), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
 }

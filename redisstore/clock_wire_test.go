@@ -12,10 +12,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// A wire is the network between one client and the server of a scene: silent, slow, losing or cut, as a test says.
+// A cable is the network between one client and the server of a scene: silent, slow, losing or cut, as a test says.
 // As in a real one, writing into silence succeeds, and what was written before the client gave its connection up
 // still arrives afterwards.
-type wire struct {
+type cable struct {
 	server *miniredis.Miniredis
 
 	mu    sync.Mutex
@@ -55,13 +55,13 @@ type packet struct {
 	due  time.Time
 }
 
-func newWire(server *miniredis.Miniredis) *wire {
-	w := &wire{server: server, lines: map[*line]bool{}}
+func newCable(server *miniredis.Miniredis) *cable {
+	w := &cable{server: server, lines: map[*line]bool{}}
 	w.moved = sync.NewCond(&w.mu)
 	return w
 }
 
-func (w *wire) change(f func()) {
+func (w *cable) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
@@ -69,7 +69,7 @@ func (w *wire) change(f func()) {
 }
 
 // silence lets nothing arrive any more, both ways or the one that is given, and nothing fail.
-func (w *wire) silence(ways ...way) {
+func (w *cable) silence(ways ...way) {
 	w.change(func() {
 		for _, way := range ways {
 			w.quiet[way] = true
@@ -78,21 +78,21 @@ func (w *wire) silence(ways ...way) {
 	})
 }
 
-func (w *wire) resume() { w.change(func() { w.quiet = [2]bool{}; w.dead = false }) }
+func (w *cable) resume() { w.change(func() { w.quiet = [2]bool{}; w.dead = false }) }
 
 // lose drops what passes with the word in it, so many times.
-func (w *wire) lose(way way, word string, times int) {
+func (w *cable) lose(way way, word string, times int) {
 	w.change(func() { w.rules = append(w.rules, &rule{way, word, times, 0}) })
 }
 
 // slow delays it, and all that comes behind it on its connection.
-func (w *wire) slow(way way, word string, times int, delay time.Duration) {
+func (w *cable) slow(way way, word string, times int, delay time.Duration) {
 	w.change(func() { w.rules = append(w.rules, &rule{way, word, times, delay}) })
 }
 
 // cut closes all connections, and returns when the server knows; kill also refuses new ones, as those of a process that
 // is gone.
-func (w *wire) cut() {
+func (w *cable) cut() {
 	w.change(func() {
 		for l := range w.lines {
 			l.cut = true
@@ -102,9 +102,9 @@ func (w *wire) cut() {
 	synctest.Wait()
 }
 
-func (w *wire) kill() { w.change(func() { w.dead = true }); w.cut() }
+func (w *cable) kill() { w.change(func() { w.dead = true }); w.cut() }
 
-func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (w *cable) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer context.AfterFunc(ctx, w.moved.Broadcast)()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // take reads what one end writes.
-func (w *wire) take(l *line, from net.Conn, way way) {
+func (w *cable) take(l *line, from net.Conn, way way) {
 	for buf := make([]byte, 64<<10); ; {
 		n, err := from.Read(buf)
 		w.change(func() {
@@ -150,7 +150,7 @@ func (w *wire) take(l *line, from net.Conn, way way) {
 }
 
 // passes applies the rules; false: it is lost. mu is held.
-func (w *wire) passes(p *packet, way way) bool {
+func (w *cable) passes(p *packet, way way) bool {
 	for _, r := range w.rules {
 		if r.way == way && r.times > 0 && bytes.Contains(p.data, []byte(r.word)) {
 			r.times--
@@ -162,7 +162,7 @@ func (w *wire) passes(p *packet, way way) bool {
 }
 
 // give writes what is due to the other end, and closes it behind the last byte.
-func (w *wire) give(l *line, to net.Conn, way way) {
+func (w *cable) give(l *line, to net.Conn, way way) {
 	for {
 		data := w.next(l, way)
 		if _, err := to.Write(data); data == nil || err != nil {
@@ -177,7 +177,7 @@ func (w *wire) give(l *line, to net.Conn, way way) {
 	})
 }
 
-func (w *wire) next(l *line, way way) []byte {
+func (w *cable) next(l *line, way way) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {

@@ -11,7 +11,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/leak"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -85,4 +86,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []store.Request { return []store.Request{{Args: args}} }
+func request(args ...any) []wire.Request { return []wire.Request{{Args: args}} }
+
+// routed is what holdfast makes of the store on a client.
+func routed(rdb redis.UniversalClient) wire.Store { return wire.Route(redisstore.New(rdb)) }

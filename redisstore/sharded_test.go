@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/storetest/hearing"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -132,7 +131,7 @@ func TestSharded(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Protocol: 2}) // it has goroutines of its own with RESP3
 		t.Cleanup(func() { rdb.Close() })
-		store, spread := redisstore.New(rdb), make([]string, 100)
+		store, spread := routed(rdb), make([]string, 100)
 		for i := range spread {
 			spread[i] = fmt.Sprint(i)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/redisstore/internal/embedded"
 	"github.com/holdfast-go/holdfast/store"
@@ -18,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
-func subscription(t *testing.T, rdb redis.UniversalClient) (store.Subscription, *hearing.Sink) {
+func subscription(t *testing.T, rdb redis.UniversalClient) (wire.Subscription, *hearing.Sink) {
 	t.Helper()
 	return hearing.Subscribe(t, redisstore.New(rdb))
 }
@@ -38,7 +39,6 @@ func TestSubscription(t *testing.T) {
 			}))
 		},
 		Protocols: map[string]func(*testing.T, *redisserver.Server) store.Store{"RESP2": speaking(2), "RESP3": speaking(3)},
-		Closed:    redis.ErrClosed,
 	})
 }
 
@@ -51,7 +51,7 @@ func TestQuietConnections(t *testing.T) {
 		idle := commands()
 		<-time.After(time.Minute)
 		if n := commands() - idle; n < 11 || n > 12 {
-			t.Errorf("%d commands in a quiet minute, want a ping each 5 s", n)
+			t.Errorf("%d commands in a quiet minute, want a sign of life each 5 s", n)
 		}
 		if s.Heard("gap") {
 			t.Error("a gap while all was well")
@@ -80,7 +80,7 @@ func TestHalfOpenConnection(t *testing.T) {
 		sub, s := subscription(t, srv.Client())
 		hearing.Add(t, sub, "a", "b")
 		began := time.Now()
-		srv.DropAnswer("ping") // and all that would come on that connection
+		srv.DropAnswer("subscribe") // and all that would come on that connection
 		<-time.After(4 * time.Second)
 		srv.Redis.Publish("a", "heard")
 		for !s.Heard("gap") {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/storetest/hearing"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
@@ -127,7 +126,7 @@ func TestSharded(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		store := rueidisstore.New(clusterClient(t, servers))
+		store := routed(clusterClient(t, servers))
 		for _, r := range store.Do(within(t, 10*time.Second), set("{a}", "{b}")) {
 			if r.Value != "OK" {
 				t.Fatal(r)

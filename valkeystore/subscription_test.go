@@ -13,6 +13,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/storetest/fault"
 	"github.com/holdfast-go/holdfast/storetest/hearing"
@@ -20,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
-func subscription(t *testing.T, rdb valkey.Client) (store.Subscription, *hearing.Sink) {
+func subscription(t *testing.T, rdb valkey.Client) (wire.Subscription, *hearing.Sink) {
 	t.Helper()
 	return hearing.Subscribe(t, valkeystore.New(rdb))
 }
@@ -42,19 +43,21 @@ func TestSubscription(t *testing.T) {
 			}))
 		},
 		Protocols: speaking,
-		Closed:    valkey.ErrClosing,
 	})
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *hearing.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, wire.Subscription, *hearing.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *valkey.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
 	s := new(hearing.Sink)
-	sub := valkeystore.Hasty(rdb, s, quiet, linger)
+	sub, err := wire.Impatient(valkeystore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = sub.Close() })
 	return srv, p, sub, s, dials
 }

@@ -103,7 +103,7 @@ type ear struct {
 	node int
 }
 
-// Message implements store.Sink.
+// Message implements wire.Sink.
 func (e ear) Message(channel, text string) {
 	const head = 2
 	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {

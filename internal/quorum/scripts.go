@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 //go:embed lua/*.lua
@@ -69,7 +67,7 @@ const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. 
 var errDigests = errors.New("the node's answer is no list of digests")
 
 // digests are those of the scripts. Of another prefix than the usual they are asked for, once. A reply says why there are none.
-func (n *node) digests(deadline time.Time) ([]any, *store.Reply) {
+func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {
 		return *known, nil
