@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"internal/quorum":          {"internal/protocol", "internal/wire"},
 	"internal/wire":            {"internal/protocol", "store"},
 	"store":                    {},
-	"storetest":                {".", "internal/leak", "store"},
+	"storetest":                {".", "internal/leak", "store", "storetest/fault"},
 	"storetest/fault":          {},
 	"storetest/hearing":        {"internal/leak", "internal/wire", "store", "storetest/redisserver"},
 	"storetest/permissions":    {".", "store"},

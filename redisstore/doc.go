@@ -25,13 +25,11 @@
 //
 // # Sentinel and Cluster
 //
-// A failover client asks its sentinels whenever it dials. A cluster client's knowledge of slots is used, and read anew as soon as a
-// request fails, whatever its reload interval; MOVED and ASK are followed. A request that could not be sent, because
-// its node is gone, goes where the slot is served by now; one that may have been sent is not sent again.
-//
-// On a cluster, a channel with a hash tag is subscribed by SSUBSCRIBE at the node that serves its slot, on one connection
-// a node. It follows its slot and the fail-over of its node, and the sink is told a gap when it has arrived. Other channels
-// are on one connection to any master.
+// A failover client asks its sentinels whenever it dials. On a cluster the store uses the connections of the client's nodes. holdfast
+// follows the slots, and reads them anew as soon as a request fails, whatever the client's reload interval; MOVED and ASK are
+// followed. A request that could not be sent, because its node is gone, goes where the slot is served by now; one that may have
+// been sent is not sent again. A channel with a hash tag is subscribed by SSUBSCRIBE at the node that serves its slot, on one
+// connection a node. It follows its slot and the fail-over of its node. Other channels are on one connection to any master.
 //
 // Where the server must be dialed, the client's DialerRetries and DialerRetryTimeout say how long a refused
 // connection is tried again before it is reported. On a cluster set DialerRetries to 1: who waits for a node that is gone

@@ -14,14 +14,13 @@ import (
 // greetingTime bounds each answer while a connection for messages is made.
 const greetingTime = 2 * time.Second
 
-// A listener is one connection for messages. It is a PubSub of its own, given up at its first error:
-// go-redis' PubSub would reconnect by itself and subscribe all channels in one command, which a single
-// channel without permission makes fail as a whole, and nobody could tell when all are confirmed.
+// A listener is a PubSub that is given up at its first error: it would connect again by itself, and ask
+// for all channels by one command, which fails as a whole if one channel is refused.
 type listener struct {
 	ps      *redis.PubSub
 	on, off func(context.Context, ...string) error
 	events  store.Events
-	ctx     context.Context // ends with Close
+	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
 	reads   bool // the goroutine of read was started; only Subscribe and Unsubscribe look
 	reading sync.WaitGroup
@@ -70,6 +69,9 @@ func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
 // answer may be quick. The first one connects.
 func (l *listener) ask(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
 	for _, channel := range channels {
+		if l.ctx.Err() != nil { // go-redis would connect again
+			return redis.ErrClosed
+		}
 		l.mu.Lock()
 		l.asked = append(l.asked, question{channel, off})
 		l.mu.Unlock()
@@ -103,6 +105,7 @@ func (l *listener) read() {
 		}
 		if err != nil {
 			if l.ctx.Err() == nil {
+				l.cancel()
 				l.events.Closed(err)
 			}
 			return
@@ -138,10 +141,10 @@ func (l *listener) refuse(line string) error {
 		l.mu.Unlock()
 		return fmt.Errorf("redisstore: the server refuses what was not asked: %s", line)
 	}
-	channel := l.asked[0].channel
+	refused := l.asked[0]
 	l.asked = l.asked[1:]
 	l.mu.Unlock()
-	l.events.Refused(channel, line)
+	l.events.Refused(refused.channel, line)
 	return nil
 }
 

@@ -20,6 +20,7 @@ func listening(t *testing.T, f *fakeStore, test func(t *testing.T, s *subscripti
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer s.Close()
 		test(t, s.(*subscription), n)
 		if err := errors.Join(s.Close(), s.Close()); err != nil {
 			t.Error(err)
@@ -226,6 +227,7 @@ func TestSubscriptionWithoutServer(t *testing.T) {
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
+		synctest.Wait() // the slots are not being read any more
 		f.change(func() { f.owners = []string{"a:1"} })
 		s.router.slots.refresh()
 		synctest.Wait()

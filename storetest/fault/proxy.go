@@ -168,6 +168,9 @@ func (p *Proxy) Cut() {
 	}
 }
 
+// Stop ends the proxy before the test is over: clients find nobody at its address.
+func (p *Proxy) Stop() { p.close() }
+
 // Record begins to write down what clients send.
 func (p *Proxy) Record() {
 	p.mu.Lock()
