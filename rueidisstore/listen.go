@@ -131,17 +131,28 @@ func (l *listener) ask(ctx context.Context, channels []string, command func(stri
 	for i, channel := range channels {
 		commands[i] = command(channel)
 	}
+	if err := l.end(); err != nil {
+		return nil, err
+	}
 	results := l.client.DoMulti(ctx, commands...)
-	select {
-	case err := <-l.gone:
-		return nil, reason(err) // the results may look like refusals, when one of the greeting was
-	default:
+	if err := l.end(); err != nil {
+		return nil, err // the results may look like refusals, when one of the greeting was
 	}
 	if !l.watching {
 		l.watching = true
 		go l.watch()
 	}
 	return results, nil
+}
+
+// end is why the connection was lost, or nil.
+func (l *listener) end() error {
+	select {
+	case err := <-l.gone:
+		return reason(err)
+	default:
+		return nil
+	}
 }
 
 // watch reports the end of the connection.
