@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -32,7 +33,7 @@ func New(s store.Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(native.New(s, native.Config{
+	return newClient(native.New(wire.Route(s), native.Config{
 		Prefix:          filled.Prefix,
 		Process:         processID(),
 		Node:            address(s),

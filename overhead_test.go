@@ -13,13 +13,13 @@ import (
 // request.
 type instant struct{ store.Store }
 
-func (instant) Do(_ context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
-	for i, request := range requests {
+func (instant) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
+	replies := make([]store.Reply, len(commands))
+	for i, command := range commands {
 		switch {
-		case len(request.Args) == 1:
+		case len(command) == 1:
 			replies[i].Value = []any{"1795231125", "887127"}
-		case len(request.Args) == 10: // free
+		case len(command) == 10: // free
 			replies[i].Value = int64(1)
 		default:
 			replies[i].Value = "H17952311258871271|1795231125887127"
@@ -28,7 +28,7 @@ func (instant) Do(_ context.Context, requests []store.Request) []store.Reply {
 	return replies
 }
 
-func (instant) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
+func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
 
 // TestInstant keeps the benchmark in step with the requests.
 func TestInstant(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -50,7 +51,11 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := quorum.New(stores, quorum.Config{
+	routed := make([]wire.Store, len(stores))
+	for i, s := range stores {
+		routed[i] = wire.Route(s)
+	}
+	p := quorum.New(routed, quorum.Config{
 		Prefix:  filled.Prefix,
 		Process: processID(),
 		MaxTTL:  filled.MaxTTL,

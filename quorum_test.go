@@ -16,7 +16,7 @@ type away struct {
 	t *testing.T
 }
 
-func (a away) Do(context.Context, []store.Request) []store.Reply {
+func (a away) Do(context.Context, string, []store.Command) []store.Reply {
 	a.t.Error("a request was sent")
 	return nil
 }

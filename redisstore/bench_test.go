@@ -8,8 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // BenchmarkOneRequest compares a command of the bare client with the same as a request of the
@@ -35,8 +34,8 @@ func BenchmarkOneRequest(b *testing.B) {
 		}
 	})
 	b.Run("store", func(b *testing.B) {
-		st := redisstore.New(rdb)
-		reqs := []store.Request{{Args: args, Key: "k"}}
+		st := routed(rdb)
+		reqs := []wire.Request{{Args: args, Key: "k"}}
 		b.ReportAllocs()
 		for b.Loop() {
 			if r := st.Do(ctx, reqs)[0]; r.Err != nil {
@@ -45,10 +44,10 @@ func BenchmarkOneRequest(b *testing.B) {
 		}
 	})
 	b.Run("store, eight at once", func(b *testing.B) {
-		st := redisstore.New(rdb)
-		reqs := make([]store.Request, 8)
+		st := routed(rdb)
+		reqs := make([]wire.Request, 8)
 		for i := range reqs {
-			reqs[i] = store.Request{Args: args, Key: "k"}
+			reqs[i] = wire.Request{Args: args, Key: "k"}
 		}
 		b.ReportAllocs()
 		for b.Loop() {
@@ -70,7 +69,7 @@ func BenchmarkMessage(b *testing.B) {
 	b.Cleanup(func() { _ = srv.Close() })
 	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
 	defer rdb.Close()
-	st, ctx := redisstore.New(rdb), context.Background()
+	st, ctx := routed(rdb), context.Background()
 	heard := make(listener, 1)
 	sub, err := st.Subscribe(ctx, heard)
 	if err != nil {
@@ -80,7 +79,7 @@ func BenchmarkMessage(b *testing.B) {
 	if err := sub.Add(ctx, "c"); err != nil {
 		b.Fatal(err)
 	}
-	reqs := []store.Request{{Args: []any{"PUBLISH", "c", "m"}}}
+	reqs := []wire.Request{{Args: []any{"PUBLISH", "c", "m"}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if r := st.Do(ctx, reqs)[0]; r.Value != int64(1) {

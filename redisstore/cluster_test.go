@@ -11,8 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
@@ -30,16 +29,16 @@ func clusterClient(t *testing.T, servers []*redisserver.Server) *redis.ClusterCl
 	return rdb
 }
 
-func set(keys ...string) (reqs []store.Request) {
+func set(keys ...string) (reqs []wire.Request) {
 	for _, k := range keys {
-		reqs = append(reqs, store.Request{Key: k, Args: []any{"SET", k, "v"}})
+		reqs = append(reqs, wire.Request{Key: k, Args: []any{"SET", k, "v"}})
 	}
 	return reqs
 }
 
 func TestClusterRoutes(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	st, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	st, ctx := routed(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
 		keys = append(keys, fmt.Sprint("k", i))
@@ -57,12 +56,12 @@ func TestClusterRoutes(t *testing.T) {
 		t.Fatalf("got %+v, %v", top, err)
 	}
 	for _, n := range top.Nodes {
-		r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
+		r := st.Do(ctx, []wire.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
 		if r.Value != n.ID || n.Role != "master" || n.Version == "" || len(n.Slots) != 1 || n.ID != ids[0] && n.ID != ids[1] {
 			t.Errorf("node %+v says %+v", n, r)
 		}
 	}
-	r := st.Do(ctx, []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
+	r := st.Do(ctx, []wire.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
 	if !r[0].Unsent || r[1].Value != "PONG" {
 		t.Errorf("got %+v", r)
 	}
@@ -70,7 +69,7 @@ func TestClusterRoutes(t *testing.T) {
 
 func TestClusterFollowsSlots(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := redisstore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	store, ctx := routed(clusterClient(t, servers)), within(t, 20*time.Second)
 	key := "{a}" // slot 15495, at the second
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", key)
 	if r := store.Do(ctx, set(key, "other"))[0]; r.Value != "OK" {
@@ -101,7 +100,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 	servers, _ := redisserver.StartTwoMasters(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{servers[0].Addr()}, ReadTimeout: 30 * time.Second})
 	defer rdb.Close()
-	st := redisstore.New(rdb)
+	st := routed(rdb)
 	keys := []string{"{a}", "{b}"} // one at each
 	for _, r := range st.Do(within(t, 20*time.Second), set(keys...)) {
 		if r.Value != "OK" {
@@ -110,7 +109,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 	}
 	servers[1].Stop()
 	began := time.Now()
-	incr := []store.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
+	incr := []wire.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
 	got := st.Do(within(t, 3*time.Second), incr)
 	if took := time.Since(began); took > patience { // the client's own timeout is longer
 		t.Errorf("took %v", took)
@@ -155,7 +154,7 @@ func TestClusterSubscription(t *testing.T) {
 func TestClusterUnreachable(t *testing.T) {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, DialerRetries: 1})
 	defer rdb.Close()
-	store := redisstore.New(rdb)
+	store := routed(rdb)
 	if r := store.Do(within(t, time.Second), set("a", "b")); !r[0].Unsent || !r[1].Unsent {
 		t.Errorf("got %+v", r)
 	}

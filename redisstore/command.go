@@ -18,7 +18,7 @@ type command struct {
 	written bool // go-redis has asked for the arguments, which it does in order to write them
 }
 
-func newCommand(ctx context.Context, args []any) command {
+func newCommand(ctx context.Context, args store.Command) command {
 	return command{Cmd: *redis.NewCmd(ctx, args...)}
 }
 

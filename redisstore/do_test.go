@@ -11,32 +11,31 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 func TestAnswers(t *testing.T) {
 	srv := redisserver.Start(t)
 	for name, protocol := range map[string]int{"RESP2": 2, "RESP3": 3} {
 		t.Run(name, func(t *testing.T) {
-			st := redisstore.New(client(t, srv, func(o *redis.Options) { o.Protocol = protocol }))
+			st := routed(client(t, srv, func(o *redis.Options) { o.Protocol = protocol }))
 			for _, test := range []struct {
 				args []any
-				want store.Reply
+				want wire.Reply
 			}{
-				{[]any{"SET", "k", []byte("v\x00\r\n")}, store.Reply{Value: "OK"}},
-				{[]any{"GET", "k"}, store.Reply{Value: "v\x00\r\n"}},
-				{[]any{"GET", "none"}, store.Reply{}},
-				{[]any{"SET", "k", "w", "NX"}, store.Reply{}},
-				{[]any{"INCRBY", "n", 41}, store.Reply{Value: int64(41)}},
-				{[]any{"INCRBY", "n", int64(1)}, store.Reply{Value: int64(42)}},
-				{[]any{"MGET", "n", "none"}, store.Reply{Value: []any{"42", nil}}},
+				{[]any{"SET", "k", []byte("v\x00\r\n")}, wire.Reply{Value: "OK"}},
+				{[]any{"GET", "k"}, wire.Reply{Value: "v\x00\r\n"}},
+				{[]any{"GET", "none"}, wire.Reply{}},
+				{[]any{"SET", "k", "w", "NX"}, wire.Reply{}},
+				{[]any{"INCRBY", "n", 41}, wire.Reply{Value: int64(41)}},
+				{[]any{"INCRBY", "n", int64(1)}, wire.Reply{Value: int64(42)}},
+				{[]any{"MGET", "n", "none"}, wire.Reply{Value: []any{"42", nil}}},
 				{[]any{"EVAL", "return {1,'two',{redis.call('GET','none'),{}}}", 0},
-					store.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
-				{[]any{"LPUSH", "n", 1}, store.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
-				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, store.Reply{Refused: "NOSCRIPT No matching script."}},
-				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, store.Reply{Refused: "MY word"}},
-				{[]any{"DEL", "n"}, store.Reply{Value: int64(1)}},
+					wire.Reply{Value: []any{int64(1), "two", []any{nil, []any{}}}}},
+				{[]any{"LPUSH", "n", 1}, wire.Reply{Refused: "WRONGTYPE Operation against a key holding the wrong kind of value"}},
+				{[]any{"EVALSHA", strings.Repeat("0", 40), 0}, wire.Reply{Refused: "NOSCRIPT No matching script."}},
+				{[]any{"EVAL", "return redis.error_reply('MY word')", 0}, wire.Reply{Refused: "MY word"}},
+				{[]any{"DEL", "n"}, wire.Reply{Value: int64(1)}},
 			} {
 				ctx := within(t, 5*time.Second)
 				got := st.Do(ctx, request(test.args...))[0]
@@ -51,17 +50,17 @@ func TestAnswers(t *testing.T) {
 
 func TestBatchIsAnsweredEachForItself(t *testing.T) {
 	srv := redisserver.Start(t)
-	st := redisstore.New(client(t, srv))
+	st := routed(client(t, srv))
 	for name, ctx := range map[string]context.Context{"deadline": within(t, 5*time.Second), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			got := st.Do(ctx, []store.Request{
+			got := st.Do(ctx, []wire.Request{
 				{Args: []any{"LPUSH", "list", "a"}},
 				{Args: []any{"GET", "list"}},
 				{Args: []any{"GET", "none"}},
 				{Args: []any{"NOSUCH"}},
 				{Args: []any{"DEL", "list"}},
 			})
-			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (store.Reply{}) ||
+			if len(got) != 5 || got[0].Value != int64(1) || !strings.HasPrefix(got[1].Refused, "WRONGTYPE ") || got[2] != (wire.Reply{}) ||
 				!strings.HasPrefix(got[3].Refused, "ERR unknown command") || got[4].Value != int64(1) {
 				t.Fatalf("got %+v", got)
 			}
@@ -82,8 +81,8 @@ func TestReplicas(t *testing.T) {
 	})
 	for name, ctx := range map[string]context.Context{"deadline": within(t, time.Minute), "none": context.Background()} {
 		t.Run(name, func(t *testing.T) {
-			st := redisstore.New(client(t, srv, func(o *redis.Options) { o.ReadTimeout = 2 * time.Second }))
-			got := st.Do(ctx, []store.Request{
+			st := routed(client(t, srv, func(o *redis.Options) { o.ReadTimeout = 2 * time.Second }))
+			got := st.Do(ctx, []wire.Request{
 				{Args: []any{"SET", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"LPUSH", "a", 1}, Replicas: 1, ReplicasTimeout: 5000},
 				{Args: []any{"SET", "b", 1}},
@@ -93,7 +92,7 @@ func TestReplicas(t *testing.T) {
 			}
 			replica.Stop() // the answer comes later than the client's ReadTimeout, and says that none confirmed
 			defer replica.Continue()
-			got = st.Do(ctx, []store.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2500}})
+			got = st.Do(ctx, []wire.Request{{Args: []any{"SET", "a", 2}, Replicas: 1, ReplicasTimeout: 2500}})
 			if got[0].Value != "OK" || got[0].Replicas != 0 {
 				t.Fatalf("got %+v", got)
 			}
@@ -103,7 +102,7 @@ func TestReplicas(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	srv := redisserver.Start(t)
-	st := redisstore.New(client(t, srv))
+	st := routed(client(t, srv))
 	top, err := st.Describe(within(t, 5*time.Second))
 	if err != nil || len(top.Nodes) != 1 || top.Cluster || top.ShardedPubSub != shards(t, srv) {
 		t.Fatalf("got %+v, %v", top, err)
@@ -112,11 +111,11 @@ func TestNode(t *testing.T) {
 	if node.ID != srv.Addr() || node.Role != "master" || node.Version == "" {
 		t.Fatalf("got %+v", node)
 	}
-	got := st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: node.ID}})
+	got := st.Do(context.Background(), []wire.Request{{Args: []any{"PING"}, Node: node.ID}})
 	if got[0].Value != "PONG" {
 		t.Fatalf("got %+v", got)
 	}
-	got = st.Do(context.Background(), []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
+	got = st.Do(context.Background(), []wire.Request{{Args: []any{"PING"}, Node: "elsewhere"}})
 	if got[0].Err == nil || !got[0].Unsent {
 		t.Fatalf("got %+v", got)
 	}
@@ -127,7 +126,7 @@ func TestDescribeWithoutPermission(t *testing.T) {
 	if _, err := srv.Do("ACL", "SETUSER", "few", "on", ">pw", "~*", "-@all", "+evalsha"); err != nil {
 		t.Fatal(err)
 	}
-	store := redisstore.New(client(t, srv, func(o *redis.Options) { o.Username, o.Password = "few", "pw" }))
+	store := routed(client(t, srv, func(o *redis.Options) { o.Username, o.Password = "few", "pw" }))
 	top, err := store.Describe(within(t, 5*time.Second))
 	if err != nil || len(top.Nodes) != 1 || top.Nodes[0].Version != "" || top.Nodes[0].Role != "" || top.ShardedPubSub {
 		t.Fatalf("got %+v, %v", top, err)
@@ -145,7 +144,7 @@ func TestClientIsLeftAsItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb := client(t, srv, func(o *redis.Options) { o.ContextTimeoutEnabled = follows })
 			before := *rdb.Options()
-			store := redisstore.New(rdb)
+			store := routed(rdb)
 			rdb.AddHook(hook)
 			hook.seen = 0
 			if r := store.Do(within(t, 5*time.Second), request("PING"))[0]; r.Value != "PONG" {

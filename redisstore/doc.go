@@ -29,16 +29,15 @@
 //
 // # Sentinel and Cluster
 //
-// A failover client asks its sentinels whenever it dials. The store uses a cluster client's
-// knowledge of slots. It reads the slots again as soon as a request fails, whatever the client's
-// reload interval, and follows MOVED and ASK. A request that could not be sent, because its node is
-// gone, goes to the node that serves the slot by now. A request that may have been sent is not sent
-// again.
+// A failover client asks its sentinels whenever it dials. On a cluster the store uses the
+// connections of the client's nodes. holdfast follows the slots. It reads them again as soon as a
+// request fails, whatever the client's reload interval, and follows MOVED and ASK. A request that
+// could not be sent, because its node is gone, goes to the node that serves the slot by now. A
+// request that may have been sent is not sent again.
 //
 // On a cluster, a channel with a hash tag is subscribed by SSUBSCRIBE at the node that serves its
-// slot, on one connection for each node. The subscription follows its slot and the fail-over of its
-// node. When it has arrived, the store reports a gap to the sink. Other channels are on one
-// connection to any master.
+// slot, on one connection for each node. It follows its slot and the fail-over of its node. Other
+// channels are on one connection to any master.
 //
 // When the store dials a server, the client's DialerRetries and DialerRetryTimeout say how long a
 // refused connection is tried again before it is reported. On a cluster set DialerRetries to 1: a

@@ -10,7 +10,8 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -78,4 +79,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []store.Request { return []store.Request{{Args: args}} }
+func request(args ...any) []wire.Request { return []wire.Request{{Args: args}} }
+
+// routed is what holdfast makes of the store on a client.
+func routed(rdb redis.UniversalClient) wire.Store { return wire.Route(redisstore.New(rdb)) }

@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A scissors is a way of dialing whose connections break when an INCR was written, before its
@@ -85,15 +84,15 @@ func TestSentOnceByEachKind(t *testing.T) {
 				}
 				return n
 			}
-			st := redisstore.New(rdb)
-			if r := st.Do(within(t, patience), []store.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
+			st := routed(rdb)
+			if r := st.Do(within(t, patience), []wire.Request{{Key: "n", Args: []any{"GET", "n"}}})[0]; r.Err != nil {
 				t.Fatal(r)
 			}
 			for _, batch := range []int{1, 3} {
 				before, cuts := calls(), s.cuts.Load()
-				reqs := make([]store.Request, batch)
+				reqs := make([]wire.Request, batch)
 				for i := range reqs {
-					reqs[i] = store.Request{Key: "n", Args: []any{"INCR", "n"}}
+					reqs[i] = wire.Request{Key: "n", Args: []any{"INCR", "n"}}
 				}
 				for _, r := range st.Do(within(t, patience), reqs) {
 					if r.Err == nil || r.Unsent {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // spublish sends to a sharded channel where its slot is served, and returns how many of that node
@@ -134,7 +133,7 @@ func TestSharded(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: rig.Addrs(), Protocol: 2}) // it has goroutines of its own with RESP3
 		t.Cleanup(func() { rdb.Close() })
-		store, spread := redisstore.New(rdb), make([]string, 100)
+		store, spread := routed(rdb), make([]string, 100)
 		for i := range spread {
 			spread[i] = fmt.Sprint(i)
 		}

@@ -39,13 +39,13 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st, ctx := redisstore.New(test.rdb), context.Background()
-			replies := st.Do(ctx, append(request("PING"), request("PING")...))
+			replies := st.Do(ctx, "", []store.Command{{"PING"}, {"PING"}})
 			if len(replies) != 2 || replies[1].Err == nil || !replies[1].Unsent {
 				t.Fatalf("got %+v", replies)
 			}
-			_, err := st.Subscribe(ctx, nil)
-			_, err2 := st.Describe(ctx)
-			for _, err := range []error{replies[0].Err, err, err2} {
+			_, err := st.Listen(ctx, "", false, nil)
+			_, err2 := st.Nodes(ctx)
+			for _, err := range []error{replies[0].Err, err, err2, st.Refresh(ctx, "")} {
 				if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "geheim") {
 					t.Errorf("got %v", err)
 				}

@@ -13,8 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // hangUp serves connections that refuse the greeting and end when a SET comes. It counts those.
@@ -55,11 +54,11 @@ func TestSentOnce(t *testing.T) {
 				addr, sets := hangUp(t)
 				rdb := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: follows, MinRetryBackoff: 1})
 				defer rdb.Close()
-				reqs := make([]store.Request, n)
+				reqs := make([]wire.Request, n)
 				for i := range reqs {
 					reqs[i].Args = []any{"SET", "k", "v"}
 				}
-				for _, r := range redisstore.New(rdb).Do(within(t, 5*time.Second), reqs) {
+				for _, r := range routed(rdb).Do(within(t, 5*time.Second), reqs) {
 					if r.Err == nil || r.Unsent || r.Refused != "" {
 						t.Errorf("got %+v", r)
 					}
@@ -82,11 +81,11 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 		"no timeout":            func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -1, -1 },
 		"no deadlines":          func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = -2, -2, true },
 	} {
-		for kind, reqs := range map[string][]store.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
+		for kind, reqs := range map[string][]wire.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				srv := redisserver.Start(t)
-				st := redisstore.New(client(t, srv, func(o *redis.Options) {
+				st := routed(client(t, srv, func(o *redis.Options) {
 					o.ReadTimeout, o.WriteTimeout = 30*time.Second, 30*time.Second
 					change(o)
 				}))
@@ -134,7 +133,7 @@ func TestUnsent(t *testing.T) {
 		"pool, timeout": {ctx: within(t, time.Minute), change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond }, before: occupy(t),
 			want: redis.ErrPoolTimeout},
 	} {
-		for kind, reqs := range map[string][]store.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
+		for kind, reqs := range map[string][]wire.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				if test.change == nil {
 					test.change = func(*redis.Options) {}
@@ -147,7 +146,7 @@ func TestUnsent(t *testing.T) {
 				if ctx == nil {
 					ctx = within(t, 300*time.Millisecond)
 				}
-				for _, r := range redisstore.New(rdb).Do(ctx, reqs) {
+				for _, r := range routed(rdb).Do(ctx, reqs) {
 					if r.Err == nil || !r.Unsent || test.want != nil && !errors.Is(r.Err, test.want) {
 						t.Errorf("got %+v", r)
 					}
@@ -158,13 +157,13 @@ func TestUnsent(t *testing.T) {
 	t.Run("hooks that read the arguments", func(t *testing.T) {
 		rdb := client(t, srv, func(o *redis.Options) { o.Addr, o.DialerRetries, o.ContextTimeoutEnabled = "127.0.0.1:1", 1, true })
 		rdb.AddHook(new(reader))
-		if r := redisstore.New(rdb).Do(within(t, patience), request("PING"))[0]; r.Err == nil || !r.Unsent {
+		if r := routed(rdb).Do(within(t, patience), request("PING"))[0]; r.Err == nil || !r.Unsent {
 			t.Errorf("got %+v", r)
 		}
 	})
 	t.Run("wrong password", func(t *testing.T) {
 		rdb := client(t, srv, func(o *redis.Options) { o.Username, o.Password = "nobody", "pw" })
-		r := redisstore.New(rdb).Do(within(t, patience), request("PING"))[0]
+		r := routed(rdb).Do(within(t, patience), request("PING"))[0]
 		if !strings.HasPrefix(r.Refused, "WRONGPASS ") || r.Err != nil {
 			t.Errorf("got %+v", r)
 		}
@@ -193,7 +192,7 @@ func (reader) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func TestRestartedServer(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := redisstore.New(client(t, srv))
+	store := routed(client(t, srv))
 	for range 3 {
 		if r := store.Do(within(t, 5*time.Second), request("PING"))[0]; r.Value != "PONG" {
 			t.Fatal(r)

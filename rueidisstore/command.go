@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// command builds a request for the connections of blocking commands. It is no read in the eyes of
+// build builds a command for the connections of blocking commands. It is no read in the eyes of
 // rueidis, which sends only reads again.
-func command(client rueidis.Client, args []any) (rueidis.Completed, error) {
+func build(client rueidis.Client, args store.Command) (rueidis.Completed, error) {
 	if len(args) == 0 {
 		return rueidis.Completed{}, errors.New("rueidisstore: a request without arguments")
 	}

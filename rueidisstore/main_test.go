@@ -10,7 +10,8 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/rueidisstore"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -69,7 +70,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []store.Request { return []store.Request{{Args: args}} }
+func request(args ...any) []wire.Request { return []wire.Request{{Args: args}} }
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()
@@ -79,3 +80,6 @@ func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	}
 	return v
 }
+
+// routed is what holdfast makes of the store on a client.
+func routed(rdb rueidis.Client) wire.Store { return wire.Route(rueidisstore.New(rdb)) }

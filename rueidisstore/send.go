@@ -12,71 +12,42 @@ import (
 // patience bounds what comes without a deadline.
 const patience = 10 * time.Second
 
-// send sends the requests to one server, each once, in one flush, and returns their replies.
-//
-//nolint:gocyclo // each outcome of a request
-func send(ctx context.Context, client rueidis.Client, reqs []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(reqs))
-	if len(reqs) == 0 {
-		return replies
-	}
+// send sends the commands to one server, each once, in one flush, and returns their replies.
+func send(ctx context.Context, client rueidis.Client, commands []store.Command) []store.Reply {
 	if err := over(ctx); err != nil {
-		return unsent(replies, err)
+		return unsent(len(commands), err)
 	}
-	replicas, timeout := confirmations(reqs)
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience+time.Duration(timeout)*time.Millisecond)
+		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	if len(reqs) == 1 && replicas == 0 {
-		only, err := command(client, reqs[0].Args)
+	if len(commands) == 1 {
+		only, err := build(client, commands[0])
 		if err != nil {
-			return unsent(replies, err)
+			return unsent(1, err)
 		}
-		replies[0] = answer(client.Do(ctx, only))
-		return replies
+		return []store.Reply{answer(client.Do(ctx, only))}
 	}
-	commands := make([]rueidis.Completed, 0, len(reqs)+1)
-	for i := range reqs {
-		next, err := command(client, reqs[i].Args)
-		if err != nil {
-			return unsent(replies, err)
+	built := make([]rueidis.Completed, len(commands))
+	for i, command := range commands {
+		var err error
+		if built[i], err = build(client, command); err != nil {
+			return unsent(len(commands), err)
 		}
-		commands = append(commands, next)
 	}
-	if replicas > 0 {
-		wait, _ := command(client, []any{"WAIT", replicas, timeout})
-		commands = append(commands, wait)
-	}
-	results := client.DoMulti(ctx, commands...)
-	var confirmed int64
-	var waited error
-	if replicas > 0 {
-		confirmed, waited = results[len(reqs)].ToInt64()
-	}
-	for i := range replies {
-		replies[i] = answer(results[i])
-		switch {
-		case reqs[i].Replicas <= 0 || replies[i].Err != nil || replies[i].Refused != "":
-		case waited != nil && hasPrefix(waited.Error(), "NOPERM"): // carried out, and nobody may ask whether by others
-			replies[i] = store.Reply{Err: waited}
-		default:
-			replies[i].Replicas = int(confirmed)
-		}
+	replies := make([]store.Reply, len(commands))
+	for i, result := range client.DoMulti(ctx, built...) {
+		replies[i] = answer(result)
 	}
 	return replies
 }
 
-// confirmations is what one WAIT behind all requests must ask for, none: 0. It counts the replicas
-// that have everything written on its connection, so that a single one at the end holds for all.
-func confirmations(reqs []store.Request) (replicas int, timeout int64) {
-	for i := range reqs {
-		if reqs[i].Replicas > 0 {
-			replicas, timeout = max(replicas, reqs[i].Replicas), max(timeout, reqs[i].ReplicasTimeout, 1) // 0 is for ever
-		}
-	}
-	return replicas, timeout
+// poke sends something without effect that the smallest permissions allow, for the client to learn
+// from the answer where the key is now.
+func poke(ctx context.Context, client rueidis.Client, key string) {
+	const none = "0000000000000000000000000000000000000000" // the digest of no script
+	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())
 }
 
 // over tells that ctx has ended, also when its timer has not noticed.

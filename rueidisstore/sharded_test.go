@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/rueidisstore"
 )
 
 // spublish sends to a sharded channel at the node that takes it, and returns how many heard it: -1
@@ -129,7 +128,7 @@ func TestSharded(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		store := rueidisstore.New(clusterClient(t, servers))
+		store := routed(clusterClient(t, servers))
 		for _, r := range store.Do(within(t, 10*time.Second), set("{a}", "{b}")) {
 			if r.Value != "OK" {
 				t.Fatal(r)

@@ -15,7 +15,7 @@ import (
 // nor starts a goroutine, and never panics.
 func New(client rueidis.Client) store.Store {
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return useless{errors.New("rueidisstore: the client is nil")}
+		return unusable{errors.New("rueidisstore: the client is nil")}
 	}
 	if client.Mode() == rueidis.ClientModeCluster {
 		return newCluster(client)
@@ -23,26 +23,27 @@ func New(client rueidis.Client) store.Store {
 	return &single{client}
 }
 
-// A useless store says why it is.
-type useless struct{ why error }
+// An unusable store says why it is.
+type unusable struct{ why error }
 
 // Unusable makes holdfast.New refuse it.
-func (u useless) Unusable() error { return u.why }
+func (u unusable) Unusable() error { return u.why }
 
-func (u useless) Do(_ context.Context, reqs []store.Request) []store.Reply {
-	return unsent(make([]store.Reply, len(reqs)), u.why)
+func (u unusable) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
+	return unsent(len(commands), u.why)
 }
 
-func (u useless) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
+func (u unusable) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, u.why }
+
+func (u unusable) Refresh(context.Context, string) error { return u.why }
+
+func (u unusable) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
 	return nil, u.why
 }
 
-func (u useless) Describe(context.Context) (store.Topology, error) {
-	return store.Topology{}, u.why
-}
-
-// unsent says of all replies that their requests were not sent.
-func unsent(replies []store.Reply, err error) []store.Reply {
+// unsent says of so many commands that they were not sent.
+func unsent(n int, err error) []store.Reply {
+	replies := make([]store.Reply, n)
 	for i := range replies {
 		replies[i] = store.Reply{Err: err, Unsent: true}
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/rueidisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
 
-func subscription(t *testing.T, rdb rueidis.Client) (store.Subscription, *pubsubtest.Sink) {
+func subscription(t *testing.T, rdb rueidis.Client) (wire.Subscription, *pubsubtest.Sink) {
 	t.Helper()
 	return pubsubtest.Subscribe(t, rueidisstore.New(rdb))
 }
@@ -40,20 +41,22 @@ func TestSubscription(t *testing.T) {
 			}))
 		},
 		Protocols: speaking,
-		Closed:    rueidis.ErrClosing,
 	})
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections
 // that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *pubsubtest.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.ClientOption)) (*redisserver.Server, *fault.Proxy, wire.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *rueidis.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
 	s := new(pubsubtest.Sink)
-	sub := rueidisstore.Hasty(rdb, s, quiet, linger)
+	sub, err := wire.Impatient(rueidisstore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = sub.Close() })
 	return srv, p, sub, s, dials
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/rueidisstore"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // Traps 12 and 36: what has no answer is not sent again.
@@ -31,12 +30,12 @@ func TestSentOnce(t *testing.T) {
 				srv := redisserver.Start(t)
 				p := fault.Start(t, srv.Addr())
 				rdb := client(t, p.Addr(), change)
-				reqs := make([]store.Request, n)
+				reqs := make([]wire.Request, n)
 				for i := range reqs {
 					reqs[i].Args = []any{"INCR", "n"}
 				}
 				lost := p.DropAnswer("INCR")
-				for _, r := range rueidisstore.New(rdb).Do(within(t, 5*time.Second), reqs) {
+				for _, r := range routed(rdb).Do(within(t, 5*time.Second), reqs) {
 					if r.Err == nil || r.Unsent || r.Refused != "" {
 						t.Errorf("got %+v", r)
 					}
@@ -65,15 +64,15 @@ func TestSentOnceWhileConnectionsBreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			p := fault.Start(t, srv.Addr())
-			st := rueidisstore.New(client(t, p.Addr(), change))
+			st := routed(client(t, p.Addr(), change))
 			const carriers, rounds, batch = 8, 40, 4
-			replies := make([][]store.Reply, carriers*rounds)
+			replies := make([][]wire.Reply, carriers*rounds)
 			var all sync.WaitGroup
 			for carrier := range carriers {
 				all.Go(func() {
 					for round := range rounds {
 						id := carrier*rounds + round
-						reqs := make([]store.Request, 1+id%batch)
+						reqs := make([]wire.Request, 1+id%batch)
 						for i := range reqs {
 							reqs[i].Args = []any{"INCR", fmt.Sprintf("n%d-%d", id, i)}
 						}
@@ -120,11 +119,11 @@ func TestDeadlineBoundsTheAnswer(t *testing.T) {
 		"all pipelined":    func(o *rueidis.ClientOption) { o.AlwaysPipelining = true },
 		"shorter time-out": func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 2 * time.Second }, // the greeting has no more, too
 	} {
-		for kind, reqs := range map[string][]store.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
+		for kind, reqs := range map[string][]wire.Request{"one": request("SET", "k", "v"), "several": append(request("SET", "k", "v"), request("SET", "k", "v")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				srv := redisserver.Start(t)
-				st := rueidisstore.New(client(t, srv.Addr(), change, unasked))
+				st := routed(client(t, srv.Addr(), change, unasked))
 				if r := st.Do(within(t, 5*time.Second), request("PING"))[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
@@ -165,11 +164,11 @@ func TestUnsent(t *testing.T) {
 		"refused by the host": {before: func(t *testing.T, srv *redisserver.Server, rdb rueidis.Client) {
 			srv.Kill()
 			eventually(t, "the connection is known to be lost", func() bool {
-				return rueidisstore.New(rdb).Do(within(t, 5*time.Second), request("PING"))[0].Unsent
+				return routed(rdb).Do(within(t, 5*time.Second), request("PING"))[0].Unsent
 			})
 		}},
 	} {
-		for kind, reqs := range map[string][]store.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
+		for kind, reqs := range map[string][]wire.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				srv := redisserver.Start(t)
 				rdb := client(t, srv.Addr())
@@ -180,7 +179,7 @@ func TestUnsent(t *testing.T) {
 				if ctx == nil {
 					ctx = within(t, 5*time.Second)
 				}
-				for _, r := range rueidisstore.New(rdb).Do(ctx, reqs) {
+				for _, r := range routed(rdb).Do(ctx, reqs) {
 					if r.Err == nil || !r.Unsent || test.want != nil && !errors.Is(r.Err, test.want) {
 						t.Errorf("got %+v", r)
 					}
@@ -195,7 +194,7 @@ func TestUnsent(t *testing.T) {
 		if err := dedicated.Do(within(t, 5*time.Second), dedicated.B().Ping().Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		r := rueidisstore.New(rdb).Do(within(t, 50*time.Millisecond), request("INCR", "n"))[0]
+		r := routed(rdb).Do(within(t, 50*time.Millisecond), request("INCR", "n"))[0]
 		if !errors.Is(r.Err, context.DeadlineExceeded) { // rueidis does not tell it from an answer that did not come
 			t.Errorf("got %+v", r)
 		}
@@ -209,7 +208,7 @@ func TestUnsent(t *testing.T) {
 		do(t, srv, "ACL", "SETUSER", "some", "on", ">pw", "~*", "+@all")
 		rdb := client(t, srv.Addr(), func(o *rueidis.ClientOption) { o.Username, o.Password = "some", "pw" })
 		do(t, srv, "ACL", "SETUSER", "some", "resetpass", ">other")
-		r := rueidisstore.New(rdb).Do(within(t, 5*time.Second), request("PING"))[0]
+		r := routed(rdb).Do(within(t, 5*time.Second), request("PING"))[0]
 		if !strings.HasPrefix(r.Refused, "WRONGPASS ") || r.Err != nil {
 			t.Errorf("got %+v", r)
 		}
@@ -220,7 +219,7 @@ func TestUnsent(t *testing.T) {
 // They are not repeated.
 func TestRestartedServer(t *testing.T) {
 	srv := redisserver.Start(t)
-	store := rueidisstore.New(client(t, srv.Addr()))
+	store := routed(client(t, srv.Addr()))
 	for range 3 {
 		eventually(t, "an answer", func() bool { return store.Do(within(t, 5*time.Second), request("PING"))[0].Value == "PONG" })
 		if err := srv.Restart(); err != nil {

@@ -2,22 +2,43 @@ package store
 
 import "context"
 
-// A Store carries requests to a server of the Redis family. All methods are safe for concurrent
-// use.
+// A Store carries commands to the nodes of the Redis family that a client library knows. All
+// methods are safe for concurrent use. A store does not own its client.
 //
 // A store may implement Addresser and Checker as well.
 type Store interface {
-	// Do sends every request once, never again, in one flush a node. It returns a reply for each
-	// request, in order. The deadline of ctx bounds Do, also where the client library would wait
-	// longer. Do may ignore the cancellation of ctx.
-	Do(ctx context.Context, requests []Request) []Reply
+	// Do sends commands to a node and returns a reply for each, in order. All commands reach one
+	// connection in order, with nothing between, and each is sent once. So ASKING counts for the
+	// command behind it, and WAIT for those before it.
+	//
+	// The deadline of ctx bounds Do, also where the client library would wait longer or less long.
+	// Do may ignore the cancellation of ctx. On failure each reply says of its own command whether
+	// it is unsent; those of other commands of the same Do may have an answer. A node that the
+	// client has not met, or that is gone, makes all replies unsent. Do does not look for another.
+	Do(ctx context.Context, node string, commands []Command) []Reply
 
-	// Subscribe opens a subscription without channels. ctx bounds the opening alone.
-	Subscribe(ctx context.Context, sink Sink) (Subscription, error)
+	// Nodes names the nodes that the client has met. It costs a request at most the first time,
+	// when the client has met none. On failure the caller knows nothing of the nodes.
+	Nodes(ctx context.Context) (Nodes, error)
 
-	// Describe tells what is behind the store. Where the server refuses to say, the fields stay
-	// zero.
-	Describe(ctx context.Context) (Topology, error)
+	// Refresh makes the client learn of nodes that it has not met: Nodes may name more afterwards,
+	// and fewer. Key is one whose slot such a node may serve, for a client that learns from an
+	// answer to a request. The store may send a command without effect for it. On failure Nodes
+	// stays what it was.
+	Refresh(ctx context.Context, key string) error
+
+	// Listen opens a connection for messages at a node. The connection carries nothing else. A
+	// sharded one subscribes by SSUBSCRIBE. Ctx bounds the opening alone, and Listen returns when
+	// ctx is over at the latest. On failure there is no connection, and events gets nothing.
+	//
+	// Listen may return before the client has dialed. Subscribe then connects.
+	Listen(ctx context.Context, node string, sharded bool, events Events) (Listener, error)
+}
+
+// Nodes are the servers behind a store.
+type Nodes struct {
+	Cluster   bool     // keys are spread over slots
+	Addresses []string // what Do and Listen accept as a node
 }
 
 // An Addresser is a Store on one server whose address does not change. Errors name the address.
@@ -32,28 +53,10 @@ type Checker interface {
 	Unusable() error // the reason; nil: the store can work
 }
 
-// A Request is one command of the server.
-type Request struct {
-	// Args are the command's name and its arguments: strings, []byte, int and int64 alone.
-	Args []any
+// A Command is the name of a command and its arguments: strings, []byte, int and int64 alone.
+type Command []any
 
-	// Key is a key of the request, for routing: all its keys lie in the slot of this one. Empty:
-	// any node.
-	Key string
-
-	// Node is the id of the node that must answer, from Topology. Empty: the master that serves
-	// Key.
-	Node string
-
-	// Replicas, when positive, asks that so many replicas confirm the write: WAIT on the same
-	// connection.
-	Replicas int
-
-	// ReplicasTimeout bounds the waiting for Replicas, in whole milliseconds.
-	ReplicasTimeout int64
-}
-
-// A Reply is the answer to one request.
+// A Reply is the answer to one command.
 type Reply struct {
 	// Value is the server's answer: string, int64, nil, or []any of these.
 	Value any
@@ -62,18 +65,10 @@ type Reply struct {
 	// "NOSCRIPT No matching script." It says that the server answered; Value is then nil.
 	Refused string
 
-	// Err is set when no answer came: the network, a deadline, a closed client. It is also set when
-	// the server carried the request out and refuses to say which replicas have it. What the
-	// request did is unknown, unless Unsent is set.
+	// Err is set when no answer came: the network, a deadline, a closed client. What the command
+	// did is unknown, unless Unsent is set.
 	Err error
 
-	// Unsent is true when Err is known to have happened before a byte of the request was written.
+	// Unsent is true when Err is known to have happened before a byte of the command was written.
 	Unsent bool
-
-	// Replicas is how many replicas confirmed, when the request asked.
-	Replicas int
-
-	// Node is the address of the server that the request was sent to, or could not be sent to. A
-	// store of several servers sets it where it knows that for sure. Errors name it.
-	Node string
 }

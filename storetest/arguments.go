@@ -45,8 +45,8 @@ func (e *env) refused(err error, arguments ...string) *holdfast.ArgumentError {
 
 // silent returns a client whose store must not be used.
 func (e *env) silent(config *holdfast.Config) *client {
-	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
-		e.Errorf("sent: %q", r.Args)
+	c, err := holdfast.New(fakeStore{func(c store.Command) store.Reply {
+		e.Errorf("sent: %q", c)
 		return store.Reply{Err: errors.New("not to be sent")}
 	}}, config)
 	if err != nil {

@@ -22,32 +22,33 @@ func failures() []test {
 
 // A fakeStore answers with a function. It shows the errors of the client, whatever the store.
 type fakeStore struct {
-	answer func(store.Request) store.Reply
+	answer func(store.Command) store.Reply
 }
 
 // Do implements store.Store.
-func (s fakeStore) Do(_ context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
-	for i, r := range requests {
-		replies[i] = s.answer(r)
+func (s fakeStore) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
+	replies := make([]store.Reply, len(commands))
+	for i, c := range commands {
+		replies[i] = s.answer(c)
 	}
 	return replies
 }
 
-// Subscribe implements store.Store.
-func (fakeStore) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
-	return nil, errors.New("no messages here")
-}
+// Nodes implements store.Store.
+func (fakeStore) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
 
-// Describe implements store.Store.
-func (fakeStore) Describe(context.Context) (store.Topology, error) {
-	return store.Topology{}, nil
+// Refresh implements store.Store.
+func (fakeStore) Refresh(context.Context, string) error { return nil }
+
+// Listen implements store.Store.
+func (fakeStore) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
+	return nil, errors.New("no messages here")
 }
 
 // faked returns a client whose every request gets this reply.
 func (e *env) faked(reply store.Reply) *client {
 	seen := newEvents(e.T)
-	c, err := holdfast.New(fakeStore{func(store.Request) store.Reply { return reply }},
+	c, err := holdfast.New(fakeStore{func(store.Command) store.Reply { return reply }},
 		&holdfast.Config{Observer: seen, ReleaseTimeout: 10 * time.Millisecond})
 	if err != nil {
 		e.Fatalf("New: %v", err)
@@ -130,8 +131,8 @@ func unreachable(e *env) {
 // Trap 10: the error of a request that may have taken effect says that this is unknown. A client
 // asks a new server for the time first, which changes nothing, so here the server answers that.
 func noAnswer(e *env) {
-	c, err := holdfast.New(fakeStore{func(r store.Request) store.Reply {
-		if r.Args[0] == "TIME" {
+	c, err := holdfast.New(fakeStore{func(c store.Command) store.Reply {
+		if c[0] == "TIME" {
 			return store.Reply{Value: []any{"1700000000", "000000"}}
 		}
 		return store.Reply{Err: os.ErrDeadlineExceeded}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/store"
-	"github.com/holdfast-go/holdfast/valkeystore"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // clusterClient is a client that was told of the first server.
@@ -22,16 +21,16 @@ func clusterClient(t *testing.T, servers []*redisserver.Server) valkey.Client {
 	return client(t, servers[0].Addr())
 }
 
-func set(keys ...string) (reqs []store.Request) {
+func set(keys ...string) (reqs []wire.Request) {
 	for _, k := range keys {
-		reqs = append(reqs, store.Request{Key: k, Args: []any{"SET", k, "v"}})
+		reqs = append(reqs, wire.Request{Key: k, Args: []any{"SET", k, "v"}})
 	}
 	return reqs
 }
 
 func TestClusterRoutes(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	st, ctx := routed(clusterClient(t, servers)), within(t, 20*time.Second)
 	var keys []string
 	for i := range 50 {
 		keys = append(keys, fmt.Sprint("k", i))
@@ -49,12 +48,12 @@ func TestClusterRoutes(t *testing.T) {
 		t.Fatalf("got %+v, %v", top, err)
 	}
 	for _, n := range top.Nodes {
-		r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
+		r := st.Do(ctx, []wire.Request{{Args: []any{"CLUSTER", "MYID"}, Node: n.ID}})[0]
 		if r.Value != n.ID || n.Role != "master" || n.Version == "" || len(n.Slots) != 1 || n.ID != ids[0] && n.ID != ids[1] {
 			t.Errorf("node %+v says %+v", n, r)
 		}
 	}
-	r := st.Do(ctx, []store.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
+	r := st.Do(ctx, []wire.Request{{Args: []any{"PING"}, Node: "elsewhere"}, {Args: []any{"PING"}}})
 	if !r[0].Unsent || r[1].Value != "PONG" {
 		t.Errorf("got %+v", r)
 	}
@@ -62,7 +61,7 @@ func TestClusterRoutes(t *testing.T) {
 
 func TestClusterFollowsSlots(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 20*time.Second)
+	store, ctx := routed(clusterClient(t, servers)), within(t, 20*time.Second)
 	key := "{a}" // slot 15495, at the second
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", key)
 	if r := store.Do(ctx, set(key, "other"))[0]; r.Value != "OK" {
@@ -91,7 +90,7 @@ func TestClusterFollowsSlots(t *testing.T) {
 
 func TestClusterSentOnceAndBounded(t *testing.T) {
 	servers, _ := redisserver.StartTwoMasters(t)
-	st := valkeystore.New(clusterClient(t, servers))
+	st := routed(clusterClient(t, servers))
 	keys := []string{"{a}", "{b}"} // one at each
 	for _, r := range st.Do(within(t, 20*time.Second), set(keys...)) {
 		if r.Value != "OK" {
@@ -100,7 +99,7 @@ func TestClusterSentOnceAndBounded(t *testing.T) {
 	}
 	servers[1].Stop()
 	began := time.Now()
-	incr := []store.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
+	incr := []wire.Request{{Key: "n{a}", Args: []any{"INCR", "n{a}"}}, {Key: "n{b}", Args: []any{"INCR", "n{b}"}}}
 	got := st.Do(within(t, 3*time.Second), incr)
 	if took := time.Since(began); measured() && took > 8*time.Second { // valkey-go gives up after ten by itself
 		t.Errorf("took %v", took)
@@ -148,7 +147,7 @@ func TestClusterSubscription(t *testing.T) {
 func TestClusterUnreachable(t *testing.T) {
 	servers, _ := redisserver.StartTwoMasters(t)
 	rdb := clusterClient(t, servers)
-	store := valkeystore.New(rdb)
+	store := routed(rdb)
 	for _, srv := range servers {
 		srv.Kill()
 	}
@@ -168,7 +167,7 @@ func TestClusterUnreachable(t *testing.T) {
 // takes a slot over.
 func TestClusterNewNode(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
+	st, ctx := routed(clusterClient(t, servers)), within(t, 30*time.Second)
 	key := "{a}" // slot 15495, at the second
 	if r := st.Do(ctx, set(key))[0]; r.Value != "OK" {
 		t.Fatal(r)
@@ -204,7 +203,7 @@ func TestClusterNewNode(t *testing.T) {
 		top, err := st.Describe(ctx)
 		return err == nil && len(top.Nodes) == 3
 	})
-	if r := st.Do(ctx, []store.Request{{Args: []any{"CLUSTER", "MYID"}, Node: id}})[0]; r.Value != id {
+	if r := st.Do(ctx, []wire.Request{{Args: []any{"CLUSTER", "MYID"}, Node: id}})[0]; r.Value != id {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -221,7 +220,7 @@ func TestClusterReplicas(t *testing.T) {
 	eventually(t, "the replica is there", func() bool {
 		return strings.Contains(do(t, servers[1], "INFO", "replication").(string), "state=online")
 	})
-	store, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
+	store, ctx := routed(clusterClient(t, servers)), within(t, 30*time.Second)
 	confirmed := func(key string, timeout int64) int {
 		t.Helper()
 		reqs := set(key)
@@ -252,13 +251,13 @@ func TestClusterReplicas(t *testing.T) {
 // Trap 37: a node that is gone is left at once for the one that took its slots over.
 func TestClusterNodeGone(t *testing.T) {
 	servers, ids := redisserver.StartTwoMasters(t)
-	st, ctx := valkeystore.New(clusterClient(t, servers)), within(t, 30*time.Second)
-	if r := st.Do(ctx, []store.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
+	st, ctx := routed(clusterClient(t, servers)), within(t, 30*time.Second)
+	if r := st.Do(ctx, []wire.Request{{Key: "{a}", Args: []any{"PING"}}})[0]; r.Value != "PONG" { // {a} is at the second
 		t.Fatal(r)
 	}
 	servers[1].Kill()
 	eventually(t, "the connection is known to be lost", func() bool {
-		r := st.Do(ctx, []store.Request{{Key: "{a}", Args: []any{"PING"}}})[0]
+		r := st.Do(ctx, []wire.Request{{Key: "{a}", Args: []any{"PING"}}})[0]
 		return r.Unsent
 	})
 	slot := do(t, servers[0], "CLUSTER", "KEYSLOT", "{a}")

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// command builds a request for the connections of blocking commands. It is no read in the eyes of
+// build builds a command for the connections of blocking commands. It is no read in the eyes of
 // valkey-go, which sends only reads again.
-func command(client valkey.Client, args []any) (valkey.Completed, error) {
+func build(client valkey.Client, args store.Command) (valkey.Completed, error) {
 	if len(args) == 0 {
 		return valkey.Completed{}, errors.New("valkeystore: a request without arguments")
 	}

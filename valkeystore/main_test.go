@@ -12,7 +12,8 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
 // TestMain fails when a goroutine is left behind.
@@ -71,7 +72,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func request(args ...any) []store.Request { return []store.Request{{Args: args}} }
+func request(args ...any) []wire.Request { return []wire.Request{{Args: args}} }
 
 func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	t.Helper()
@@ -81,3 +82,6 @@ func do(t *testing.T, srv *redisserver.Server, args ...any) any {
 	}
 	return v
 }
+
+// routed is what holdfast makes of the store on a client.
+func routed(rdb valkey.Client) wire.Store { return wire.Route(valkeystore.New(rdb)) }

@@ -16,11 +16,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/pubsubtest"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 	"github.com/holdfast-go/holdfast/valkeystore"
 )
 
-func subscription(t *testing.T, rdb valkey.Client) (store.Subscription, *pubsubtest.Sink) {
+func subscription(t *testing.T, rdb valkey.Client) (wire.Subscription, *pubsubtest.Sink) {
 	t.Helper()
 	return pubsubtest.Subscribe(t, valkeystore.New(rdb))
 }
@@ -42,20 +43,22 @@ func TestSubscription(t *testing.T) {
 			}))
 		},
 		Protocols: speaking,
-		Closed:    valkey.ErrClosing,
 	})
 }
 
 // hasty is a subscription that loses patience quickly, through a proxy. It counts the connections
 // that were begun.
-func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, store.Subscription, *pubsubtest.Sink, *atomic.Int32) {
+func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.ClientOption)) (*redisserver.Server, *fault.Proxy, wire.Subscription, *pubsubtest.Sink, *atomic.Int32) {
 	t.Helper()
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *valkey.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
 	s := new(pubsubtest.Sink)
-	sub := valkeystore.Hasty(rdb, s, quiet, linger)
+	sub, err := wire.Impatient(valkeystore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = sub.Close() })
 	return srv, p, sub, s, dials
 }

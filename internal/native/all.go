@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for
@@ -40,12 +39,12 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 			args = append(args, r.ticket(a.Ask.Ticket), r.payload(a.Ask.Ticket))
 		}
 		return args
-	}, func(reply store.Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
+	}, func(reply wire.Reply) (int64, bool, error) { return first.readAll(reply, asks, answers) })
 	return answers, err
 }
 
 // readAll reads the reply of all.lua.
-func (r *resource) readAll(reply store.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
+func (r *resource) readAll(reply wire.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
 	text, _ := reply.Value.(string)
 	switch {
 	case text == "A":

@@ -6,16 +6,15 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // failure reads why a reply to a plain command about these keys is none; nil when it is one.
-func (r *resource) failure(op string, reply store.Reply, keys ...any) error {
+func (r *resource) failure(op string, reply wire.Reply, keys ...any) error {
 	return r.failureOf(&script{Script: wire.Script{Op: op}}, reply, keys...)
 }
 
 // failureOf is failure, of a script with these KEYS.
-func (r *resource) failureOf(s *script, reply store.Reply, keys ...any) error {
+func (r *resource) failureOf(s *script, reply wire.Reply, keys ...any) error {
 	err := s.Failure(r.spec.Name, reply, keys)
 	var failure *protocol.Failure
 	if wire.IsMisrouted(reply) && errors.As(err, &failure) && r.p.servers.KnownSingle() {
@@ -25,7 +24,7 @@ func (r *resource) failureOf(s *script, reply store.Reply, keys ...any) error {
 }
 
 // at names the server that was asked in an error about its reply, if it is known.
-func (r *resource) at(reply store.Reply, err error) error {
+func (r *resource) at(reply wire.Reply, err error) error {
 	if reply.Node != "" {
 		return wire.At(reply.Node, err)
 	}

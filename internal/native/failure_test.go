@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // Every command of the scripts that can raise an error says by a name which key it is about.
@@ -27,7 +27,7 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
 	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', queue, self)")
 	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)
-	r := New(liar{store.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
+	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
 	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: time.Now().Add(time.Minute)}
 	var foreign *protocol.Foreign
 	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:line" || len(foreign.Or) != 0 {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A latch sends requests about one latch.
@@ -51,7 +50,7 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 		at, _ := wire.Number(notAfter)
 		return []any{nil, nil, 3, k.state, k.queue, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
 			wire.Digits16(at + last.Sub(deadline).Microseconds())}
-	}, func(reply store.Reply) (int64, bool, error) {
+	}, func(reply wire.Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)
 		if parsed, ok := l.parse("latch", text); ok && (parsed.late || parsed.refused != nil) {
 			return parsed.answer.Server, parsed.late, parsed.refused

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where
@@ -37,7 +36,7 @@ func (p *Protocol) subscribeFailure(err error) error {
 
 type listening struct {
 	p            *Protocol
-	subscription store.Subscription
+	subscription wire.Subscription
 	slots        *wire.SlotChannels // nil: one channel serves all names
 }
 

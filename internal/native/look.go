@@ -7,14 +7,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
 func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
 	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
 		return append(r.args(3), r.stamp, permits, notAfter)
-	}, func(reply store.Reply) (int64, bool, error) {
+	}, func(reply wire.Reply) (int64, bool, error) {
 		switch value := reply.Value.(type) {
 		case int64:
 			return 0, false, nil
@@ -66,7 +65,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 // Unwatch implements protocol.Watched.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	key := r.keys.watchers.(string)
-	reply := r.p.servers.Serving(r.keys.slot).Do(ctx, store.Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
+	reply := r.p.servers.Serving(r.keys.slot).Do(ctx, wire.Request{Args: []any{"HDEL", key, string(watcher.ID)}, Key: key}, r.p.deadline(ctx))
 	return r.failure("unwatch", reply, r.keys.watchers)
 }
 

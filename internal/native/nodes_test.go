@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A skewed is a cluster of two nodes whose clocks are hours apart. It grants all, and notes the
@@ -26,23 +25,23 @@ func (s *skewed) now(node string) time.Time {
 	return time.Now()
 }
 
-func (s *skewed) Do(ctx context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
+func (s *skewed) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
+	replies := make([]wire.Reply, len(requests))
 	for i, r := range requests {
 		node := s.node(r.Key)
 		if node == s.dead {
 			<-ctx.Done()
-			replies[i] = store.Reply{Err: ctx.Err()}
+			replies[i] = wire.Reply{Err: ctx.Err()}
 			continue
 		}
 		now := s.now(node)
 		if r.Args[0] == "TIME" {
-			replies[i] = store.Reply{Value: []any{number10(now.Unix()), "0"}}
+			replies[i] = wire.Reply{Value: []any{number10(now.Unix()), "0"}}
 			continue
 		}
 		notAfter, _ := wire.Number(r.Args[10].(string))
 		s.late[node] = time.UnixMicro(notAfter).Sub(now)
-		replies[i] = store.Reply{Value: "H" + wire.Digits16(now.UnixMicro()) + "1|" + wire.Digits16(now.UnixMicro())}
+		replies[i] = wire.Reply{Value: "H" + wire.Digits16(now.UnixMicro()) + "1|" + wire.Digits16(now.UnixMicro())}
 	}
 	return replies
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Config is what a Protocol needs to know.
@@ -36,7 +35,7 @@ type Protocol struct {
 }
 
 // New makes a Protocol. It sends nothing.
-func New(s store.Store, config Config) *Protocol {
+func New(s wire.Store, config Config) *Protocol {
 	return &Protocol{
 		config:  config,
 		channel: config.Prefix + ":@" + config.Process,
@@ -57,9 +56,9 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 
 // run sends a script by its digest, and whole where the server does not know it. The first two
 // words are free for that.
-func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, words []any) store.Reply {
+func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, words []any) wire.Reply {
 	server := p.servers.Serving(k.slot)
-	request := store.Request{Args: s.ByDigest(words), Key: k.state.(string)}
+	request := wire.Request{Args: s.ByDigest(words), Key: k.state.(string)}
 	if s.trusted {
 		p.confirm(&request, deadline)
 	}
@@ -76,7 +75,7 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 
 // confirm asks for the replicas that make a request worth trust. They have less time than the
 // request, so that their number arrives.
-func (p *Protocol) confirm(request *store.Request, deadline time.Time) {
+func (p *Protocol) confirm(request *wire.Request, deadline time.Time) {
 	if p.config.Replicas > 0 {
 		request.Replicas = p.config.Replicas
 		request.ReplicasTimeout = wire.Millis(min(p.config.ReplicasTimeout, time.Until(deadline)/2))
@@ -85,7 +84,7 @@ func (p *Protocol) confirm(request *store.Request, deadline time.Time) {
 
 // unconfirmed is the failure of a request that took effect at a server, but not at as many replicas
 // as must have it.
-func (r *resource) unconfirmed(op string, reply store.Reply) error {
+func (r *resource) unconfirmed(op string, reply wire.Reply) error {
 	want := r.p.config.Replicas
 	if reply.Replicas >= want {
 		return nil
@@ -114,7 +113,7 @@ func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) er
 	}
 	topology, err := p.servers.Topology(ctx, deadline)
 	if err != nil {
-		return r.failure("lock", store.Reply{Err: err, Unsent: true})
+		return r.failure("lock", wire.Reply{Err: err, Unsent: true})
 	}
 	mark := plain
 	switch {
@@ -161,7 +160,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 	if at, ok := s.Clock.NotAfter(deadline); ok {
 		return at, nil
 	}
-	reply := s.Do(ctx, store.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	reply := s.Do(ctx, wire.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
 	if err := r.failure("lock", reply, r.keys.state); err != nil {
 		return "", err
 	}

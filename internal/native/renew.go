@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -25,7 +24,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
 			r := renewal.Resource.(*resource)
-			done(i, protocol.Renewed{Err: r.failure("renew", store.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
+			done(i, protocol.Renewed{Err: r.failure("renew", wire.Reply{Err: protocol.EndOf(ctx), Unsent: true})})
 		}
 		return
 	}
@@ -81,14 +80,14 @@ func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	requests := make([]store.Request, len(parts))
+	requests := make([]wire.Request, len(parts))
 	for i, part := range parts {
-		requests[i] = store.Request{Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
+		requests[i] = wire.Request{Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
 		p.confirm(&requests[i], deadline)
 	}
 	replies := p.servers.Do(ctx, requests)
 	var unknown [][]int
-	var whole []store.Request
+	var whole []wire.Request
 	for i, part := range parts {
 		if wire.IsUnknownScript(replies[i]) {
 			request := requests[i]
@@ -129,7 +128,7 @@ func renewal(all []protocol.Renewal, part []int) []any {
 }
 
 // reportRenewals answers each renewal of a part.
-func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply store.Reply, done func(int, protocol.Renewed)) {
+func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
 	letters, takers, ok := readRenewals(text, len(part))
 	for at, i := range part {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A halved is a cluster of two nodes, with half of the slots each, that fills its answers with "1".
@@ -33,16 +32,16 @@ func (h *halved) node(key string) string {
 	return "high"
 }
 
-func (h *halved) Do(ctx context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
+func (h *halved) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
+	replies := make([]wire.Reply, len(requests))
 	node := h.node(requests[0].Key)
 	for i, r := range requests {
 		h.mu.Lock()
 		h.mixed = h.mixed || h.node(r.Key) != node
 		n := r.Args[2].(int)
-		replies[i] = store.Reply{Value: strings.Repeat("1", n)}
+		replies[i] = wire.Reply{Value: strings.Repeat("1", n)}
 		if h.forgetful && r.Args[0] == "EVALSHA" {
-			replies[i] = store.Reply{Refused: "NOSCRIPT No matching script."}
+			replies[i] = wire.Reply{Refused: "NOSCRIPT No matching script."}
 		} else {
 			h.names[node] += n
 		}
@@ -55,20 +54,20 @@ func (h *halved) Do(ctx context.Context, requests []store.Request) []store.Reply
 	if dead {
 		<-ctx.Done()
 		for i := range replies {
-			replies[i] = store.Reply{Err: ctx.Err()}
+			replies[i] = wire.Reply{Err: ctx.Err()}
 		}
 	}
 	return replies
 }
 
-func (h *halved) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, nil }
+func (h *halved) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, nil }
 
-func (h *halved) Describe(context.Context) (store.Topology, error) {
+func (h *halved) Describe(context.Context) (wire.Topology, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.described++
-	return store.Topology{Cluster: true, Nodes: []store.Node{
-		{ID: "low", Slots: []store.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []store.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
+	return wire.Topology{Cluster: true, Nodes: []wire.Node{
+		{ID: "low", Slots: []wire.SlotRange{{From: 0, To: wire.Slots/2 - 1}}}, {ID: "replica"}, {ID: "high", Slots: []wire.SlotRange{{From: wire.Slots / 2, To: wire.Slots - 1}}}}}, nil
 }
 
 // watchdogs is a context that is never cancelled, as the watchdog's.

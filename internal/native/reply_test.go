@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // liar is a server that answers every script alike.
-type liar struct{ reply store.Reply }
+type liar struct{ reply wire.Reply }
 
-func (l liar) Do(_ context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
+func (l liar) Do(_ context.Context, requests []wire.Request) []wire.Reply {
+	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
 		replies[i] = l.reply
 		if request.Args[0] == "TIME" {
-			replies[i] = store.Reply{Value: []any{"1795231125", "887127"}}
+			replies[i] = wire.Reply{Value: []any{"1795231125", "887127"}}
 		}
 	}
 	return replies
 }
 
-func (liar) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
+func (liar) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) {
 	return nil, context.Canceled
 }
-func (liar) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
+func (liar) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is
 // read as a grant has a token.
@@ -43,7 +43,7 @@ func FuzzReplies(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, shape byte, text string) {
-		reply := store.Reply{Value: text}
+		reply := wire.Reply{Value: text}
 		switch shape % 6 {
 		case 1:
 			reply.Value = int64(len(text))
@@ -56,9 +56,9 @@ func FuzzReplies(f *testing.F) {
 			}
 			reply.Value = list
 		case 4:
-			reply = store.Reply{Refused: "ERR " + text}
+			reply = wire.Reply{Refused: "ERR " + text}
 		case 5:
-			reply = store.Reply{Refused: text + " "}
+			reply = wire.Reply{Refused: text + " "}
 		}
 		p := New(liar{reply}, Config{Prefix: "p", Process: "x", Timeout: time.Second})
 		ctx, deadline := t.Context(), time.Now().Add(time.Minute)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // format is the number of this wire format, the first byte of every ticket.
@@ -132,7 +131,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 // answered runs a script that may win something.
 func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, args func(notAfter string) []any) (protocol.Answer, error) {
 	var answer protocol.Answer
-	err := r.inTime(ctx, s, ask.Deadline, args, func(reply store.Reply) (server int64, late bool, err error) {
+	err := r.inTime(ctx, s, ask.Deadline, args, func(reply wire.Reply) (server int64, late bool, err error) {
 		text, _ := reply.Value.(string)
 		parsed, ok := r.parse(s.Op, text)
 		switch {
@@ -156,7 +155,7 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 // reply. A request may be late by a clock that was set since, or has drifted over a long silence.
 // Then it is sent once more with what its answer told of the clock.
 func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
-	read func(store.Reply) (server int64, late bool, err error)) error {
+	read func(wire.Reply) (server int64, late bool, err error)) error {
 	if err := r.p.know(ctx, r, deadline); err != nil {
 		return err
 	}

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 const memory = 100 * time.Millisecond // for which a node that forgot does not count, here
 
 // young makes a protocol that waits for so long.
-func young(t *testing.T, servers []store.Store, trust bool, longest time.Duration) *Protocol {
+func young(t *testing.T, servers []wire.Store, trust bool, longest time.Duration) *Protocol {
 	p := New(servers, Config{Prefix: "q", Process: string(id(77)), MaxTTL: longest, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	return p
 }
 
 // counts are the nodes that count by their own record.
-func counts(t *testing.T, servers []store.Store) (n int) {
+func counts(t *testing.T, servers []wire.Store) (n int) {
 	t.Helper()
 	for _, s := range servers {
 		if do(t, s, "HEXISTS", "q:{%quorum}", "counts") == int64(1) {
@@ -58,7 +58,7 @@ func tried(n *node) bool {
 
 // founded lets all masters count, and returns who did that, when it has nothing more on its way: a
 // master that forgets meanwhile would be let count again.
-func founded(t *testing.T, servers []store.Store) *Protocol {
+func founded(t *testing.T, servers []wire.Store) *Protocol {
 	t.Helper()
 	p := young(t, servers, true, memory)
 	if !during(t, p, 30*time.Second, func() bool { return counts(t, servers) == 3 }) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // renew renews once, and waits until all masters have answered.
@@ -32,7 +31,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 }
 
 // value is what a master keeps of a hold.
-func value(t *testing.T, s store.Store, n int) string {
+func value(t *testing.T, s wire.Store, n int) string {
 	t.Helper()
 	text, _ := do(t, s, "HGET", "q:{%quorum}:x", string(id(n))).(string)
 	return text
@@ -44,23 +43,23 @@ func TestRepair(t *testing.T) {
 	const far = 10 * time.Minute
 	for _, c := range []struct {
 		name   string
-		missed func(t *testing.T, s store.Store, text string)
+		missed func(t *testing.T, s wire.Store, text string)
 		change func(p *Protocol, r *protocol.Renewal)
 		ends   time.Duration // from now, at most some seconds less
 	}{
-		{"the hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }, nil, time.Minute},
-		{"its tokens", func(t *testing.T, s store.Store, text string) {
+		{"the hold", func(t *testing.T, s wire.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") }, nil, time.Minute},
+		{"its tokens", func(t *testing.T, s wire.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat("0", 32)+text[48:])
 		}, nil, time.Minute},
-		{"other tokens", func(t *testing.T, s store.Store, text string) {
+		{"other tokens", func(t *testing.T, s wire.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(5), 2)+text[48:])
 		}, nil, time.Minute},
-		{"that it shares", func(t *testing.T, s store.Store, text string) {
+		{"that it shares", func(t *testing.T, s wire.Store, text string) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:2]+"x"+text[3:])
 		}, nil, time.Minute},
-		{"the rest of a min hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
+		{"the rest of a min hold", func(t *testing.T, s wire.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
 			func(p *Protocol, r *protocol.Renewal) { r.Floor = p.micros(time.Now().Add(far)) }, far},
-		{"the end of a max hold", func(t *testing.T, s store.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
+		{"the end of a max hold", func(t *testing.T, s wire.Store, _ string) { do(t, s, "DEL", "q:{%quorum}:x") },
 			func(p *Protocol, r *protocol.Renewal) { r.Ceiling = p.micros(time.Now().Add(30*time.Second + enough)) }, 30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -132,10 +131,10 @@ func TestListenSaysWho(t *testing.T) {
 	}
 }
 
-type mute struct{ store.Store }
+type mute struct{ wire.Store }
 
-// Subscribe implements store.Store.
-func (mute) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return nil, errShut }
+// Subscribe implements wire.Store.
+func (mute) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, errShut }
 
 // A master that does not answer is asked for little of what is to be given back there, and for all
 // of it once it answers.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // What an answer may show at most: what an earlier one showed, and the time since that was sent.
@@ -84,7 +83,7 @@ func TestSetBackAndForward(t *testing.T) {
 }
 
 // ahead makes a protocol, behind gates, that knows the clocks of three nodes that count.
-func ahead(t *testing.T) (servers []store.Store, all []*gate, p *Protocol, logged *words) {
+func ahead(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, logged *words) {
 	t.Helper()
 	servers = start(t)
 	founded(t, servers)

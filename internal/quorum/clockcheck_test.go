@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // An answer from before this machine stood still comes after that was found out: it says nothing of
@@ -165,16 +164,16 @@ func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
 
 // A prompt is a master that answers at once, on a fake clock, grants all, and counts.
 type prompt struct {
-	store.Store
+	wire.Store
 	ahead time.Duration
 	born  time.Time
 	told  atomic.Bool // that it counts no more
 }
 
-// Do implements store.Store.
-func (s *prompt) Do(_ context.Context, requests []store.Request) []store.Reply {
+// Do implements wire.Store.
+func (s *prompt) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
-	replies := make([]store.Reply, len(requests))
+	replies := make([]wire.Reply, len(requests))
 	for i, r := range requests {
 		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + "1"
 		switch r.Args[1] {
@@ -197,7 +196,7 @@ func (s *prompt) Do(_ context.Context, requests []store.Request) []store.Reply {
 // shows nothing, so all come at once.
 func TestThisMachineIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var servers []store.Store
+		var servers []wire.Store
 		var all []*prompt
 		for range 3 {
 			s := &prompt{born: time.Now().Add(-time.Hour)}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A backward is a master whose scripts see another clock than its own: so many microseconds earlier
@@ -23,8 +23,8 @@ var elsewhen = strings.NewReplacer(
 	"redis.call('PEXPIREAT', key, string.format('%.0f', last))", "redis.call('PEXPIRE', key, string.format('%.0f', last - ms))",
 )
 
-// Do implements store.Store.
-func (b backward) Do(ctx context.Context, requests []store.Request) []store.Reply {
+// Do implements wire.Store.
+func (b backward) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	for i, request := range requests {
 		if request.Args[0] != "EVAL" {
 			continue
@@ -40,7 +40,7 @@ func (b backward) Do(ctx context.Context, requests []store.Request) []store.Repl
 }
 
 // backwards starts masters whose clocks can be set, all at once.
-func backwards(t *testing.T) (servers, behind []store.Store, set func(now time.Duration)) {
+func backwards(t *testing.T) (servers, behind []wire.Store, set func(now time.Duration)) {
 	t.Helper()
 	servers = start(t)
 	for _, s := range servers {

@@ -10,20 +10,19 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A liar is a master that tells its facts when it is asked for them, and answers every other script
 // alike.
 type liar struct {
 	p     *Protocol // nil: the facts are a lie too
-	reply store.Reply
+	reply wire.Reply
 }
 
-// Do implements store.Store.
-func (l *liar) Do(_ context.Context, requests []store.Request) []store.Reply {
+// Do implements wire.Store.
+func (l *liar) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	<-time.After(time.Millisecond) // of a fake clock, which else stands still while a client asks again
-	replies := make([]store.Reply, len(requests))
+	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
 		replies[i] = l.reply
 		if l.p != nil && request.Args[1] == digests["node"] {
@@ -34,13 +33,13 @@ func (l *liar) Do(_ context.Context, requests []store.Request) []store.Reply {
 	return replies
 }
 
-// Subscribe implements store.Store.
-func (*liar) Subscribe(context.Context, store.Sink) (store.Subscription, error) {
+// Subscribe implements wire.Store.
+func (*liar) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) {
 	return nil, context.Canceled
 }
 
-// Describe implements store.Store.
-func (*liar) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
+// Describe implements wire.Store.
+func (*liar) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
 // what is read as a grant has a token.
@@ -63,19 +62,19 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, shape byte, one, other string) {
 		synctest.Test(t, func(t *testing.T) {
-			shaped := func(text string) store.Reply {
+			shaped := func(text string) wire.Reply {
 				switch shape % 4 {
 				case 1:
-					return store.Reply{Value: []any{text, int64(len(text)), nil}}
+					return wire.Reply{Value: []any{text, int64(len(text)), nil}}
 				case 2:
-					return store.Reply{Refused: "ERR " + text}
+					return wire.Reply{Refused: "ERR " + text}
 				case 3:
-					return store.Reply{Refused: text + " "}
+					return wire.Reply{Refused: text + " "}
 				}
-				return store.Reply{Value: text}
+				return wire.Reply{Value: text}
 			}
 			masters := []*liar{{reply: shaped(one)}, {reply: shaped(other)}, {reply: shaped(other)}}
-			p := New([]store.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			p := New([]wire.Store{masters[0], masters[1], masters[2]}, Config{Prefix: usual, Process: string(id), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
 			defer p.Close(time.Now().Add(time.Minute))
 			if shape%8 < 4 {
 				for _, m := range masters {

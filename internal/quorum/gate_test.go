@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A gate is before a master: what a test wants of each request happens first.
 type gate struct {
-	store.Store
+	wire.Store
 	scripts map[string]string // operation, by its script or the digest of it
 
 	mu    sync.Mutex
@@ -28,7 +27,7 @@ type gate struct {
 var errShut = errors.New("no connection")
 
 // gates puts one before each master.
-func gates(servers []store.Store) (all []*gate, behind []store.Store) {
+func gates(servers []wire.Store) (all []*gate, behind []wire.Store) {
 	scripts := map[string]string{}
 	for _, op := range names {
 		text := source("q", op)
@@ -80,21 +79,21 @@ func (g *gate) shown(text string) string {
 // shut lets nothing through.
 func (g *gate) shut() { g.set(func(string) error { return errShut }) }
 
-// Do implements store.Store.
-func (g *gate) Do(ctx context.Context, requests []store.Request) []store.Reply {
+// Do implements wire.Store.
+func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	g.mu.Lock()
 	say, after := g.say, g.after
 	g.mu.Unlock()
-	replies := make([]store.Reply, len(requests))
+	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
 		digest, _ := request.Args[1].(string)
 		if say != nil {
 			if err := say(g.scripts[digest]); err != nil {
-				replies[i] = store.Reply{Err: err, Unsent: true}
+				replies[i] = wire.Reply{Err: err, Unsent: true}
 				continue
 			}
 		}
-		replies[i] = g.Store.Do(ctx, []store.Request{request})[0]
+		replies[i] = g.Store.Do(ctx, []wire.Request{request})[0]
 		if text, ok := replies[i].Value.(string); ok { // also what comes late shows what the clock showed
 			g.mu.Lock()
 			replies[i].Value = g.shown(text)
@@ -102,7 +101,7 @@ func (g *gate) Do(ctx context.Context, requests []store.Request) []store.Reply {
 		}
 		if after != nil && replies[i].Refused == "" {
 			if err := after(g.scripts[digest]); err != nil {
-				replies[i] = store.Reply{Err: err}
+				replies[i] = wire.Reply{Err: err}
 			}
 		}
 	}
@@ -110,7 +109,7 @@ func (g *gate) Do(ctx context.Context, requests []store.Request) []store.Reply {
 }
 
 // do sends a command to a master, past the gate.
-func do(t *testing.T, s store.Store, args ...any) any {
+func do(t *testing.T, s wire.Store, args ...any) any {
 	t.Helper()
 	if g, ok := s.(*gate); ok {
 		s = g.Store

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // nobody waits until no master keeps a hold. It would be there for a minute.
-func nobody(t *testing.T, servers []store.Store, n int) {
+func nobody(t *testing.T, servers []wire.Store, n int) {
 	t.Helper()
 	eventually(t, "all is given back", func() bool {
 		for _, s := range servers {
@@ -30,7 +30,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		servers := start(t)
 		p := client(t, servers, true, id(0))
 		warm(t, p)
-		other := func(s store.Store) {
+		other := func(s wire.Store) {
 			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), written("2mx", 7, 7))
 		}
 		other(servers[1])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // mutexOf is the lock x, of a process.
@@ -19,7 +18,7 @@ func mutexOf(p *Protocol) protocol.Resource {
 }
 
 // hold takes the lock x for long, at all masters.
-func hold(t *testing.T, r protocol.Resource, servers []store.Store, n int) protocol.Answer {
+func hold(t *testing.T, r protocol.Resource, servers []wire.Store, n int) protocol.Answer {
 	t.Helper()
 	answer, err := r.Ask(t.Context(), ask(n))
 	if err != nil {
@@ -39,7 +38,7 @@ func hold(t *testing.T, r protocol.Resource, servers []store.Store, n int) proto
 }
 
 // knows tells whether a master keeps a hold.
-func knows(t *testing.T, s store.Store, n int) bool {
+func knows(t *testing.T, s wire.Store, n int) bool {
 	t.Helper()
 	return do(t, s, "HEXISTS", "q:{%quorum}:x", string(id(n))) == int64(1)
 }
@@ -322,13 +321,13 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 // hold may have been confirmed there: it was renewed, downgraded or set again. Then it stays, as it
 // is trusted.
 func TestAGiveBackComesTooLate(t *testing.T) {
-	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s store.Store, held protocol.Answer) protocol.Resource{
+	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s wire.Store, held protocol.Answer) protocol.Resource{
 		"renewed": renewedHold,
-		"set again": func(t *testing.T, p *Protocol, s store.Store, held protocol.Answer) protocol.Resource {
+		"set again": func(t *testing.T, p *Protocol, s wire.Store, held protocol.Answer) protocol.Resource {
 			do(t, s, "DEL", "q:{%quorum}:x")
 			return renewedHold(t, p, s, held)
 		},
-		"downgraded": func(t *testing.T, p *Protocol, s store.Store, _ protocol.Answer) protocol.Resource {
+		"downgraded": func(t *testing.T, p *Protocol, s wire.Store, _ protocol.Answer) protocol.Resource {
 			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Shared: true, Life: time.Minute})
 			answer, err := r.Downgrade(t.Context(), ask(1))
 			if err != nil {
@@ -363,14 +362,14 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 // accepts makes the hold at a master one whose tokens that master accepted when it was asked. A
 // master that learns the floor of its tokens between the greeting and the ask refuses them, and
 // then a renewal sets the whole hold again.
-func accepts(t *testing.T, s store.Store, held protocol.Answer) {
+func accepts(t *testing.T, s wire.Store, held protocol.Answer) {
 	t.Helper()
 	text := value(t, s, 1)
 	do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text[:16]+strings.Repeat(wire.Digits16(held.Token), 2)+text[48:])
 }
 
 // renewedHold renews the hold of a writer.
-func renewedHold(t *testing.T, p *Protocol, _ store.Store, held protocol.Answer) protocol.Resource {
+func renewedHold(t *testing.T, p *Protocol, _ wire.Store, held protocol.Answer) protocol.Resource {
 	t.Helper()
 	r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute})
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})

@@ -100,7 +100,7 @@ type messageReader struct {
 	node int
 }
 
-// Message implements store.Sink.
+// Message implements wire.Sink.
 func (e messageReader) Message(channel, text string) {
 	const head = 2
 	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // look looks, without a watcher, until a majority answers in the second that a look has, in which
@@ -26,7 +26,7 @@ func look(t *testing.T, r protocol.Resource) (standing protocol.Standing) {
 }
 
 // put writes a hold into masters, as ask.lua does.
-func put(t *testing.T, server store.Store, n int, first, last int64) {
+func put(t *testing.T, server wire.Store, n int, first, last int64) {
 	t.Helper()
 	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), written("2ex", first, last)+"label"); err != nil {
 		t.Fatal(err)

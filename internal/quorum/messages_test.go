@@ -8,11 +8,10 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // hears opens a subscription at all masters.
-func hears(t *testing.T, servers []store.Store, p *Protocol) *nudges {
+func hears(t *testing.T, servers []wire.Store, p *Protocol) *nudges {
 	t.Helper()
 	heard := &nudges{}
 	listening, err := p.Listen(t.Context(), heard)
@@ -97,7 +96,7 @@ func TestOtherMessages(t *testing.T) {
 }
 
 // waitsAt waits until all masters know somebody to wait.
-func waitsAt(t *testing.T, servers []store.Store, n int64) {
+func waitsAt(t *testing.T, servers []wire.Store, n int64) {
 	t.Helper()
 	for _, s := range servers {
 		eventually(t, "a master knows who waits", func() bool { return do(t, s, "ZCARD", "q:{%quorum}+x") == n })

@@ -8,14 +8,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A node is one of the independent masters.
 type node struct {
 	p     *Protocol
 	index int
-	store store.Store
+	store wire.Store
 	*wire.Batcher
 	clock clock
 
@@ -64,7 +63,7 @@ func head(text string) (f facts, rest string, ok bool) {
 // done nothing, so sending again is no repetition. But it may have been started since, so a node
 // that does not know the script "node" either is told to look at its memory first. A client that
 // finds any script there can be sure that some client has done that.
-func (n *node) exec(s *script, deadline time.Time, args []any) store.Reply {
+func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
 	if none != nil {
@@ -92,8 +91,8 @@ func (n *node) exec(s *script, deadline time.Time, args []any) store.Reply {
 }
 
 // send sends one command about a key. Nobody can cancel it: the client cleans up what it may win.
-func (n *node) send(key string, deadline time.Time, args []any) store.Reply {
-	return n.Do(context.Background(), store.Request{Args: args, Key: key}, deadline)
+func (n *node) send(key string, deadline time.Time, args []any) wire.Reply {
+	return n.Do(context.Background(), wire.Request{Args: args, Key: key}, deadline)
 }
 
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing
@@ -19,7 +19,7 @@ func TestEachPrefixSeesARestart(t *testing.T) {
 		return p
 	}
 	prefixes := []string{"q", "holdfast", "with \"quotes\"\nand lines"}
-	counts := func(s store.Store, prefix string) bool {
+	counts := func(s wire.Store, prefix string) bool {
 		return do(t, s, "HEXISTS", prefix+":{%quorum}", "counts") == int64(1)
 	}
 	for _, prefix := range prefixes {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // What a quorum refuses, and why.
@@ -57,7 +56,7 @@ type Protocol struct {
 }
 
 // New makes a Protocol. It sends nothing.
-func New(stores []store.Store, config Config) *Protocol {
+func New(stores []wire.Store, config Config) *Protocol {
 	p := &Protocol{
 		config:  config,
 		scripts: loadScripts(config.Prefix),

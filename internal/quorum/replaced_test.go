@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
-	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // remains is what a master keeps of a hold of this mode that id 2, labelled "by", has taken over.
@@ -22,7 +22,7 @@ func remains(mode string) string {
 // arranged starts masters that know of a hold with id 1 and the token 7, each in its way: "h" it
 // holds; "t" it holds, with no token; "r" the hold is a remainder; "b" the same, and id 2 holds;
 // "-" nothing; "d" as "h", but it does not answer.
-func arranged(t *testing.T, masters, mode string) (servers []store.Store, p *Protocol) {
+func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Protocol) {
 	t.Helper()
 	for range masters {
 		servers = append(servers, master{redisserver.Start(t)})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A resume that no majority agrees to leaves the hold to its owner.
@@ -137,7 +136,7 @@ func (h *half) all(t *testing.T) map[string]string {
 	return fields(t, h.server)
 }
 
-func fields(t *testing.T, s store.Store) map[string]string {
+func fields(t *testing.T, s wire.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	words, _ := do(t, s, "HGETALL", "q:{%quorum}:x").([]any)

@@ -18,7 +18,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -26,22 +25,22 @@ func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 // A master is a real server, asked without a client library.
 type master struct{ *redisserver.Server }
 
-// Do implements store.Store.
-func (m master) Do(_ context.Context, requests []store.Request) []store.Reply {
-	replies := make([]store.Reply, len(requests))
+// Do implements wire.Store.
+func (m master) Do(_ context.Context, requests []wire.Request) []wire.Reply {
+	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
 		value, err := m.Server.Do(request.Args...)
 		if _, network := err.(net.Error); err != nil && !network && !errors.Is(err, io.EOF) {
 			replies[i].Refused = err.Error()
 		} else {
-			replies[i] = store.Reply{Value: value, Err: err}
+			replies[i] = wire.Reply{Value: value, Err: err}
 		}
 	}
 	return replies
 }
 
-// Subscribe implements store.Store.
-func (m master) Subscribe(_ context.Context, sink store.Sink) (store.Subscription, error) {
+// Subscribe implements wire.Store.
+func (m master) Subscribe(_ context.Context, sink wire.Sink) (wire.Subscription, error) {
 	conn, err := net.Dial("tcp", m.Addr())
 	if err != nil {
 		return nil, err
@@ -49,17 +48,17 @@ func (m master) Subscribe(_ context.Context, sink store.Sink) (store.Subscriptio
 	return &subscription{conn: conn, sink: sink}, nil
 }
 
-// Describe implements store.Store.
-func (master) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
+// Describe implements wire.Store.
+func (master) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // A subscription is to one channel.
 type subscription struct {
 	conn net.Conn
-	sink store.Sink
+	sink wire.Sink
 	all  sync.WaitGroup
 }
 
-// Add implements store.Subscription.
+// Add implements wire.Subscription.
 func (s *subscription) Add(_ context.Context, channel string) error {
 	if _, err := fmt.Fprintf(s.conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$%d\r\n%s\r\n", len(channel), channel); err != nil {
 		return err
@@ -82,10 +81,10 @@ func (s *subscription) Add(_ context.Context, channel string) error {
 	return lines.Err()
 }
 
-// Remove implements store.Subscription.
+// Remove implements wire.Subscription.
 func (*subscription) Remove(context.Context, string) error { return nil }
 
-// Close implements store.Subscription.
+// Close implements wire.Subscription.
 func (s *subscription) Close() error {
 	err := s.conn.Close()
 	s.all.Wait()
@@ -93,9 +92,9 @@ func (s *subscription) Close() error {
 }
 
 // start runs three masters.
-func start(t *testing.T) []store.Store {
+func start(t *testing.T) []wire.Store {
 	t.Helper()
-	var servers []store.Store
+	var servers []wire.Store
 	for range 3 {
 		servers = append(servers, master{redisserver.Start(t)})
 	}
@@ -103,7 +102,7 @@ func start(t *testing.T) []store.Store {
 }
 
 // client makes a protocol as another process would.
-func client(t *testing.T, servers []store.Store, trust bool, id protocol.ID) *Protocol {
+func client(t *testing.T, servers []wire.Store, trust bool, id protocol.ID) *Protocol {
 	p := New(servers, Config{Prefix: "q", Process: string(id), MaxTTL: time.Second, Trust: trust, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	return p
@@ -189,7 +188,7 @@ func warm(t *testing.T, p *Protocol) {
 }
 
 // heardAt waits until a protocol listens at all masters: when Listen returns, at a majority.
-func heardAt(t *testing.T, servers []store.Store, p *Protocol) {
+func heardAt(t *testing.T, servers []wire.Store, p *Protocol) {
 	t.Helper()
 	for _, s := range servers {
 		eventually(t, "a master knows the subscription", func() bool { return do(t, s, "PUBSUB", "NUMSUB", p.channel).([]any)[1] == int64(1) })

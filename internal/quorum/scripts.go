@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/wire"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 //go:embed lua/*.lua
@@ -71,7 +70,7 @@ var errDigests = errors.New("the node's answer is no list of digests")
 
 // digests are those of the scripts. Those of an unusual prefix are asked for, once. The reply says
 // why there are none.
-func (n *node) digests(deadline time.Time) ([]any, *store.Reply) {
+func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {
 		return *known, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 // batch. No batch takes more than its share of all: if one carried everything, the server would
 // rest while the goroutines work, and the goroutines while the server does.
 type Batcher struct {
-	store store.Store
+	store Store
 	ends  deadlines
 	spare sync.Pool // *call, that nobody refers to any more
 
@@ -39,20 +38,20 @@ type Batcher struct {
 }
 
 // NewBatcher makes a Batcher. It sends nothing.
-func NewBatcher(s store.Store) *Batcher { return &Batcher{store: complete{s}} }
+func NewBatcher(s Store) *Batcher { return &Batcher{store: s} }
 
 // A call is one request that waits for its reply.
 type call struct {
-	request  store.Request
+	request  Request
 	deadline time.Time
-	done     chan store.Reply // of one
-	timer    *time.Timer      // of the deadline
+	done     chan Reply  // of one
+	timer    *time.Timer // of the deadline
 }
 
 // A direct request is sent by its caller. This is what it needs, in one allocation.
 type direct struct {
 	until    until
-	requests [1]store.Request
+	requests [1]Request
 }
 
 // errOver answers a request that was not sent in its time.
@@ -60,9 +59,9 @@ var errOver = errors.New("not sent in time: earlier requests got no answer")
 
 // Do sends one request and waits for its reply, for ctx, or for the deadline. If ctx ends first, a
 // reply may still come later. It is dropped.
-func (b *Batcher) Do(ctx context.Context, request store.Request, deadline time.Time) store.Reply {
+func (b *Batcher) Do(ctx context.Context, request Request, deadline time.Time) Reply {
 	if err := ctx.Err(); err != nil {
-		return store.Reply{Err: protocol.EndOf(ctx), Unsent: true}
+		return Reply{Err: protocol.EndOf(ctx), Unsent: true}
 	}
 	b.mu.Lock()
 	alone := b.inFlight == 0 || b.inFlight < maxInFlight && b.requests <= fewRequests
@@ -100,11 +99,11 @@ func (b *Batcher) Do(ctx context.Context, request store.Request, deadline time.T
 }
 
 // sendDirect sends a request that is counted already, as a batch of its own.
-func (b *Batcher) sendDirect(ctx context.Context, request store.Request, deadline time.Time) store.Reply {
+func (b *Batcher) sendDirect(ctx context.Context, request Request, deadline time.Time) Reply {
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
-	d := &direct{until{deadline: deadline, all: &b.ends}, [1]store.Request{request}}
+	d := &direct{until{deadline: deadline, all: &b.ends}, [1]Request{request}}
 	reply := b.store.Do(&d.until, d.requests[:])[0]
 	d.until.over()
 	b.finish(1, reply)
@@ -112,10 +111,10 @@ func (b *Batcher) sendDirect(ctx context.Context, request store.Request, deadlin
 }
 
 // call is one that has been used before, if there is any. Its timer is still to be set.
-func (b *Batcher) call(request store.Request, deadline time.Time) *call {
+func (b *Batcher) call(request Request, deadline time.Time) *call {
 	c, _ := b.spare.Get().(*call)
 	if c == nil {
-		c = &call{done: make(chan store.Reply, 1), timer: time.NewTimer(time.Until(deadline))}
+		c = &call{done: make(chan Reply, 1), timer: time.NewTimer(time.Until(deadline))}
 	}
 	c.request, c.deadline = request, deadline
 	return c
@@ -124,32 +123,32 @@ func (b *Batcher) call(request store.Request, deadline time.Time) *call {
 // reuse takes back a call that was answered. To an abandoned one, an answer may still come.
 func (b *Batcher) reuse(c *call) {
 	c.timer.Stop()
-	c.request = store.Request{}
+	c.request = Request{}
 	b.spare.Put(c)
 }
 
 // abandon leaves a call: it is taken from the queue if it is still there, else its outcome is
 // unknown.
-func (b *Batcher) abandon(c *call, why error) store.Reply {
+func (b *Batcher) abandon(c *call, why error) Reply {
 	c.timer.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, other := range b.queue {
 		if other == c {
 			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			return store.Reply{Err: why, Unsent: true}
+			return Reply{Err: why, Unsent: true}
 		}
 	}
 	select {
 	case reply := <-c.done:
 		return reply
 	default:
-		return store.Reply{Err: why}
+		return Reply{Err: why}
 	}
 }
 
 // finish ends a batch of so many requests, or sends what is in the queue in its place.
-func (b *Batcher) finish(requests int, reply store.Reply) {
+func (b *Batcher) finish(requests int, reply Reply) {
 	if next := b.next(requests, reply); next != nil {
 		go b.send(next)
 	}
@@ -169,7 +168,7 @@ func (b *Batcher) send(batch []*call) {
 
 // next takes what has come into the queue while a batch of so many requests was under way. If that
 // is nothing, one batch less is under way. Reply is one of the batch's.
-func (b *Batcher) next(requests int, reply store.Reply) []*call {
+func (b *Batcher) next(requests int, reply Reply) []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.requests -= requests
@@ -208,9 +207,9 @@ func (b *Batcher) take() []*call {
 
 // exchange sends one batch and returns its replies. Its deadline is the last of its calls': each
 // call waits no longer than for its own context.
-func (b *Batcher) exchange(batch []*call) []store.Reply {
+func (b *Batcher) exchange(batch []*call) []Reply {
 	now := time.Now()
-	requests := make([]store.Request, 0, len(batch))
+	requests := make([]Request, 0, len(batch))
 	var deadline time.Time
 	for _, c := range batch {
 		if c.deadline.After(now) {
@@ -220,7 +219,7 @@ func (b *Batcher) exchange(batch []*call) []store.Reply {
 			}
 		}
 	}
-	var sent []store.Reply
+	var sent []Reply
 	if len(requests) > 0 {
 		ctx := &until{deadline: deadline, all: &b.ends}
 		sent = b.store.Do(ctx, requests)
@@ -229,12 +228,12 @@ func (b *Batcher) exchange(batch []*call) []store.Reply {
 	if len(requests) == len(batch) {
 		return sent
 	}
-	replies := make([]store.Reply, len(batch))
+	replies := make([]Reply, len(batch))
 	for i, c := range batch {
 		if c.deadline.After(now) {
 			replies[i], sent = sent[0], sent[1:]
 		} else {
-			replies[i] = store.Reply{Err: errOver, Unsent: true}
+			replies[i] = Reply{Err: errOver, Unsent: true}
 		}
 	}
 	return replies

@@ -8,21 +8,19 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A steady server answers every batch after a millisecond, and notes how many requests each
 // carried.
 type steady struct {
-	store.Store
+	Store
 
 	mu             sync.Mutex
 	sizes          []int
 	inFlight, most int
 }
 
-func (s *steady) Do(ctx context.Context, requests []store.Request) []store.Reply {
+func (s *steady) Do(ctx context.Context, requests []Request) []Reply {
 	s.mu.Lock()
 	s.sizes = append(s.sizes, len(requests))
 	s.inFlight++
@@ -35,7 +33,7 @@ func (s *steady) Do(ctx context.Context, requests []store.Request) []store.Reply
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
-	return make([]store.Reply, len(requests))
+	return make([]Reply, len(requests))
 }
 
 // One request goes at once, and so do a few. Many travel together in batches that share them
@@ -60,7 +58,7 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						if reply := b.Do(context.Background(), store.Request{}, time.Now().Add(time.Second)); reply.Err != nil {
+						if reply := b.Do(context.Background(), Request{}, time.Now().Add(time.Second)); reply.Err != nil {
 							t.Error(reply.Err)
 						}
 					})
@@ -105,13 +103,13 @@ func TestBatcherSendsQueueWhenBatchEnds(t *testing.T) {
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 19 {
-			wg.Go(func() { b.Do(context.Background(), store.Request{}, began.Add(time.Second)) })
+			wg.Go(func() { b.Do(context.Background(), Request{}, began.Add(time.Second)) })
 		}
 		synctest.Wait()
 		if len(server.sizes) > 0 {
 			t.Fatalf("%v went beside a batch of 60", server.sizes)
 		}
-		b.finish(60, store.Reply{})
+		b.finish(60, Reply{})
 		wg.Wait()
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("took %v: %v", took, server.sizes)
@@ -174,18 +172,3 @@ func (d *deadlines) idle(t *testing.T) {
 		t.Errorf("left: %d contexts, a timer for %v", len(d.open), d.armed)
 	}
 }
-
-// A store that breaks its contract by fewer replies than requests is no reason to panic, and what
-// the requests did is unknown.
-func TestBatcherStoreReturnsFewerReplies(t *testing.T) {
-	b := NewBatcher(mute{})
-	reply := b.Do(t.Context(), store.Request{}, time.Now().Add(time.Second))
-	if !errors.Is(reply.Err, errMissingReply) || reply.Unsent {
-		t.Errorf("got %+v", reply)
-	}
-}
-
-// A mute store returns no reply.
-type mute struct{ store.Store }
-
-func (mute) Do(context.Context, []store.Request) []store.Reply { return nil }

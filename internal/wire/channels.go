@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // idleChannelAfter is how long a channel of a slot stays after a caller last waited there.
@@ -16,7 +15,7 @@ const idleChannelAfter = 30 * time.Second
 // are added when they are needed, and removed when they were not for a while. SlotChannels are safe
 // for concurrent use.
 type SlotChannels struct {
-	subscription store.Subscription
+	subscription Subscription
 	timeout      time.Duration
 	failure      func(error) error
 
@@ -35,7 +34,7 @@ type slotChannel struct {
 
 // NewSlotChannels makes the channels of a subscription that has none. No call takes longer than the
 // timeout. Errors of the subscription are returned as failure makes them.
-func NewSlotChannels(subscription store.Subscription, timeout time.Duration, failure func(error) error) *SlotChannels {
+func NewSlotChannels(subscription Subscription, timeout time.Duration, failure func(error) error) *SlotChannels {
 	return &SlotChannels{subscription: subscription, timeout: timeout, failure: failure, slots: make(map[int]*slotChannel)}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // refusals are the error prefixes that mean something to us. They are the same on every server and
@@ -37,7 +36,7 @@ var refusals = []struct {
 
 // Failure reads why a reply to the script is none. It is nil if the reply is one, else a
 // *protocol.Failure or a *protocol.Foreign. The request was about this name and these keys.
-func (s *Script) Failure(name string, reply store.Reply, keys []any) error {
+func (s *Script) Failure(name string, reply Reply, keys []any) error {
 	switch {
 	case reply.Refused != "":
 		return s.refusal(name, reply.Refused, keys)
@@ -70,7 +69,7 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 }
 
 // unansweredReason is why no answer came.
-func unansweredReason(reply store.Reply) protocol.Reason {
+func unansweredReason(reply Reply) protocol.Reason {
 	switch {
 	case !isEnd(reply.Err) && reasonOf(reply.Err.Error()) == protocol.Denied:
 		// The server refused what the store asked before or behind the request.
@@ -130,7 +129,7 @@ func At(server string, err error) error {
 }
 
 // IsMisrouted tells whether a server refused because it has only some of the slots.
-func IsMisrouted(reply store.Reply) bool {
+func IsMisrouted(reply Reply) bool {
 	return startsWith(reply.Refused, "MOVED") || startsWith(reply.Refused, "CROSSSLOT")
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // Traps 14 and 45: what a server says differs by version, also in where it says that it happened in
@@ -47,13 +46,13 @@ func TestScriptFailureAfterCauseThatSpeaksOfPermission(t *testing.T) {
 	s := &Script{Op: "lock"}
 	const words = "no permission to wait any longer"
 	for name, c := range map[string]struct {
-		reply store.Reply
+		reply Reply
 		want  protocol.Reason
 	}{
-		"cancelled":          {store.Reply{Err: fmt.Errorf("%w: %s", context.Canceled, words)}, protocol.Unreachable},
-		"too late":           {store.Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words)}, protocol.NoAnswer},
-		"too late to send":   {store.Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words), Unsent: true}, protocol.Unreachable},
-		"what a server says": {store.Reply{Err: errors.New(words)}, protocol.Denied},
+		"cancelled":          {Reply{Err: fmt.Errorf("%w: %s", context.Canceled, words)}, protocol.Unreachable},
+		"too late":           {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words)}, protocol.NoAnswer},
+		"too late to send":   {Reply{Err: fmt.Errorf("%w: %s", context.DeadlineExceeded, words), Unsent: true}, protocol.Unreachable},
+		"what a server says": {Reply{Err: errors.New(words)}, protocol.Denied},
 	} {
 		var failure *protocol.Failure
 		if err := s.Failure("n", c.reply, nil); !errors.As(err, &failure) || failure.Reason != c.want {

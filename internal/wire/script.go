@@ -3,8 +3,6 @@ package wire
 import (
 	"io/fs"
 	"strings"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Script is one operation at a server. Its text is the file lua/NAME.lua of Files.
@@ -81,7 +79,7 @@ func (s *Script) Whole(words []any) []any {
 
 // IsUnknownScript tells whether a server refused because it does not know the script. It has done
 // nothing, so sending the script whole is no repetition.
-func IsUnknownScript(reply store.Reply) bool {
+func IsUnknownScript(reply Reply) bool {
 	return reply.Refused != "" && startsWith(reply.Refused, "NOSCRIPT")
 }
 

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A Server is one server behind a store: what travels to it, and what is known of its clock. The
@@ -20,7 +18,7 @@ type Server struct {
 // Servers are all servers behind a store, and which of them serves a slot. That is a hint: the
 // store decides where a request goes. Servers are safe for concurrent use.
 type Servers struct {
-	store    store.Store
+	store    Store
 	one      *Server // of a single server, and for slots of which nothing is known
 	topology topology
 
@@ -30,8 +28,7 @@ type Servers struct {
 }
 
 // NewServers makes the Servers behind a store. It sends nothing.
-func NewServers(s store.Store) *Servers {
-	s = complete{s}
+func NewServers(s Store) *Servers {
 	out := &Servers{store: s, one: &Server{Batcher: &Batcher{store: s}}, known: make(map[string]*Server)}
 	out.topology.store, out.topology.learn = s, out.learn
 	return out
@@ -46,18 +43,18 @@ func (s *Servers) Serving(slot int) *Server {
 }
 
 // Do sends requests at once, in one flush a server, past the batchers.
-func (s *Servers) Do(ctx context.Context, requests []store.Request) []store.Reply {
+func (s *Servers) Do(ctx context.Context, requests []Request) []Reply {
 	return s.store.Do(ctx, requests)
 }
 
-// Subscribe opens a subscription, as store.Store does.
-func (s *Servers) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
+// Subscribe opens a subscription, as Store does.
+func (s *Servers) Subscribe(ctx context.Context, sink Sink) (Subscription, error) {
 	return s.store.Subscribe(ctx, sink)
 }
 
 // Topology is what is behind the store. It is asked for once. The error is that of the question, or
 // of ctx.
-func (s *Servers) Topology(ctx context.Context, deadline time.Time) (store.Topology, error) {
+func (s *Servers) Topology(ctx context.Context, deadline time.Time) (Topology, error) {
 	return s.topology.of(ctx, deadline)
 }
 
@@ -75,7 +72,7 @@ func (s *Servers) Doubted() bool { return s.topology.doubted() }
 func (s *Servers) Refresh(deadline time.Time) { s.topology.refresh(deadline) }
 
 // learn takes in which server serves what.
-func (s *Servers) learn(t store.Topology) {
+func (s *Servers) learn(t Topology) {
 	if !t.Cluster {
 		return
 	}

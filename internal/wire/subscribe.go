@@ -3,8 +3,6 @@ package wire
 import (
 	"context"
 	"time"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 const (
@@ -13,7 +11,7 @@ const (
 )
 
 // open subscribes to one channel. The error is one of SubscribeFailure, and then nothing is open.
-func open(ctx context.Context, s store.Store, channel string, sink store.Sink) (store.Subscription, error) {
+func open(ctx context.Context, s Store, channel string, sink Sink) (Subscription, error) {
 	subscription, err := s.Subscribe(ctx, sink)
 	if err == nil {
 		if err = subscription.Add(ctx, channel); err == nil {
@@ -26,7 +24,7 @@ func open(ctx context.Context, s store.Store, channel string, sink store.Sink) (
 
 // Subscribe is subscribed to one channel until ctx ends. It tries again while that fails, and then
 // tells the sink of a gap. It calls first with the outcome of the first try.
-func Subscribe(ctx context.Context, s store.Store, channel string, sink store.Sink, first func(error)) {
+func Subscribe(ctx context.Context, s Store, channel string, sink Sink, first func(error)) {
 	for again := false; ; again = true {
 		try, cancel := context.WithTimeout(ctx, subscribeTimeout)
 		subscription, err := open(try, s, channel, sink)

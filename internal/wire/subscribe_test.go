@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 var errRefused = errors.New("NOPERM no permission")
@@ -17,7 +15,7 @@ var errRefused = errors.New("NOPERM no permission")
 // A ledger is a store whose one subscription notes what is asked of it, and refuses the first so
 // many channels.
 type ledger struct {
-	store.Store
+	Store
 
 	mu      sync.Mutex
 	refuses int
@@ -36,7 +34,7 @@ func (l *ledger) noted() []string {
 	return slices.Clone(l.entries)
 }
 
-func (l *ledger) Subscribe(context.Context, store.Sink) (store.Subscription, error) { return l, nil }
+func (l *ledger) Subscribe(context.Context, Sink) (Subscription, error) { return l, nil }
 
 func (l *ledger) Add(_ context.Context, channel string) error {
 	l.note("add " + channel)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // doubtful is how soon what is known of a cluster may be asked for again.
@@ -16,12 +15,12 @@ const doubtful = time.Second
 // A topology remembers what is behind a store, once the store could be asked. One first question is
 // under way at a time, for all callers; none of them can cancel it for the others.
 type topology struct {
-	store store.Store
-	learn func(store.Topology) // gets every answer
+	store Store
+	learn func(Topology) // gets every answer
 
 	mu     sync.Mutex
 	known  bool
-	is     store.Topology
+	is     Topology
 	err    error         // of the last question
 	asking chan struct{} // closed when the first question is answered
 	asked  time.Time
@@ -29,7 +28,7 @@ type topology struct {
 }
 
 // of is what is behind the store; the error of the question, or of ctx.
-func (t *topology) of(ctx context.Context, deadline time.Time) (store.Topology, error) {
+func (t *topology) of(ctx context.Context, deadline time.Time) (Topology, error) {
 	t.mu.Lock()
 	if t.known {
 		defer t.mu.Unlock()
@@ -46,9 +45,9 @@ func (t *topology) of(ctx context.Context, deadline time.Time) (store.Topology, 
 	select {
 	case <-asking:
 	case <-ctx.Done():
-		return store.Topology{}, protocol.EndOf(ctx)
+		return Topology{}, protocol.EndOf(ctx)
 	case <-timer.C:
-		return store.Topology{}, context.DeadlineExceeded
+		return Topology{}, context.DeadlineExceeded
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +108,7 @@ func (t *topology) refresh(deadline time.Time) {
 }
 
 // Warnings are what users should know of a topology before they trust it.
-func Warnings(t store.Topology) (texts []string) {
+func Warnings(t Topology) (texts []string) {
 	for _, n := range t.Nodes {
 		if n.Eviction != "" && n.Eviction != "noeviction" {
 			texts = append(texts, fmt.Sprintf("server %s may evict locks when its memory is full: its maxmemory-policy is %s, not noeviction",

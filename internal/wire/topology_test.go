@@ -8,32 +8,30 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A described store answers questions about its topology one at a time, when the test says what.
 type described struct {
-	store.Store
+	Store
 	answers chan error
 
 	mu    sync.Mutex
 	asked int
 }
 
-func (d *described) Describe(ctx context.Context) (store.Topology, error) {
+func (d *described) Describe(ctx context.Context) (Topology, error) {
 	d.mu.Lock()
 	d.asked++
 	d.mu.Unlock()
 	select {
 	case err := <-d.answers:
 		half := Slots / 2
-		return store.Topology{Cluster: true, Nodes: []store.Node{
-			{ID: "low", Slots: []store.SlotRange{{From: -1, To: half - 1}}},
-			{ID: "high", Slots: []store.SlotRange{{From: half, To: Slots}}},
+		return Topology{Cluster: true, Nodes: []Node{
+			{ID: "low", Slots: []SlotRange{{From: -1, To: half - 1}}},
+			{ID: "high", Slots: []SlotRange{{From: half, To: Slots}}},
 		}}, err
 	case <-ctx.Done():
-		return store.Topology{}, ctx.Err()
+		return Topology{}, ctx.Err()
 	}
 }
 
@@ -115,7 +113,7 @@ func TestServersDoubt(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	texts := Warnings(store.Topology{Nodes: []store.Node{
+	texts := Warnings(Topology{Nodes: []Node{
 		{ID: "good", Version: "7.0.15", Eviction: "noeviction"},
 		{ID: "silent"},
 		{ID: "evicts", Version: "8.0.0", Eviction: "allkeys-lru"},

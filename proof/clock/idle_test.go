@@ -30,9 +30,9 @@ func TestWaiterSignOfLifeIsOneAsk(t *testing.T) {
 		if short < 4*time.Second || long > slowAsk || short > 4100*time.Millisecond || long < 5900*time.Millisecond {
 			t.Errorf("asked every %v to %v, want 4 s to 6 s", short, long)
 		}
-		pings, all := len(s.seen(b, since, "PING")), len(s.seen(b, since))
-		if pings > 720 || all != pings+len(asks) {
-			t.Errorf("%d commands, %d of them pings of the subscription", all, pings)
+		signs, all := len(s.seen(b, since, "SUBSCRIBE")), len(s.seen(b, since))
+		if signs > 720 || all != signs+len(asks) {
+			t.Errorf("%d commands, %d of them signs of life of the subscription", all, signs)
 		}
 	})
 }

@@ -18,9 +18,9 @@ type sluggard struct {
 	delay time.Duration
 }
 
-func (l *sluggard) Do(ctx context.Context, reqs []store.Request) []store.Reply {
-	replies := l.Store.Do(ctx, reqs)
-	if len(reqs[0].Args) > 1 && l.delay > 0 && reqs[0].Args[1] == l.s.script(l.op) {
+func (l *sluggard) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+	replies := l.Store.Do(ctx, node, commands)
+	if len(commands[0]) > 1 && l.delay > 0 && commands[0][1] == l.s.script(l.op) {
 		delay := l.delay
 		l.delay = 0
 		<-time.After(delay)

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/lateness"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
@@ -43,5 +44,5 @@ func overEmbedded(srv *embedded.Server) protocol.Protocol {
 		o.DisableIdentity = true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share
 	})
-	return native.New(redisstore.New(rdb), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
+	return native.New(wire.Route(redisstore.New(rdb)), native.Config{Prefix: "p", Process: string(engine.ID()), Timeout: time.Second})
 }

@@ -42,7 +42,7 @@ type arrival struct {
 // An actor is a client with a network of its own: a process on another host.
 type actor struct {
 	*holdfast.Client
-	*wire
+	*cable
 	name string
 }
 
@@ -144,7 +144,7 @@ func (s *scene) actor(name string, change ...func(*holdfast.Config)) *actor {
 // actorOn makes an actor whose store is changed.
 func (s *scene) actorOn(name string, on func(store.Store) store.Store, change ...func(*holdfast.Config)) *actor {
 	s.t.Helper()
-	a := &actor{wire: newWire(s.srv.Redis), name: name}
+	a := &actor{cable: newCable(s.srv.Redis), name: name}
 	rdb := s.srv.Client(func(o *redis.Options) {
 		o.Dialer, o.ClientName, o.DisableIdentity = a.dial, name, true
 		o.PoolSize = 1000 // go-redis waits for a turn with timers that all bubbles would share

@@ -84,21 +84,21 @@ type deaf struct {
 	heard, lost *atomic.Int64
 }
 
-func (d deaf) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
-	return d.Store.Subscribe(ctx, deafSink{sink, d})
+func (d deaf) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+	return d.Store.Listen(ctx, node, sharded, deafEvents{events, d})
 }
 
-type deafSink struct {
-	store.Sink
+type deafEvents struct {
+	store.Events
 	d deaf
 }
 
-func (s deafSink) Message(channel, payload string) {
-	if s.d.heard.Add(1)%2 == 0 {
-		s.d.lost.Add(1)
+func (e deafEvents) Message(channel, payload string) {
+	if e.d.heard.Add(1)%2 == 0 {
+		e.d.lost.Add(1)
 		return
 	}
-	s.Sink.Message(channel, payload)
+	e.Events.Message(channel, payload)
 }
 
 // Traps 17 and 20b: every second message is lost. Nobody is stuck: who was not told asks.

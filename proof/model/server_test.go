@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/native"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/redisstore"
-	"github.com/holdfast-go/holdfast/store"
 )
 
 // A carrier subscribes every client to the marks, and takes it for a single server.
 type carrier struct {
-	store.Store
+	wire.Store
 	marks chan<- string
 }
 
-func (c carrier) Subscribe(ctx context.Context, sink store.Sink) (store.Subscription, error) {
+func (c carrier) Subscribe(ctx context.Context, sink wire.Sink) (wire.Subscription, error) {
 	subscription, err := c.Store.Subscribe(ctx, marked{sink, c.marks})
 	if err != nil {
 		return nil, err
@@ -38,13 +38,13 @@ func (c carrier) Subscribe(ctx context.Context, sink store.Sink) (store.Subscrip
 	return subscription, nil
 }
 
-func (c carrier) Describe(context.Context) (store.Topology, error) { return store.Topology{}, nil }
+func (c carrier) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
 // A marked sink takes the marks out of the messages. The server sends what it was told to publish
 // in order, on one connection a client. So a client that has the mark has every message before the
 // mark.
 type marked struct {
-	store.Sink
+	wire.Sink
 	marks chan<- string
 }
 
@@ -89,7 +89,7 @@ func (m *marker) allHeard() error {
 func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string) protocol.Protocol {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { rdb.Close() })
-	return native.New(carrier{redisstore.New(rdb), marks}, native.Config{
+	return native.New(carrier{wire.Route(redisstore.New(rdb)), marks}, native.Config{
 		Prefix: prefix, Process: fmt.Sprintf("%022d", process), Timeout: 10 * time.Second,
 	})
 }

@@ -41,10 +41,10 @@ type lagging struct {
 }
 
 // Do implements store.Store.
-func (s *lagging) Do(ctx context.Context, requests []store.Request) []store.Reply {
+func (s *lagging) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	request, answer := s.lag.draw()
 	if request == 0 && answer == 0 {
-		return s.Store.Do(ctx, requests)
+		return s.Store.Do(ctx, node, commands)
 	}
 	done := make(chan []store.Reply, 1)
 	s.lag.all.Add(1)
@@ -53,7 +53,7 @@ func (s *lagging) Do(ctx context.Context, requests []store.Request) []store.Repl
 		<-time.After(request)
 		late, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		replies := s.Store.Do(late, requests)
+		replies := s.Store.Do(late, node, commands)
 		<-time.After(answer)
 		done <- replies
 	}()
@@ -62,7 +62,7 @@ func (s *lagging) Do(ctx context.Context, requests []store.Request) []store.Repl
 	case replies := <-done:
 		return replies
 	case <-time.After(time.Until(end)):
-		replies := make([]store.Reply, len(requests))
+		replies := make([]store.Reply, len(commands))
 		for i := range replies {
 			replies[i].Err = context.DeadlineExceeded
 		}

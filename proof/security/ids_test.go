@@ -145,19 +145,19 @@ func visit(t *testing.T) *visitor {
 }
 
 // Do implements store.Store.
-func (v *visitor) Do(ctx context.Context, reqs []store.Request) []store.Reply {
+func (v *visitor) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	v.mu.Lock()
-	for _, req := range reqs {
+	for _, args := range commands {
 		switch {
-		case req.Args[0] != "EVALSHA":
-		case req.Args[2] == 1 && len(req.Args) == 3+1+5:
-			v.sent["renew"] = slices.Clone(req.Args)
-		case req.Args[2] == 4 && len(req.Args) == 3+4+3:
-			v.sent["release"] = slices.Clone(req.Args)
+		case args[0] != "EVALSHA":
+		case args[2] == 1 && len(args) == 3+1+5:
+			v.sent["renew"] = slices.Clone(args)
+		case args[2] == 4 && len(args) == 3+4+3:
+			v.sent["release"] = slices.Clone(args)
 		}
 	}
 	v.mu.Unlock()
-	return v.Store.Do(ctx, reqs)
+	return v.Store.Do(ctx, node, commands)
 }
 
 // as sends a request of the visitor's for the hold that it has read.
@@ -174,7 +174,7 @@ func (v *visitor) as(op string) {
 	default:
 		args[7], args[8] = v.state[:26], v.state[42:]
 	}
-	if r := v.Store.Do(v.t.Context(), []store.Request{{Args: args}})[0]; r.Err != nil || r.Refused != "" {
+	if r := v.Store.Do(v.t.Context(), "", []store.Command{args})[0]; r.Err != nil || r.Refused != "" {
 		v.t.Fatalf("%s: %+v", op, r)
 	}
 }

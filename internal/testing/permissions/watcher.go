@@ -50,22 +50,22 @@ type watchedStore struct {
 }
 
 // Do implements store.Store.
-func (s *watchedStore) Do(ctx context.Context, reqs []store.Request) []store.Reply {
+func (s *watchedStore) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	w := s.watcher
 	w.one.Lock()
 	defer w.one.Unlock()
 	if !s.watched {
-		return s.Store.Do(ctx, reqs)
+		return s.Store.Do(ctx, node, commands)
 	}
 	for _, do := range w.realm.Servers {
 		_, _ = do("SCRIPT", "FLUSH") // else it depends on time which scripts the operator has loaded already
 	}
-	if len(reqs) != 1 {
-		return s.Store.Do(ctx, reqs)
+	if len(commands) != 1 {
+		return s.Store.Do(ctx, node, commands)
 	}
 	began := time.Now()
 	before := w.snapshot()
-	replies := s.Store.Do(ctx, reqs)
+	replies := s.Store.Do(ctx, node, commands)
 	if replies[0].Refused != "" {
 		after := w.snapshot()
 		took := time.Since(began).Milliseconds() + 2

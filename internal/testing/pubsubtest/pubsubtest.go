@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -23,9 +24,6 @@ type Backend struct {
 
 	// Protocols are the ways in which its client can speak with a server.
 	Protocols map[string]func(t *testing.T, srv *redisserver.Server) store.Store
-
-	// Closed is what Add says after Close.
-	Closed error
 }
 
 // Run runs the suite.
@@ -206,11 +204,11 @@ func addIsBounded(t *testing.T, b Backend) {
 
 func closeJoins(t *testing.T, b Backend) {
 	srv := redisserver.Start(t)
-	for name, prepare := range map[string]func(*testing.T, store.Subscription){
-		"unused":     func(*testing.T, store.Subscription) {},
-		"channels":   func(t *testing.T, sub store.Subscription) { Add(t, sub, "a", "b") },
-		"no channel": func(t *testing.T, sub store.Subscription) { Add(t, sub, "a"); _ = sub.Remove(t.Context(), "a") },
-		"server gone": func(t *testing.T, sub store.Subscription) {
+	for name, prepare := range map[string]func(*testing.T, wire.Subscription){
+		"unused":     func(*testing.T, wire.Subscription) {},
+		"channels":   func(t *testing.T, sub wire.Subscription) { Add(t, sub, "a", "b") },
+		"no channel": func(t *testing.T, sub wire.Subscription) { Add(t, sub, "a"); _ = sub.Remove(t.Context(), "a") },
+		"server gone": func(t *testing.T, sub wire.Subscription) {
 			Add(t, sub, "a")
 			srv.Kill()
 			t.Cleanup(func() { _ = srv.Restart() })
@@ -219,7 +217,7 @@ func closeJoins(t *testing.T, b Backend) {
 		t.Run(name, func(t *testing.T) {
 			st := b.Open(t, srv, "")
 			left := leak.Watch()
-			sub, err := st.Subscribe(context.Background(), new(Sink))
+			sub, err := wire.Route(st).Subscribe(context.Background(), new(Sink))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +228,7 @@ func closeJoins(t *testing.T, b Backend) {
 			if left := left(); left != "" {
 				t.Errorf("goroutines left behind:\n\n%s", left)
 			}
-			if err := sub.Add(within(t, time.Second), "a"); !errors.Is(err, b.Closed) {
+			if err := sub.Add(within(t, time.Second), "a"); !errors.Is(err, wire.ErrSubscriptionClosed) {
 				t.Errorf("Add after Close: %v", err)
 			}
 		})
@@ -253,7 +251,7 @@ func closeEndsAdd(t *testing.T, b Backend) {
 	if err := sub.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; !errors.Is(err, b.Closed) {
+	if err := <-done; !errors.Is(err, wire.ErrSubscriptionClosed) {
 		t.Fatalf("got %v", err)
 	}
 }

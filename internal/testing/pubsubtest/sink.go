@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -21,10 +22,10 @@ type Sink struct {
 	bad  bool
 }
 
-// Message implements store.Sink.
+// Message implements wire.Sink.
 func (s *Sink) Message(channel, payload string) { s.say(channel + ":" + payload) }
 
-// Gap implements store.Sink.
+// Gap implements wire.Sink.
 func (s *Sink) Gap() {
 	if s.OnGap != nil {
 		s.OnGap()
@@ -59,10 +60,10 @@ func (s *Sink) Count(what string) (n int) {
 }
 
 // Subscribe opens a subscription, which the end of the test closes.
-func Subscribe(t *testing.T, st store.Store) (store.Subscription, *Sink) {
+func Subscribe(t *testing.T, st store.Store) (wire.Subscription, *Sink) {
 	t.Helper()
 	s := new(Sink)
-	sub, err := st.Subscribe(context.Background(), s)
+	sub, err := wire.Route(st).Subscribe(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func Subscribe(t *testing.T, st store.Store) (store.Subscription, *Sink) {
 }
 
 // Add adds channels, which must not fail.
-func Add(t *testing.T, sub store.Subscription, channels ...string) {
+func Add(t *testing.T, sub wire.Subscription, channels ...string) {
 	t.Helper()
 	for _, c := range channels {
 		if err := sub.Add(within(t, patience), c); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
-// A wire is the network between one client and the server of a scene: silent, slow, losing or cut,
+// A cable is the network between one client and the server of a scene: silent, slow, losing or cut,
 // as a test says.
-type wire struct{ *network.Network }
+type cable struct{ *network.Network }
 
 type way = network.Way
 
@@ -22,35 +22,35 @@ const (
 	back  = network.Back
 )
 
-func newWire(server *miniredis.Miniredis) *wire {
+func newCable(server *miniredis.Miniredis) *cable {
 	serve := func(conn net.Conn) error { server.Server().ServeConn(conn); return nil }
-	return &wire{network.New(serve, network.Config{})}
+	return &cable{network.New(serve, network.Config{})}
 }
 
 // silence lets nothing arrive any more, both ways or the one that is given, and nothing fail.
-func (w *wire) silence(ways ...way) {
+func (w *cable) silence(ways ...way) {
 	if len(ways) == 0 {
 		ways = []way{there, back}
 	}
 	w.Silence(ways...)
 }
 
-func (w *wire) resume() { w.Resume() }
+func (w *cable) resume() { w.Resume() }
 
 // lose drops what passes with the word in it, so many times.
-func (w *wire) lose(way way, word string, times int) {
+func (w *cable) lose(way way, word string, times int) {
 	w.Strike(network.Rule{Way: way, Match: network.Contains(word), Times: times, Do: network.Lose})
 }
 
 // slow delays it, and all that comes behind it on its connection.
-func (w *wire) slow(way way, word string, times int, delay time.Duration) {
+func (w *cable) slow(way way, word string, times int, delay time.Duration) {
 	w.Strike(network.Rule{Way: way, Match: network.Contains(word), Times: times, Do: network.Delay, Late: delay})
 }
 
 // cut breaks all connections, and returns when the server knows; kill also refuses new ones, as
 // those of a process that is gone.
-func (w *wire) cut() { w.Disconnect(); synctest.Wait() }
+func (w *cable) cut() { w.Disconnect(); synctest.Wait() }
 
-func (w *wire) kill() { w.Kill(); synctest.Wait() }
+func (w *cable) kill() { w.Kill(); synctest.Wait() }
 
-func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) { return w.Dial(ctx) }
+func (w *cable) dial(ctx context.Context, _, _ string) (net.Conn, error) { return w.Dial(ctx) }

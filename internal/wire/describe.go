@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// Describe implements Store. On a cluster it lists the nodes that serve slots and their replicas; a
+// node that does not answer has no version. Elsewhere it lists the nodes that answer, and fails if
+// none does.
+func (r *router) Describe(ctx context.Context) (Topology, error) {
+	if err := ended(ctx); err != nil {
+		return Topology{}, err
+	}
+	cluster, err := r.cluster(ctx)
+	switch {
+	case err != nil:
+		return Topology{}, err
+	case cluster:
+		return r.describeCluster(ctx)
+	}
+	known, err := r.store.Nodes(ctx)
+	if err != nil {
+		return Topology{}, err
+	}
+	var t Topology
+	var failed error
+	for _, address := range known.Addresses {
+		node, err := r.describe(ctx, address)
+		if err != nil {
+			failed = err
+			continue
+		}
+		node.ID = address
+		t.ShardedPubSub = knowsSharded(node.Version) && (t.ShardedPubSub || len(t.Nodes) == 0)
+		t.Nodes = append(t.Nodes, node)
+	}
+	if len(t.Nodes) == 0 && failed != nil {
+		return Topology{}, failed
+	}
+	return t, nil
+}
+
+func (r *router) describeCluster(ctx context.Context) (Topology, error) {
+	table, err := r.slots.known(ctx, true)
+	if err != nil {
+		return Topology{}, err
+	}
+	nodes := slices.Clone(table.nodes)
+	t := Topology{Cluster: true, ShardedPubSub: len(nodes) > 0, Nodes: nodes}
+	var all sync.WaitGroup
+	for i := range nodes {
+		address := table.addresses[nodes[i].ID]
+		if !table.met[address] {
+			continue
+		}
+		all.Go(func() {
+			if n, err := r.describe(ctx, address); err == nil {
+				nodes[i].Version, nodes[i].Eviction = n.Version, n.Eviction
+			}
+		})
+	}
+	all.Wait()
+	for _, n := range nodes {
+		t.ShardedPubSub = t.ShardedPubSub && (knowsSharded(n.Version) || n.Version == "" && n.Role == "replica")
+	}
+	return t, nil
+}
+
+// describe asks a server for its version, role and eviction policy. What it refuses to say stays
+// empty.
+func (r *router) describe(ctx context.Context, address string) (Node, error) {
+	reply := send(ctx, r.store, address, []store.Command{{"INFO"}})[0]
+	if reply.Err != nil {
+		return Node{}, reply.Err
+	}
+	var node Node
+	limited := false
+	info, _ := reply.Value.(string)
+	for line := range strings.SplitSeq(info, "\n") {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch key {
+		case "redis_version":
+			if node.Version == "" {
+				node.Version = value
+			}
+		case "valkey_version": // redis_version is only what it is compatible with
+			node.Version = value
+		case "maxmemory":
+			limited = value != "0"
+		case "maxmemory_policy":
+			node.Eviction = value
+		case "role":
+			node.Role = value
+			if value == "slave" {
+				node.Role = "replica"
+			}
+		}
+	}
+	if !limited {
+		node.Eviction = ""
+	}
+	return node, nil
+}
+
+// knowsSharded tells whether a server of the version knows SPUBLISH: Redis and Valkey do from 7.0.
+func knowsSharded(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n >= 7
+}

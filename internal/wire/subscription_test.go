@@ -1,0 +1,336 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// listening runs a test with a subscription over a fake store, on the fake clock.
+func listening(t *testing.T, f *fakeStore, test func(t *testing.T, s *subscription, n *notebook)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := new(notebook)
+		s, err := Route(f).Subscribe(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		test(t, s.(*subscription), n)
+		if err := errors.Join(s.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := s.Add(t.Context(), "late"); !errors.Is(err, ErrSubscriptionClosed) {
+			t.Errorf("Add after Close: %v", err)
+		}
+		if left := f.open(); len(left) > 0 {
+			t.Errorf("%d connections after Close", len(left))
+		}
+	})
+}
+
+func add(t *testing.T, s *subscription, channels ...string) {
+	t.Helper()
+	for _, channel := range channels {
+		if err := s.Add(t.Context(), channel); err != nil {
+			t.Fatalf("%s: %v", channel, err)
+		}
+	}
+}
+
+// only is the one open connection.
+func only(t *testing.T, f *fakeStore) *fakeListener {
+	t.Helper()
+	synctest.Wait()
+	open := f.open()
+	if len(open) != 1 {
+		t.Fatalf("%d connections", len(open))
+	}
+	return open[0]
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func heard(t *testing.T, n *notebook, want string) {
+	t.Helper()
+	synctest.Wait()
+	if got := n.all(); got != want {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+}
+
+// The gap is told when the last channel is there again, and not before.
+func TestSubscriptionGapAfterAllChannels(t *testing.T) {
+	f := newFake()
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, "a", "b", "a")
+		first := only(t, f)
+		first.Message("a", "1")
+		f.change(func() {
+			f.says = func(_ *fakeListener, channel string) string { return map[string]string{"b": silence}[channel] }
+		})
+		first.Closed(errors.New("lost"))
+		pass(100 * time.Millisecond)
+		second := only(t, f)
+		if second == first {
+			t.Fatal("the connection is the old one")
+		}
+		heard(t, n, "a=1")
+		second.Message("a", "2")
+		first.Message("a", "late") // what was read before the end
+		second.Subscribed("b")
+		heard(t, n, "a=1 a=2 a=late gap")
+		second.Subscribed("b") // what nobody asked: nothing on this connection can be believed
+		pass(time.Second)
+		third := only(t, f)
+		heard(t, n, "a=1 a=2 a=late gap")
+		third.Subscribed("b")
+		heard(t, n, "a=1 a=2 a=late gap gap")
+	})
+}
+
+// A channel that is refused leaves the others as they were. One that was allowed before is asked
+// for again, on another connection, unless permission was taken away.
+func TestSubscriptionRefused(t *testing.T) {
+	f := newFake()
+	refuse := map[string]string{"no": "NOPERM no"}
+	f.says = func(_ *fakeListener, channel string) string { return refuse[channel] }
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, "a")
+		if err := s.Add(t.Context(), "no"); err == nil || err.Error() != "NOPERM no" {
+			t.Errorf("got %v", err)
+		}
+		add(t, s, "b")
+		first := only(t, f)
+		f.change(func() { refuse["a"], refuse["b"] = "NOPERM a", "LOADING" })
+		first.Closed(errors.New("lost"))
+		pass(time.Second)
+		heard(t, n, "")
+		f.change(func() { delete(refuse, "b") })
+		pass(5 * time.Second)
+		heard(t, n, "gap")
+		f.change(func() { delete(refuse, "a") })
+		add(t, s, "a", "b")
+	})
+}
+
+// A connection is alive as long as the server answers to what was asked, or sends anything.
+func TestSubscriptionSilentServer(t *testing.T) {
+	f := newFake()
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, "a")
+		first := only(t, f)
+		pass(time.Minute)
+		if asks := len(f.asked(first)); asks != 1+12 {
+			t.Errorf("%d questions in a quiet minute", asks)
+		}
+		f.change(func() { f.says = func(*fakeListener, string) string { return silence } })
+		pass(4 * time.Second)
+		first.Message("a", "1")
+		asks := len(f.asked(first))
+		pass(5*time.Second - 1)
+		if len(f.asked(first)) != asks {
+			t.Error("asked for a sign of life too soon")
+		}
+		pass(5 * time.Second)
+		if only(t, f) != first {
+			t.Error("given up too soon")
+		}
+		f.change(func() { f.says = nil })
+		pass(time.Second)
+		if only(t, f) == first {
+			t.Error("a silent connection was kept")
+		}
+		heard(t, n, "a=1 gap")
+	})
+}
+
+// A connection without channels is closed, and costs nothing until then.
+func TestSubscriptionIdle(t *testing.T) {
+	f := newFake()
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		_ = s.Remove(t.Context(), "never")
+		add(t, s, "a")
+		l := only(t, f)
+		_ = s.Remove(t.Context(), "a")
+		pass(9 * time.Second)
+		if asked := fmt.Sprint(f.asked(only(t, f))); asked != "[+a -a]" {
+			t.Errorf("asked %s", asked)
+		}
+		add(t, s, "a")
+		_ = s.Remove(t.Context(), "a")
+		pass(time.Hour)
+		if len(f.open()) != 0 || len(f.asked(l)) != 4 {
+			t.Errorf("asked %q", f.asked(l))
+		}
+		add(t, s, "a")
+		heard(t, n, "")
+	})
+}
+
+// A caller whose context ends gives up a channel that no other waits for and that was never there.
+func TestSubscriptionAddGivesUp(t *testing.T) {
+	f := newFake()
+	f.says = func(_ *fakeListener, channel string) string { return map[string]string{"b": silence}[channel] }
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Add(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `channel "b" is not confirmed`) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		l := only(t, f)
+		if asked := fmt.Sprint(f.asked(l)); asked != "[+a +b -b]" {
+			t.Errorf("asked %s", asked)
+		}
+		// An answer to the first question is none to the second.
+		done := make(chan error, 1)
+		go func() { done <- s.Add(t.Context(), "b") }()
+		synctest.Wait()
+		l.Subscribed("b")
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Errorf("got %v by the answer to another question", err)
+		default:
+		}
+		l.Unsubscribed("b")
+		l.Subscribed("b")
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Callers are told the reason if no connection can be made, each at once; attempts without callers
+// have pauses.
+func TestSubscriptionWithoutServer(t *testing.T) {
+	f := newFake("a:1")
+	f.cluster, f.owners = true, nil // no node serves anything
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		began := time.Now()
+		for _, channel := range []string{"plain", "{b}"} {
+			if err := s.Add(t.Context(), channel); err == nil {
+				t.Errorf("%s was added", channel)
+			}
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		synctest.Wait() // the slots are not being read any more
+		f.change(func() { f.owners = []string{"a:1"} })
+		s.router.slots.refresh()
+		synctest.Wait()
+		add(t, s, "plain", "{b}")
+		f.change(func() { f.met, f.owners = nil, nil })
+		for _, l := range f.open() {
+			l.Closed(errors.New("lost"))
+		}
+		pass(time.Minute)
+		before := len(f.listeners)
+		pass(time.Minute)
+		if tries := len(f.listeners) - before; tries > 2*60 {
+			t.Errorf("%d attempts in a minute", tries)
+		}
+	})
+}
+
+// A channel with a hash tag is on a connection to the node that serves its slot, and follows it:
+// told by the server, by the refusal of a new question, by the slot table, or by the end of the
+// connection. Each way the gap is told.
+func TestSubscriptionShardedFollowsSlot(t *testing.T) {
+	for name, moves := range map[string]func(f *fakeStore, s *subscription, l *fakeListener){
+		"the server takes it away": func(_ *fakeStore, _ *subscription, l *fakeListener) { l.Unsubscribed(atA) },
+		"the sign of life":         func(*fakeStore, *subscription, *fakeListener) { pass(6 * time.Second) },
+		"the slot table": func(_ *fakeStore, s *subscription, _ *fakeListener) {
+			s.router.slots.refresh()
+			pass(recheckEvery)
+		},
+		"the connection is lost": func(_ *fakeStore, _ *subscription, l *fakeListener) { l.Closed(errors.New("lost")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake("a:1", "b:1")
+			f.says = func(l *fakeListener, channel string) string {
+				if l.sharded && strings.HasPrefix(channel, atA) && !slices.Contains(f.owners[:1], l.node) {
+					return "MOVED 3300 " + f.owners[0]
+				}
+				return ""
+			}
+			listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+				add(t, s, atA, "plain", atB, "{}")
+				nodes := map[string]*fakeListener{}
+				for _, l := range f.open() {
+					nodes[fmt.Sprint(l.node, l.sharded)] = l
+				}
+				old := nodes["a:1true"]
+				if len(f.open()) != 3 || old == nil || nodes["b:1true"] == nil {
+					t.Fatalf("connections %v", nodes)
+				}
+				f.change(func() { f.owners = []string{"b:1", "b:1"} })
+				moves(f, s, old)
+				pass(time.Second)
+				if asked := f.asked(nodes["b:1true"]); !slices.Contains(asked, "+"+atA) {
+					t.Errorf("asked of the new node: %q", asked)
+				}
+				heard(t, n, "gap")
+				nodes["b:1true"].Message(atA, "x")
+				heard(t, n, "gap "+atA+"=x")
+			})
+		})
+	}
+}
+
+// Servers without sharded channels get channels with a hash tag as the others.
+func TestSubscriptionShardedUnknown(t *testing.T) {
+	f := newFake("a:1", "b:1")
+	f.says = func(l *fakeListener, _ string) string {
+		if l.sharded {
+			return "ERR unknown command 'SSUBSCRIBE'"
+		}
+		return ""
+	}
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, atA, atB, "plain")
+		pass(time.Minute)
+		if l := only(t, f); l.sharded {
+			t.Error("on a sharded connection")
+		}
+		heard(t, n, "")
+	})
+}
+
+// A channel that was given up and comes back is confirmed by the answer to the last question alone.
+func TestSubscriptionLastQuestionCounts(t *testing.T) {
+	f := newFake()
+	listening(t, f, func(t *testing.T, s *subscription, n *notebook) {
+		add(t, s, "a")
+		l := only(t, f)
+		f.change(func() { f.says = func(*fakeListener, string) string { return silence } })
+		pass(silentAfter + time.Second) // a sign of life is asked for
+		s.post(func() {
+			c := s.channels["a"]
+			conn := c.conn
+			conn.giveUp(c)
+			conn.attach(c)
+		})
+		synctest.Wait()
+		if asked := fmt.Sprint(f.asked(l)); asked != "[+a +a -a +a]" {
+			t.Fatalf("asked %s", asked)
+		}
+		l.Subscribed("a") // the sign of life
+		l.Unsubscribed("a")
+		heard(t, n, "")
+		l.Subscribed("a")
+		heard(t, n, "gap")
+	})
+}

@@ -1,0 +1,47 @@
+package rueidisstore_test
+
+import (
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/rueidisstore"
+	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/storetest"
+)
+
+// login is a change of a client: it speaks as a user. Without permissions it may not ask what it
+// otherwise asks first.
+func login(user, password string) func(*rueidis.ClientOption) {
+	return func(o *rueidis.ClientOption) {
+		if user != "" {
+			o.Username, o.Password, o.DisableCache = user, password, true
+		}
+	}
+}
+
+func TestSeam(t *testing.T) {
+	for name, protocol := range protocols {
+		t.Run(name, func(t *testing.T) {
+			srv := redisserver.Start(t)
+			single := func(o *rueidis.ClientOption) { o.ForceSingleClient = true }
+			storetest.Seam(t, storetest.SeamBackend{
+				Open: func(tb testing.TB, user, password string) store.Store {
+					return rueidisstore.New(client(tb, srv.Addr(), protocol, single, login(user, password)))
+				},
+				Address: srv.Addr(),
+				At: func(tb testing.TB, address string) store.Store {
+					return rueidisstore.New(client(tb, address, protocol, single))
+				},
+			})
+		})
+	}
+}
+
+func TestSeamCluster(t *testing.T) {
+	servers, _ := redisserver.StartTwoMasters(t)
+	storetest.Seam(t, storetest.SeamBackend{Open: func(tb testing.TB, user, password string) store.Store {
+		return rueidisstore.New(client(tb, servers[0].Addr(), login(user, password)))
+	}})
+}

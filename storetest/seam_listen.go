@@ -1,0 +1,282 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// seamEvents notes what a Listener reports: "+a" subscribed, "-a" taken away, "!a NOPERM" refused,
+// "a=x" a message, "closed".
+type seamEvents struct {
+	s *seam
+
+	mu    sync.Mutex
+	notes []string
+	shut  bool
+	why   error
+}
+
+func (s *seam) events() *seamEvents { return &seamEvents{s: s} }
+
+func (e *seamEvents) note(what string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.notes = append(e.notes, what)
+}
+
+func (e *seamEvents) Message(channel, payload string) { e.note(channel + "=" + payload) }
+func (e *seamEvents) Subscribed(channel string)       { e.note("+" + channel) }
+func (e *seamEvents) Unsubscribed(channel string)     { e.note("-" + channel) }
+
+func (e *seamEvents) Refused(channel, line string) {
+	word, _, _ := strings.Cut(line, " ")
+	e.note("!" + channel + " " + word)
+}
+
+func (e *seamEvents) Closed(err error) {
+	e.mu.Lock()
+	e.why = err
+	if e.shut {
+		e.notes = append(e.notes, "closed after Close")
+	}
+	e.mu.Unlock()
+	e.note("closed")
+}
+
+// count is how often something was noted.
+func (e *seamEvents) count(what string) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, note := range e.notes {
+		if note == what {
+			n++
+		}
+	}
+	return n
+}
+
+// comes waits until something was noted so often.
+func (e *seamEvents) comes(what string, times int) {
+	e.s.Helper()
+	if !soon(func() bool { return e.count(what) >= times }) {
+		e.s.Fatalf("never %d times %q: %q", times, what, e.notes)
+	}
+}
+
+// listen opens a connection for messages, which the end of the test closes.
+func (s *seam) listen(st store.Store, node string, sharded bool) (store.Listener, *seamEvents) {
+	s.Helper()
+	e := s.events()
+	l, err := st.Listen(s.ctx(), node, sharded, e)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		e.mu.Lock()
+		e.shut = true
+		e.mu.Unlock()
+		l.Close()
+		l.Close()
+	})
+	return l, e
+}
+
+// ask fails if a question could not be asked.
+func (s *seam) ask(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Each question is answered once, and messages of confirmed channels come, of others not.
+func seamChannels(s *seam) {
+	st, nodes := s.open()
+	for _, node := range nodes {
+		l, e := s.listen(st, node, false)
+		s.ask(l.Subscribe(s.ctx(), "seam:a", "seam:b"))
+		e.comes("+seam:a", 1)
+		e.comes("+seam:b", 1)
+		s.ask(l.Subscribe(s.ctx(), "seam:a")) // the sign of life
+		e.comes("+seam:a", 2)
+		s.must(st, node, "PUBLISH", "seam:a", "x\x00\r\n")
+		s.must(st, node, "PUBLISH", "seam:b", "y")
+		e.comes("seam:a=x\x00\r\n", 1)
+		e.comes("seam:b=y", 1)
+		s.ask(l.Unsubscribe(s.ctx(), "seam:a", "seam:never"))
+		e.comes("-seam:a", 1)
+		e.comes("-seam:never", 1)
+		s.must(st, node, "PUBLISH", "seam:a", "z")
+		s.must(st, node, "PUBLISH", "seam:b", "z")
+		e.comes("seam:b=z", 1)
+		s.ask(l.Subscribe(s.ctx(), "seam:a"))
+		e.comes("+seam:a", 3)
+		if e.count("seam:a=z") > 0 || e.count("+seam:b") != 1 || e.count("closed") > 0 {
+			s.Errorf("heard %q", e.notes)
+		}
+		l.Close()
+	}
+}
+
+// A user that may subscribe, and nothing else, hears which channel is refused, keeps the others,
+// and has a sign of life.
+func seamRefused(s *seam) {
+	operator, nodes := s.open()
+	if nodes[len(nodes)-1] == "" {
+		nodes = nodes[len(nodes)-1:] // where a client's own routing leads: a replica knows no user
+	}
+	for _, node := range nodes {
+		s.must(operator, node, "ACL", "SETUSER", "seam", "reset", "on", ">pw", "resetchannels", "-@all",
+			"+subscribe", "+cluster|slots", "+cluster|shards", "&seam:ok*")
+	}
+	st := s.backend.Open(s.T, "seam", "pw")
+	if _, err := st.Nodes(s.ctx()); err != nil {
+		s.Fatal(err)
+	}
+	l, e := s.listen(st, nodes[0], false)
+	s.ask(l.Subscribe(s.ctx(), "seam:no1"))
+	e.comes("!seam:no1 NOPERM", 1)
+	s.ask(l.Subscribe(s.ctx(), "seam:ok1", "seam:no2", "seam:ok2", "seam:no1"))
+	for _, want := range []string{"+seam:ok1", "!seam:no2 NOPERM", "+seam:ok2"} {
+		e.comes(want, 1)
+	}
+	e.comes("!seam:no1 NOPERM", 2)
+	s.ask(l.Subscribe(s.ctx(), "seam:ok1"))
+	e.comes("+seam:ok1", 2)
+	s.ask(l.Unsubscribe(s.ctx(), "seam:ok2")) // which it may not, but an answer is an answer
+	if !soon(func() bool { return e.count("-seam:ok2")+e.count("!seam:ok2 NOPERM") == 1 }) {
+		s.Errorf("no answer: %q", e.notes)
+	}
+	s.must(operator, nodes[0], "PUBLISH", "seam:ok1", "x")
+	e.comes("seam:ok1=x", 1)
+	if e.count("closed") > 0 {
+		s.Errorf("heard %q", e.notes)
+	}
+}
+
+// A connection that is lost ends with a reason, and is not made again. One that Close ends, ends
+// without.
+func seamEnds(s *seam) {
+	st, nodes := s.open()
+	l, e := s.listen(st, nodes[0], false)
+	s.ask(l.Subscribe(s.ctx(), "seam:a"))
+	e.comes("+seam:a", 1)
+	s.must(st, nodes[0], "CLIENT", "KILL", "TYPE", "pubsub")
+	e.comes("closed", 1)
+	if e.why == nil {
+		s.Error("no reason")
+	}
+	if err := l.Subscribe(s.ctx(), "seam:b"); err == nil {
+		s.Errorf("subscribed on a connection that has ended: %q", e.notes)
+	}
+	l.Close()
+	second, e2 := s.listen(st, nodes[0], false)
+	s.ask(second.Subscribe(s.ctx(), "seam:a"))
+	e2.comes("+seam:a", 1)
+	e2.mu.Lock()
+	e2.shut = true
+	e2.mu.Unlock()
+	second.Close()
+	listens := func() bool {
+		list, _ := s.must(st, nodes[0], "CLIENT", "LIST", "TYPE", "pubsub").(string)
+		return strings.Contains(list, "id=")
+	}
+	if !soon(func() bool { return !listens() }) {
+		s.Error("still connected after Close")
+	}
+	if e.count("closed") != 1 || e.count("+seam:b") > 0 || e2.count("closed") > 0 {
+		s.Errorf("heard %q and %q", e.notes, e2.notes)
+	}
+}
+
+// A server that is silent shows as a question without an answer. Neither the question nor Close
+// waits for it longer than the context says.
+func seamSilent(s *seam) {
+	if s.backend.At == nil {
+		s.Skip("no proxy between")
+	}
+	p := fault.Start(s.T, s.backend.Address)
+	l, e := s.listen(s.backend.At(s.T, p.Addr()), "", false)
+	s.ask(l.Subscribe(s.ctx(), "seam:a"))
+	e.comes("+seam:a", 1)
+	p.Silence()
+	defer p.Speak()
+	began := time.Now()
+	_ = l.Subscribe(s.within(300*time.Millisecond), "seam:b")
+	e.mu.Lock()
+	e.shut = true
+	e.mu.Unlock()
+	l.Close()
+	if took := time.Since(began); took > patience/2 {
+		s.Errorf("took %v", took)
+	}
+	if e.count("+seam:b") > 0 {
+		s.Error("confirmed by a silent server")
+	}
+}
+
+// On a cluster a sharded channel is refused by a node that does not serve its slot, and taken away
+// when the slot moves.
+func seamMoves(s *seam) {
+	st, _ := s.open()
+	known, err := st.Nodes(s.ctx())
+	if err != nil || !known.Cluster {
+		s.Skip("no cluster")
+	}
+	const channel = "{seam:moves}"
+	slot := s.must(st, known.Addresses[0], "CLUSTER", "KEYSLOT", channel).(int64)
+	ids, masters := map[string]any{}, []string{}
+	for _, node := range known.Addresses {
+		ids[node] = s.must(st, node, "CLUSTER", "MYID")
+		if role := s.must(st, node, "ROLE").([]any); role[0] == "master" {
+			masters = append(masters, node)
+		}
+	}
+	var owner, other string
+	for _, node := range masters {
+		switch r := st.Do(s.ctx(), node, []store.Command{{"SPUBLISH", channel, "x"}})[0]; {
+		case strings.HasPrefix(r.Refused, "ERR"):
+			s.Skip("no sharded channels")
+		case r.Refused == "" && r.Err == nil:
+			owner = node
+		default:
+			other = node
+		}
+	}
+	if owner == "" || other == "" {
+		s.Fatal(errors.New("no two masters"))
+	}
+	wrong, refused := s.listen(st, other, true)
+	s.ask(wrong.Subscribe(s.ctx(), channel))
+	refused.comes("!"+channel+" MOVED", 1)
+	l, e := s.listen(st, owner, true)
+	s.ask(l.Subscribe(s.ctx(), channel))
+	e.comes("+"+channel, 1)
+	s.must(st, owner, "SPUBLISH", channel, "x")
+	e.comes(channel+"=x", 1)
+	move := func(to string) {
+		for _, node := range []string{to, owner, other} {
+			s.must(st, node, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+		}
+	}
+	move(other)
+	e.comes("-"+channel, 1)
+	s.ask(l.Subscribe(s.ctx(), channel))
+	e.comes("!"+channel+" MOVED", 1)
+	move(owner)
+	if !soon(func() bool {
+		s.ask(l.Subscribe(s.ctx(), channel))
+		return e.count("+"+channel) >= 2
+	}) {
+		s.Errorf("not taken back: %q", e.notes)
+	}
+	if n := fmt.Sprint(e.count("-"+channel), e.count("closed")); n != "1 0" {
+		s.Errorf("heard %q", e.notes)
+	}
+}

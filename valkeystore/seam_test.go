@@ -1,0 +1,49 @@
+// Code generated from rueidisstore by TestTwin there; DO NOT EDIT.
+
+package valkeystore_test
+
+import (
+	"testing"
+
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/storetest"
+	"github.com/holdfast-go/holdfast/valkeystore"
+)
+
+// login is a change of a client: it speaks as a user. Without permissions it may not ask what it
+// otherwise asks first.
+func login(user, password string) func(*valkey.ClientOption) {
+	return func(o *valkey.ClientOption) {
+		if user != "" {
+			o.Username, o.Password, o.DisableCache = user, password, true
+		}
+	}
+}
+
+func TestSeam(t *testing.T) {
+	for name, protocol := range protocols {
+		t.Run(name, func(t *testing.T) {
+			srv := redisserver.Start(t)
+			single := func(o *valkey.ClientOption) { o.ForceSingleClient = true }
+			storetest.Seam(t, storetest.SeamBackend{
+				Open: func(tb testing.TB, user, password string) store.Store {
+					return valkeystore.New(client(tb, srv.Addr(), protocol, single, login(user, password)))
+				},
+				Address: srv.Addr(),
+				At: func(tb testing.TB, address string) store.Store {
+					return valkeystore.New(client(tb, address, protocol, single))
+				},
+			})
+		})
+	}
+}
+
+func TestSeamCluster(t *testing.T) {
+	servers, _ := redisserver.StartTwoMasters(t)
+	storetest.Seam(t, storetest.SeamBackend{Open: func(tb testing.TB, user, password string) store.Store {
+		return valkeystore.New(client(tb, servers[0].Addr(), login(user, password)))
+	}})
+}
