@@ -220,19 +220,21 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 		c.lost(l, fmt.Errorf("the server answers what was not asked about channel %q", name))
 		return
 	}
-	question := asked[0]
-	if asked = asked[1:]; len(asked) == 0 {
-		delete(l.asked, name)
-	} else {
-		l.asked[name] = asked
-	}
-	l.unanswered--
+	question := l.answers(name)
 	ch := question.channel
 	switch {
 	case question.off: // an answer is an answer
-	case len(asked) > 0 || c.channels[name] != ch: // a later question counts; or it was removed in the meantime
+	case len(l.asked[name]) > 0 || c.channels[name] != ch: // a later question counts; or it was removed in the meantime
 	case refused == "":
 		c.confirm(ch)
+	default:
+		c.refuse(l, ch, refused)
+	}
+}
+
+// refuse takes the server's refusal of a channel.
+func (c *pubsubConn) refuse(l *pubsubLink, ch *channel, refused string) {
+	switch {
 	case c.sharded && hasPrefix(refused, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
 		c.sendAway(ch)
 	case c.sharded && strings.HasPrefix(strings.TrimPrefix(refused, "ERR "), "unknown command"):

@@ -160,3 +160,15 @@ func (l *pubsubLink) Closed(err error) {
 	default:
 	}
 }
+
+// answers takes the oldest question about a channel, which is answered now.
+func (l *pubsubLink) answers(name string) ask {
+	asked := l.asked[name]
+	if len(asked) == 1 {
+		delete(l.asked, name)
+	} else {
+		l.asked[name] = asked[1:]
+	}
+	l.unanswered--
+	return asked[0]
+}
