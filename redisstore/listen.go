@@ -11,11 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// greetingTime bounds each answer while a connection for messages is made.
-const greetingTime = 2 * time.Second
-
-// A listener is a PubSub that is given up at its first error: it would connect again by itself, and ask
-// for all channels by one command, which fails as a whole if one channel is refused.
+// A listener is a PubSub that is given up at its first error: it would connect again by itself,
+// and ask for all channels by one command, which fails as a whole if one channel is refused.
 type listener struct {
 	ps      *redis.PubSub
 	on, off func(context.Context, ...string) error
@@ -29,16 +26,18 @@ type listener struct {
 	asked []question // written and not answered, in order
 }
 
-// A question is a command on a connection for messages. The server's refusal does not name its channel.
+// A question is a command on a connection for messages. The server's refusal does not name its
+// channel.
 type question struct {
 	channel string
 	off     bool
 }
 
-// listen makes a listener that is not connected. It speaks RESP2, in which go-redis reads nothing but
-// the messages, and takes no longer than greetingTime for an answer, as no context interrupts that.
+// listen makes a listener that is not connected. It speaks RESP2, in which go-redis reads nothing
+// but the messages, and takes no longer than greetingTime for an answer, as no context interrupts
+// that.
 func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
-	limit := greetingTime
+	limit := 2 * time.Second // of each answer while the connection is made
 	if user := rdb.Options().ReadTimeout; user > 0 {
 		limit = min(limit, user)
 	}
@@ -86,8 +85,8 @@ func (l *listener) ask(ctx context.Context, write func(context.Context, ...strin
 	return nil
 }
 
-// read reports what comes, until the connection fails. It reads without a timeout, which could strike
-// in the middle of a message.
+// read reports what comes, until the connection fails. It reads without a timeout, which could
+// strike in the middle of a message.
 func (l *listener) read() {
 	for {
 		msg, err := l.ps.ReceiveTimeout(l.ctx, 0)
@@ -113,8 +112,8 @@ func (l *listener) read() {
 	}
 }
 
-// answer takes a confirmation: the answer to the oldest question, or a channel that the server takes
-// away by itself.
+// answer takes a confirmation: the answer to the oldest question, or a channel that the server
+// takes away by itself.
 func (l *listener) answer(msg *redis.Subscription) error {
 	off := msg.Kind == "unsubscribe" || msg.Kind == "sunsubscribe"
 	l.mu.Lock()

@@ -34,9 +34,9 @@ func (s *single) Do(ctx context.Context, node string, commands []store.Command) 
 	return send(ctx, client, commands)
 }
 
-// carrier is the client that carries so many commands. A client that follows REDIRECT (EnableRedirect)
-// does so with all commands of a batch for the sake of one, also with those that were carried out; the
-// client of its node does not.
+// carrier is the client that carries so many commands. A client that follows REDIRECT
+// (EnableRedirect) does so with all commands of a batch for the sake of one, also with those that
+// were carried out; the client of its node does not.
 func (s *single) carrier(node string, commands int) (rueidis.Client, error) {
 	if node != "" {
 		return s.at(node)

@@ -2,8 +2,8 @@ package store
 
 import "context"
 
-// A Store carries commands to the nodes of the Redis family that a client library knows. All methods
-// are safe for concurrent use. A store does not own its client.
+// A Store carries commands to the nodes of the Redis family that a client library knows. All
+// methods are safe for concurrent use. A store does not own its client.
 //
 // A store may implement Addresser and Checker as well.
 type Store interface {
@@ -17,8 +17,8 @@ type Store interface {
 	// client has not met, or that is gone, makes all replies unsent. Do does not look for another.
 	Do(ctx context.Context, node string, commands []Command) []Reply
 
-	// Nodes names the nodes that the client has met. It costs a request at most the first time, when
-	// the client has met none. On failure the caller knows nothing of the nodes.
+	// Nodes names the nodes that the client has met. It costs a request at most the first time,
+	// when the client has met none. On failure the caller knows nothing of the nodes.
 	Nodes(ctx context.Context) (Nodes, error)
 
 	// Refresh makes the client learn of nodes that it has not met: Nodes may name more afterwards,

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// plain is a store on one server without a client library: RESP over connections of its own. It shows
-// what an adapter has to do, and no more.
+// plain is a store on one server without a client library: RESP over connections of its own. It
+// shows what an adapter has to do, and no more.
 type plain struct {
 	address, user, password string
 
@@ -288,8 +288,8 @@ func (l *plainListener) read() {
 	}
 }
 
-// answered takes out the oldest question, and returns its channel. With the name of a channel it does
-// so only if that was to be given up: the server may take it away by itself.
+// answered takes out the oldest question, and returns its channel. With the name of a channel it
+// does so only if that was to be given up: the server may take it away by itself.
 func (l *plainListener) answered(off string) any {
 	l.mu.Lock()
 	defer l.mu.Unlock()

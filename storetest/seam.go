@@ -21,15 +21,15 @@ type SeamBackend struct {
 	// password, or, where the user is empty, as everybody.
 	Open func(tb testing.TB, user, password string) store.Store
 
-	// Address is that of the server where Open leads to one server, and At makes a store as Open does,
-	// but of a server at another address. The cases about lost answers need both. Without At they
-	// are left out, as for a cluster and for sentinels.
+	// Address is that of the server where Open leads to one server, and At makes a store as Open
+	// does, but of a server at another address. The cases about lost answers need both. Without
+	// At they are left out, as for a cluster and for sentinels.
 	Address string
 	At      func(tb testing.TB, address string) store.Store
 }
 
-// Seam tests that a store keeps the contracts of package store, on real servers that nobody else uses.
-// It makes users at the servers. On a cluster it moves a slot without keys, and back.
+// Seam tests that a store keeps the contracts of package store, on real servers that nobody else
+// uses. It makes users at the servers. On a cluster it moves a slot without keys, and back.
 func Seam(t *testing.T, b SeamBackend) {
 	for _, c := range []struct {
 		name string
@@ -61,7 +61,8 @@ func (s *seam) within(d time.Duration) context.Context {
 	return ctx
 }
 
-// open makes a store, and names its nodes: on a cluster all, else also "", where its own routing leads.
+// open makes a store, and names its nodes: on a cluster all, else also "", where its own routing
+// leads.
 func (s *seam) open() (st store.Store, nodes []string) {
 	s.Helper()
 	st = s.backend.Open(s.T, "", "")
@@ -170,7 +171,8 @@ func seamNodes(s *seam) {
 	}
 }
 
-// The deadline ends the waiting for an answer. The command may have been written, and is not unsent.
+// The deadline ends the waiting for an answer. The command may have been written, and is not
+// unsent.
 func seamBounded(s *seam) {
 	st, nodes := s.open()
 	for _, n := range []int{1, 3} {

@@ -124,8 +124,8 @@ func seamChannels(s *seam) {
 	}
 }
 
-// A user that may subscribe, and nothing else, hears which channel is refused, keeps the others, and
-// has a sign of life.
+// A user that may subscribe, and nothing else, hears which channel is refused, keeps the others,
+// and has a sign of life.
 func seamRefused(s *seam) {
 	operator, nodes := s.open()
 	if nodes[len(nodes)-1] == "" {
@@ -160,7 +160,8 @@ func seamRefused(s *seam) {
 	}
 }
 
-// A connection that is lost ends with a reason, and is not made again. One that Close ends, ends without.
+// A connection that is lost ends with a reason, and is not made again. One that Close ends, ends
+// without.
 func seamEnds(s *seam) {
 	st, nodes := s.open()
 	l, e := s.listen(st, nodes[0], false)
@@ -194,8 +195,8 @@ func seamEnds(s *seam) {
 	}
 }
 
-// A server that is silent shows as a question without an answer. Neither the question nor Close waits
-// for it longer than the context says.
+// A server that is silent shows as a question without an answer. Neither the question nor Close
+// waits for it longer than the context says.
 func seamSilent(s *seam) {
 	if s.backend.At == nil {
 		s.Skip("no proxy between")
@@ -220,8 +221,8 @@ func seamSilent(s *seam) {
 	}
 }
 
-// On a cluster a sharded channel is refused by a node that does not serve its slot, and taken away when
-// the slot moves.
+// On a cluster a sharded channel is refused by a node that does not serve its slot, and taken
+// away when the slot moves.
 func seamMoves(s *seam) {
 	st, _ := s.open()
 	known, err := st.Nodes(s.ctx())

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A listener is one connection for messages: a dedicated one of the client, as Receive would subscribe
-// again by itself, and nobody could tell when all channels are confirmed.
+// A listener is one connection for messages: a dedicated one of the client, as Receive would
+// subscribe again by itself, and nobody could tell when all channels are confirmed.
 type listener struct {
 	client   valkey.DedicatedClient
 	sharded  bool
@@ -26,8 +26,8 @@ type listener struct {
 	leaving map[string]bool // channels that Unsubscribe gives up now
 }
 
-// listen takes a connection of a client. No context interrupts that, so a caller that waits for it may
-// go first.
+// listen takes a connection of a client. No context interrupts that, so a caller that waits for
+// it may go first.
 func listen(ctx context.Context, client valkey.Client, sharded bool, events store.Events) (store.Listener, error) {
 	if err := over(ctx); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func listen(ctx context.Context, client valkey.Client, sharded bool, events stor
 // message hands a message on. It runs on the goroutine that reads, as moved does.
 func (l *listener) message(m valkey.PubSubMessage) { l.events.Message(m.Channel, m.Message) }
 
-// moved hears that the server takes a sharded channel away. The client says so also where Unsubscribe
-// asked for it; that is answered there.
+// moved hears that the server takes a sharded channel away. The client says so also where
+// Unsubscribe asked for it; that is answered there.
 func (l *listener) moved(m valkey.PubSubSubscription) {
 	if m.Kind != "sunsubscribe" {
 		return
@@ -92,8 +92,8 @@ func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
 	return nil
 }
 
-// Unsubscribe implements store.Listener. The client asks for a PING behind each, which may be refused
-// where the channel was not: an answer is an answer.
+// Unsubscribe implements store.Listener. The client asks for a PING behind each, which may be
+// refused where the channel was not: an answer is an answer.
 func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
 	l.leave(channels, true)
 	defer l.leave(channels, false)

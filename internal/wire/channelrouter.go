@@ -16,9 +16,9 @@ const (
 	recheckEvery = 250 * time.Millisecond
 )
 
-// A channelRouter finds the connection for a channel. On a cluster that is, for a channel with a hash
-// tag, the one to the node that serves its slot. It tries until a node takes the channel: slots move,
-// and nodes die. Its state belongs to the goroutine of the subscription.
+// A channelRouter finds the connection for a channel. On a cluster that is, for a channel with a
+// hash tag, the one to the node that serves its slot. It tries until a node takes the channel:
+// slots move, and nodes die. Its state belongs to the goroutine of the subscription.
 type channelRouter struct {
 	s          *subscription
 	noSharding bool // the servers know no sharded channels
@@ -93,8 +93,8 @@ func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 	return wake
 }
 
-// relocateMoved takes channels off the connections to nodes that do not serve them any more, as far as
-// is known.
+// relocateMoved takes channels off the connections to nodes that do not serve them any more, as
+// far as is known.
 func (r *channelRouter) relocateMoved(now time.Time) {
 	table := r.s.router.slots.latest()
 	for address, conn := range r.conns {

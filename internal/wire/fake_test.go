@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A fakeStore is a store whose servers do what a test says. Its cluster has nodes a:1, b:1 and so on.
+// A fakeStore is a store whose servers do what a test says. Its cluster has nodes a:1, b:1 and so
+// on.
 type fakeStore struct {
 	// answer answers the commands of one Do, if it is not nil; else the answer is "OK".
 	answer func(node string, commands []store.Command) []store.Reply

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// silentAfter is how long nothing may be heard before the server is asked for a sign of life, and
-	// how long the server may then take for it.
+	// silentAfter is how long nothing may be heard before the server is asked for a sign of life,
+	// and how long the server may then take for it.
 	silentAfter = 5 * time.Second
 	// idleAfter is how long a connection without channels stays, for the next channel to find it.
 	idleAfter = 10 * time.Second
@@ -32,8 +32,8 @@ var (
 // A pubsubConn keeps one connection for messages while it has a channel, and makes it again when it
 // is lost. Its state belongs to the goroutine of the subscription.
 //
-// A sharded one gives away the channels whose slot its node does not serve, and all of them when its
-// connection is lost: by then another node may serve them.
+// A sharded one gives away the channels whose slot its node does not serve, and all of them when
+// its connection is lost: by then another node may serve them.
 type pubsubConn struct {
 	s       *subscription
 	node    func(context.Context) (string, error) // where to connect
@@ -164,7 +164,8 @@ func (c *pubsubConn) check(now time.Time) time.Time {
 }
 
 // lost takes the end of a connection, and decides when the next is made. A waiting call of Add is
-// told the reason if the server never answered on the connection; if it did, the next is likely to do.
+// told the reason if the server never answered on the connection; if it did, the next is likely
+// to do.
 func (c *pubsubConn) lost(l *pubsubLink, err error) {
 	if c.link != l {
 		return
@@ -209,7 +210,7 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 	}
 	l.answered = true
 	asked := l.asked[name]
-	if off && (len(asked) == 0 || !asked[0].off) { // the server does it by itself: the slot has moved
+	if off && (len(asked) == 0 || !asked[0].off) { // by itself: the slot has moved
 		if ch := c.channels[name]; c.sharded && ch != nil && ch.on {
 			c.sendAway(ch)
 		}
@@ -229,7 +230,7 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 	ch := question.channel
 	switch {
 	case question.off: // an answer is an answer
-	case len(asked) > 0 || c.channels[name] != ch: // a later question counts; or it was removed in the meantime
+	case len(asked) > 0 || c.channels[name] != ch: // a later question counts; or it was removed
 	case refused == "":
 		c.confirm(ch)
 	case c.sharded && hasPrefix(refused, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):

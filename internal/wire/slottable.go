@@ -52,8 +52,8 @@ func (t *slotTable) master(slot int) string {
 	return t.ranges[i].address
 }
 
-// anyMaster is one of the masters that the client has met, another than the last one where there are
-// several: that may be gone.
+// anyMaster is one of the masters that the client has met, another than the last one where there
+// are several: that may be gone.
 func (t *slotTable) anyMaster(last string) (string, error) {
 	found := ""
 	for _, i := range rand.Perm(len(t.ranges)) {
@@ -105,8 +105,8 @@ func (s *slotTables) latest() *slotTable {
 	return s.table
 }
 
-// known is the latest table, or, where fresh, one that is read now. Without an answer, the error comes
-// with the table of before.
+// known is the latest table, or, where fresh, one that is read now. Without an answer, the error
+// comes with the table of before.
 func (s *slotTables) known(ctx context.Context, fresh bool) (*slotTable, error) {
 	s.mu.Lock()
 	table := s.table
@@ -123,7 +123,8 @@ func (s *slotTables) known(ctx context.Context, fresh bool) (*slotTable, error) 
 	return s.latest(), r.err
 }
 
-// refresh begins to read the slots, unless that is under way. On failure the table stays what it was.
+// refresh begins to read the slots, unless that is under way. On failure the table stays what it
+// was.
 func (s *slotTables) refresh() *slotReading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +146,8 @@ func (s *slotTables) refresh() *slotReading {
 	return r
 }
 
-// read asks some of the nodes for the slots, and takes the first answer. Where none answers, the client
-// is made to learn of others, for the next reading.
+// read asks some of the nodes for the slots, and takes the first answer. Where none answers, the
+// client is made to learn of others, for the next reading.
 func (s *slotTables) read() (*slotTable, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), slotsTimeout)
 	defer cancel()

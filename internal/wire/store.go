@@ -2,12 +2,13 @@ package wire
 
 import "context"
 
-// A Store carries requests to the servers that their keys lead to. Route makes one of what an adapter
-// brings. All methods are safe for concurrent use.
+// A Store carries requests to the servers that their keys lead to. Route makes one of what an
+// adapter brings. All methods are safe for concurrent use.
 type Store interface {
-	// Do sends every request once, in one flush a node, and again only if the server said that it did
-	// not carry the request out, or if the request is known to be unsent. It returns a reply for each
-	// request, in order. The deadline of ctx bounds Do. Do may ignore the cancellation of ctx.
+	// Do sends every request once, in one flush a node, and again only if the server said that it
+	// did not carry the request out, or if the request is known to be unsent. It returns a reply
+	// for each request, in order. The deadline of ctx bounds Do. Do may ignore the cancellation
+	// of ctx.
 	Do(ctx context.Context, requests []Request) []Reply
 
 	// Subscribe opens a subscription without channels, and sends nothing. ctx bounds the opening
@@ -60,8 +61,8 @@ type Reply struct {
 	// Replicas is how many replicas confirmed, when the request asked.
 	Replicas int
 
-	// Node is the address of the server that the request was sent to, or could not be sent to. It is
-	// set where there are several servers. Errors name it.
+	// Node is the address of the server that the request was sent to, or could not be sent to. It
+	// is set where there are several servers. Errors name it.
 	Node string
 }
 
@@ -87,8 +88,8 @@ type Subscription interface {
 	// holds when ctx is over first.
 	Add(ctx context.Context, channel string) error
 
-	// Remove gives a channel up. Messages that are on their way may still come. Unknown channels are
-	// ignored.
+	// Remove gives a channel up. Messages that are on their way may still come. Unknown channels
+	// are ignored.
 	Remove(ctx context.Context, channel string) error
 
 	// Close ends the subscription and its connections. Calls of Add fail. The sink receives nothing

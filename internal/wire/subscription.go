@@ -15,8 +15,9 @@ var ErrSubscriptionClosed = errors.New("the subscription is closed")
 // A subscription keeps the channels that are wanted, each on a connection: all on one, or, on a
 // cluster, those with a hash tag on the connection to the node that serves their slot.
 //
-// One goroutine, that of run, owns all of its state. Others send it functions to run. It never waits
-// for a server: each connection has a goroutine that connects and writes, and that reports back.
+// One goroutine, that of run, owns all of its state. Others send it functions to run. It never
+// waits for a server: each connection has a goroutine that connects and writes, and that reports
+// back.
 type subscription struct {
 	router *router
 	sink   *serialSink
@@ -66,8 +67,8 @@ func newSubscription(r *router, sink Sink) *subscription {
 	return s
 }
 
-// anyNode returns a function that names the node for channels that are not sharded. On a cluster that
-// is some master, as a message that is not sharded goes to all nodes.
+// anyNode returns a function that names the node for channels that are not sharded. On a cluster
+// that is some master, as a message that is not sharded goes to all nodes.
 func (s *subscription) anyNode() func(context.Context) (string, error) {
 	last := ""
 	return func(ctx context.Context) (string, error) {
@@ -209,8 +210,8 @@ func (s *subscription) add(name string, w *waiter) {
 	c.waiters = append(c.waiters, w)
 }
 
-// giveUp ends a call of Add whose context is over, unless it has ended otherwise. A channel that was
-// never confirmed and that no other call waits for is given up with it.
+// giveUp ends a call of Add whose context is over, unless it has ended otherwise. A channel that
+// was never confirmed and that no other call waits for is given up with it.
 func (s *subscription) giveUp(name string, w *waiter, why error) {
 	c := s.channels[name]
 	if c == nil {

@@ -98,8 +98,8 @@ func TestSubscriptionGapAfterAllChannels(t *testing.T) {
 	})
 }
 
-// A channel that is refused leaves the others as they were. One that was allowed before is asked for
-// again, on another connection, unless permission was taken away.
+// A channel that is refused leaves the others as they were. One that was allowed before is asked
+// for again, on another connection, unless permission was taken away.
 func TestSubscriptionRefused(t *testing.T) {
 	f := newFake()
 	refuse := map[string]string{"no": "NOPERM no"}
@@ -212,8 +212,8 @@ func TestSubscriptionAddGivesUp(t *testing.T) {
 	})
 }
 
-// Callers are told the reason if no connection can be made, each at once; attempts without callers have
-// pauses.
+// Callers are told the reason if no connection can be made, each at once; attempts without
+// callers have pauses.
 func TestSubscriptionWithoutServer(t *testing.T) {
 	f := newFake("a:1")
 	f.cluster, f.owners = true, nil // no node serves anything
@@ -245,9 +245,9 @@ func TestSubscriptionWithoutServer(t *testing.T) {
 	})
 }
 
-// A channel with a hash tag is on a connection to the node that serves its slot, and follows it: told by
-// the server, by the refusal of a new question, by the slot table, or by the end of the connection. Each
-// way the gap is told.
+// A channel with a hash tag is on a connection to the node that serves its slot, and follows it:
+// told by the server, by the refusal of a new question, by the slot table, or by the end of the
+// connection. Each way the gap is told.
 func TestSubscriptionShardedFollowsSlot(t *testing.T) {
 	for name, moves := range map[string]func(f *fakeStore, s *subscription, l *fakeListener){
 		"the server takes it away": func(_ *fakeStore, _ *subscription, l *fakeListener) { l.Unsubscribed(atA) },
