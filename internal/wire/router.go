@@ -82,10 +82,16 @@ func (r *router) Do(ctx context.Context, requests []Request) []Reply {
 
 // doSingle sends requests where they say, or where the client's own routing leads.
 func (r *router) doSingle(ctx context.Context, requests []Request) []Reply {
-	replies := make([]Reply, len(requests))
+	var replies []Reply
 	if len(requests) == 1 && requests[0].Replicas <= 0 {
-		replies[0].take(send(ctx, r.store, requests[0].Node, []store.Command{requests[0].Args})[0])
+		one := &struct { // in one allocation
+			command [1]store.Command
+			reply   [1]Reply
+		}{command: [1]store.Command{requests[0].Args}}
+		one.reply[0].take(send(ctx, r.store, requests[0].Node, one.command[:])[0])
+		replies = one.reply[:]
 	} else {
+		replies = make([]Reply, len(requests))
 		parcels := make([]parcel, len(requests))
 		for i := range requests {
 			parcels[i] = parcel{index: i, node: requests[i].Node}
