@@ -132,6 +132,60 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// The modules whose version users choose. Each may be of another version than the root.
+var released = []string{"cmd/holdfast", "holdfasttest", "redisstore", "rueidisstore", "valkeystore"}
+
+// A released module that used internal packages of the root would break when its version and the root's differ.
+// Packages that only tests import are tests.
+func TestReleasedModulesImportNothingInternalOfTheRoot(t *testing.T) {
+	set, files := sources(t)
+	imported := map[string]bool{}
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			imported[name] = imported[name] || !file.test
+		}
+	}
+	for _, file := range files {
+		of := slices.IndexFunc(released, func(m string) bool { return file.dir == m || strings.HasPrefix(file.dir, m+"/") })
+		onlyTests := strings.Contains(file.dir, "/internal/") && !imported[path.Join(module, file.dir)]
+		if of < 0 || file.test || onlyTests {
+			continue
+		}
+		for _, spec := range file.Imports {
+			if name, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(name, module+"/internal/") {
+				t.Errorf("%s: module %s must not import %s", set.Position(spec.Pos()), released[of], name)
+			}
+		}
+	}
+}
+
+// holdfasttest has a copy of the network inside a process, as it may import nothing internal of the root. UPDATE_TWIN=1
+// writes it anew.
+func TestNetworkTwin(t *testing.T) {
+	const from, to = "internal/network", "holdfasttest/internal/network"
+	names, err := filepath.Glob(filepath.Join(from, "*.go"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append([]byte("// Code generated from "+from+" by TestNetworkTwin; DO NOT EDIT.\n\n"), want...)
+		at := filepath.Join(to, filepath.Base(name))
+		if os.Getenv("UPDATE_TWIN") != "" {
+			if err := os.WriteFile(at, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if has, err := os.ReadFile(at); err != nil || !bytes.Equal(bytes.ReplaceAll(has, []byte("\r\n"), []byte("\n")), bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
+			t.Errorf("%s is not what %s says (run UPDATE_TWIN=1 go test -run TestNetworkTwin .): %v", at, name, err)
+		}
+	}
+}
+
 func TestNoRequirements(t *testing.T) {
 	text, err := os.ReadFile("go.mod")
 	if err != nil {

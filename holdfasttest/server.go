@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/network"
+	"github.com/holdfast-go/holdfast/holdfasttest/internal/network"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for locks that exclude everybody.
+// AskAll implements protocol.Protocol: on a single server, or where all names share a slot, for
+// locks that exclude everybody.
 func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
 	first := asks[0].Resource.(*resource)
 	deadline := asks[0].Ask.Deadline
@@ -17,7 +18,7 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 		return nil, err
 	}
 	topology, err := p.servers.Topology(ctx, deadline)
-	together := err == nil && !topology.Cluster // else slot by slot, which is right everywhere
+	together := err == nil && !topology.Cluster // otherwise slot by slot, which is right everywhere
 	for _, a := range asks {
 		r := a.Resource.(*resource)
 		if mode(r.spec) != 'x' || !together && r.keys.slot != first.keys.slot {
@@ -30,7 +31,7 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 		args[2] = 3 * len(asks)
 		for _, a := range asks {
 			k := &a.Resource.(*resource).keys
-			args = append(args, k.state, k.clock, k.line)
+			args = append(args, k.state, k.clock, k.queue)
 		}
 		args = append(args, wire.Millis(asks[0].Ask.TTL), notAfter)
 		for _, a := range asks {
@@ -44,40 +45,60 @@ func (p *Protocol) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoc
 
 // readAll reads the reply of all.lua.
 func (r *resource) readAll(reply wire.Reply, asks []protocol.Asking, answers []protocol.Answer) (server int64, late bool, err error) {
-	const digits = 16
 	text, _ := reply.Value.(string)
 	switch {
-	case len(text) == 1+digits*(1+len(answers)) && text[0] == 'H':
-		server, _ = wire.Number(text[1 : 1+digits])
-		for i := range answers {
-			at := 1 + digits*(i+1)
-			token, ok := wire.Number(text[at : at+digits])
-			if !ok || token <= 0 {
-				return 0, false, r.unreadable("lock", reply.Value)
-			}
-			answers[i] = protocol.Answer{Status: protocol.Held, Token: token, Block: 1, Server: server}
-		}
-		return server, false, r.unconfirmed("lock", reply)
 	case text == "A":
 		return 0, false, protocol.ErrApart
-	}
-	if number, rest, ok := strings.Cut(text, "|"); ok && (text[0] == 'B' || text[0] == 'F') {
-		at, err := strconv.Atoi(number[1:])
-		if err != nil || at < 1 || at > len(asks) {
-			return 0, false, r.unreadable("lock", reply.Value)
-		}
-		parsed, ok := asks[at-1].Resource.(*resource).parse("lock", text[:1]+rest)
+	case strings.HasPrefix(text, "H"):
+		server, ok := readTokens(text[1:], answers)
 		if !ok {
 			return 0, false, r.unreadable("lock", reply.Value)
 		}
-		for i := range answers {
-			answers[i] = protocol.Answer{Status: protocol.Busy}
+		return server, false, r.unconfirmed("lock", reply)
+	case strings.HasPrefix(text, "B"), strings.HasPrefix(text, "F"):
+		parsed, ok := readTaken(text, asks, answers)
+		if !ok {
+			return 0, false, r.unreadable("lock", reply.Value)
 		}
-		answers[at-1] = parsed.answer
 		return parsed.answer.Server, false, parsed.refused
 	}
 	if parsed, ok := r.parse("lock", text); ok && parsed.late {
 		return parsed.answer.Server, true, nil
 	}
 	return 0, false, r.unreadable("lock", reply.Value)
+}
+
+// readTokens reads the server's time and a token for each answer.
+func readTokens(text string, answers []protocol.Answer) (server int64, ok bool) {
+	const digits = 16
+	if len(text) != digits*(1+len(answers)) {
+		return 0, false
+	}
+	server, _ = wire.Number(text[:digits])
+	for i := range answers {
+		token, ok := wire.Number(text[digits*(i+1) : digits*(i+2)])
+		if !ok || token <= 0 {
+			return 0, false
+		}
+		answers[i] = protocol.Answer{Status: protocol.Held, Token: token, Block: 1, Server: server}
+	}
+	return server, true
+}
+
+// readTaken reads which name is taken, from 1, and the reply about it. The others are busy with it.
+func readTaken(text string, asks []protocol.Asking, answers []protocol.Answer) (reading, bool) {
+	number, rest, ok := strings.Cut(text[1:], "|")
+	at, err := strconv.Atoi(number)
+	if !ok || err != nil || at < 1 || at > len(asks) {
+		return reading{}, false
+	}
+	parsed, ok := asks[at-1].Resource.(*resource).parse("lock", text[:1]+rest)
+	if !ok {
+		return reading{}, false
+	}
+	for i := range answers {
+		answers[i] = protocol.Answer{Status: protocol.Busy}
+	}
+	answers[at-1] = parsed.answer
+	return parsed, true
 }

@@ -4,13 +4,13 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "fb68295b3ba862c9c89bb51212fbc93e1551251a",
-	"ask":       "5488e78aa68579274d98c11ee0399de5b5ecbd91",
-	"downgrade": "6a7ffe4670d8d564d54c0fc4ed242c2fb2ec41d2",
-	"free":      "09f1dbe3e2601db72475af8f8ea6cb7f247e0ec3",
-	"latch":     "a627355f476834fdde2638ad455367bd8477505b",
-	"look":      "057bb6c6c5ef731c0b35f737ba386a2328260135",
-	"renew":     "fc50111813df6cca686695b9ed3367fdbd0b7643",
-	"resize":    "fcf482df3cb4c8082a187b2097f8ffa3f90bfcce",
-	"resume":    "578a236b7bb0eb93f195f0e8462c2ceac1491d68",
+	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
+	"ask":       "b021e2d15964cadb61f5a82f77eea051eae33c99",
+	"downgrade": "1735461e0fd6365bd9014b8e56f5f87a8d0a256d",
+	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
+	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
+	"look":      "354b5ca3db64858b99d46df14a1313c3ae5f3cf3",
+	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
+	"resize":    "1a2018c84b811ada930c0e560345a9c723e74182",
+	"resume":    "e25e7a561b053524468e0cb1b29a63b8bacc2fc7",
 }

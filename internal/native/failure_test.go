@@ -22,9 +22,10 @@ func TestScriptsNameTheirKeys(t *testing.T) {
 	}
 }
 
-// A line that is none refuses an ask before anything was done, unless the ask gave another hold back: then that may be over.
-func TestForeignLineOfAskThatGivesBack(t *testing.T) {
-	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', line, self)")
+// A queue that is none refuses an ask before anything was done, unless the ask gave another hold
+// back: then that may be over.
+func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
+	at := slices.Index(strings.Split(source("ask"), "\n"), "local waits = self and redis.call('ZSCORE', queue, self)")
 	refused := fmt.Sprintf("WRONGTYPE Operation against a key script: %s, on @user_script:%d.", digests["ask"], at+1)
 	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
 	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: time.Now().Add(time.Minute)}

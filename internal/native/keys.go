@@ -8,25 +8,26 @@ import (
 
 // keys are the keys of one name, all of one slot; boxed once, as requests carry them.
 type keys struct {
-	state, clock, line, watchers any
-	slot                         int
+	state, clock, queue, watchers any
+	slot                          int
 }
 
 func keysOf(prefix, name string) keys {
 	tag := escape(name)
 	slot := wire.SlotOf(tag)
-	line := prefix + ":{" + tag + "}:line"
-	state := line[:len(line)-len(":line")]
+	queue := prefix + ":{" + tag + "}:line"
+	state := queue[:len(queue)-len(":line")]
 	return keys{
 		state:    state,
 		clock:    prefix + ":{" + wire.SlotTag(slot) + "}:clock",
-		line:     line,
+		queue:    queue,
 		watchers: state + ":watchers",
 		slot:     slot,
 	}
 }
 
-// escape makes any name, but the empty one, a hash tag: what ends a tag is escaped, and the escape itself.
+// escape makes any name but the empty one a hash tag: it escapes what ends a tag, and the escape
+// itself.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "%}") {
 		return name

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// slotOfKey is the slot of a whole key, as the Redis Cluster specification says: that of what stands between the first
-// "{" and the first "}" behind it, if that is not empty.
+// slotOfKey is the slot of a whole key, as the Redis Cluster specification says: that of what
+// stands between the first "{" and the first "}" behind it, if that is not empty.
 func slotOfKey(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -18,8 +18,9 @@ func slotOfKey(key string) int {
 	return wire.SlotOf(key)
 }
 
-// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key (trap 27); nor do two
-// prefixes, whatever the names under them. Those of a quorum, of which a server may be a node, are never a name's.
+// FuzzKeys: whatever the names, the keys of each lie in one slot, and no two names share a key
+// (trap 27); nor do two prefixes, whatever the names under them. Those of a quorum, of which a
+// server may be a node, are never a name's.
 func FuzzKeys(f *testing.F) {
 	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
 		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {
@@ -32,7 +33,7 @@ func FuzzKeys(f *testing.F) {
 			t.Skip("refused before")
 		}
 		a, b := keysOf(prefix, one), keysOf(second, other)
-		for _, key := range []any{a.state, a.clock, a.line, a.watchers} {
+		for _, key := range []any{a.state, a.clock, a.queue, a.watchers} {
 			if strings.HasPrefix(key.(string), second+":{%quorum}") {
 				t.Errorf("key %q of %q is a quorum's", key, one)
 			}
@@ -40,14 +41,14 @@ func FuzzKeys(f *testing.F) {
 				t.Errorf("key %q of %q lies in slot %d, not %d", key, one, got, a.slot)
 			}
 		}
-		if same := prefix == second && one == other; (a.state == b.state) != same || (a.line == b.line) != same || (a.watchers == b.watchers) != same {
+		if same := prefix == second && one == other; (a.state == b.state) != same || (a.queue == b.queue) != same || (a.watchers == b.watchers) != same {
 			t.Errorf("%q and %q: %q and %q", one, other, a.state, b.state)
 		}
 		if a.clock == b.clock != (prefix == second && a.slot == b.slot) {
 			t.Errorf("%q and %q: clocks %q and %q", one, other, a.clock, b.clock)
 		}
-		for _, key := range []any{b.clock, b.line, b.watchers} {
-			if a.state == key || a.line == key && key != b.line || a.watchers == key && key != b.watchers || a.clock == key && key != b.clock {
+		for _, key := range []any{b.clock, b.queue, b.watchers} {
+			if a.state == key || a.queue == key && key != b.queue || a.watchers == key && key != b.watchers || a.clock == key && key != b.clock {
 				t.Errorf("%q and %q share %q", one, other, key)
 			}
 		}

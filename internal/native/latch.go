@@ -48,7 +48,7 @@ func (l latch) run(ctx context.Context, deadline, last time.Time, what, id strin
 			id = who[0].(string)
 		}
 		at, _ := wire.Number(notAfter)
-		return []any{nil, nil, 3, k.state, k.line, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
+		return []any{nil, nil, 3, k.state, k.queue, k.watchers, l.stamp, what, id, notAfter, count, ttl, who[1], who[2],
 			wire.Digits16(at + last.Sub(deadline).Microseconds())}
 	}, func(reply wire.Reply) (int64, bool, error) {
 		text, _ := reply.Value.(string)

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where channels are sharded it
-// has none at first.
+// Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where
+// channels are sharded it has no channel at first.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	subscription, err := p.servers.Subscribe(ctx, ear{p.suffix(), sink})
+	subscription, err := p.servers.Subscribe(ctx, messageReader{p.suffix(), sink})
 	if err != nil {
 		return nil, p.subscribeFailure(err)
 	}
@@ -59,45 +59,54 @@ func keysOfWatched(about protocol.Watched) *keys {
 // Close implements protocol.Listening.
 func (l *listening) Close() { _ = l.subscription.Close() }
 
-// An ear reads messages: the format number, what is said, the id of the ticket that it is said to, and the rest. Anything that is
-// none of ours is dropped: messages are hints.
-type ear struct {
+// A messageReader reads messages: the format number, what is said, the id of the ticket that it is
+// said to, and the rest. It drops everything that is none of ours: messages are hints.
+type messageReader struct {
 	suffix string // of our channels
 	sink   protocol.Sink
 }
 
-func (e ear) Gap() { e.sink.Gap() }
+// Gap implements store.Sink.
+func (m messageReader) Gap() { m.sink.Gap() }
 
-func (e ear) Message(channel, text string) {
+// Message implements store.Sink.
+func (m messageReader) Message(channel, text string) {
 	const head, id = 2, 22
-	if !strings.HasSuffix(channel, e.suffix) || len(text) < head+id || text[0] != format {
+	if !strings.HasSuffix(channel, m.suffix) || len(text) < head+id || text[0] != format {
 		return
 	}
 	ticket, rest := protocol.ID(text[head:head+id]), text[head+id:]
 	switch text[1] {
 	case 'R':
-		e.sink.Replaced(ticket)
+		m.sink.Replaced(ticket)
 	case 'N':
-		if after, ok := span(rest); ok {
-			e.sink.Nudge(ticket, after)
+		if after, ok := readMillis(rest); ok {
+			m.sink.Nudge(ticket, after)
 		}
 	case 'G':
-		fields := strings.Split(rest, "|")
-		if len(fields) != 3 || len(fields[0]) < 17 {
-			return
-		}
-		token, ok1 := wire.Number(fields[0][:16])
-		block, ok2 := wire.Number(fields[0][16:])
-		claim, ok3 := span(fields[1])
-		at, ok4 := wire.Number(fields[2])
-		if ok1 && ok2 && ok3 && ok4 && token > 0 && block > 0 && claim > 0 {
-			e.sink.Granted(protocol.Grant{ID: ticket, Token: token, Block: block, At: at, Claim: claim})
+		if grant, ok := readGrant(rest); ok {
+			grant.ID = ticket
+			m.sink.Granted(grant)
 		}
 	}
 }
 
-// span reads milliseconds; false when they are none, or more than a duration can be.
-func span(text string) (time.Duration, bool) {
+// readGrant reads token block|claim|now.
+func readGrant(text string) (protocol.Grant, bool) {
+	fields := strings.Split(text, "|")
+	if len(fields) != 3 || len(fields[0]) < 17 {
+		return protocol.Grant{}, false
+	}
+	token, ok1 := wire.Number(fields[0][:16])
+	block, ok2 := wire.Number(fields[0][16:])
+	claim, ok3 := readMillis(fields[1])
+	at, ok4 := wire.Number(fields[2])
+	return protocol.Grant{Token: token, Block: block, At: at, Claim: claim},
+		ok1 && ok2 && ok3 && ok4 && token > 0 && block > 0 && claim > 0
+}
+
+// readMillis reads milliseconds. It is false if they are none, or more than a duration can be.
+func readMillis(text string) (time.Duration, bool) {
 	n, ok := wire.Number(text)
 	return time.Duration(n) * time.Millisecond, ok && n >= 0 && n <= math.MaxInt64/int64(time.Millisecond)
 }

@@ -54,7 +54,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	}, nil
 }
 
-// watcher is who wants to be told of the next change: id, channel, life.
+// watcher is what a script needs to tell a watcher of the next change: id, channel, life.
 func (r *resource) watcher(t *protocol.Ticket) []any {
 	if t == nil || t.Deaf {
 		return []any{"", "", 0}

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// A skewed is a cluster of two nodes whose clocks are hours apart. It grants all, and notes the not-after of each ask.
+// A skewed is a cluster of two nodes whose clocks are hours apart. It grants all, and notes the
+// not-after of each ask.
 type skewed struct {
 	halved
 	late map[string]time.Duration // node -> not-after less its clock
@@ -47,8 +48,8 @@ func (s *skewed) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 
 func number10(n int64) string { return strings.TrimLeft(wire.Digits16(n), "0") }
 
-// On a cluster each node has a clock of its own, by which requests to it are late; and one that does not answer delays
-// none that go elsewhere (trap 9).
+// On a cluster each node has a clock of its own, by which requests to it are late; and one that
+// does not answer delays none that go elsewhere (trap 9).
 func TestNodesApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &skewed{halved: halved{flushes: map[string]int{}, names: map[string]int{}}, late: map[string]time.Duration{}}

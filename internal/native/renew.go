@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	renewBatch = 100 // names in one command: long enough to be cheap, short enough not to hold up others
-	renewLoad  = 128 // commands in one flush to a node
+	renewBatch = 100 // names in one command: enough to be cheap, few enough not to hold up others
+	renewLoad  = 128 // commands in one flush to a server
 )
 
-// Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster those of one slot, and
-// each node gets its commands apart from the others, so that one that is slow, stopped or gone delays no other's
-// leases. The watchdog's go past the lane, where all wait for the slowest node.
+// Renew implements protocol.Protocol. On a single server a command carries many names; on a cluster
+// those of one slot. Each server gets its commands apart from the others, so a server that is slow,
+// stopped or gone delays no lease of another. The watchdog's commands go past the batcher, where
+// all wait for the slowest server.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
 	if ctx.Err() != nil {
 		for i, renewal := range renewals {
@@ -28,21 +29,11 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 		return
 	}
 	deadline := p.deadline(ctx)
-	topology, err := p.servers.Topology(ctx, time.Now().Add(time.Until(deadline)/2))
-	apart := err != nil || topology.Cluster // slot by slot is right everywhere
-	groups := make(map[int][]int)
-	for i, renewal := range renewals {
-		group := -1
-		if apart {
-			group = renewal.Resource.(*resource).keys.slot
-		}
-		groups[group] = append(groups[group], i)
-	}
 	var wg sync.WaitGroup
 	servers := make(map[*wire.Server][][]int) // the parts of each
-	for slot, group := range groups {
+	for slot, group := range p.groups(ctx, renewals, deadline) {
 		for part := range slices.Chunk(group, renewBatch) {
-			if slot < 0 || ctx.Done() != nil { // a caller's that may be cancelled: the lane heeds that
+			if slot < 0 || ctx.Done() != nil { // a caller may cancel it: the batcher heeds that
 				wg.Go(func() { p.renew(ctx, renewals, part, deadline, done) })
 				continue
 			}
@@ -63,12 +54,29 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	wg.Wait()
 }
 
-// renew sends one command by the lane.
-func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
-	p.settle(all, part, p.run(ctx, &p.scripts.renew, &all[part[0]].Resource.(*resource).keys, deadline, renewal(all, part)), done)
+// groups are the renewals that may share a command, by slot; on a single server all, as -1.
+func (p *Protocol) groups(ctx context.Context, renewals []protocol.Renewal, deadline time.Time) map[int][]int {
+	topology, err := p.servers.Topology(ctx, time.Now().Add(time.Until(deadline)/2))
+	apart := err != nil || topology.Cluster // slot by slot is right everywhere
+	groups := make(map[int][]int)
+	for i, renewal := range renewals {
+		group := -1
+		if apart {
+			group = renewal.Resource.(*resource).keys.slot
+		}
+		groups[group] = append(groups[group], i)
+	}
+	return groups
 }
 
-// renewAt sends commands to one node in one flush, and once more, whole, those whose script it did not know.
+// renew sends one command by the batcher.
+func (p *Protocol) renew(ctx context.Context, all []protocol.Renewal, part []int, deadline time.Time, done func(int, protocol.Renewed)) {
+	k := &all[part[0]].Resource.(*resource).keys
+	p.reportRenewals(all, part, p.run(ctx, &p.scripts.renew, k, deadline, renewal(all, part)), done)
+}
+
+// renewAt sends commands to one server in one flush. Those whose script the server did not know are
+// sent once more, whole.
 func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.Time, done func(int, protocol.Renewed)) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -87,16 +95,16 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 			unknown, whole = append(unknown, part), append(whole, request)
 			continue
 		}
-		p.settle(all, part, replies[i], done)
+		p.reportRenewals(all, part, replies[i], done)
 	}
 	if len(whole) > 0 {
 		for i, reply := range p.servers.Do(ctx, whole) {
-			p.settle(all, unknown[i], reply, done)
+			p.reportRenewals(all, unknown[i], reply, done)
 		}
 	}
 }
 
-// keyOf is the key by which the command of a part finds its node.
+// keyOf is the key by which the command of a part finds its server.
 func keyOf(all []protocol.Renewal, part []int) string {
 	return all[part[0]].Resource.(*resource).keys.state.(string)
 }
@@ -119,10 +127,10 @@ func renewal(all []protocol.Renewal, part []int) []any {
 	return args
 }
 
-// settle tells each renewal of a part what became of it.
-func (p *Protocol) settle(all []protocol.Renewal, part []int, reply wire.Reply, done func(int, protocol.Renewed)) {
+// reportRenewals answers each renewal of a part.
+func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
-	text, said, ok := takenOver(text, len(part))
+	letters, takers, ok := readRenewals(text, len(part))
 	for at, i := range part {
 		r := all[i].Resource.(*resource)
 		err := r.failureOf(&p.scripts.renew, reply, r.keys.state)
@@ -132,21 +140,21 @@ func (p *Protocol) settle(all []protocol.Renewal, part []int, reply wire.Reply, 
 			done(i, protocol.Renewed{Err: err})
 		case !ok:
 			done(i, protocol.Renewed{Err: r.at(reply, r.unreadable("renew", reply.Value))})
-		case text[at] == 'R':
-			done(i, protocol.Renewed{Err: r.replaced(said[at])})
-		case text[at] == 'F':
+		case letters[at] == 'R':
+			done(i, protocol.Renewed{Err: r.replaced(takers[at])})
+		case letters[at] == 'F':
 			done(i, protocol.Renewed{Err: r.at(reply, r.foreign("renew", ""))})
-		case text[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
+		case letters[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
 			done(i, protocol.Renewed{Err: r.at(reply, r.unconfirmed("renew", reply))})
 		default:
-			done(i, protocol.Renewed{Held: text[at] == '1'})
+			done(i, protocol.Renewed{Held: letters[at] == '1'})
 		}
 	}
 }
 
-// takenOver splits a reply of renew.lua: a letter for each of so many renewals, and what is said of each "R". False: it is
-// none.
-func takenOver(text string, renewals int) (letters string, said map[int]string, ok bool) {
+// readRenewals splits a reply of renew.lua: a letter for each of so many renewals, and for each "R"
+// who took the hold over. It is false if the reply is none.
+func readRenewals(text string, renewals int) (letters string, takers map[int]string, ok bool) {
 	if len(text) < renewals {
 		return "", nil, false
 	}
@@ -160,10 +168,10 @@ func takenOver(text string, renewals int) (letters string, said map[int]string, 
 		if !found || !fine || n < 1 || n > int64(len(tail)) {
 			return "", nil, false
 		}
-		if said == nil {
-			said = make(map[int]string)
+		if takers == nil {
+			takers = make(map[int]string)
 		}
-		said[at], rest = tail[:n], tail[n:]
+		takers[at], rest = tail[:n], tail[n:]
 	}
-	return letters, said, rest == ""
+	return letters, takers, rest == ""
 }

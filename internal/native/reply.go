@@ -17,18 +17,18 @@ type reading struct {
 	refused error
 }
 
-// parse reads a reply; false when it is none. See ask.lua for what there is.
-func (r *resource) parse(op, text string) (reading, bool) {
-	var out reading
+// parse reads a reply. It is false if the reply is none; see ask.lua for what there is.
+func (r *resource) parse(op, text string) (out reading, ok bool) {
 	if text == "" {
 		return out, false
 	}
 	switch what, rest := text[0], text[1:]; what {
-	case 'F', 'f':
+	case 'F':
+		out.refused = r.foreign(op, rest)
+		return out, true
+	case 'f':
 		foreign := r.foreign(op, rest)
-		if what == 'f' {
-			foreign.Key = r.keys.line.(string)
-		}
+		foreign.Key = r.keys.queue.(string)
 		out.refused = foreign
 		return out, true
 	case 'M':
@@ -42,51 +42,55 @@ func (r *resource) parse(op, text string) (reading, bool) {
 		out.refused = r.replaced(rest)
 		return out, out.refused != nil
 	case 'L':
-		var ok bool
 		out.late = true
 		out.answer.Server, ok = wire.Number(rest)
 		return out, ok
 	case 'H':
-		block, server, ok := strings.Cut(rest, "|")
-		if !ok || len(block) < 17 {
-			return out, false
-		}
-		var oks [3]bool
-		out.answer.Status = protocol.Held
-		out.answer.Token, oks[0] = wire.Number(block[:16])
-		out.answer.Block, oks[1] = wire.Number(block[16:])
-		out.answer.Server, oks[2] = wire.Number(server)
-		return out, oks[0] && oks[1] && oks[2] && out.answer.Token > 0 && out.answer.Block > 0
+		out.answer, ok = readHeld(rest)
+		return out, ok
 	case 'Q', 'B':
-		fields := strings.SplitN(rest, "|", 5)
-		if len(fields) != 5 {
-			return out, false
-		}
-		var numbers [4]int64
-		for i := range numbers {
-			var ok bool
-			if numbers[i], ok = wire.Number(fields[i]); !ok {
-				return out, false
-			}
-		}
-		out.answer = protocol.Answer{
-			Status:    protocol.Busy,
-			Server:    numbers[0],
-			Remaining: time.Duration(numbers[1]) * time.Millisecond,
-			Holders:   int(numbers[2]),
-			Waiters:   int(numbers[3]),
-		}
-		out.answer.Holder, out.answer.Token = holder(fields[4])
+		out.answer, ok = readBusy(rest)
 		if what == 'Q' {
 			out.answer.Status = protocol.Queued
 		}
-		return out, true
+		return out, ok
 	}
 	return out, false
 }
 
-// holder reads who is behind a ticket, its token and its payload, and the token. What cannot be read stays empty: it is for
-// people only. A remainder has no holder.
+// readHeld reads token block|now.
+func readHeld(text string) (protocol.Answer, bool) {
+	grant, now, ok := strings.Cut(text, "|")
+	if !ok || len(grant) < 17 {
+		return protocol.Answer{}, false
+	}
+	token, ok1 := wire.Number(grant[:16])
+	block, ok2 := wire.Number(grant[16:])
+	server, ok3 := wire.Number(now)
+	return protocol.Answer{Status: protocol.Held, Token: token, Block: block, Server: server},
+		ok1 && ok2 && ok3 && token > 0 && block > 0
+}
+
+// readBusy reads now|remaining|holders|waiters|a hold.
+func readBusy(text string) (protocol.Answer, bool) {
+	fields := strings.SplitN(text, "|", 5)
+	n, ok := numbers(fields, 4)
+	if !ok || len(fields) != 5 {
+		return protocol.Answer{}, false
+	}
+	answer := protocol.Answer{
+		Status:    protocol.Busy,
+		Server:    n[0],
+		Remaining: time.Duration(n[1]) * time.Millisecond,
+		Holders:   int(n[2]),
+		Waiters:   int(n[3]),
+	}
+	answer.Holder, answer.Token = holder(fields[4])
+	return answer, true
+}
+
+// holder reads the party behind a ticket, its token and its payload, and the token. What cannot be
+// read stays empty: it is for people only. A remainder has no holder.
 func holder(member string) (protocol.Party, int64) {
 	const ticket, token = 26, 26 + 16
 	if len(member) < token || member[2] == '-' {
@@ -116,7 +120,8 @@ func holder(member string) (protocol.Party, int64) {
 	return who, first
 }
 
-// replaced reads who took a hold over: a letter that says how, and the label. Nil: it says nothing.
+// replaced reads who took a hold over: a letter that says how, and the label. Nil: the text says
+// nothing.
 func (r *resource) replaced(text string) error {
 	if text == "" {
 		return nil

@@ -29,7 +29,8 @@ func (liar) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) {
 }
 func (liar) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
-// FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is read as a grant has a token.
+// FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is
+// read as a grant has a token.
 func FuzzReplies(f *testing.F) {
 	const ticket = "2mx:0123456789012345678901"
 	for shape := range byte(6) {
@@ -82,10 +83,10 @@ func FuzzReplies(f *testing.F) {
 		_ = r.Resize(ctx, 3, deadline)
 		_, _ = r.Look(ctx, &ask.Ticket)
 		_ = r.Unwatch(ctx, ask.Ticket)
-		told := 0
-		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
-		if told != 1 {
-			t.Errorf("one renewal was answered %d times", told)
+		reported := 0
+		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+		if reported != 1 {
+			t.Errorf("one renewal was answered %d times", reported)
 		}
 		l := p.BindLatch(specOf("n"))
 		_, _, _ = l.Set(ctx, "0123456789012345678901", 3, time.Second, deadline)
@@ -94,7 +95,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// FuzzMessages: nothing that is published makes a client panic; a grant that is read has a claim, a block and a token.
+// FuzzMessages: nothing that is published makes a client panic; a grant that is read has a claim, a
+// block and a token.
 func FuzzMessages(f *testing.F) {
 	const id = "0123456789012345678901"
 	for _, text := range []string{"", "2G" + id, "2G" + id + "17952311258871271|500|1795231125887127", "2N" + id + "0", "2R" + id, "2N" + id + "-1", "2N" + id,
@@ -105,7 +107,7 @@ func FuzzMessages(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, channel, text string) {
 		sink := &hearsay{}
-		ear{suffix: ":@x", sink: sink}.Message(channel, text)
+		messageReader{suffix: ":@x", sink: sink}.Message(channel, text)
 		if sink.heard && (!strings.HasSuffix(channel, ":@x") || text[0] != format) {
 			t.Errorf("%q was heard on %q", text, channel)
 		}

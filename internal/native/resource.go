@@ -20,7 +20,7 @@ type resource struct {
 	spec  protocol.Spec
 	keys  keys
 	stamp string              // a ticket without its id
-	life  any                 // of a place in line, in milliseconds; boxed once
+	life  any                 // of a place in the queue, in milliseconds; boxed once
 	usual atomic.Pointer[any] // the payload of most tickets
 }
 
@@ -49,8 +49,8 @@ func mode(spec protocol.Spec) byte {
 
 func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.ID) }
 
-// payload is what others read of a ticket. It does not change while the ticket lives: all that it is made of is known
-// before the first request.
+// payload is what others read of a ticket. It does not change while the ticket lives: all that it
+// is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
 	usual := t.Block == 1 && t.Weight == 0 && !t.Deaf
 	if usual {
@@ -78,12 +78,13 @@ func (r *resource) payload(t protocol.Ticket) any {
 	return text
 }
 
-// args begins the arguments of a script: where its digest goes, and the keys. Most names have no watchers; to name a key
-// that does not exist makes a cluster refuse the whole script while it moves the slot, which could otherwise end it
-// between taking a hold out and putting another in.
+// args begins the words of a script: where its digest goes, and the keys. Most names have no
+// watchers. While a cluster moves a slot, it refuses a script whole if that names a key that does
+// not exist. Otherwise the move could end the script between taking a hold out and putting another
+// in.
 func (r *resource) args(room int) []any {
 	k := &r.keys
-	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.line, k.watchers)
+	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.queue, k.watchers)
 }
 
 // Ask implements protocol.Resource.
@@ -127,8 +128,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	})
 }
 
-// answered runs a script that may win something. One that came too late by a clock that was set since, or has drifted
-// over a long silence, is sent once more with what its answer told of the clock.
+// answered runs a script that may win something.
 func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, args func(notAfter string) []any) (protocol.Answer, error) {
 	var answer protocol.Answer
 	err := r.inTime(ctx, s, ask.Deadline, args, func(reply wire.Reply) (server int64, late bool, err error) {
@@ -151,7 +151,9 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 	return answer, err
 }
 
-// inTime runs a script that carries a not-after, and takes down the server's time from what read makes of the reply.
+// inTime runs a script that carries a not-after, and notes the server's time that read finds in the
+// reply. A request may be late by a clock that was set since, or has drifted over a long silence.
+// Then it is sent once more with what its answer told of the clock.
 func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
 	read func(wire.Reply) (server int64, late bool, err error)) error {
 	if err := r.p.know(ctx, r, deadline); err != nil {

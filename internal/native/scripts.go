@@ -12,25 +12,28 @@ var files embed.FS
 // A script is one operation at the server.
 type script struct {
 	wire.Script
-	trusted bool // what it answers is trusted, and so must not be lost
+	trusted bool // the client trusts its answer, so the answer must not be lost
 }
 
-// scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
+// scripts are the operations. They are read when a Protocol is made, so importing the package does
+// nothing.
 type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, all, latch script }
 
 func loadScripts() *scripts {
-	four := []string{"state", "clock", "line", "watchers"}
+	four := []string{"state", "clock", "queue", "watchers"}
 	load := func(op, name string, trusted bool, keys []string, first ...string) script {
 		return script{wire.Script{Op: op, Name: name, Source: source(name), Digest: digests[name], Files: files, Keys: keys, First: first}, trusted}
 	}
 	return &scripts{
-		ask:       load("lock", "ask", true, four, "clock", "line"), // the short way takes back what it wrote before it saw the clock
-		swap:      load("lock", "ask", true, four),                  // an ask that gives another hold back first
-		free:      load("release", "free", false, four, "line"),
+		// The short way of ask takes back what it wrote before it saw the clock.
+		ask: load("lock", "ask", true, four, "clock", "queue"),
+		// An ask that gives another hold back first.
+		swap:      load("lock", "ask", true, four),
+		free:      load("release", "free", false, four, "queue"),
 		renew:     load("renew", "renew", true, []string{"key"}),
-		resume:    load("resume", "resume", true, four, "line"),
+		resume:    load("resume", "resume", true, four, "queue"),
 		downgrade: load("downgrade", "downgrade", true, four),
-		resize:    load("resize", "resize", false, four, "line"),
+		resize:    load("resize", "resize", false, four, "queue"),
 		look:      load("look", "look", false, four),
 		all:       load("lock", "all", true, four[:3]),
 		latch:     load("latch", "latch", false, []string{"state", "ids", "watchers"}, "ids"),

@@ -8,49 +8,24 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// adopt lets a node count whose memory is old enough: it is told the largest token that a majority knows of. Where so many
-// forgot that there is no such majority, it waits until their memories are old enough as well, and all of them are told.
-// A node that does not answer may know what is asked for, so it is not taken for one that forgot.
+// adopt lets a node count whose memory is old enough: it is told the largest token that a majority
+// knows of. Where so many forgot that there is no such majority, it waits until their memories are
+// old enough as well, and all of them are told. A node that does not answer may know what is asked
+// for, so it does not count as forgetful.
 func (p *Protocol) adopt(n *node, born int64) {
 	defer func() {
 		n.mu.Lock()
 		n.adopting, n.adopted = false, time.Now()
 		n.mu.Unlock()
 	}()
-	type answer struct {
-		node *node
-		facts
-		err error
-	}
-	deadline := time.Now().Add(time.Second)
-	answers := make(chan answer, len(p.nodes))
-	for _, other := range p.nodes {
-		p.run(func() {
-			f, err := other.meet(deadline, "", "")
-			answers <- answer{other, f, err}
-		})
-	}
-	counting, floor := 0, int64(0)
-	var forgot []answer
-	for range p.nodes {
-		a := <-answers
-		if a.err != nil || a.ahead {
-			continue
-		}
-		floor = max(floor, a.last)
-		if !a.counts {
-			forgot = append(forgot, a)
-		} else if counting++; counting >= p.need {
-			break // these know of every token that was accepted
-		}
-	}
-	young := func(f facts) bool { return !p.config.Trust && f.age() < p.memory() } // as far as is known by now
+	forgot, counting, floor := p.census()
 	if counting >= p.need {
 		now, _ := n.clock.At(time.Now())
-		forgot = []answer{{node: n, facts: facts{now: now, born: born}}}
+		forgot = []forgetful{{node: n, facts: facts{now: now, born: born}}}
 	}
 	answered := counting + len(forgot)
-	forgot = slices.DeleteFunc(forgot, func(a answer) bool { return young(a.facts) })
+	// Too young, as far as is known by now.
+	forgot = slices.DeleteFunc(forgot, func(a forgetful) bool { return !p.config.Trust && a.age() < p.memory() })
 	switch {
 	case counting >= p.need:
 	case len(forgot) > len(p.nodes)-p.need, p.config.Trust && answered >= p.need:
@@ -59,16 +34,58 @@ func (p *Protocol) adopt(n *node, born int64) {
 	default:
 		return
 	}
-	latest := time.Now().Add(time.Second) // not the deadline of above, which one who is still asked may yet look at
-	told := make(chan error, len(forgot))
-	for _, a := range forgot {
+	p.letCount(forgot, floor)
+}
+
+// A forgetful node does not count by its own record.
+type forgetful struct {
+	node *node
+	facts
+}
+
+// census asks all nodes, until a majority that counts has answered. It returns the nodes that
+// forgot, how many count, and the largest token that they know. A majority that counts knows of
+// every token that was accepted.
+func (p *Protocol) census() (forgot []forgetful, counting int, floor int64) {
+	type answer struct {
+		forgetful
+		err error
+	}
+	deadline := time.Now().Add(time.Second)
+	answers := make(chan answer, len(p.nodes))
+	for _, n := range p.nodes {
 		p.run(func() {
-			_, err := a.node.meet(latest, wire.Digits16(a.born), wire.Digits16(floor))
-			told <- err
+			f, err := n.meet(deadline, "", "")
+			answers <- answer{forgetful{n, f}, err}
 		})
 	}
-	for range forgot {
-		if err := <-told; err != nil {
+	for range p.nodes {
+		a := <-answers
+		if a.err != nil || a.ahead {
+			continue
+		}
+		floor = max(floor, a.last)
+		if !a.counts {
+			forgot = append(forgot, a.forgetful)
+		} else if counting++; counting >= p.need {
+			break
+		}
+	}
+	return forgot, counting, floor
+}
+
+// letCount tells nodes to count, with a floor of their tokens.
+func (p *Protocol) letCount(nodes []forgetful, floor int64) {
+	deadline := time.Now().Add(time.Second) // its own: the census may have used up another
+	results := make(chan error, len(nodes))
+	for _, a := range nodes {
+		p.run(func() {
+			_, err := a.node.meet(deadline, wire.Digits16(a.born), wire.Digits16(floor))
+			results <- err
+		})
+	}
+	for range nodes {
+		if err := <-results; err != nil {
 			p.config.Logger.Warn("holdfast: a node could not be told to count", "error", err)
 		}
 	}
@@ -84,15 +101,13 @@ type Node struct {
 	Err    error         // why it did not answer
 }
 
-// Status asks every node what it knows of itself. It takes no longer than ctx's deadline, or a second; it fails after Close alone.
+// Status asks every node what it knows of itself. It takes no longer than ctx's deadline, or a
+// second. It fails after Close alone.
 func (p *Protocol) Status(ctx context.Context) ([]Node, error) {
 	if p.closed() {
 		return nil, errClosed
 	}
-	deadline := time.Now().Add(time.Second)
-	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
-		deadline = end
-	}
+	deadline := within(ctx, time.Second)
 	nodes := make([]Node, len(p.nodes))
 	done := make(chan struct{}, len(p.nodes))
 	for i, n := range p.nodes {

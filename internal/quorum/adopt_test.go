@@ -33,7 +33,8 @@ func counts(t *testing.T, servers []wire.Store) (n int) {
 	return n
 }
 
-// during asks all nodes for what they know of themselves, again and again for a while, and tells whether a condition held meanwhile.
+// during asks all nodes for what they know of themselves, again and again for a while, and tells
+// whether a condition held meanwhile.
 func during(t *testing.T, p *Protocol, long time.Duration, holds func() bool) bool {
 	t.Helper()
 	for end := time.Now().Add(long); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
@@ -55,8 +56,8 @@ func tried(n *node) bool {
 	return !n.adopted.IsZero()
 }
 
-// founded lets all masters count, and returns who did that, when it has nothing more on its way: a master that forgets meanwhile would
-// be let count again.
+// founded lets all masters count, and returns who did that, when it has nothing more on its way: a
+// master that forgets meanwhile would be let count again.
 func founded(t *testing.T, servers []wire.Store) *Protocol {
 	t.Helper()
 	p := young(t, servers, true, memory)
@@ -67,8 +68,8 @@ func founded(t *testing.T, servers []wire.Store) *Protocol {
 	return p
 }
 
-// A node that does not answer is not one that forgot: with the one that did it may have been the majority that accepted a
-// token, or that knows for how long another client holds.
+// A node that does not answer is not one that forgot: with the one that did it may have been the
+// majority that accepted a token, or that knows for how long another client holds.
 func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -112,7 +113,8 @@ func TestAMajorityForgot(t *testing.T) {
 	}
 }
 
-// A node that forgot for how long a client may hold is told with the hold itself: all that it has lost with it is over then.
+// A node that forgot for how long a client may hold is told with the hold itself: all that it has
+// lost with it is over then.
 func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 	servers := start(t)
 	founder := founded(t, servers)
@@ -141,8 +143,8 @@ func TestTheLongestTTLIsKeptWithTheHold(t *testing.T) {
 // A words is a logger that remembers.
 type words struct {
 	slog.Handler
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	texts []string
 }
 
 // Handle implements slog.Handler.
@@ -151,15 +153,15 @@ func (w *words) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool { text += "; " + a.String(); return true })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, text)
+	w.texts = append(w.texts, text)
 	return nil
 }
 
 func (w *words) count(text string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, said := range w.said {
-		if strings.Contains(said, text) {
+	for _, logged := range w.texts {
+		if strings.Contains(logged, text) {
 			n++
 		}
 	}
@@ -168,8 +170,8 @@ func (w *words) count(text string) (n int) {
 
 // An answer that is overtaken by the next tells the logger nothing.
 func TestAnOldAnswerIsNotLogged(t *testing.T) {
-	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p := New(start(t), Config{Prefix: "q", Process: string(id(1)), MaxTTL: time.Hour, Logger: slog.New(told)})
+	logged := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p := New(start(t), Config{Prefix: "q", Process: string(id(1)), MaxTTL: time.Hour, Logger: slog.New(logged)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	n := p.nodes[0]
 	old, sent, err := n.introduce(time.Now().Add(enough), "", "", "")
@@ -185,21 +187,21 @@ func TestAnOldAnswerIsNotLogged(t *testing.T) {
 		}
 		n.heard(&f, at, time.Now(), time.Now().Add(enough))
 	}
-	if told.count("does not count") != 1 || told.count("counts again") != 1 {
-		t.Errorf("got %q", told.said)
+	if logged.count("does not count") != 1 || logged.count("counts again") != 1 {
+		t.Errorf("got %q", logged.texts)
 	}
 }
 
 // The logger is told once of each node that does not count, why, and that it counts again.
 func TestTheLoggerSaysWhichCount(t *testing.T) {
 	servers := start(t)
-	told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p := New(servers, Config{Prefix: "q", Process: string(id(1)), MaxTTL: memory, Logger: slog.New(told)})
+	logged := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p := New(servers, Config{Prefix: "q", Process: string(id(1)), MaxTTL: memory, Logger: slog.New(logged)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
-	if !during(t, p, 30*time.Second, func() bool { return told.count("a node counts again") == 3 }) {
-		t.Errorf("got %q", told.said)
+	if !during(t, p, 30*time.Second, func() bool { return logged.count("a node counts again") == 3 }) {
+		t.Errorf("got %q", logged.texts)
 	}
-	if n := told.count("a node does not count; node=node 2; reason=its memory began "); n != 1 || told.count("does not count") != 3 {
-		t.Errorf("got %q", told.said)
+	if n := logged.count("a node does not count; node=node 2; reason=its memory began "); n != 1 || logged.count("does not count") != 3 {
+		t.Errorf("got %q", logged.texts)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // renew renews once, and waits until all masters have answered.
@@ -27,7 +26,7 @@ func renew(t *testing.T, p *Protocol, renewal protocol.Renewal) {
 	eventually(t, "the renewal ends", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return len(p.mendings) == 0
+		return len(p.repairs) == 0
 	})
 }
 
@@ -38,8 +37,8 @@ func value(t *testing.T, s wire.Store, n int) string {
 	return text
 }
 
-// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it shares by now; and never for
-// longer than it may last, nor for shorter.
+// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it
+// shares by now; and never for longer than it may last, nor for shorter.
 func TestRepair(t *testing.T) {
 	const far = 10 * time.Minute
 	for _, c := range []struct {
@@ -86,7 +85,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing from what the renewal confirmed.
+// A repair of the tokens alone, which ends before a max hold does even if it is late, takes nothing
+// from what the renewal confirmed.
 func TestARepairShortensNothing(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
@@ -116,7 +116,7 @@ func TestListenSaysWho(t *testing.T) {
 	servers := start(t)
 	for i := range servers {
 		if i > 0 {
-			servers[i] = deaf{servers[i]}
+			servers[i] = mute{servers[i]}
 		}
 	}
 	_, err := client(t, servers, true, id(0)).Listen(t.Context(), &nudges{})
@@ -131,12 +131,13 @@ func TestListenSaysWho(t *testing.T) {
 	}
 }
 
-type deaf struct{ wire.Store }
+type mute struct{ wire.Store }
 
 // Subscribe implements wire.Store.
-func (deaf) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, errShut }
+func (mute) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) { return nil, errShut }
 
-// A master that does not answer is asked for little of what is to be given back there, and for all of it once it answers.
+// A master that does not answer is asked for little of what is to be given back there, and for all
+// of it once it answers.
 func TestASilentMasterIsNotFlooded(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -150,7 +151,7 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 	all[0].set(func(string) error { asked.Add(1); return errShut })
 	began := time.Now()
 	for n := range holds {
-		p.nodes[0].owe(debt{r: r, id: id(n), round: endless, how: 'f', due: time.Now(), until: time.Now().Add(time.Minute)})
+		p.nodes[0].addCleanup(cleanup{resource: r, id: id(n), round: endless, how: 'f', notBefore: time.Now(), until: time.Now().Add(time.Minute)})
 	}
 	eventually(t, "it is tried again", func() bool { return asked.Load() >= 3 })
 	<-time.After(time.Second) // or longer; were it asked for all each time, it would be some five times by then
@@ -181,7 +182,8 @@ func TestWhoIsRefusedDoesNotWait(t *testing.T) {
 	}
 }
 
-// Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left as it was.
+// Trap 28: who waits, or watches, is kept in a key that is of another type. It is named, and left
+// as it was.
 func TestForeignKeysBeside(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))

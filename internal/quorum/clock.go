@@ -8,30 +8,31 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// leap is by how much a node's clock must be later than it can be before it is taken for one that was set forward: less may
-// be our own, which stands still while a virtual machine is moved to another host.
+// leap is by how much a node's clock must be later than it can be before it counts as set forward.
+// Less may be our own clock, which stands still while a virtual machine is moved to another host.
 const leap = 100 * time.Millisecond
 
-// A clock bounds what a node's clock shows from both sides: wire.Clock has the earliest, and this the latest, so that one
-// set forward is noticed. It is safe for concurrent use.
+// A clock bounds what a node's clock shows from both sides, so that a clock that is set forward is
+// noticed: wire.Clock has the earliest, and this the latest. It is safe for concurrent use.
 type clock struct {
 	wire.Clock
 
 	mu     sync.Mutex
 	server int64     // microseconds of an answer; 0: none yet
-	born   int64     // the memory it was of
-	sent   time.Time // when its request was
+	born   int64     // the memory that the answer was of
+	sent   time.Time // when its request was sent
 	since  time.Time // what was asked for before bounds nothing
 }
 
-// forward tells whether an answer is of a clock that was set forward by more than a leap, and takes it down if it is not.
+// forward tells whether an answer is of a clock that was set forward by more than a leap. If it is
+// not, the answer is noted.
 func (c *clock) forward(now, born int64, sent, received time.Time, leap time.Duration) bool {
 	return c.lead(now, born, sent, received, leap) > 0
 }
 
-// lead is how much more an answer shows than the node's clock can, if that is more than a leap. Otherwise it is 0, and the
-// answer is taken down. A memory that began since the last one is of a clock that others saw set, or of another machine: it
-// is no older than the time since then.
+// lead is how much more an answer shows than the node's clock can, if that is more than a leap.
+// Otherwise it is 0, and the answer is noted. A memory that began since the last answer is of a
+// clock that others saw set, or of another machine: it is no older than the time since then.
 func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,26 +57,29 @@ func (c *clock) lead(now, born int64, sent, received time.Time, leap time.Durati
 	return 0
 }
 
-// micros is a number of microseconds, which may be thousands of years, as a duration, which is at most 292 years.
+// micros is a number of microseconds as a duration. The number may be thousands of years, and a
+// duration is at most 292 years.
 func micros(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// latest is the latest that a clock can show at a local time. While a machine sleeps its monotonic clock may stand still, so
-// the wall clock counts where it is later. Rates may differ by one in a hundred.
+// latest is the latest that a clock can show at a local time. The monotonic clock may stand still
+// while a machine sleeps, so the wall clock counts where it is later. Rates may differ by one in a
+// hundred.
 func latest(server int64, sent, local time.Time) int64 {
 	since := max(local.Sub(sent), local.Round(0).Sub(sent.Round(0)))
 	return server + (since + since/100).Microseconds()
 }
 
-// set takes an answer down whatever was known before.
+// set notes an answer whatever was known before.
 func (c *clock) set(now, born int64, sent time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server, c.born, c.sent = now, born, sent
 }
 
-// forget is for when the clock that was wrong is ours. Answers that are on their way may be from before that.
+// forget is for when the clock that was wrong is ours. Answers that are on their way may be from
+// before that.
 func (c *clock) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // What an answer may show at most: what an earlier one showed, and the time since that was sent.
@@ -66,7 +65,8 @@ func TestTheClosestBoundCounts(t *testing.T) {
 	}
 }
 
-// A clock that is set back and forward again ends what was kept in between, also of a memory that began only just before.
+// A clock that is set back and forward again ends what was kept in between, also of a memory that
+// began only just before.
 func TestSetBackAndForward(t *testing.T) {
 	var c clock
 	const born = 95_000_000
@@ -83,13 +83,13 @@ func TestSetBackAndForward(t *testing.T) {
 }
 
 // ahead makes a protocol, behind gates, that knows the clocks of three nodes that count.
-func ahead(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, told *words) {
+func ahead(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, logged *words) {
 	t.Helper()
 	servers = start(t)
 	founded(t, servers)
 	all, behind := gates(servers)
-	told = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-	p = New(behind, Config{Prefix: "q", Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(told)})
+	logged = &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+	p = New(behind, Config{Prefix: "q", Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(logged)})
 	t.Cleanup(func() { p.Close(time.Now().Add(2 * time.Second)) })
 	warm(t, p)
 	free(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 1) // all know that script too
@@ -99,14 +99,15 @@ func ahead(t *testing.T) (servers []wire.Store, all []*gate, p *Protocol, told *
 			t.Fatal(err)
 		}
 	}
-	return servers, all, p, told
+	return servers, all, p, logged
 }
 
-// A node whose clock was set forward may have ended a hold early: it does not count until what it may have ended is over.
+// A node whose clock was set forward may have ended a hold early: it does not count until what it
+// may have ended is over.
 func TestANodeSetForward(t *testing.T) {
 	for _, by := range []time.Duration{10 * time.Second, time.Hour} { // a request to a node an hour ahead comes too late at first
 		t.Run(by.String(), func(t *testing.T) {
-			servers, all, p, told := ahead(t)
+			servers, all, p, logged := ahead(t)
 			before := do(t, servers[1], "HGET", "q:{%quorum}", "born")
 			all[1].forward(by)
 			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex})
@@ -123,8 +124,8 @@ func TestANodeSetForward(t *testing.T) {
 			if _, err := r.Ask(t.Context(), ask(2)); err == nil {
 				t.Error("locked by a node that may have ended a hold")
 			}
-			if n := told.count("a node does not count; node=node 2; reason=its clock seems to have been set forward"); n != 1 {
-				t.Errorf("got %q", told.said)
+			if n := logged.count("a node does not count; node=node 2; reason=its clock seems to have been set forward"); n != 1 {
+				t.Errorf("got %q", logged.texts)
 			}
 		})
 	}
@@ -173,7 +174,7 @@ func TestThisMachineStoodStill(t *testing.T) {
 
 // An answer that comes after that was found out accuses nobody.
 func TestThisMachineStoodStillAndAnAnswerIsLate(t *testing.T) {
-	servers, all, p, told := ahead(t)
+	servers, all, p, logged := ahead(t)
 	for _, g := range all {
 		g.forward(time.Minute)
 	}
@@ -187,12 +188,13 @@ func TestThisMachineStoodStillAndAnAnswerIsLate(t *testing.T) {
 	want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
 	close(late.goes)
 	p.Close(time.Now().Add(10 * time.Second))
-	if counts(t, servers) != 3 || told.count("does not count") != 0 {
-		t.Errorf("got %q", told.said)
+	if counts(t, servers) != 3 || logged.count("does not count") != 0 {
+		t.Errorf("got %q", logged.texts)
 	}
 }
 
-// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is not kept out for as long as it was ahead.
+// Of a node that does not count, whose clock is set back meanwhile, the memory begins then: it is
+// not kept out for as long as it was ahead.
 func TestANodeSetBack(t *testing.T) {
 	servers := start(t)
 	founded(t, servers)

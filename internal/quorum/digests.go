@@ -4,7 +4,7 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "a609834cbf1eeccfc01beb8ada243104ee385e08",
+	"ask":       "28c34a3f6cc6e774277fe8cb1aeacdc37ce6e490",
 	"downgrade": "d003a440e371ef5328e513d9d4b5c4cabe0db651",
 	"free":      "1252dab6f779964de22d06b6da551c53a0f24394",
 	"look":      "63e24d506cc272c01acb323b4ee1a79afd28b5a6",

@@ -1,16 +1,19 @@
-// Package quorum keeps names on N independent masters, of which a majority decides: RedLock, with what its critics asked
-// for. The masters know nothing of each other; all that is agreed on, clients agree on through them.
+// Package quorum keeps names on N independent masters, of which a majority decides: RedLock, with
+// what its critics asked for. The masters know nothing of each other. Clients agree on everything
+// through them. Package wire carries the requests.
 //
 // # Keys, at each node
 //
-// All lie in one slot, and every key a script touches is in its KEYS. Their tag is none that package native makes of a name: there
-// "%" is always followed by "25" or "7D". So a lock of any name that a client of one node keeps there is another's.
+// All keys lie in one slot, and every key that a script touches is in its KEYS. Package native
+// makes their tag of no name: there "%" is always followed by "25" or "7D". So no lock that a
+// client of one node keeps there shares a key with them, whatever its name.
 //
-//	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the largest tokens
+//	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the
+//	                          largest tokens
 //	PREFIX:{%quorum}:NAME     the holds of a name, and what remains of holds: a hash, a field each
 //	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait
 //	PREFIX:{%quorum}=NAME     who watches it
-//	PREFIX:{%quorum}@PROCESS  no key but a channel: what is told to one client
+//	PREFIX:{%quorum}@PROCESS  no key but a channel: messages to one client
 //
 // # The state of a name, at each node
 //
@@ -36,45 +39,58 @@
 //	2N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
 //	2R ID         its hold was taken over at this node
 //
-// A client that meets a value of another format says so and touches nothing, also where the time of
+// A client that meets a value of another format says so and touches nothing, also if the time of
 // the value is over. It does not wake waiters of another format, and drops messages of one.
 //
 // # Asking
 //
-// An Ask is one or more rounds. A round sends the same script to all nodes in parallel, and returns as soon as it is
-// decided, so a dead or slow minority costs no time. Of each round
+// An Ask is one or more rounds. A round sends the same script to all nodes in parallel, and returns
+// as soon as it is decided. So a dead or slow minority costs no time. A round comes to one of
+// these:
 //
 //	held           a majority holds for us, and accepted our token
-//	token refused  a majority holds for us, and some had seen a larger token: at once another round, with a larger one
+//	token refused  a majority holds for us, and some had seen a larger token: at once another round,
+//	               with a larger one
 //	busy           one other holds at a majority, or may hold at nodes that do not answer
-//	split          nobody has a majority: all is given back, and after a pause that grows with the number of contenders, and
-//	               has no lower bound, there is another round; when the time is over the engine is told "busy", for a short while
-//	no majority    fewer nodes answer than a majority, of those that count: a Failure with what each said, never "busy"
+//	split          nobody has a majority: all is given back, and there is another round after a pause
+//	               that grows with the number of contenders, and has no lower bound; when the time is
+//	               over the engine is told "busy", for a short while
+//	no majority    fewer nodes answer than a majority, of those that count: a Failure with what each
+//	               said, never "busy"
 //
-// Answers that come after the decision are looked after: when the Ask failed, what they won is given back; one that never
-// comes is given back once the request can take effect no more, which its "not after" in that node's own time sees to. What gives
-// an id back at a node waits there for the asks of it that are on their way, as a request that overtakes another on a
-// second connection would leave behind what it was sent to remove; and an ask waits at each node for the releases of its name
-// that this client has on their way, or it would find its own hold there. A round has a number, and what gives a round back
-// leaves the holds of later rounds alone, and those that were renewed, downgraded or set again since. A node that does not
-// answer is asked for one thing at a time, and a release is kept for 18 s: what is left at one that was away for longer, its time ends.
+// Answers that come after the decision are handled in the background. If the Ask failed, what they
+// won is given back. If an answer never comes, it is given back once the request can take effect no
+// more: its "not after", in that node's own time, sees to that.
 //
-// A caller that is kept out is told who holds, with the token that a majority of the answers names;
-// 0 where none is. Where only remainders keep it out, it is told nobody.
+// Requests of one client to one node may overtake each other on a second connection, so some wait:
 //
-// A Look tells who holds at a majority, with the token that a majority accepted, and that token as the time since when, so
-// all who look see the same. While no token is agreed on it looks again, up to twice; then the hold is told if the nodes that do
-// not answer may have accepted its largest token, and nobody if they cannot.
+//   - A release of an id waits until all asks of that id to that node are answered. Otherwise it
+//     could overtake one and leave its hold behind.
+//   - An ask waits at each node for the releases of its name that this client has on their way.
+//     Otherwise it would find its own hold there.
+//
+// A round has a number. What gives a round back leaves the holds of later rounds alone, and the
+// holds that were renewed, downgraded or set again since. A node that does not answer is asked for
+// one thing at a time. A release is kept for 18 s. What is left at a node that was away for longer,
+// its time ends.
+//
+// A caller that is kept out is told who holds, with the token that a majority of the answers names,
+// or 0 if there is none. If only remainders keep it out, it is told nobody.
+//
+// A Look tells who holds at a majority, with the token that a majority accepted. It gives that
+// token as the time since when, so all callers that look see the same. While no token is agreed on
+// it looks again, up to twice. Then the hold is told if the nodes that do not answer may have
+// accepted its largest token, and nobody if they cannot.
 //
 // A writer that waits for readers keeps new ones out, at each node, for half a second after each of
-// its asks, and no longer than one is known to wait there. A reader whose owner shares the name at
-// that node is not kept out.
+// its asks, and no longer than a writer is known to wait there. A reader whose owner shares the
+// name at that node is not kept out.
 //
-// Who holds may be known as one who waits at a minority that another kept from it. Its release takes that back, or a message a
-// second later.
+// A holder may be known as a waiter at a minority of nodes, where another kept it out. Its release
+// takes that back, or a message a second later.
 //
-// A free name wakes the one who waits longest: each node tells it, and it asks when a majority of
-// nodes has said so, or 10 ms after the first. The next two are told to ask 25 and 75 ms later,
+// A free name wakes the waiter that waits longest: each node tells it, and it asks when a majority
+// of nodes has said so, or 10 ms after the first. The next two are told to ask 25 and 75 ms later,
 // should the first not come. No order is promised. Where only remainders are left, the node tells
 // the waiters when the last of them ends, and tells them again if a release ends it before.
 //
@@ -119,51 +135,65 @@
 //
 // # Trust
 //
-// The engine trusts a hold until "moment of the sending + TTL - margin", on the monotonic clock: which is the validity TTL -
-// elapsed - drift of the RedLock documents, as every node counts the TTL from a later moment. So the majority that answered
-// keeps the hold for at least as long as it is trusted, while the clocks of nodes run at rates that differ from ours by
-// less than one in a hundred, and none of them is set forward unseen.
+// The engine trusts a hold until "moment of the sending + TTL - margin", on the monotonic clock.
+// That is the validity TTL - elapsed - drift of the RedLock documents, as every node counts the TTL
+// from a later moment. So the majority that answered keeps the hold for at least as long as it is
+// trusted. This needs that the clocks of nodes run at rates that differ from ours by less than one
+// in a hundred, and that none of them is set forward unseen.
 //
-// A renewal goes to all nodes. A majority of yes is a yes; where a majority cannot be reached it is
-// a no, and the hold is taken back everywhere; between these it is an error, and trust runs on to
+// A renewal goes to all nodes. A majority of yes is a yes. Where a majority cannot be reached it is
+// a no, and the hold is taken back everywhere. Between these it is an error, and trust runs on to
 // its end. After a yes, the nodes that do not know the hold are told of it, unless they know
-// another's, or its remainder, or it was given back meanwhile; and its tokens, where they were
-// refused. One that missed a downgrade shares with the next renewal.
+// another's, or its remainder, or it was given back meanwhile. Nodes that refused its tokens are
+// told those. A node that missed a downgrade shares with the next renewal.
 //
 // # Nodes that forgot
 //
-// A node's facts begin with the time of its first use. They are lost with its data, all or nothing: so a node that was
-// emptied has a new birth mark. One that restarts from a snapshot has an old mark and old data; it has no scripts, so
-// whoever first asks it finds that out, before anything else runs there, and makes the mark anew, unless the server
-// keeps an append-only file (node.lua). Scripts name the prefix, so that each prefix finds it out for itself; their digests are
-// constants for the usual one, and asked for under another.
+// A node's facts begin with the time of its first use. They are lost with its data, all or nothing.
+// So a node that was emptied has a new birth mark. A node that restarts from a snapshot has an old
+// mark and old data. But it has no scripts, so the first client that asks it finds out, before
+// anything else runs there. That client makes the mark anew, unless the server keeps an append-only
+// file (node.lua). Scripts name the prefix, so each prefix finds out for itself. Their digests are
+// constants for the usual prefix, and asked for under another.
 //
-// A node counts from the moment that some client has written so into its facts, which it does when
+// A node counts from the moment that some client has written so into its facts. A client does that
+// when
 //
-//  1. the node's memory began at least the longest TTL ago that any client may use, so that no hold that it may have forgotten
-//     is trusted any more; every ask tells the node the longest TTL of its client, so a node that knows a hold knows that too, and
-//  2. a majority of nodes that count has been asked for the longest TTL and for the largest token that they know, which goes into
-//     the facts as a floor.
+//  1. the node's memory began at least the longest TTL ago that any client may use. So no hold that
+//     it may have forgotten is trusted any more. Every ask tells the node the longest TTL of its
+//     client, so a node that knows a hold knows that too. And
+//  2. a majority of nodes that count has been asked for the longest TTL and for the largest token
+//     that they know, which goes into the facts as a floor.
 //
-// Nodes that do not count are asked, told and freed like all others; their votes are not counted. Where so many forgot that
-// those that count can be no majority, as at the very beginning, nobody can be asked in 2. Then those that forgot count from one
-// moment on, when so many of them are old enough; and the floor is the time of the clock in the middle. A node that does not
-// answer is not one that forgot: while a majority of counting nodes may exist and does not answer, no other begins to count.
+// Nodes that do not count are asked, told and freed like all others; their votes are not counted.
+// So many may have forgotten that those that count can be no majority, as at the very beginning.
+// Then nobody can be asked in 2. In that case those that forgot count from one moment on, when so
+// many of them are old enough, and the floor is the time of the clock in the middle. A node that
+// does not answer is not one that forgot: while a majority of counting nodes may exist and does not
+// answer, no other begins to count.
 //
 // # Clocks that are set forward
 //
-// A node whose clock is set forward ends holds early, which is to forget them, with all marks in place. Clients see it: an
-// answer cannot show more than an earlier one did and the time since that was asked for. One that shows a tenth of a second
-// more, and a hundredth of that time, does not count, and the node is told to begin its memory anew, so that it counts for nobody until
-// whatever it ended is over. But if more nodes seem to be ahead by the same than in time, it is our clock that stood still, as
-// that of a virtual machine does while it is moved: nothing is concluded then, and all begins anew with the answers to what is asked for
-// from then on (inquiry.go). As long as fewer than a majority say which it is, what seems to be ahead does not count.
+// A node whose clock is set forward ends holds early. That is to forget them, with all marks in
+// place. Clients see it: an answer cannot show more than an earlier one did and the time since that
+// was asked for. A node whose answer shows a tenth of a second more, and a hundredth of that time,
+// does not count. It is told to begin its memory anew, so it counts for nobody until whatever it
+// ended is over.
 //
-// Of a memory that began since the earlier answer, only what makes it older than that is held against the node: it was told to
-// begin by others who saw the step, or is that of another machine at its address. An answer that is overtaken by the next while the clock is set
-// back looks as if that was set forward: then the node does not count for that time, although it ended nothing.
+// But our own clock may have stood still, as that of a virtual machine does while it is moved. That
+// is what happened if more nodes seem to be ahead by the same than in time. Then nothing is
+// concluded, and all begins anew with the answers to what is asked for from then on
+// (clockcheck.go). As long as fewer than a majority say which it is, what seems to be ahead does
+// not count.
 //
-// A node that does not count, and whose clock is set back, would seem to be born in the future: its memory begins then.
+// A memory may have begun since the earlier answer. Then it was told to begin by others that saw
+// the step, or it is that of another machine at the node's address. Only what makes it older than
+// that is held against the node. An answer that is overtaken by the next while the clock is set
+// back looks as if the clock was set forward. Then the node does not count for that time, although
+// it ended nothing.
+//
+// A node that does not count, and whose clock is set back, would seem to be born in the future: its
+// memory begins then.
 //
 // # Exclusion
 //
@@ -208,42 +238,55 @@
 //
 // # Tokens
 //
-// Claim: when one hold was confirmed before the Ask of another was sent, all of its tokens are smaller; and of two holds that
-// exclude each other, the later has the larger tokens.
+// Claim: when one hold was confirmed before the Ask of another was sent, all of its tokens are
+// smaller; and of two holds that exclude each other, the later has the larger tokens.
 //
-// Each node keeps the largest token T that it accepted, per bucket of names. It accepts a proposal (first to last) only if first > T, in the
-// same step in which it places or finds the hold; then T becomes last. A hold is confirmed only by a round in which a majority
-// that counts accepted one and the same proposal. Take two confirmed holds A and B of a name, and let n be a node
-// that accepted both proposals and counted for both.
+// Each node keeps the largest token T that it accepted, per bucket of names. It accepts a proposal
+// (first to last) only if first > T, in the same step in which it places or finds the hold. Then T
+// becomes last. A hold is confirmed only by a round in which a majority that counts accepted one
+// and the same proposal. Take two confirmed holds A and B of a name, and let n be a node that
+// accepted both proposals and counted for both.
 //
-// If n did not forget in between, it accepted them one after the other, and the second is larger than all of the first.
-// Which was first? If A was confirmed before B asked, A's. If the two exclude each other, and A is trusted before B: n accepted each of them while it kept the hold, and
-// it kept one after the other; had it kept B first, B's hold there would have ended before A's round was answered, by a Free, which is sent only
-// when B is given up, or by its time, when B's trust was over; so B would not be the later to be trusted.
+// If n did not forget in between, it accepted them one after the other, and the second is larger
+// than all of the first. Which was first? If A was confirmed before B asked, A's. Otherwise the two
+// exclude each other, and A is trusted before B. Then n accepted each of them while it kept the
+// hold, and it kept one after the other. Had it kept B first, B's hold there would have ended
+// before A's round was answered. It would have ended by a Free, which is sent only when B is given
+// up, or by its time, when B's trust was over. So B would not be the later to be trusted.
 //
-// If n forgot in between, it counted again for B only after a majority R of counting nodes without n was asked for its largest
-// T. R and the majority that accepted A have a node in common, which is not n; so T of that node, and with it n's floor,
-// is at least A's last token, and B's first is larger. Where that node forgot as well, it was given its floor in the same way
-// before it counted. This ends when a majority forgot at one time: then the tokens are as large as the clocks say, and the
-// longest TTL is that of the clients that have asked since.
+// If n forgot in between, it counted again for B only after a majority R of counting nodes without
+// n was asked for its largest T. R and the majority that accepted A have a node in common, which is
+// not n. So T of that node, and with it n's floor, is at least A's last token, and B's first is
+// larger. Where that node forgot as well, it was given its floor in the same way before it counted.
+// This ends when a majority forgot at one time: then the tokens are as large as the clocks say, and
+// the longest TTL is that of the clients that have asked since.
 //
-// A proposal is the larger of what the client has heard of, plus one, and the nodes' time in microseconds, of which the median counts: so it is
-// nearly always accepted in the first round, and so tokens grow with time where all memory is lost. Time is not needed
-// otherwise. Tokens that the engine passes on inside a process are those of the accepted proposal, up to its last.
+// A proposal is the larger of two numbers: what the client has heard of, plus one, and the nodes'
+// time in microseconds, of which the median counts. So it is nearly always accepted in the first
+// round, and tokens grow with time where all memory is lost. Time is not needed otherwise. Tokens
+// that the engine passes on inside a process are those of the accepted proposal, up to its last.
 //
 // # What is not guaranteed
 //
-// A node whose clock is set forward counts for clients that never met it before, until one that did, at the latest the
-// holder with its next renewal, is answered; and for all if the step is too small to be seen, or the same as that of most that
-// answer at one time. One that
-// forgot in this way is survived while the hold is at more nodes than a majority, as it mostly is: all are asked, and renewals repair; it is not when others are
-// down at the same time. Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A
-// node with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node have none. (Before
-// version 7, one that has had a replica keeps scripts in its snapshots, so that its restart is not seen.)
-// An append-only file that is written every second may lack the last one after the machine lost its power, and more after a
-// server was killed while its disk was slow: write it always, or use none. An older file that somebody puts back, or the
-// snapshot of a machine, is an old memory with an old mark. Empty the node then.
+// A node whose clock is set forward counts for clients that never met it before, until a client
+// that did is answered: at the latest the holder, with its next renewal. It counts for all clients
+// if the step is too small to be seen, or the same as that of most that answer at one time.
 //
-// A node whose clock is set forward after its memory began, as some machines do while they start, seems to be older than it
-// is, to clients that have not met it since it began.
+// A hold survives a node that forgot in this way while it is at more nodes than a majority. It
+// mostly is: all are asked, and renewals repair. It is not when other nodes are down at the same
+// time.
+//
+// Evicted keys (a maxmemory-policy other than noeviction) are forgotten without a trace. A node
+// with replicas that fails over forgets as much as they lag behind, and keeps its marks: let a node
+// have none. (Before version 7, a node that has had a replica keeps scripts in its snapshots, so
+// its restart is not seen.)
+//
+// An append-only file that is written every second may lack the last second after the machine lost
+// its power. It may lack more after a server was killed while its disk was slow. Write it always,
+// or use none. An older file that somebody puts back, or the snapshot of a machine, is an old
+// memory with an old mark. Empty the node then.
+//
+// Some machines set their clock forward while they start. If a node's clock is set forward after
+// its memory began, the node seems to be older than it is, to clients that have not met it since it
+// began.
 package quorum

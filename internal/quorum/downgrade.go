@@ -5,64 +5,85 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// Downgrade implements protocol.Resource. Nodes that do not answer go on to take the hold for one that excludes, which
-// keeps readers out there and lets nobody in.
+// Downgrade implements protocol.Resource. A node that does not answer goes on to take the hold for
+// one that excludes. It keeps readers out there and lets nobody in.
 func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	p := r.p
 	replies := make(chan *reply, len(p.nodes))
 	for _, n := range p.nodes {
-		p.run(func() { replies <- r.downgrade1(n, &ask) })
+		p.run(func() { replies <- r.downgradeAt(n, &ask) })
 	}
-	out := &tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
-	named := map[int64]int{} // how many nodes name a token
-	var best, taken *reply
-	none := 0
+	out := &downgradeTally{
+		tally: tally{r: r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)},
+		named: map[int64]int{},
+	}
 	for out.pending > 0 {
-		var a *reply
 		select {
-		case a = <-replies:
+		case a := <-replies:
+			out.take(a)
 		case <-ctx.Done():
 			return protocol.Answer{}, r.failed("downgrade", protocol.EndOf(ctx))
 		}
-		out.take(a)
-		switch a.status {
-		case 'H':
-			if named[a.first]++; a.first > 0 && (best == nil || named[a.first] > named[best.first]) {
-				best = a
-			}
-		case 'B':
-			none++
-		case 'R':
-			taken = a
-			none++
-		}
-		switch {
-		case out.won >= p.need && best != nil && (named[best.first] >= p.need || out.pending == 0):
-			return protocol.Answer{Status: protocol.Held, Token: best.first, Block: best.final - best.first + 1, Server: p.now()}, nil
-		case none > len(p.nodes)-p.need && taken != nil:
-			return protocol.Answer{}, &protocol.Replaced{Name: r.spec.Name, By: taken.by}
-		case none > len(p.nodes)-p.need:
-			return protocol.Answer{Status: protocol.Busy, Server: p.now()}, nil
-		case out.foreign > len(p.nodes)-p.need:
-			return protocol.Answer{}, out.foreigner()
-		case out.won+out.pending < p.need && max(none, out.foreign)+out.pending <= len(p.nodes)-p.need:
-			err := out.noMajority("downgrade")
-			var failure *protocol.Failure
-			if errors.As(err, &failure) {
-				failure.Unknown = true
-			}
-			return protocol.Answer{}, err
+		if answer, decided, err := out.decided(); decided {
+			return answer, err
 		}
 	}
 	return protocol.Answer{}, out.noMajority("downgrade")
 }
 
-func (r *resource) downgrade1(n *node, ask *protocol.Ask) *reply {
+// A downgradeTally counts the answers to a downgrade.
+type downgradeTally struct {
+	tally
+	named    map[int64]int // how many nodes name a token
+	best     *reply        // with the token that most nodes name
+	replaced *reply        // of a node where the hold was taken over
+	none     int           // nodes without the hold
+}
+
+func (t *downgradeTally) take(a *reply) {
+	t.tally.take(a)
+	switch a.status {
+	case 'H':
+		t.named[a.first]++
+		if a.first > 0 && (t.best == nil || t.named[a.first] > t.named[t.best.first]) {
+			t.best = a
+		}
+	case 'B':
+		t.none++
+	case 'R':
+		t.replaced = a
+		t.none++
+	}
+}
+
+// decided is the answer, if the answers so far allow one.
+func (t *downgradeTally) decided() (answer protocol.Answer, decided bool, err error) {
+	p, few := t.r.p, t.nodes-t.need
+	switch {
+	case t.won >= t.need && t.best != nil && (t.named[t.best.first] >= t.need || t.pending == 0):
+		return protocol.Answer{Status: protocol.Held, Token: t.best.first, Block: t.best.final - t.best.first + 1, Server: p.now()}, true, nil
+	case t.none > few && t.replaced != nil:
+		return answer, true, &protocol.Replaced{Name: t.r.spec.Name, By: t.replaced.by}
+	case t.none > few:
+		return protocol.Answer{Status: protocol.Busy, Server: p.now()}, true, nil
+	case t.foreign > few:
+		return answer, true, t.foreigner()
+	case t.won+t.pending < t.need && max(t.none, t.foreign)+t.pending <= few:
+		err := t.noMajority("downgrade")
+		var failure *protocol.Failure
+		if errors.As(err, &failure) {
+			failure.Unknown = true
+		}
+		return answer, true, err
+	}
+	return answer, false, nil
+}
+
+func (r *resource) downgradeAt(n *node, ask *protocol.Ask) *reply {
 	out, sent := &reply{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.downgrade, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		string(ask.Ticket.ID), r.mode, wire.Millis(ask.TTL), r.field, r.waiter(ask.Ticket)})

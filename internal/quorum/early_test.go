@@ -162,9 +162,9 @@ func TestWaitersOfAnyTime(t *testing.T) {
 	hold(t, mutexOf(other), servers, 1)
 	for n, waited := range map[int]time.Duration{2: time.Second, 3: time.Hour, 4: 0} {
 		for _, node := range other.nodes {
-			waits := &taking{r: mutexOf(p).(*resource), ask: ask(n), waited: waited, fate: newFate()} // p listens
+			waits := &acquisition{r: mutexOf(p).(*resource), ask: ask(n), waited: waited, outcome: newOutcome()} // p listens
 			waits.ask.Join = true
-			if a := waits.ask1(node, 1, 1); a.status != 'B' {
+			if a := waits.askAt(node, 1, 1); a.status != 'B' {
 				t.Fatalf("got %+v", a)
 			}
 		}
@@ -198,12 +198,12 @@ func TestReadersOfAnyTime(t *testing.T) {
 			a := &reply{}
 			for try := 0; try < 1000 && (a.status == 0 || a.facts.now > 400_000); try++ { // this machine may stand still
 				set(0)
-				a = (&taking{r: reader(p, "").(*resource), ask: ask(n), fate: newFate()}).ask1(node, 1, 1)
+				a = (&acquisition{r: reader(p, "").(*resource), ask: ask(n), outcome: newOutcome()}).askAt(node, 1, 1)
 			}
 			if !a.won() {
 				t.Errorf("%s: %+v", what, a)
 			}
-			if _, _, err := node.free(&debt{r: reader(p, "").(*resource), id: id(n), round: endless, how: 'q'}, time.Now().Add(enough)); err != nil {
+			if _, _, err := node.freeHold(&cleanup{resource: reader(p, "").(*resource), id: id(n), round: endless, how: 'q'}, time.Now().Add(enough)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,7 +219,7 @@ func TestReadersOfAnyTime(t *testing.T) {
 	a := &reply{}
 	for try := 0; try < 1000 && (a.status == 0 || a.facts.now > 400_000); try++ {
 		set(0)
-		a = (&taking{r: reader(p, "").(*resource), ask: ask(4), fate: newFate()}).ask1(p.nodes[0], 1, 1)
+		a = (&acquisition{r: reader(p, "").(*resource), ask: ask(4), outcome: newOutcome()}).askAt(p.nodes[0], 1, 1)
 	}
 	if a.won() || a.remaining > 500*time.Millisecond {
 		t.Errorf("a reader while a writer waits: %+v", a)

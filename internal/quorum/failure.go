@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// NoMajority says that fewer nodes answered than a majority, of those that count. It is the Err of a *protocol.Failure.
+// NoMajority says that fewer nodes answered than a majority, of those that count. It is the Err of
+// a *protocol.Failure.
 type NoMajority struct {
 	Need  int
 	Nodes []Node // all, in their order
@@ -43,8 +44,8 @@ func (n Node) String() string {
 
 var errNotYet = errors.New("no answer yet, and none could have made a majority")
 
-// said is what one node's answer comes to.
-func (p *Protocol) said(n *node, f facts, counts bool, err error) Node {
+// answerOf is what one node's answer comes to.
+func (p *Protocol) answerOf(n *node, f facts, counts bool, err error) Node {
 	out := Node{Name: nodeName(n.index), Counts: counts, Err: err}
 	if err == nil && !counts {
 		out.Why, out.Age = p.whyNot(f), f.age()
@@ -52,20 +53,29 @@ func (p *Protocol) said(n *node, f facts, counts bool, err error) Node {
 	return out
 }
 
-// noMajority makes the error. It is one that waiting cures, unless so many nodes refuse for another reason that there
-// can be no majority.
-func (p *Protocol) noMajority(op, name string, said []Node) error {
+// noAnswers are the nodes before any of them has answered.
+func (p *Protocol) noAnswers() []Node {
+	answers := make([]Node, len(p.nodes))
+	for i := range answers {
+		answers[i] = Node{Name: nodeName(i), Err: errNotYet}
+	}
+	return answers
+}
+
+// noMajority makes the error. Waiting cures it, unless so many nodes refuse for another reason that
+// there can be no majority.
+func (p *Protocol) noMajority(op, name string, answers []Node) error {
 	reasons := map[protocol.Reason]int{}
-	said = slices.Clone(said)
-	for i := range said { // what is asked for many names, or for none, is told of this one
-		if failure, ok := said[i].Err.(*protocol.Failure); ok && failure.Name == "" {
+	answers = slices.Clone(answers)
+	for i := range answers { // a question for many names, or for none, becomes one for this name
+		if failure, ok := answers[i].Err.(*protocol.Failure); ok && failure.Name == "" {
 			own := *failure
 			own.Op, own.Name = op, name
-			said[i].Err = &own
+			answers[i].Err = &own
 		}
 	}
-	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: said}}
-	for _, n := range said {
+	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: answers}}
+	for _, n := range answers {
 		var failure *protocol.Failure
 		if errors.As(n.Err, &failure) {
 			reasons[failure.Reason]++
@@ -75,18 +85,22 @@ func (p *Protocol) noMajority(op, name string, said []Node) error {
 	if reasons[protocol.NoAnswer] > 0 {
 		out.Reason = protocol.NoAnswer
 	}
-	lasting, usual := 0, protocol.Reason(0) // how many refuse for long, and why at most of them
+	if refused, usual := lasting(reasons); refused > len(p.nodes)-p.need {
+		out.Reason = usual
+	}
+	return out
+}
+
+// lasting is how many nodes refuse for long, and the reason that most of them give.
+func lasting(reasons map[protocol.Reason]int) (nodes int, usual protocol.Reason) {
 	for reason, n := range reasons {
 		if reason.Passing() {
 			continue
 		}
-		lasting += n
+		nodes += n
 		if most := reasons[usual]; n > most || n == most && reason < usual {
 			usual = reason
 		}
 	}
-	if lasting > len(p.nodes)-p.need {
-		out.Reason = usual
-	}
-	return out
+	return nodes, usual
 }

@@ -22,12 +22,12 @@ func TestNoMajorityPasses(t *testing.T) {
 		"two refuse for ever":   {[]protocol.Reason{protocol.Other, protocol.Unsupported, protocol.Misconfigured}, false},
 		"one refuses, one away": {[]protocol.Reason{protocol.Other, protocol.Unreachable}, true},
 	} {
-		said := make([]Node, 3)
+		answers := make([]Node, 3)
 		for i, reason := range c.reasons {
-			said[i].Err = &protocol.Failure{Reason: reason, Err: errors.New("no")}
+			answers[i].Err = &protocol.Failure{Reason: reason, Err: errors.New("no")}
 		}
 		var failure *protocol.Failure
-		if err := p.noMajority("lock", "n", said); !errors.As(err, &failure) || failure.Reason.Passing() != c.passes {
+		if err := p.noMajority("lock", "n", answers); !errors.As(err, &failure) || failure.Reason.Passing() != c.passes {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A client that meets a lock of an earlier format says so, and touches nothing: neither what is
@@ -144,11 +143,11 @@ func TestExtrasAreSkipped(t *testing.T) {
 	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	takes := &taking{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(7), fate: newFate()}
-	if a := takes.ask1(p.nodes[0], 1, 1e15*5); !a.won() {
+	takes := &acquisition{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(7), outcome: newOutcome()}
+	if a := takes.askAt(p.nodes[0], 1, 1e15*5); !a.won() {
 		t.Fatalf("resume: %+v", a)
 	}
-	if _, _, err := p.nodes[0].free(&debt{r: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, servers[0], 1); got != text {

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Free implements protocol.Resource: it asks all nodes and waits for a majority; the rest is done
-// behind. The hold is given back when a majority had it. Else it was taken over when any node says
-// so: the same question finds nothing there again.
+// Free implements protocol.Resource: it asks all nodes and waits for a majority. The other answers
+// are handled in the background. The hold is given back if a majority had it. Otherwise it was
+// taken over if any node says so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -18,27 +18,8 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	p := r.p
 	p.done(free.Ticket.ID)
-	p.freed(free.Ticket.ID)
-	d := debt{r: r, id: free.Ticket.ID, round: endless, how: 'f', waiter: r.waiter(free.Ticket), due: time.Now(), until: time.Now().Add(placeLife)}
-	if free.Undo {
-		d.how = 'u'
-	}
-	if free.Keep > 0 {
-		d.keep = p.local(free.Keep)
-	}
-	replies := make(chan *reply, len(p.nodes))
-	for _, n := range p.nodes {
-		done := n.freeing(r.spec.Name)
-		p.run(func() {
-			a := r.free1(n, d, deadline)
-			done()
-			replies <- a
-		})
-	}
-	out := &freed{r: r, said: make([]Node, len(p.nodes))}
-	for i := range out.said {
-		out.said[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
+	replies := r.sendFree(free, deadline)
+	out := &freeTally{r: r, answers: p.noAnswers()}
 	var late <-chan time.Time
 	for range p.nodes {
 		select {
@@ -49,35 +30,53 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		case <-ctx.Done():
 			return false, &protocol.Failure{Op: "release", Name: r.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
 		}
-		few := len(p.nodes) - p.need
-		switch {
-		case out.yes >= p.need:
-			return true, nil
-		case out.foreign > few:
-			return false, out.foreigner
-		case out.no > few, out.failures > few && out.taken != nil:
-			return false, out.taken
-		case out.failures > few && late == nil: // one of those that live may say that it was taken over
-			late = time.After(courtesy)
+		if decided, was, err := out.decided(); decided {
+			return was, err
+		}
+		if out.failures > len(p.nodes)-p.need && late == nil { // a node that lives may say that it was taken over
+			late = time.After(lateAnswers)
 		}
 	}
 	if out.failures > len(p.nodes)-p.need {
 		return false, out.noMajority()
 	}
-	// A majority answered, and those that did not may have had the hold.
-	return out.taken == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.taken
+	// A majority answered, and the nodes that did not may have had the hold.
+	return out.replaced == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.replaced
 }
 
-// A freed counts the answers to a release.
-type freed struct {
+// sendFree gives a ticket back at all nodes.
+func (r *resource) sendFree(free protocol.Free, deadline time.Time) <-chan *reply {
+	p := r.p
+	p.markFreed(free.Ticket.ID)
+	c := r.freeOf(free.Ticket)
+	if free.Undo {
+		c.how = freeUndo
+	}
+	if free.Keep > 0 {
+		c.keep = p.local(free.Keep)
+	}
+	replies := make(chan *reply, len(p.nodes))
+	for _, n := range p.nodes {
+		done := n.releaseSent(r.spec.Name)
+		p.run(func() {
+			a := r.freeAt(n, c, deadline)
+			done()
+			replies <- a
+		})
+	}
+	return replies
+}
+
+// A freeTally counts the answers to a release.
+type freeTally struct {
 	r                          *resource
 	yes, no, foreign, failures int
-	taken, foreigner           error // what such a node said
-	said                       []Node
+	replaced, foreigner        error // the answer of such a node
+	answers                    []Node
 }
 
-func (f *freed) take(a *reply) {
-	said := Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
+func (f *freeTally) take(a *reply) {
+	answer := Node{Name: nodeName(a.node.index), Counts: true, Err: a.err}
 	var foreign *protocol.Foreign
 	switch {
 	case errors.As(a.err, &foreign):
@@ -87,51 +86,64 @@ func (f *freed) take(a *reply) {
 		f.failures++
 	case a.status == '1':
 		f.yes++
-		said.Answer = "given back"
+		answer.Answer = "given back"
 	case a.status == 'R':
 		f.no++
-		f.taken = &protocol.Replaced{Name: f.r.spec.Name, By: a.by}
-		said.Answer = "taken over"
+		f.replaced = &protocol.Replaced{Name: f.r.spec.Name, By: a.by}
+		answer.Answer = "taken over"
 	default:
 		f.no++
-		said.Answer = "not held"
+		answer.Answer = "not held"
 	}
-	f.said[a.node.index] = said
+	f.answers[a.node.index] = answer
 }
 
-func (f *freed) noMajority() error {
-	err := f.r.p.noMajority("release", f.r.spec.Name, f.said)
+// decided tells whether the answers so far decide: whether the hold is given back, or why not.
+func (f *freeTally) decided() (decided, was bool, err error) {
+	p := f.r.p
+	few := len(p.nodes) - p.need
+	switch {
+	case f.yes >= p.need:
+		return true, true, nil
+	case f.foreign > few:
+		return true, false, f.foreigner
+	case f.no > few, f.failures > few && f.replaced != nil:
+		return true, false, f.replaced
+	}
+	return false, false, nil
+}
+
+func (f *freeTally) noMajority() error {
+	err := f.r.p.noMajority("release", f.r.spec.Name, f.answers)
 	var failure *protocol.Failure
 	if errors.As(err, &failure) {
-		failure.Unknown = true // some have freed, and those that have not are asked again
+		failure.Unknown = true // some have freed, and the others are asked again
 	}
 	return err
 }
 
-// free1 frees at one node, and sees to it that it is free in the end: a node that did not answer is asked again.
-func (r *resource) free1(n *node, d debt, deadline time.Time) *reply {
-	n.instead(d.id)
-	was, by, err := n.free(&d, deadline)
+// freeAt frees at one node, and sees to it that it is free in the end: a node that did not answer
+// is asked again.
+func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
+	n.dropPlaceCleanup(c.id)
+	status, by, err := n.freeHold(&c, deadline)
 	if passing(err) {
-		d.due = time.Now().Add(50 * time.Millisecond)
-		n.owe(d)
+		c.notBefore = time.Now().Add(50 * time.Millisecond)
+		n.addCleanup(c)
 	}
-	return &reply{node: n, err: err, status: was, by: by}
+	return &reply{node: n, err: err, status: status, by: by}
 }
 
-// release gives a ticket back everywhere, behind.
+// freeOf is the cleanup of a holder that frees its ticket.
+func (r *resource) freeOf(ticket protocol.Ticket) cleanup {
+	now := time.Now()
+	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now, until: now.Add(placeLife)}
+}
+
+// release gives a ticket back everywhere, in the background.
 func (r *resource) release(ticket protocol.Ticket) {
-	r.p.freed(ticket.ID)
+	r.p.markFreed(ticket.ID)
 	for _, n := range r.p.nodes {
-		n.owe(debt{r: r, id: ticket.ID, round: endless, how: 'f', waiter: r.waiter(ticket), due: time.Now(), until: time.Now().Add(placeLife)})
+		n.addCleanup(r.freeOf(ticket))
 	}
 }
-
-// passing tells whether a request that failed may do better later.
-func passing(err error) bool {
-	var failure *protocol.Failure
-	return errors.As(err, &failure) && failure.Again()
-}
-
-// placeLife is how long a debt is kept: what is left at a node that was away for longer, its expiry removes.
-const placeLife = 18 * time.Second

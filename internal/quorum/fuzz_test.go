@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// A liar is a master that tells its facts when it is asked for them, and answers every other script alike.
+// A liar is a master that tells its facts when it is asked for them, and answers every other script
+// alike.
 type liar struct {
 	p     *Protocol // nil: the facts are a lie too
 	reply wire.Reply
@@ -41,8 +41,8 @@ func (*liar) Subscribe(context.Context, wire.Sink) (wire.Subscription, error) {
 // Describe implements wire.Store.
 func (*liar) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
 
-// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and what is read as a grant has a
-// token.
+// FuzzReplies: no reply of masters, of whatever shape, makes a client panic or wait for ever, and
+// what is read as a grant has a token.
 func FuzzReplies(f *testing.F) {
 	const (
 		facts = "0946684800000000" + "0946684700000000" + "1" + "0946684790000000"
@@ -100,10 +100,10 @@ func FuzzReplies(f *testing.F) {
 			_, _ = r.Look(ctx, &ask.Ticket)
 			_ = r.Unwatch(ctx, ask.Ticket)
 			_, _ = p.Status(ctx)
-			told := 0
-			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { told++ })
-			if told != 1 {
-				t.Errorf("one renewal was answered %d times", told)
+			reported := 0
+			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })
+			if reported != 1 {
+				t.Errorf("one renewal was answered %d times", reported)
 			}
 		})
 	})

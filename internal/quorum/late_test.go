@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // mutexOf is the lock x, of a process.
@@ -48,24 +47,26 @@ func knows(t *testing.T, s wire.Store, n int) bool {
 func waitsFor(n *node, id protocol.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	f := n.flights[id]
-	return f != nil && f.landed != nil
+	f := n.pendingAsks[id]
+	return f != nil && f.done != nil
 }
 
-// following is how many asks wait until the releases before them have landed. Their goroutines stand
-// still in follow.
+// following is how many asks wait until the releases before them are done. Their goroutines stand
+// still in closedBy.
 func following() (n int) {
 	stacks := make([]byte, 1<<20)
 	for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.follow(") {
+		if strings.Contains(head, "[select") && strings.HasPrefix(calls, "github.com/holdfast-go/holdfast/internal/quorum.closedBy(") &&
+			strings.Contains(calls, "sendRound") {
 			n++
 		}
 	}
 	return n
 }
 
-// once is called by a gate: it says that a request came, the first time, and holds it up until it may go.
+// once is called by a gate: it says that a request came, the first time, and holds it up until it
+// may go.
 type once struct {
 	came, goes chan struct{}
 	first      sync.Once
@@ -78,8 +79,8 @@ func (o *once) wait() {
 	<-o.goes
 }
 
-// A process asks a master for a name only after it has given back there what it had: its own hold would keep it out, for as
-// long as the others that gave it back do not answer.
+// A process asks a master for a name only after it has given back there what it had: its own hold
+// would keep it out, for as long as the others that gave it back do not answer.
 func TestAnAskFollowsTheRelease(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -118,8 +119,8 @@ func TestAnAskFollowsTheRelease(t *testing.T) {
 	want(t, "the next hold", <-got, protocol.Held)
 }
 
-// And it gives back at a master only after its ask was answered there, or can take effect no more: the ask would bring back
-// what nobody knows of.
+// And it gives back at a master only after its ask was answered there, or can take effect no more:
+// the ask would bring back what nobody knows of.
 func TestAReleaseFollowsTheAsk(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -160,7 +161,8 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	nobody(t, servers, 1)
 }
 
-// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its place.
+// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its
+// place.
 func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
@@ -215,7 +217,7 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	eventually(t, "what was given back is", func() bool {
 		for _, n := range p.nodes {
 			n.mu.Lock()
-			working := n.working
+			working := n.cleaning
 			n.mu.Unlock()
 			if working {
 				return false
@@ -226,8 +228,8 @@ func TestWhoGoesOnKeepsThePlace(t *testing.T) {
 	eventually(t, "all know who waits", func() bool { return places() == 3 })
 }
 
-// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing again, also when that has
-// given back what it had.
+// A renewal whose last answer comes after the hold went on to the next goroutine sets nothing
+// again, also when that has given back what it had.
 func TestARepairComesTooLate(t *testing.T) {
 	for name, over := range map[string]func(*testing.T, protocol.Resource){
 		"yielded": func(t *testing.T, r protocol.Resource) {
@@ -273,7 +275,7 @@ func TestARepairComesTooLate(t *testing.T) {
 			eventually(t, "the renewal ends", func() bool {
 				p.mu.Lock()
 				defer p.mu.Unlock()
-				return len(p.mendings) == 0
+				return len(p.repairs) == 0
 			})
 			for i, s := range servers {
 				if knows(t, s, 1) {
@@ -284,7 +286,8 @@ func TestARepairComesTooLate(t *testing.T) {
 	}
 }
 
-// What a hold that goes on leaves at a master that did not answer is given back there later, whoever is in now.
+// What a hold that goes on leaves at a master that did not answer is given back there later,
+// whoever is in now.
 func TestAYieldThatDidNotArrive(t *testing.T) {
 	for name, waits := range map[string]bool{"kept": false, "left to one who waits": true} {
 		t.Run(name, func(t *testing.T) {
@@ -314,8 +317,9 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 	}
 }
 
-// A round that failed is given back at a master that did not answer as soon as it does, by when the hold may have been confirmed there:
-// it was renewed, downgraded or set again. Then it stays, as it is trusted.
+// A round that failed is given back at a master that did not answer as soon as it does, by when the
+// hold may have been confirmed there: it was renewed, downgraded or set again. Then it stays, as it
+// is trusted.
 func TestAGiveBackComesTooLate(t *testing.T) {
 	for name, confirm := range map[string]func(t *testing.T, p *Protocol, s wire.Store, held protocol.Answer) protocol.Resource{
 		"renewed": renewedHold,
@@ -343,8 +347,8 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			held := hold(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.ReadWrite, Life: time.Minute}), servers, 1)
 			accepts(t, servers[0], held)
 			r := confirm(t, p, servers[0], held)
-			late := &debt{r: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
-			if was, _, err := p.nodes[0].free(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
+			late := &cleanup{resource: r.(*resource), id: id(1), round: p.rounds.Load(), how: 'q'}
+			if was, _, err := p.nodes[0].freeHold(late, time.Now().Add(enough)); was != '0' || err != nil || !knows(t, servers[0], 1) {
 				t.Errorf("given back: %q, %v", was, err)
 			}
 			if !free(t, r, 1) {

@@ -6,41 +6,37 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It returns when a majority
-// listens; the others follow, and are tried again while they fail.
+// Listen implements protocol.Protocol: a subscription a node, to the channel of this client. It
+// returns when a majority is subscribed. The others follow, and are tried again while they fail.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	until, cancel := context.WithCancel(context.Background())
 	l := &listening{p: p, sink: sink, ending: until.Done(), cancel: cancel}
-	tries := make(chan opened, len(p.nodes))
+	tries := make(chan firstTry, len(p.nodes))
 	for _, n := range p.nodes {
 		l.all.Add(1)
 		p.run(func() {
 			defer l.all.Done()
-			wire.Subscribe(until, n.store, p.channel, ear{l, n.index}, func(err error) {
-				tries <- opened{n.index, wire.At(nodeName(n.index), err)}
+			wire.Subscribe(until, n.store, p.channel, messageReader{l, n.index}, func(err error) {
+				tries <- firstTry{n.index, wire.At(nodeName(n.index), err)}
 			})
 		})
 	}
-	good, failures := 0, make([]Node, len(p.nodes))
-	for i := range failures {
-		failures[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
+	good, answers := 0, p.noAnswers()
 	for bad := 0; good < p.need; {
 		select {
 		case try := <-tries:
-			failures[try.node].Counts, failures[try.node].Err = true, try.err
+			answers[try.node].Counts, answers[try.node].Err = true, try.err
 			if try.err == nil {
 				good++
 				continue
 			}
 			if bad++; bad > len(p.nodes)-p.need {
 				l.Close()
-				return nil, p.noMajority("subscribe", p.channel, failures)
+				return nil, p.noMajority("subscribe", p.channel, answers)
 			}
 		case <-ctx.Done():
 			l.Close()
@@ -58,9 +54,9 @@ type listening struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	taken  map[protocol.ID]uint16 // the nodes that said of a hold that it was taken over, a moment ago
+	mu         sync.Mutex
+	closed     bool
+	replacedAt map[protocol.ID]uint16 // the nodes that said of a hold that it was taken over, a moment ago
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
@@ -77,8 +73,8 @@ func (l *listening) Close() {
 	l.all.Wait()
 }
 
-// An opened is the outcome of the first try at a node.
-type opened struct {
+// A firstTry is the outcome of the first try at a node.
+type firstTry struct {
 	node int
 	err  error
 }
@@ -96,15 +92,16 @@ func (l *listening) over() bool {
 	return l.closed
 }
 
-// An ear reads the messages of one node: the format number, what is said, the id of the ticket that
-// it is said to, and the rest. Anything that is none of ours is dropped: messages are hints.
-type ear struct {
+// A messageReader reads the messages of one node: the format number, what is said, the id of the
+// ticket that it is said to, and the rest. It drops everything that is none of ours: messages are
+// hints.
+type messageReader struct {
 	*listening
 	node int
 }
 
 // Message implements wire.Sink.
-func (e ear) Message(channel, text string) {
+func (e messageReader) Message(channel, text string) {
 	const head = 2
 	if channel != e.p.channel || len(text) < head+idSize || text[0] != format || e.over() {
 		return
@@ -125,20 +122,20 @@ func (e ear) Message(channel, text string) {
 }
 
 // replaced takes a node's word that a hold was taken over there. Its holder asks when a majority
-// says so, and a little after the first did: the messages of others may be lost, and one that came
-// while it asked may have told it nothing.
+// says so, and a little after the first message. The messages of others may be lost, and a message
+// that came while it asked may have told it nothing.
 func (l *listening) replaced(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return
 	}
-	if l.taken == nil {
-		l.taken = make(map[protocol.ID]uint16)
+	if l.replacedAt == nil {
+		l.replacedAt = make(map[protocol.ID]uint16)
 	}
-	before := l.taken[id]
+	before := l.replacedAt[id]
 	after := before | 1<<node
-	l.taken[id] = after
+	l.replacedAt[id] = after
 	if before == 0 {
 		l.all.Go(func() { l.replacedLater(id) })
 	}
@@ -149,7 +146,7 @@ func (l *listening) replaced(id protocol.ID, node int) {
 }
 
 func (l *listening) replacedLater(id protocol.ID) {
-	timer := time.NewTimer(takenAfter)
+	timer := time.NewTimer(replacedAfter)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -157,10 +154,10 @@ func (l *listening) replacedLater(id protocol.ID) {
 		return
 	}
 	l.mu.Lock()
-	delete(l.taken, id)
+	delete(l.replacedAt, id)
 	l.mu.Unlock()
 	l.sink.Replaced(id)
 }
 
-// takenAfter is how long nodes have to say what a majority of them says of a hold.
-const takenAfter = 100 * time.Millisecond
+// replacedAfter is how long nodes have to say what a majority of them says of a hold.
+const replacedAfter = 100 * time.Millisecond

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// A sight is what one node says of a name.
-type sight struct {
+// A lookReply is what one node says of a name.
+type lookReply struct {
 	node   *node
 	facts  facts
 	counts bool
@@ -27,105 +26,136 @@ type claim struct {
 	token int64
 }
 
-// Look implements protocol.Resource: who holds at a majority holds, and its token is the one that a majority accepted. A
-// name on which no majority agrees, because it changes hands just now, is held by nobody.
+// Look implements protocol.Resource: the holder at a majority holds, and its token is the one that
+// a majority accepted. A name on which no majority agrees, because it changes hands just now, is
+// held by nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	deadline, ok := ctx.Deadline()
-	if limit := time.Now().Add(time.Second); !ok || limit.Before(deadline) {
-		deadline = limit
-	}
-	who := ""
+	deadline := within(ctx, time.Second)
+	watching := ""
 	if watcher != nil && !watcher.Deaf {
-		who = string(watcher.ID) + r.p.channel
+		watching = string(watcher.ID) + r.p.channel
 	}
-	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes does not answer.
+	// A hold whose token is not agreed on yet is in the middle of its rounds, or one of its nodes
+	// does not answer.
 	const tries = 3
 	for try := 1; ; try++ {
-		standing, settled, err := r.look(ctx, who, deadline)
-		if settled || err != nil || try == tries || !r.p.pause(ctx, try) {
+		standing, agreed, err := r.lookOnce(ctx, watching, deadline)
+		if agreed || err != nil || try == tries || !r.p.pause(ctx, try) {
 			return standing, err
 		}
 	}
 }
 
-// look asks all nodes once. What is not settled may be another by the time of the next look.
-func (r *resource) look(ctx context.Context, who string, deadline time.Time) (standing protocol.Standing, settled bool, err error) {
+// within is the deadline of ctx, but no later than after so long.
+func within(ctx context.Context, limit time.Duration) time.Time {
+	deadline := time.Now().Add(limit)
+	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+		return end
+	}
+	return deadline
+}
+
+// lookOnce asks all nodes once. What is not agreed may be otherwise by the next try.
+func (r *resource) lookOnce(ctx context.Context, watching string, deadline time.Time) (standing protocol.Standing, agreed bool, err error) {
 	p := r.p
-	sights := make(chan *sight, len(p.nodes))
-	for _, n := range p.nodes {
-		if who == "" {
-			p.run(func() { sights <- r.look1(n, who, deadline) })
-			continue
-		}
-		id := protocol.ID(who[:idSize])
-		n.depart(id)
-		p.run(func() {
-			s := r.look1(n, who, deadline)
-			n.arrive(id)
-			sights <- s
-		})
-	}
-	said := make([]Node, len(p.nodes))
-	for i := range said {
-		said[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
-	answered, foreign := 0, 0
-	named, agree := map[protocol.ID]int{}, map[claim]int{}
-	var best *sight // with the largest token, of the hold that a majority names
-	var all []*sight
-	for pending := len(p.nodes); pending > 0; pending-- {
-		var s *sight
+	replies := r.sendLook(watching, deadline)
+	out := &lookTally{r: r, answers: p.noAnswers(), holders: map[protocol.ID]int{}, claims: map[claim]int{}}
+	for range p.nodes {
 		select {
-		case s = <-sights:
+		case a := <-replies:
+			if standing, agreed, err := out.take(a); agreed || err != nil {
+				return standing, agreed, err
+			}
 		case <-ctx.Done():
 			return standing, false, &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 		}
-		said[s.node.index] = p.said(s.node, s.facts, s.counts, s.err)
-		var other *protocol.Foreign
-		if errors.As(s.err, &other) {
-			if foreign++; foreign > len(p.nodes)-p.need {
-				return standing, false, other
-			}
-		}
-		if !s.counts {
+	}
+	return out.judge()
+}
+
+// sendLook asks all nodes.
+func (r *resource) sendLook(watching string, deadline time.Time) <-chan *lookReply {
+	p := r.p
+	replies := make(chan *lookReply, len(p.nodes))
+	for _, n := range p.nodes {
+		if watching == "" {
+			p.run(func() { replies <- r.lookAt(n, watching, deadline) })
 			continue
 		}
-		answered++
-		all = append(all, s)
-		named[s.id]++
-		c := claim{s.id, s.Token}
-		agree[c]++
-		if agree[c] >= p.need && (s.Token != 0 || s.id == "") || named[s.id] >= p.need && leftover(s.id) {
-			return s.Standing, true, nil
+		id := protocol.ID(watching[:idSize])
+		n.askSent(id)
+		p.run(func() {
+			a := r.lookAt(n, watching, deadline)
+			n.askDone(id)
+			replies <- a
+		})
+	}
+	return replies
+}
+
+// A lookTally counts the answers to a look.
+type lookTally struct {
+	r       *resource
+	answers []Node
+	foreign int
+
+	counted []*lookReply        // of the nodes that count
+	holders map[protocol.ID]int // how many of them name a holder
+	claims  map[claim]int       // and its token
+}
+
+// take takes one answer. A majority agrees on a hold with its token, on nobody, or on a remainder.
+func (t *lookTally) take(a *lookReply) (standing protocol.Standing, agreed bool, err error) {
+	p := t.r.p
+	t.answers[a.node.index] = p.answerOf(a.node, a.facts, a.counts, a.err)
+	var other *protocol.Foreign
+	if errors.As(a.err, &other) {
+		if t.foreign++; t.foreign > len(p.nodes)-p.need {
+			return standing, false, other
 		}
 	}
-	if answered < p.need {
-		return standing, false, p.noMajority("look", r.spec.Name, said)
+	if !a.counts {
+		return standing, false, nil
 	}
-	for _, s := range all {
-		if named[s.id] >= p.need && (best == nil || s.Token > best.Token) {
-			best = s
+	t.counted = append(t.counted, a)
+	c := claim{a.id, a.Token}
+	t.holders[a.id]++
+	t.claims[c]++
+	if t.claims[c] >= p.need && (a.Token != 0 || a.id == "") || t.holders[a.id] >= p.need && leftover(a.id) {
+		return a.Standing, true, nil
+	}
+	return standing, false, nil
+}
+
+// judge decides when all nodes have answered or failed, and no majority agreed on a token.
+func (t *lookTally) judge() (standing protocol.Standing, agreed bool, err error) {
+	p := t.r.p
+	silent := len(p.nodes) - len(t.counted)
+	if len(t.counted) < p.need {
+		return standing, false, p.noMajority("look", t.r.spec.Name, t.answers)
+	}
+	var best *lookReply // with the largest token, of the hold that a majority names
+	for _, a := range t.counted {
+		if t.holders[a.id] >= p.need && (best == nil || a.Token > best.Token) {
+			best = a
 		}
 	}
 	switch {
 	case best == nil:
 		return protocol.Standing{Server: p.now()}, true, nil
-	case best.Token != 0 && agree[claim{best.id, best.Token}]+len(p.nodes)-answered >= p.need:
-		return best.Standing, false, nil // those that do not answer may have accepted it
+	case best.Token != 0 && t.claims[claim{best.id, best.Token}]+silent >= p.need:
+		return best.Standing, false, nil // the nodes that do not answer may have accepted it
 	}
 	return protocol.Standing{Server: p.now()}, false, nil
 }
 
 // Unwatch implements protocol.Resource. A node that does not answer forgets the watcher by itself.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
-	deadline, ok := ctx.Deadline()
-	if limit := time.Now().Add(time.Second); !ok || limit.Before(deadline) {
-		deadline = limit
-	}
+	deadline := within(ctx, time.Second)
 	answers := make(chan error, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		r.p.run(func() {
-			n.await(watcher.ID, deadline) // a look that comes later would leave the watcher
+			n.awaitAsks(watcher.ID, deadline) // a look that comes later would leave the watcher
 			_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 				r.mode, string(watcher.ID) + r.p.channel, r.life, "w"})
 			answers <- err
@@ -150,8 +180,8 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	return nil
 }
 
-func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
-	out, sent := &sight{node: n}, time.Now()
+func (r *resource) lookAt(n *node, watcher string, deadline time.Time) *lookReply {
+	out, sent := &lookReply{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		r.mode, watcher, r.life, ""})
 	if err != nil {
@@ -168,8 +198,8 @@ func (r *resource) look1(n *node, watcher string, deadline time.Time) *sight {
 	return out
 }
 
-// read takes a reply apart; false when it is none of ours.
-func (s *sight) read(text string) bool {
+// read takes a reply apart; false if it is none of ours.
+func (s *lookReply) read(text string) bool {
 	f, rest, ok := head(text)
 	if !ok || text[0] != 'S' {
 		return false
@@ -182,11 +212,9 @@ func (s *sight) read(text string) bool {
 	holders, ok1 := wire.Number(fields[0])
 	waiters, ok2 := wire.Number(fields[1])
 	s.Holders, s.Waiters = int(holders), int(waiters)
-	who := fields[2]
 	if !ok1 || !ok2 || holders == 0 {
 		return ok1 && ok2
 	}
-	var ok3 bool
-	s.id, s.Token, s.Holder, ok3 = holderOf(who)
-	return ok3
+	s.id, s.Token, s.Holder, ok = holderOf(fields[2])
+	return ok
 }

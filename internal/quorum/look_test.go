@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// look looks, without a watcher, until a majority answers in the second that a look has, in which this machine may stand still.
+// look looks, without a watcher, until a majority answers in the second that a look has, in which
+// this machine may stand still.
 func look(t *testing.T, r protocol.Resource) (standing protocol.Standing) {
 	t.Helper()
 	eventually(t, "a majority answers in time", func() bool {
@@ -100,7 +101,8 @@ func TestLookTellsSinceWhen(t *testing.T) {
 	}
 }
 
-// Trap 40: tokens may be ahead of the clocks of all masters, or of some. Since does not change then either.
+// Trap 40: tokens may be ahead of the clocks of all masters, or of some. Since does not change then
+// either.
 func TestLookTellsSinceWhenAheadOfClocks(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
@@ -146,7 +148,8 @@ func TestMinHoldIsNobodys(t *testing.T) {
 	}
 }
 
-// When a majority keeps something else under the name, every request says so, in whatever order nodes answer.
+// When a majority keeps something else under the name, every request says so, in whatever order
+// nodes answer.
 func TestAnotherKind(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A node is one of the independent masters.
@@ -19,19 +18,19 @@ type node struct {
 	*wire.Batcher
 	clock clock
 
-	mu       sync.Mutex // guards all below
-	counts   bool
-	told     bool      // the logger was, of what counts says
-	since    time.Time // when it was: an answer to what was sent before may be older than that
-	adopting bool
-	adopted  time.Time // when it was last tried
-	revoked  int64     // the birth of a memory that ended holds early, until the node has been told
-	revoking bool
-	flights  map[protocol.ID]*flight
-	frees    map[string][]*leaving // by name: releases on their way
-	debts    []debt
-	working  bool
-	nudge    chan struct{} // a debt came in
+	mu              sync.Mutex // guards all below
+	counts          bool
+	reported        bool      // the logger was, of what counts says
+	reportedAt      time.Time // when it was: an answer to what was sent before may be older than that
+	adopting        bool
+	adopted         time.Time // when it was last tried
+	revoked         int64     // the birth of a memory that ended holds early, until the node has been told
+	revoking        bool
+	pendingAsks     map[protocol.ID]*pendingAsks
+	pendingReleases map[string][]*pendingRelease // by name: releases on their way
+	pendingCleanups []cleanup
+	cleaning        bool
+	cleanupAdded    chan struct{}
 }
 
 // Facts are what a node said of itself.
@@ -60,9 +59,10 @@ func head(text string) (f facts, rest string, ok bool) {
 	return f, text[headSize:], oks[0] && oks[1] && oks[2]
 }
 
-// exec sends a script by its digest, and whole where the node does not know it. A node that does not know a script may have
-// been started since, so a node that does not know the script "node" either is told to look at its memory first. Whoever finds
-// any script there can be sure that somebody has done that.
+// exec sends a script by its digest, and whole where the node does not know it. Such a node has
+// done nothing, so sending again is no repetition. But it may have been started since, so a node
+// that does not know the script "node" either is told to look at its memory first. A client that
+// finds any script there can be sure that some client has done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
@@ -84,18 +84,19 @@ func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 		reply = n.send(facts, deadline, []any{"EVAL", look.Source, 1, facts, "", "", "s", longest})
 	}
 	if reply.Err != nil || reply.Refused != "" {
-		reply.Unsent = true // of what was to be sent
+		reply.Unsent = true // the script itself was not
 		return reply
 	}
 	return n.send(facts, deadline, s.Whole(args))
 }
 
-// send sends one command about a key. Nobody can cancel it: what it may win is looked after.
+// send sends one command about a key. Nobody can cancel it: the client cleans up what it may win.
 func (n *node) send(key string, deadline time.Time, args []any) wire.Reply {
 	return n.Do(context.Background(), wire.Request{Args: args, Key: key}, deadline)
 }
 
-// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a *protocol.Foreign.
+// ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a
+// *protocol.Foreign.
 func (n *node) ask(s *script, name string, deadline time.Time, args []any) (string, error) {
 	reply := n.exec(s, deadline, args)
 	if err := s.Failure(name, reply, wire.KeysIn(args)); err != nil {
@@ -126,7 +127,8 @@ func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
 	return f, err
 }
 
-// introduce is what meet asks, and leaves what the answer says of the clock to the caller. How is for node.lua.
+// introduce is the question of meet. What the answer says of the clock is left to the caller. How
+// is for node.lua.
 func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
 	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
@@ -156,32 +158,27 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 	return at, nil
 }
 
-// heard takes what an answer said of the node, and tells whether the node counts. It asks the others when the clock seems to
-// have been set forward; where they have not answered by the deadline, the node does not count by this answer.
+// heard takes what an answer said of the node, and tells whether the node counts. If the clock
+// seems to have been set forward, it asks the others. If they have not answered by the deadline,
+// the node does not count by this answer.
 func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
-	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.explain(*f, sent, received, deadline)
+	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.checkClock(*f, sent, received, deadline)
 	n.mu.Lock()
 	revoked := f.born == n.revoked
 	f.ahead = revoked || !known
 	counts := n.p.counts(*f)
-	tell := !n.told || n.counts != counts && !sent.Before(n.since)
-	first := !n.told
-	if tell {
-		n.counts, n.told, n.since = counts, true, time.Now()
-	}
-	adopt := !f.counts && !f.ahead && (n.p.config.Trust || f.age() >= n.p.memory()) && !n.adopting && time.Since(n.adopted) > 100*time.Millisecond
-	if adopt {
-		n.adopting = true
-	}
+	first := !n.reported
+	report := n.noteCounts(counts, sent)
+	adopt := n.beginAdopting(*f)
 	revoke := revoked && !n.revoking
 	if revoke {
 		n.revoking = true
 	}
 	n.mu.Unlock()
 	switch {
-	case tell && !counts:
+	case report && !counts:
 		n.p.config.Logger.Warn("holdfast: a node does not count", "node", nodeName(n.index), "reason", n.p.whyNot(*f))
-	case tell && !first:
+	case report && !first:
 		n.p.config.Logger.Info("holdfast: a node counts again", "node", nodeName(n.index))
 	}
 	if adopt {
@@ -193,10 +190,31 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	return counts
 }
 
+// noteCounts notes whether the node counts, by an answer to what was sent at a time. It tells
+// whether that is to be reported. mu is held.
+func (n *node) noteCounts(counts bool, sent time.Time) (report bool) {
+	report = !n.reported || n.counts != counts && !sent.Before(n.reportedAt)
+	if report {
+		n.counts, n.reported, n.reportedAt = counts, true, time.Now()
+	}
+	return report
+}
+
+// beginAdopting tells whether the caller is to adopt the node, by what the node said. mu is held.
+func (n *node) beginAdopting(f facts) bool {
+	old := n.p.config.Trust || f.age() >= n.p.memory()
+	if f.counts || f.ahead || !old || n.adopting || time.Since(n.adopted) <= 100*time.Millisecond {
+		return false
+	}
+	n.adopting = true
+	return true
+}
+
 // counts tells whether the node that said this counts.
 func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead }
 
-// memory is how long a node that forgot does not count: the longest TTL that any client is known to be allowed.
+// memory is how long a node that forgot does not count: the longest TTL that any client is known to
+// be allowed.
 func (p *Protocol) memory() time.Duration {
 	return max(p.config.MaxTTL, time.Duration(p.longest.Load())*time.Millisecond)
 }

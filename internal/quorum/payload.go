@@ -4,9 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 const idSize = 22
@@ -57,8 +56,8 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 // leftover tells whether an id is that of nobody, where only remainders are left (state.lua).
 func leftover(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
 
-// takenBy reads who took a hold over: a letter that says why, and the label. False: it says
-// nothing.
+// takenBy reads who took a hold over: a letter that says why, and the label. It is false if the
+// text says nothing.
 func takenBy(text string) (by string, ok bool) {
 	if text == "" {
 		return "", false

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing to the second, which has a
-// memory of its own that came back from a snapshot.
+// Two quorums on the same masters, under two prefixes: that the first has seen a restart is nothing
+// to the second, which has a memory of its own that came back from a snapshot.
 func TestEachPrefixSeesARestart(t *testing.T) {
 	servers := start(t)
 	open := func(prefix string, trust bool) *Protocol {

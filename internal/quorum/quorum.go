@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // What a quorum refuses, and why.
@@ -46,28 +45,28 @@ type Protocol struct {
 	floor   atomic.Int64          // the same, of all buckets
 	longest atomic.Int64          // milliseconds: the longest TTL that any client may ask for
 
-	mu       sync.Mutex
-	running  int           // goroutines of this package
-	idle     chan struct{} // closed when none is left after Close
-	over     bool
-	closing  chan struct{}
-	waits    map[protocol.ID]*wait
-	mendings map[protocol.ID]*mending // what is being renewed
-	inquiry  *inquiry                 // nil: none
+	mu         sync.Mutex
+	running    int           // goroutines of this package
+	idle       chan struct{} // closed when none is left after Close
+	over       bool
+	closing    chan struct{}
+	waits      map[protocol.ID]*wait
+	repairs    map[protocol.ID]*repair // what is being renewed
+	clockCheck *clockCheck             // nil: none
 }
 
 // New makes a Protocol. It sends nothing.
 func New(stores []wire.Store, config Config) *Protocol {
 	p := &Protocol{
-		config:   config,
-		scripts:  loadScripts(config.Prefix),
-		need:     len(stores)/2 + 1,
-		channel:  config.Prefix + ":{%quorum}@" + config.Process,
-		start:    time.Now(),
-		idle:     make(chan struct{}),
-		closing:  make(chan struct{}),
-		waits:    make(map[protocol.ID]*wait),
-		mendings: make(map[protocol.ID]*mending),
+		config:  config,
+		scripts: loadScripts(config.Prefix),
+		need:    len(stores)/2 + 1,
+		channel: config.Prefix + ":{%quorum}@" + config.Process,
+		start:   time.Now(),
+		idle:    make(chan struct{}),
+		closing: make(chan struct{}),
+		waits:   make(map[protocol.ID]*wait),
+		repairs: make(map[protocol.ID]*repair),
 	}
 	p.rounds.Store(p.start.UnixMicro()) // larger than those of an earlier process, should an id come back
 	for i, s := range stores {
@@ -92,8 +91,8 @@ func (p *Protocol) AskAll(context.Context, []protocol.Asking) ([]protocol.Answer
 	return nil, protocol.ErrApart
 }
 
-// Close tries once more to take back what was left behind at nodes, until a moment, and ends all goroutines. Requests
-// that a store does not give up in its time are left to it.
+// Close tries once more to take back what was left behind at nodes, until a moment, and ends all
+// goroutines. Requests that a store does not give up in its time are left to it.
 func (p *Protocol) Close(until time.Time) {
 	p.mu.Lock()
 	if p.over {
@@ -165,7 +164,8 @@ func (p *Protocol) local(micros int64) time.Time {
 	return p.start.Add(time.Duration(micros-p.start.UnixMicro()) * time.Microsecond)
 }
 
-// buckets is how many clocks of tokens a node keeps: names share them, so that names that nobody uses cost nothing.
+// buckets is how many clocks of tokens a node keeps. Names share them, so names that no client uses
+// cost nothing.
 const buckets = 1024
 
 func bucketOf(name string) int {
@@ -174,7 +174,7 @@ func bucketOf(name string) int {
 	return int(hash.Sum32() % buckets)
 }
 
-// learn takes down the largest token of a bucket.
+// learn notes the largest token of a bucket.
 func learn(largest *atomic.Int64, token int64) {
 	for {
 		known := largest.Load()
@@ -184,8 +184,8 @@ func learn(largest *atomic.Int64, token int64) {
 	}
 }
 
-// propose is a token that is most likely larger than all that were accepted: larger than what was heard of, and than the
-// microseconds of the nodes' clocks, of which the one in the middle counts.
+// propose is a token that is most likely larger than all that were accepted: larger than all that
+// were heard of, and than the microseconds of the nodes' clocks, of which the median counts.
 func (p *Protocol) propose(bucket int) int64 {
 	now := time.Now()
 	clocks := make([]int64, 0, 9)

@@ -231,7 +231,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBirth: masters that nobody trusts do not count before the longest TTL of any client is over, not only of one's own.
+// TestBirth: masters that nobody trusts do not count before the longest TTL of any client is over,
+// not only of one's own.
 func TestBirth(t *testing.T) {
 	servers := start(t)
 	patient := New(servers, Config{Prefix: "q", Process: string(id(1)), MaxTTL: 3 * time.Second, Logger: client(t, servers, false, id(0)).config.Logger})
@@ -257,8 +258,8 @@ func TestBirth(t *testing.T) {
 	}
 }
 
-// A writer that a minority kept out is known to wait there. What it leaves goes with its hold, in whatever form that is given
-// back, and keeps nobody out meanwhile.
+// A writer that a minority kept out is known to wait there. What it leaves goes with its hold, in
+// whatever form that is given back, and keeps nobody out meanwhile.
 func TestADowngradeLeavesNoPlace(t *testing.T) {
 	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
 		t.Run(name, func(t *testing.T) {

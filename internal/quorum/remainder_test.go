@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // renews renews a hold at the master alone.
-func (h *half) renews(t *testing.T, n int, ttl time.Duration) *renewed {
+func (h *half) renews(t *testing.T, n int, ttl time.Duration) *renewalReply {
 	t.Helper()
-	all := &renewing{p: h.p, deadline: time.Now().Add(enough),
+	all := &renewalRound{p: h.p, deadline: time.Now().Add(enough),
 		renewals: []protocol.Renewal{{Resource: h.r, Ticket: ask(n).Ticket, Token: h.token, TTL: ttl}}}
 	a := all.ask(h.n)
 	if a.err != nil {
@@ -35,12 +34,12 @@ func TestRemainderIsNoHold(t *testing.T) {
 	}
 	requests := map[string]func(t *testing.T, h *half){
 		"ask":              func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, nil)) },
-		"ask to wait":      func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, func(t *taking) { t.ask.Join = true })) },
-		"repair":           func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, func(t *taking) { t.repair = true })) },
+		"ask to wait":      func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true })) },
+		"repair":           func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, func(t *acquisition) { t.repair = true })) },
 		"resume by itself": func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 1, takesOver("o", h.token))) },
 		"resume":           func(t *testing.T, h *half) { refused(t, h.asks(t, h.r, 3, takesOver("o", h.token))) },
 		"ask that gives another hold back": func(t *testing.T, h *half) {
-			refused(t, h.asks(t, h.r, 1, func(t *taking) { t.ask.Release = &protocol.Ticket{ID: id(9), Block: 1} }))
+			refused(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: id(9), Block: 1} }))
 		},
 		"renewal": func(t *testing.T, h *half) {
 			for _, ttl := range []time.Duration{0, time.Hour} {
@@ -51,12 +50,12 @@ func TestRemainderIsNoHold(t *testing.T) {
 		},
 		"downgrade": func(t *testing.T, h *half) {
 			asked := ask(1)
-			if a := h.r.downgrade1(h.n, &asked); a.status != 'R' || a.by != "of o" {
+			if a := h.r.downgradeAt(h.n, &asked); a.status != 'R' || a.by != "of o" {
 				t.Errorf("got %+v", a)
 			}
 		},
 		"look": func(t *testing.T, h *half) {
-			s := h.r.look1(h.n, "", time.Now().Add(enough))
+			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
 			if s.err != nil || s.Holders != 1 || leftover(s.id) != (value(t, h.server, 2) == "") || leftover(s.id) && (s.Token != 0 || s.Holder != protocol.Party{}) {
 				t.Errorf("got %+v", s)
 			}
@@ -175,7 +174,7 @@ func remainderGoesOn(t *testing.T, owner string) {
 		}
 		before := value(t, h.server, n)
 		do(t, h.server, "HDEL", "q:{%quorum}:x", string(id(n)))
-		if a := h.asks(t, r, n, func(t *taking) { t.repair = true }); !a.won() {
+		if a := h.asks(t, r, n, func(t *acquisition) { t.repair = true }); !a.won() {
 			t.Errorf("%d is set again: %c", n, a.status)
 		}
 		do(t, h.server, "HSET", "q:{%quorum}:x", string(id(n)), before)
@@ -331,7 +330,7 @@ func TestRemainderIsGivenBack(t *testing.T) {
 		h := halfResumed(t, time.Minute, time.Minute)
 		h.frees(t, 2, 'f', endless, 0)
 		for range 2 {
-			a := h.asks(t, h.r, 3, func(t *taking) { t.ask.Release = &protocol.Ticket{ID: id(1), Block: 1} })
+			a := h.asks(t, h.r, 3, func(t *acquisition) { t.ask.Release = &protocol.Ticket{ID: id(1), Block: 1} })
 			if !a.won() || len(h.all(t)) != 1 {
 				t.Errorf("got %c, %q", a.status, h.all(t))
 			}
@@ -391,8 +390,8 @@ func TestRemainderIsNotRepaired(t *testing.T) {
 	}()
 	<-late.came
 	other := client(t, servers, true, id(7))
-	takes := &taking{r: other.Bind(spec).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(5), fate: newFate()}
-	if a := takes.ask1(other.nodes[0], 1, held.Token+1); !a.won() {
+	takes := &acquisition{r: other.Bind(spec).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(5), outcome: newOutcome()}
+	if a := takes.askAt(other.nodes[0], 1, held.Token+1); !a.won() {
 		t.Errorf("resume at one master: %+v", a)
 	}
 	close(late.goes)

@@ -6,15 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-const renewBatch = 100 // names in one command: long enough to be cheap, short enough not to hold up others
+// renewBatch is how many names one command has: enough to be cheap, few enough not to hold up
+// others.
+const renewBatch = 100
 
-// Renew implements protocol.Protocol: a command a node for many names. Each name is answered as soon as a majority is
-// certain; a node that missed a hold, or has forgotten it, is told of it again.
+// Renew implements protocol.Protocol: a command a node for many names. Each name is answered as
+// soon as a majority is certain. A node that missed a hold, or has forgotten it, is told of it
+// again.
 func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -24,7 +26,7 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	finished := make(chan struct{}, len(renewals)/renewBatch+1)
 	for from := 0; from < len(renewals); from += renewBatch {
 		to := min(from+renewBatch, len(renewals))
-		part := &renewing{p: p, renewals: renewals[from:to], deadline: deadline,
+		part := &renewalRound{p: p, renewals: renewals[from:to], deadline: deadline,
 			done: func(i int, r protocol.Renewed) { done(from+i, r) }}
 		parts++
 		p.run(func() {
@@ -36,46 +38,44 @@ func (p *Protocol) Renew(ctx context.Context, renewals []protocol.Renewal, done 
 	}
 }
 
-// A renewing is a round of renewals of one command.
-type renewing struct {
+// A renewalRound is the renewals of one command.
+type renewalRound struct {
 	p        *Protocol
 	renewals []protocol.Renewal
 	deadline time.Time
 	done     func(i int, r protocol.Renewed)
 }
 
-// A verdictOn counts the answers about one hold.
-type verdictOn struct {
+// A renewalVerdict counts the answers about one hold.
+type renewalVerdict struct {
 	yes, no, foreign int
-	by               *string // of one that has taken it over, where a node says so: its label
+	by               *string // the label of the caller that took the hold over, if a node says so
 	decided, held    bool
 	missing          []*node
 }
 
-// run asks all nodes, answers what is decided, and repairs. It says that all is answered before the last nodes have.
-func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
+// run asks all nodes, answers what is decided, and repairs. It says that all is answered before the
+// last nodes have.
+func (t *renewalRound) run(ctx context.Context, finished chan<- struct{}) {
 	p := t.p
 	var repairs sync.WaitGroup
-	p.mend(t.renewals)
+	p.beginRenewal(t.renewals)
 	defer func() {
 		repairs.Wait()
-		p.mended(t.renewals)
+		p.endRenewal(t.renewals)
 	}()
-	replies := make(chan *renewed, len(p.nodes))
+	replies := make(chan *renewalReply, len(p.nodes))
 	for _, n := range p.nodes {
 		p.run(func() { replies <- t.ask(n) })
 	}
-	verdicts := make([]verdictOn, len(t.renewals))
-	said := make([]Node, len(p.nodes))
-	for i := range said {
-		said[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
+	verdicts := make([]renewalVerdict, len(t.renewals))
+	answers := p.noAnswers()
 	open, cancelled := len(verdicts), ctx.Done()
 	for pending := len(p.nodes); pending > 0; {
 		select {
 		case a := <-replies:
 			pending--
-			said[a.node.index] = p.said(a.node, a.facts, a.counts, a.err)
+			answers[a.node.index] = p.answerOf(a.node, a.facts, a.counts, a.err)
 			if a.err == nil {
 				open -= t.count(a, verdicts, pending)
 			}
@@ -86,7 +86,7 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 			})
 		}
 		if pending == 0 && open > 0 {
-			open -= t.fail(verdicts, func(name string) error { return p.noMajority("renew", name, said) })
+			open -= t.fail(verdicts, func(name string) error { return p.noMajority("renew", name, answers) })
 		}
 		if open == 0 && finished != nil {
 			finished <- struct{}{}
@@ -96,62 +96,72 @@ func (t *renewing) run(ctx context.Context, finished chan<- struct{}) {
 	}
 }
 
-// count takes one node's answers, while others are pending, and returns how many holds they decided.
-func (t *renewing) count(a *renewed, verdicts []verdictOn, pending int) (decided int) {
-	p := t.p
+// count takes one node's answers, while others are pending, and returns how many holds they
+// decided.
+func (t *renewalRound) count(a *renewalReply, verdicts []renewalVerdict, pending int) (decided int) {
 	for i := range verdicts {
 		v := &verdicts[i]
-		switch a.text[i] {
-		case '1', 'T':
-			if a.counts {
-				v.yes++
-			}
-			if a.text[i] == 'T' { // it refused the tokens that a majority accepted
-				v.missing = append(v.missing, a.node)
-			}
-		case 'F':
-			v.foreign++
-		case 'R': // nothing is set there again
-			v.no++
-			if by := a.by[i]; v.by == nil {
-				v.by = &by
-			}
-		default:
-			v.no++
-			v.missing = append(v.missing, a.node)
-		}
+		v.count(a, i)
 		if v.decided {
 			continue
 		}
-		r := t.renewals[i].Resource.(*resource)
-		switch {
-		case v.yes >= p.need:
-			v.decided, v.held = true, true
-			t.done(i, protocol.Renewed{Held: true})
-		case v.foreign > len(p.nodes)-p.need:
-			v.decided = true
-			t.done(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
-				Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
-		case v.no+v.foreign > len(p.nodes)-p.need && v.foreign+pending <= len(p.nodes)-p.need: // else it may yet be another's kind
-			v.decided = true
-			if v.by != nil { // others are kept out until its holder has stopped
-				t.done(i, protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: *v.by}})
-				break
-			}
-			t.done(i, protocol.Renewed{})
-			if t.renewals[i].TTL > 0 {
-				r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
-			}
-		default:
-			continue
+		if t.decide(i, v, pending); v.decided {
+			decided++
 		}
-		decided++
 	}
 	return decided
 }
 
+// count takes what one node says of the hold.
+func (v *renewalVerdict) count(a *renewalReply, i int) {
+	switch a.text[i] {
+	case '1', 'T':
+		if a.counts {
+			v.yes++
+		}
+		if a.text[i] == 'T' { // it refused the tokens that a majority accepted
+			v.missing = append(v.missing, a.node)
+		}
+	case 'F':
+		v.foreign++
+	case 'R': // nothing is set there again
+		v.no++
+		if by := a.by[i]; v.by == nil {
+			v.by = &by
+		}
+	default:
+		v.no++
+		v.missing = append(v.missing, a.node)
+	}
+}
+
+// decide answers a renewal, if the answers so far allow it.
+func (t *renewalRound) decide(i int, v *renewalVerdict, pending int) {
+	p, few := t.p, len(t.p.nodes)-t.p.need
+	r := t.renewals[i].Resource.(*resource)
+	switch {
+	case v.yes >= p.need:
+		v.decided, v.held = true, true
+		t.done(i, protocol.Renewed{Held: true})
+	case v.foreign > few:
+		v.decided = true
+		t.done(i, protocol.Renewed{Err: &protocol.Foreign{Op: "renew", Name: r.spec.Name, Key: r.state.(string),
+			Is: "of another type, kind or format", Want: "what a quorum keeps of this kind"}})
+	case v.no+v.foreign > few && v.foreign+pending <= few: // else the key may yet be of another kind
+		v.decided = true
+		if v.by != nil { // others are kept out until its holder has stopped
+			t.done(i, protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: *v.by}})
+			return
+		}
+		t.done(i, protocol.Renewed{})
+		if t.renewals[i].TTL > 0 {
+			r.release(t.renewals[i].Ticket) // a minority that keeps it keeps others out
+		}
+	}
+}
+
 // fail answers all that is not decided.
-func (t *renewing) fail(verdicts []verdictOn, because func(name string) error) (decided int) {
+func (t *renewalRound) fail(verdicts []renewalVerdict, because func(name string) error) (decided int) {
 	for i := range verdicts {
 		if v := &verdicts[i]; !v.decided {
 			v.decided = true
@@ -162,17 +172,17 @@ func (t *renewing) fail(verdicts []verdictOn, because func(name string) error) (
 	return decided
 }
 
-// A renewed is one node's answer to many renewals.
-type renewed struct {
+// A renewalReply is one node's answer to many renewals.
+type renewalReply struct {
 	node   *node
 	facts  facts
 	counts bool
 	text   string         // a letter each
-	by     map[int]string // of those that were taken over: the label of the caller that did
+	by     map[int]string // of holds that were taken over: the label of the caller that did
 	err    error
 }
 
-func (t *renewing) ask(n *node) *renewed {
+func (t *renewalRound) ask(n *node) *renewalReply {
 	p, now := t.p, time.Now()
 	args := make([]any, 4, 4+6*len(t.renewals))
 	args[2], args[3] = len(t.renewals)+1, p.factsKey()
@@ -197,7 +207,7 @@ func (t *renewing) ask(n *node) *renewed {
 		args = append(args, string(renewal.Ticket.ID), renewal.Resource.(*resource).mode, long, ceiling,
 			wire.Digits16(renewal.Token))
 	}
-	out, sent := &renewed{node: n}, time.Now()
+	out, sent := &renewalReply{node: n}, time.Now()
 	text, err := n.ask(&p.scripts.renew, "", t.deadline, args)
 	if err != nil {
 		out.err = err
@@ -215,9 +225,9 @@ func (t *renewing) ask(n *node) *renewed {
 	return out
 }
 
-// read takes the letters of so many renewals apart from what is said of each "R"; false when there
+// read takes the letters of so many renewals apart from what follows of each "R"; false if there
 // are none.
-func (a *renewed) read(renewals int) bool {
+func (a *renewalReply) read(renewals int) bool {
 	if len(a.text) < renewals {
 		return false
 	}
@@ -241,8 +251,9 @@ func (a *renewed) read(renewals int) bool {
 	return rest == ""
 }
 
-// repair sets holds again that are ours by majority, at the nodes that do not know of them: if they know of nobody else's.
-func (t *renewing) repair(verdicts []verdictOn, under *sync.WaitGroup) {
+// repair sets holds again that are ours by majority, at the nodes that do not know of them and know
+// of no other hold.
+func (t *renewalRound) repair(verdicts []renewalVerdict, under *sync.WaitGroup) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		if !v.held || len(v.missing) == 0 || t.renewals[i].TTL <= 0 {
@@ -265,12 +276,12 @@ func (r *resource) set(n *node, renewal *protocol.Renewal, deadline time.Time) {
 	if renewal.Ceiling != 0 { // also if it arrives at the last moment
 		ttl = min(ttl, r.p.local(renewal.Ceiling).Sub(deadline))
 	}
-	if ttl < time.Millisecond || !r.p.departs(n, id) {
+	if ttl < time.Millisecond || !r.p.repairSent(n, id) {
 		return
 	}
-	defer n.arrive(id)
-	t := &taking{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
-	if a := t.ask1(n, endless, renewal.Token); a.won() {
+	defer n.askDone(id)
+	t := &acquisition{r: r, ask: protocol.Ask{Ticket: renewal.Ticket, TTL: ttl, Deadline: deadline}, repair: true}
+	if a := t.askAt(n, endless, renewal.Token); a.won() {
 		r.p.config.Logger.Info("holdfast: a node was told of a hold again", "name", r.spec.Name, "node", nodeName(n.index))
 	}
 }

@@ -175,17 +175,17 @@ func TestRenewalsOfWhatWasTakenOver(t *testing.T) {
 		renewals = append(renewals, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Minute})
 	}
 	quiet(t, p)
-	told := 0
+	reported := 0
 	p.Renew(t.Context(), renewals, func(i int, r protocol.Renewed) {
-		told++
+		reported++
 		var replaced *protocol.Replaced
 		label, taken := labels[i]
 		if taken != errors.As(r.Err, &replaced) || !taken && !r.Held || taken && (replaced.By != label || replaced.Name != fmt.Sprint("y", i)) {
 			t.Errorf("%d: got %+v", i, r)
 		}
 	})
-	if told != len(renewals) {
-		t.Errorf("%d answers", told)
+	if reported != len(renewals) {
+		t.Errorf("%d answers", reported)
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // format is the number of this wire format, the first byte of every mode and message.
@@ -70,54 +69,46 @@ func (r *resource) payloadOf(t protocol.Ticket) any {
 	return r.payload
 }
 
-// A taking is what all rounds of one Ask have in common.
-type taking struct {
-	r      *resource
-	ask    protocol.Ask
-	waited time.Duration
-	owner  string // of the hold to take over; empty: none
-	token  string
-	repair bool // set again a hold that is ours, with its token
-	fate   *fate
+// An acquisition is what all rounds of one Ask have in common.
+type acquisition struct {
+	r       *resource
+	ask     protocol.Ask
+	waited  time.Duration
+	owner   string // of the hold to take over; empty: none
+	token   string
+	repair  bool // set again a hold that is ours, with its token
+	outcome *outcome
 }
 
-// A fate is what becomes of the rounds since the last that was given up.
-type fate struct {
-	known chan struct{} // closed when held says it
+// An outcome is that of the rounds since the last that was given up.
+type outcome struct {
+	known chan struct{} // closed when held is known
 	held  bool
 }
 
-func newFate() *fate { return &fate{known: make(chan struct{})} }
+func newOutcome() *outcome { return &outcome{known: make(chan struct{})} }
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	return r.take(ctx, &taking{r: r, ask: ask, fate: newFate()})
+	return r.acquire(ctx, &acquisition{r: r, ask: ask, outcome: newOutcome()})
 }
 
-// Resume implements protocol.Resource. A majority of nodes must know of the hold; where fewer do, it is as it was.
+// Resume implements protocol.Resource. A majority of nodes must know of the hold. If fewer do, the
+// hold is as it was.
 func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.take(ctx, &taking{r: r, ask: ask, owner: owner, token: wire.Digits16(token), fate: newFate()})
+	return r.acquire(ctx, &acquisition{r: r, ask: ask, owner: owner, token: wire.Digits16(token), outcome: newOutcome()})
 }
 
-// take asks in rounds: again at once with a larger token when that is all that was missing, and after a pause when nobody
-// has a majority. It returns before the deadline of the Ask, as soon as a majority has decided.
-func (r *resource) take(ctx context.Context, t *taking) (answer protocol.Answer, err error) {
+// acquire asks in rounds. It asks again at once with a larger token if that is all that was
+// missing, and after a pause if nobody has a majority. It returns before the deadline of the Ask,
+// as soon as a majority has decided.
+func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
 	w := p.begin(t.ask.Ticket.ID)
 	t.waited = w.waited(began)
-	defer func() {
-		close(t.fate.known)
-		if t.fate.held || !t.ask.Join {
-			p.done(t.ask.Ticket.ID)
-		} else {
-			asks := w.wait(ctx, r, t.ask.Ticket)
-			if err != nil && !passing(err) { // nobody goes on with it
-				w.giveUp(asks)
-			}
-		}
-	}()
+	defer func() { t.end(ctx, w, err) }()
 	if t.ask.Release != nil {
-		p.freed(t.ask.Release.ID)
+		p.markFreed(t.ask.Release.ID)
 	}
 	if err := r.ready(ctx, t.ask.Deadline); err != nil {
 		return protocol.Answer{}, r.failed("lock", err)
@@ -132,10 +123,7 @@ func (r *resource) take(ctx context.Context, t *taking) (answer protocol.Answer,
 		out := t.round(ctx, first)
 		switch out.verdict {
 		case held:
-			t.fate.held = true
-			block := t.ask.Ticket.Block
-			learn(&p.known[r.bucket], first+block-1)
-			return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: p.now()}, nil
+			return t.won(first), nil
 		case tokenRefused:
 			floor = out.largest
 			if time.Now().Before(t.ask.Deadline) {
@@ -143,27 +131,50 @@ func (r *resource) take(ctx context.Context, t *taking) (answer protocol.Answer,
 			}
 			return protocol.Answer{}, r.failed("lock", out.noMajority("lock"))
 		case split:
-			// All is given back before the pause, or each would keep what it has from the others.
-			close(t.fate.known)
-			t.fate = newFate()
+			t.giveUpRounds()
 			if time.Since(began) < patience && p.pause(ctx, try*(1+out.contenders())) {
 				continue
 			}
 		case failed:
-			if out.err == nil {
-				out.err = out.noMajority("lock")
-			}
-			return protocol.Answer{}, r.failed("lock", out.err)
-		case given:
-		case busy:
+			return protocol.Answer{}, r.failed("lock", out.failure("lock"))
+		case given, busy:
 		}
 		return out.busy(p.now(), t.ask.Join), nil
 	}
 }
 
+// end says what became of the rounds. A ticket that joined and does not hold waits.
+func (t *acquisition) end(ctx context.Context, w *wait, err error) {
+	close(t.outcome.known)
+	if t.outcome.held || !t.ask.Join {
+		t.r.p.done(t.ask.Ticket.ID)
+		return
+	}
+	asks := w.wait(ctx, t.r, t.ask.Ticket)
+	if err != nil && !passing(err) { // nobody goes on with it
+		w.giveUp(asks)
+	}
+}
+
+// won is the answer that the ticket holds, with its tokens from first on.
+func (t *acquisition) won(first int64) protocol.Answer {
+	t.outcome.held = true
+	block := t.ask.Ticket.Block
+	learn(&t.r.p.known[t.r.bucket], first+block-1)
+	return protocol.Answer{Status: protocol.Held, Token: first, Block: block, Server: t.r.p.now()}
+}
+
+// giveUpRounds gives back what the rounds have won so far. That comes before the pause: otherwise
+// each contender would keep what it has from the others.
+func (t *acquisition) giveUpRounds() {
+	close(t.outcome.known)
+	t.outcome = newOutcome()
+}
+
 var errTokens = errors.New("a node knows of a token near 2^53: it was tampered with")
 
-// pause waits for a while that grows with the number of those who may want the same; false when something else ended it.
+// pause waits for a while that grows with the number of contenders. It is false if
+// something else ended it.
 func (p *Protocol) pause(ctx context.Context, contenders int) bool {
 	const each = 3 * time.Millisecond
 	timer := time.NewTimer(rand.N(time.Duration(min(contenders, 64)) * each))
@@ -177,11 +188,11 @@ func (p *Protocol) pause(ctx context.Context, contenders int) bool {
 	return false
 }
 
-// ready meets the nodes, if there are fewer than a majority whose time and tokens are known: only then can a token be
-// proposed that all accept.
+// ready meets the nodes if there are fewer than a majority whose time and tokens are known. Only
+// with a majority can a token be proposed that all accept.
 func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	p := r.p
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return protocol.EndOf(ctx)
 	}
 	var strangers []*node
@@ -194,38 +205,41 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	if missing <= 0 {
 		return nil
 	}
+	return r.meetAll(ctx, strangers, missing, deadline)
+}
+
+// meetAll meets the nodes until so many have answered.
+func (r *resource) meetAll(ctx context.Context, nodes []*node, missing int, deadline time.Time) error {
+	p := r.p
 	type met struct {
 		n *node
 		facts
 		err error
 	}
-	answers := make(chan met, len(strangers))
-	for _, n := range strangers {
+	replies := make(chan met, len(nodes))
+	for _, n := range nodes {
 		p.run(func() {
 			f, err := n.meet(deadline, "", "")
-			answers <- met{n, f, err}
+			replies <- met{n, f, err}
 		})
 	}
-	said := make([]Node, len(p.nodes))
-	for i := range said {
-		said[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
+	answers := p.noAnswers()
 	var late <-chan time.Time
-	for left := len(strangers); missing > 0; {
+	for left := len(nodes); missing > 0; {
 		select {
-		case m := <-answers:
-			said[m.n.index] = p.said(m.n, m.facts, m.err == nil && p.counts(m.facts), m.err)
+		case m := <-replies:
+			answers[m.n.index] = p.answerOf(m.n, m.facts, m.err == nil && p.counts(m.facts), m.err)
 			if left--; m.err == nil {
 				missing--
 			}
 			if missing > left && late == nil {
-				late = time.After(courtesy)
+				late = time.After(lateAnswers)
 			}
 			if missing > left && left == 0 {
-				return p.noMajority("lock", r.spec.Name, said)
+				return p.noMajority("lock", r.spec.Name, answers)
 			}
 		case <-late:
-			return p.noMajority("lock", r.spec.Name, said)
+			return p.noMajority("lock", r.spec.Name, answers)
 		case <-ctx.Done():
 			return protocol.EndOf(ctx)
 		}
@@ -233,7 +247,7 @@ func (r *resource) ready(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
-// failed puts what is no answer of a node into a Failure.
+// failed makes a Failure of an error that is no answer of a node.
 func (r *resource) failed(op string, err error) error {
 	var failure *protocol.Failure
 	var foreign *protocol.Foreign

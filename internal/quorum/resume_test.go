@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A resume that no majority agrees to leaves the hold to its owner.
@@ -39,7 +38,7 @@ type half struct {
 	next   int64  // the token of the resume: larger than all that the master knows
 	later  int64  // how many more were proposed
 	held   string // what it kept before
-	resume *taking
+	resume *acquisition
 }
 
 // halfResumed holds for so long, and begins a resume that lasts for ttl.
@@ -76,9 +75,9 @@ func halfResumedBy(t *testing.T, owner, next string, holds, ttl time.Duration) *
 	if owner == "" {
 		owner = string(id(1))
 	}
-	h.resume = &taking{r: h.of(next), ask: ask(2), owner: owner, token: wire.Digits16(held.Token), fate: newFate()}
+	h.resume = &acquisition{r: h.of(next), ask: ask(2), owner: owner, token: wire.Digits16(held.Token), outcome: newOutcome()}
 	h.resume.ask.TTL = ttl
-	if a := h.resume.ask1(h.n, 1, h.next); a.status != 'H' {
+	if a := h.resume.askAt(h.n, 1, h.next); a.status != 'H' {
 		t.Fatalf("resume at one master: %+v", a)
 	}
 	return h
@@ -91,14 +90,14 @@ func (h *half) of(owner string) *resource {
 }
 
 // asks asks the master alone, with larger tokens than before.
-func (h *half) asks(t *testing.T, r *resource, n int, change func(*taking)) *reply {
+func (h *half) asks(t *testing.T, r *resource, n int, change func(*acquisition)) *reply {
 	t.Helper()
-	next := &taking{r: r, ask: ask(n), fate: newFate()}
+	next := &acquisition{r: r, ask: ask(n), outcome: newOutcome()}
 	if change != nil {
 		change(next)
 	}
 	h.later++
-	a := next.ask1(h.n, int64(n), h.next+h.later)
+	a := next.askAt(h.n, int64(n), h.next+h.later)
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
@@ -106,18 +105,18 @@ func (h *half) asks(t *testing.T, r *resource, n int, change func(*taking)) *rep
 }
 
 // takesOver is a change to asks: it takes over the hold of an owner with a token.
-func takesOver(owner string, token int64) func(*taking) {
-	return func(t *taking) { t.owner, t.token = owner, wire.Digits16(token) }
+func takesOver(owner string, token int64) func(*acquisition) {
+	return func(t *acquisition) { t.owner, t.token = owner, wire.Digits16(token) }
 }
 
 // frees gives an id back at the master alone.
 func (h *half) frees(t *testing.T, n int, how byte, round int64, keep time.Duration) (was byte, by string) {
 	t.Helper()
-	d := &debt{r: h.r, id: id(n), round: round, how: how}
+	d := &cleanup{resource: h.r, id: id(n), round: round, how: how}
 	if keep > 0 {
 		d.keep = time.Now().Add(keep)
 	}
-	was, by, err := h.n.free(d, time.Now().Add(enough))
+	was, by, err := h.n.freeHold(d, time.Now().Add(enough))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +156,10 @@ func end(t *testing.T, value string) int64 {
 	return at
 }
 
-// landed waits until what is given back has been: a majority may have answered without this master.
-func (h *half) landed(t *testing.T) {
+// cleanedUp waits until what is given back has been: a majority may have answered without this master.
+func (h *half) cleanedUp(t *testing.T) {
 	t.Helper()
-	if !follow(h.n.behind("x"), time.Now().Add(30*time.Second)) {
+	if !closedBy(h.n.releasesBefore("x"), time.Now().Add(30*time.Second)) {
 		t.Fatal("it was never given back there")
 	}
 }
@@ -168,13 +167,14 @@ func (h *half) landed(t *testing.T) {
 // undo takes the resume back.
 func (h *half) undo(t *testing.T) {
 	t.Helper()
-	if _, _, err := h.n.free(&debt{r: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+	if _, _, err := h.n.freeHold(&cleanup{resource: h.r, id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A hold that was released while a resume had it at one master does not come back when that is undone, whether it was released
-// alone or with the next ask; nor when an ask of an earlier round was late.
+// A hold that was released while a resume had it at one master does not come back when that is
+// undone, whether it was released alone or with the next ask; nor when an ask of an earlier round
+// was late.
 func TestReleaseWhileResumed(t *testing.T) {
 	for what, gives := range map[string]func(t *testing.T, h *half){
 		"alone": func(t *testing.T, h *half) { free(t, h.r, 1) },
@@ -185,12 +185,12 @@ func TestReleaseWhileResumed(t *testing.T) {
 			free(t, h.r, 1)
 		},
 		"with the next ask": func(t *testing.T, h *half) {
-			next := &taking{r: h.r, ask: ask(3), fate: newFate()}
+			next := &acquisition{r: h.r, ask: ask(3), outcome: newOutcome()}
 			next.ask.Release = &protocol.Ticket{ID: id(1), Block: 1}
-			if a := next.ask1(h.n, 2, h.next+1); a.err != nil {
+			if a := next.askAt(h.n, 2, h.next+1); a.err != nil {
 				t.Fatal(a.err)
 			}
-			if _, _, err := h.n.free(&debt{r: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
+			if _, _, err := h.n.freeHold(&cleanup{resource: h.r, id: id(3), round: 2, how: 'q'}, time.Now().Add(enough)); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -198,7 +198,7 @@ func TestReleaseWhileResumed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := halfResumed(t, time.Minute, time.Minute)
 			gives(t, h)
-			h.landed(t)
+			h.cleanedUp(t)
 			h.undo(t)
 			if left, ok := do(t, h.server, "HGETALL", "q:{%quorum}:x").([]any); !ok || len(left) > 0 {
 				t.Errorf("held after both were given back: %v", left)
@@ -207,7 +207,8 @@ func TestReleaseWhileResumed(t *testing.T) {
 	}
 }
 
-// A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL would stay for ever.
+// A resume that is undone after the time of what it replaced leaves nothing: a key without a TTL
+// would stay for ever.
 func TestResumeIsUndoneLate(t *testing.T) {
 	h := halfResumed(t, 3*time.Second, time.Minute)
 	over := end(t, h.remainder(t))
@@ -221,8 +222,8 @@ func TestResumeIsUndoneLate(t *testing.T) {
 	}
 }
 
-// A resume that nobody heard the answers of is undone by who asked for it, too: that is sooner than the undoing of its
-// own, and must leave no less.
+// A resume that nobody heard the answers of is undone by who asked for it, too: that is sooner than
+// the undoing of its own, and must leave no less.
 func TestResumeIsGivenUp(t *testing.T) {
 	h := halfResumed(t, time.Minute, time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
@@ -230,7 +231,7 @@ func TestResumeIsGivenUp(t *testing.T) {
 	if _, err := h.r.Free(ctx, protocol.Free{Ticket: protocol.Ticket{ID: id(2), Block: 1}, Undo: true}); err != nil {
 		t.Fatal(err)
 	}
-	h.landed(t)
+	h.cleanedUp(t)
 	if value(t, h.server, 2) != "" || value(t, h.server, 1) == "" {
 		t.Errorf("the resume has %q, the hold %q", value(t, h.server, 2), value(t, h.server, 1))
 	}
@@ -244,7 +245,7 @@ func TestResumeShortensNothing(t *testing.T) {
 	if now := end(t, h.remainder(t)); now != before {
 		t.Errorf("it ends %d ms before what it replaced", before-now)
 	}
-	if a := h.resume.ask1(h.n, 1, h.next); !a.won() {
+	if a := h.resume.askAt(h.n, 1, h.next); !a.won() {
 		t.Fatalf("asked again: %+v", a)
 	}
 	if now := end(t, h.remainder(t)); now != before {

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/leak"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/storetest/redisserver"
 )
 
@@ -121,7 +120,8 @@ func try(t *testing.T, r protocol.Resource, n int) protocol.Answer {
 	return answer
 }
 
-// ask is one that arrives in time, also on a slow machine, for a hold that does not end by itself while a test runs.
+// ask is one that arrives in time, also on a slow machine, for a hold that does not end by itself
+// while a test runs.
 func ask(n int) protocol.Ask {
 	return protocol.Ask{Ticket: protocol.Ticket{ID: id(n), Block: 1}, TTL: time.Minute, Deadline: time.Now().Add(enough)}
 }
@@ -168,8 +168,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// quiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when a majority has answered: what is
-// still to come to a master meets what a test has changed there since.
+// quiet waits until nothing of a protocol is under way. An Ask, a Free or a Renew returns when a
+// majority has answered: what is still to come to a master meets what a test has changed there
+// since.
 func quiet(t *testing.T, p *Protocol) {
 	t.Helper()
 	eventually(t, "nothing is under way", func() bool {

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // A reply is one node's answer to one round.
@@ -18,15 +17,15 @@ type reply struct {
 	counts bool
 	err    error
 
-	first, final int64 // held
+	first, final int64 // if it holds
 
-	remaining        time.Duration // else
+	remaining        time.Duration // otherwise
 	holders, waiters int
 	holder           protocol.ID
 	token            int64 // of the holder; 0: none is accepted here
 	party            protocol.Party
 
-	by string // of what was taken over: the label of the caller that did
+	by string // if the hold was taken over: the label of the caller that did
 }
 
 // won tells whether the node keeps the name for us.
@@ -38,60 +37,67 @@ func (a *reply) unknown() bool {
 	return ok && failure.Unknown
 }
 
-// round asks all nodes once, with one token for all, and returns as soon as it is decided. Answers that come later are
-// looked after: what they won is given back unless the name is held.
-func (t *taking) round(ctx context.Context, first int64) *tally {
-	p := t.r.p
-	number := p.rounds.Add(1)
-	replies := make(chan *reply, len(p.nodes))
-	for _, n := range p.nodes {
-		n.depart(t.ask.Ticket.ID)
-		before := n.behind(t.r.spec.Name)
-		p.run(func() {
-			reply := &reply{node: n}
-			if follow(before, t.ask.Deadline) {
-				reply = t.ask1(n, number, first)
-			} else {
-				reply.err = t.r.behind(n)
-			}
-			n.arrive(t.ask.Ticket.ID)
-			replies <- reply
-		})
-	}
-	out := &tally{r: t.r, need: p.need, nodes: len(p.nodes), pending: len(p.nodes)}
-	for out.judge(); out.verdict == open; out.judge() {
+// round asks all nodes once, with one token for all, and returns as soon as it is decided. Answers
+// that come later are handled in the background: what they won is given back unless the name is
+// held.
+func (t *acquisition) round(ctx context.Context, first int64) *tally {
+	number := t.r.p.rounds.Add(1)
+	replies := t.sendRound(number, first)
+	out := &tally{r: t.r, need: t.r.p.need, nodes: len(t.r.p.nodes), pending: len(t.r.p.nodes)}
+	for out.judge(); out.verdict == open; {
 		select {
 		case reply := <-replies:
 			out.take(reply)
+			out.judge()
 		case <-ctx.Done():
 			out.verdict, out.err = failed, t.r.failed("lock", protocol.EndOf(ctx))
 		}
-		if out.verdict != open {
-			break
-		}
 	}
 	if out.verdict == failed && ctx.Err() == nil {
-		out.hearOut(replies)
+		out.completeAnswers(replies)
 	}
-	early, late, fate := out.replies, out.pending, t.fate
-	p.run(func() {
-		<-fate.known
+	early, late, outcome := out.replies, out.pending, t.outcome
+	t.r.p.run(func() {
+		<-outcome.known
 		for _, reply := range early {
-			t.after(reply, number, fate.held)
+			t.cleanUpAfter(reply, number, outcome.held)
 		}
 		for range late {
-			t.after(<-replies, number, fate.held)
+			t.cleanUpAfter(<-replies, number, outcome.held)
 		}
 	})
 	return out
 }
 
-// courtesy is how long the nodes that live are given to say so, once it is clear that there is no majority.
-const courtesy = 50 * time.Millisecond
+// sendRound asks all nodes. At each node the ask waits for the releases of the name that are on
+// their way.
+func (t *acquisition) sendRound(number, first int64) chan *reply {
+	p := t.r.p
+	replies := make(chan *reply, len(p.nodes))
+	for _, n := range p.nodes {
+		n.askSent(t.ask.Ticket.ID)
+		before := n.releasesBefore(t.r.spec.Name)
+		p.run(func() {
+			reply := &reply{node: n}
+			if closedBy(before, t.ask.Deadline) {
+				reply = t.askAt(n, number, first)
+			} else {
+				reply.err = t.r.overtakes(n)
+			}
+			n.askDone(t.ask.Ticket.ID)
+			replies <- reply
+		})
+	}
+	return replies
+}
 
-// hearOut completes an error with the answers of those who were not needed for it.
-func (t *tally) hearOut(replies <-chan *reply) {
-	timer := time.NewTimer(courtesy)
+// lateAnswers is how long the nodes that live are given to say so, once it is clear that there is
+// no majority.
+const lateAnswers = 50 * time.Millisecond
+
+// completeAnswers completes an error with the answers that were not needed for it.
+func (t *tally) completeAnswers(replies <-chan *reply) {
+	timer := time.NewTimer(lateAnswers)
 	defer timer.Stop()
 	for t.pending > 0 {
 		select {
@@ -106,61 +112,55 @@ func (t *tally) hearOut(replies <-chan *reply) {
 	}
 }
 
-// after looks after one answer once it is known what became of the Ask.
-func (t *taking) after(a *reply, round int64, held bool) {
+// cleanUpAfter handles one answer once it is known what became of the Ask.
+func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
-		// What it gave back may still be there: at the latest when the request can take effect no more, it goes.
-		due := time.Now()
+		// What it gave back may still be there. It goes when the request can take effect no more,
+		// at the latest.
+		c := t.r.freeOf(*t.ask.Release)
+		c.until = t.ask.Deadline.Add(t.ask.TTL)
 		if a.unknown() {
-			due = t.ask.Deadline
+			c.notBefore = t.ask.Deadline
 		}
-		a.node.owe(debt{r: t.r, id: t.ask.Release.ID, round: endless, how: 'f', waiter: t.r.waiter(*t.ask.Release),
-			due: due, until: t.ask.Deadline.Add(t.ask.TTL)})
+		a.node.addCleanup(c)
 	}
 	if held {
 		if a.status == 'B' && t.ask.Join {
-			// It is known there as one who waits. The release tells that it does not, if it comes before.
-			a.node.owe(debt{r: t.r, id: t.ask.Ticket.ID, how: 'p', waiter: t.r.waiter(t.ask.Ticket), due: t.ask.Deadline.Add(time.Second),
-				until: time.Now().Add(placeLife)})
+			// The node knows it as one that waits. The release tells that it does not, if it comes
+			// before.
+			c := t.r.freeOf(t.ask.Ticket)
+			c.how, c.round, c.notBefore = freePlace, 0, t.ask.Deadline.Add(time.Second)
+			a.node.addCleanup(c)
 		}
 		return
 	}
-	how := byte('q')
+	how := byte(freeQuietly)
 	if t.owner != "" {
-		how = 'u'
+		how = freeUndo
 	}
-	d := debt{r: t.r, id: t.ask.Ticket.ID, round: round, how: how, due: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
+	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: how, notBefore: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
 	switch {
 	case a.won():
-		a.node.owe(d)
+		a.node.addCleanup(c)
 	case a.unknown():
-		d.due = t.ask.Deadline.Add(time.Millisecond)
-		a.node.owe(d)
+		c.notBefore = t.ask.Deadline.Add(time.Millisecond)
+		a.node.addCleanup(c)
 	}
 }
 
-// behind is the failure of an ask that was not sent to a node, as it must not overtake what is on its way there.
-func (r *resource) behind(n *node) error {
-	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errBehind}
+// overtakes is the failure of an ask that was not sent to a node, as it must not overtake what is
+// on its way there.
+func (r *resource) overtakes(n *node) error {
+	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 }
 
-// ask1 asks one node. Where the request was late, by a clock that was set since or has drifted over a long silence, it is
-// asked what its clock shows, and once more.
-func (t *taking) ask1(n *node, round, first int64) *reply {
+// askAt asks one node. The request may be late, by a clock that was set since or has drifted over a
+// long silence. Then the node is asked what its clock shows, and asked once more.
+func (t *acquisition) askAt(n *node, round, first int64) *reply {
 	r, ask := t.r, &t.ask
-	mode, release := "t", ""
-	switch {
-	case t.repair:
-		mode = "r"
-	case ask.Join:
-		mode = "j"
-	}
-	if ask.Release != nil {
-		release = string(ask.Release.ID)
-	}
 	out := &reply{node: n}
-	if release != "" && !n.await(ask.Release.ID, ask.Deadline) {
-		out.err = r.behind(n)
+	if ask.Release != nil && !n.awaitAsks(ask.Release.ID, ask.Deadline) {
+		out.err = r.overtakes(n)
 		return out
 	}
 	for again := false; ; again = true {
@@ -170,10 +170,7 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 			return out
 		}
 		sent := time.Now()
-		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
-			string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
-			wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
-			t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})
+		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, t.words(notAfter, round, first))
 		received := time.Now()
 		if err != nil {
 			out.err = err
@@ -199,7 +196,26 @@ func (t *taking) ask1(n *node, round, first int64) *reply {
 	}
 }
 
-// read takes a reply apart; false when it is none of ours.
+// words are the command of a round: see ask.lua.
+func (t *acquisition) words(notAfter string, round, first int64) []any {
+	r, ask := t.r, &t.ask
+	mode, release := "t", ""
+	switch {
+	case t.repair:
+		mode = "r"
+	case ask.Join:
+		mode = "j"
+	}
+	if ask.Release != nil {
+		release = string(ask.Release.ID)
+	}
+	return []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
+		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
+		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
+		t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()}
+}
+
+// read takes a reply apart; false if it is none of ours.
 func (a *reply) read(text string) bool {
 	f, rest, ok := head(text)
 	if !ok {
@@ -208,27 +224,9 @@ func (a *reply) read(text string) bool {
 	a.facts = f
 	switch text[0] {
 	case 'H':
-		var ok1, ok2 bool
-		if len(rest) == 32 {
-			a.first, ok1 = wire.Number(rest[:16])
-			a.final, ok2 = wire.Number(rest[16:])
-		}
-		ok = ok1 && ok2
+		ok = a.readTokens(rest)
 	case 'B':
-		fields := strings.SplitN(rest, "|", 4)
-		if len(fields) != 4 {
-			return false
-		}
-		var numbers [3]int64
-		for i := range numbers {
-			var fine bool
-			numbers[i], fine = wire.Number(fields[i])
-			ok = ok && fine
-		}
-		a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])
-		if fields[3] != "" && ok {
-			a.holder, a.token, a.party, ok = holderOf(fields[3])
-		}
+		ok = a.readBusy(rest)
 	case 'R':
 		a.by, ok = takenBy(rest)
 	case 'T', 'Y', 'U':
@@ -238,5 +236,36 @@ func (a *reply) read(text string) bool {
 	if ok {
 		a.status = text[0]
 	}
+	return ok
+}
+
+func (a *reply) readTokens(text string) bool {
+	if len(text) != 32 {
+		return false
+	}
+	var ok1, ok2 bool
+	a.first, ok1 = wire.Number(text[:16])
+	a.final, ok2 = wire.Number(text[16:])
+	return ok1 && ok2
+}
+
+func (a *reply) readBusy(text string) bool {
+	fields := strings.SplitN(text, "|", 4)
+	if len(fields) != 4 {
+		return false
+	}
+	var numbers [3]int64
+	for i := range numbers {
+		var ok bool
+		if numbers[i], ok = wire.Number(fields[i]); !ok {
+			return false
+		}
+	}
+	a.remaining, a.holders, a.waiters = time.Duration(numbers[0])*time.Millisecond, int(numbers[1]), int(numbers[2])
+	if fields[3] == "" {
+		return true
+	}
+	var ok bool
+	a.holder, a.token, a.party, ok = holderOf(fields[3])
 	return ok
 }

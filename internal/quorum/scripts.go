@@ -20,7 +20,8 @@ type script struct {
 	at int // of its digest
 }
 
-// scripts are the operations. They are read when a Protocol is made, so that importing the package does nothing.
+// scripts are the operations. They are read when a Protocol is made, so importing the package does
+// nothing.
 type scripts struct {
 	ask, downgrade, free, look, node, renew script
 
@@ -33,8 +34,9 @@ var names = []string{"ask", "downgrade", "free", "look", "node", "renew"}
 // usual is the prefix whose digests are constants.
 const usual = "holdfast"
 
-// source is the text of a script. It names the prefix: a node that knows a script has looked at its memory for this prefix since it
-// was started (node.lua), which says nothing of another, whose facts may have come back from a snapshot.
+// source is the text of a script. It names the prefix. A node that knows a script has looked at its
+// memory for this prefix since it was started (node.lua). That says nothing of another prefix,
+// whose facts may have come back from a snapshot.
 func source(prefix, name string) string {
 	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name)
 }
@@ -66,7 +68,8 @@ const digestsOf = "local all = '' for _, source in ipairs(ARGV) do all = all .. 
 
 var errDigests = errors.New("the node's answer is no list of digests")
 
-// digests are those of the scripts. Of another prefix than the usual they are asked for, once. A reply says why there are none.
+// digests are those of the scripts. Those of an unusual prefix are asked for, once. The reply says
+// why there are none.
 func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 	s := n.p.scripts
 	if known := s.digests.Load(); known != nil {
@@ -80,7 +83,7 @@ func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 		reply.Err = errDigests
 	}
 	if reply.Err != nil || reply.Refused != "" {
-		reply.Unsent = true // of what was to be sent
+		reply.Unsent = true // the script itself was not
 		return nil, &reply
 	}
 	known := make([]any, len(names))

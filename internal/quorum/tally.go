@@ -19,11 +19,12 @@ const (
 	tokenRefused         // a majority holds for us, and not all of it accepted the token
 	busy                 // another holds, or may
 	split                // nobody has a majority
-	given                // what was given back is left to one who waits
+	given                // what was given back is left to a waiter
 	failed               // an error
 )
 
-// A tally counts the answers of a round. Those of nodes that do not count are heard, and not counted.
+// A tally counts the answers of a round. Those of nodes that do not count are read, and not
+// counted.
 type tally struct {
 	r       *resource
 	need    int
@@ -99,7 +100,7 @@ func (t *tally) judge() {
 	}
 }
 
-// most is how many nodes name the one who holds at most of them, and a reply of one of these.
+// most is how many nodes name the holder that most of them name, and a reply of one of these.
 func (t *tally) most() (count int, of *reply) {
 	for i, a := range t.replies {
 		if a.status != 'B' {
@@ -118,7 +119,7 @@ func (t *tally) most() (count int, of *reply) {
 	return count, of
 }
 
-// token is that of a hold where a majority names it; else 0.
+// token is that of a hold if a majority names it; else 0.
 func (t *tally) token(holder protocol.ID) int64 {
 	named := map[int64]int{}
 	for _, a := range t.replies {
@@ -146,8 +147,9 @@ func (t *tally) contenders() int {
 	return len(ids) + waiters
 }
 
-// busy is the answer that others hold. Who waits for the end of a hold that nobody prolongs asks a little later the more
-// others do, and soon where nobody is known to hold: then no message need come.
+// busy is the answer that others hold. A waiter for the end of a hold that nobody prolongs asks a
+// little later the more others wait. If nobody is known to hold it asks soon: then no message need
+// come.
 func (t *tally) busy(now int64, join bool) protocol.Answer {
 	answer := protocol.Answer{Status: protocol.Busy, Server: now}
 	count, of := t.most()
@@ -158,7 +160,7 @@ func (t *tally) busy(now int64, join bool) protocol.Answer {
 	for _, a := range t.replies {
 		if a.status == 'B' {
 			ends = append(ends, a.remaining)
-			answer.Holders = max(answer.Holders, a.holders) // one that shares may be unknown at some
+			answer.Holders = max(answer.Holders, a.holders) // some nodes may not know a hold that shares
 			answer.Waiters = max(answer.Waiters, a.waiters)
 		}
 	}
@@ -171,22 +173,21 @@ func (t *tally) busy(now int64, join bool) protocol.Answer {
 	}
 	contenders := 1 + t.contenders()
 	answer.Waiters = 0
-	if count < t.need {
-		soon := 20*time.Millisecond + rand.N(time.Duration(min(contenders, 64))*5*time.Millisecond)
-		if t.verdict == busy { // one that may hold at nodes that do not answer
-			soon *= 10
-		}
-		answer.Remaining = min(answer.Remaining, soon)
-		if len(ends) == 0 {
-			answer.Remaining = soon
-		}
-	} else {
+	if count >= t.need {
 		answer.Remaining += rand.N(time.Duration(min(contenders, 256)) * 4 * time.Millisecond)
+		return answer
+	}
+	soon := 20*time.Millisecond + rand.N(time.Duration(min(contenders, 64))*5*time.Millisecond)
+	if t.verdict == busy { // a holder may hold at nodes that do not answer
+		soon *= 10
+	}
+	if len(ends) == 0 || soon < answer.Remaining {
+		answer.Remaining = soon
 	}
 	return answer
 }
 
-// foreigner is the first error of a node whose key is none of ours.
+// foreigner is the first error of a node whose key is not of a quorum.
 func (t *tally) foreigner() error {
 	for _, a := range t.replies {
 		var foreign *protocol.Foreign
@@ -197,23 +198,41 @@ func (t *tally) foreigner() error {
 	return nil
 }
 
-// noMajority is the error that too few nodes answered, with what each said.
+// failure is the error of a round that failed.
+func (t *tally) failure(op string) error {
+	if t.err != nil {
+		return t.err
+	}
+	return t.noMajority(op)
+}
+
+// noMajority is the error that too few nodes answered, with the answer of each.
 func (t *tally) noMajority(op string) error {
-	said := make([]Node, t.nodes)
-	for i := range said {
-		said[i] = Node{Name: nodeName(i), Err: errNotYet}
-	}
+	answers := t.r.p.noAnswers()
 	for _, a := range t.replies {
-		said[a.node.index] = t.r.p.said(a.node, a.facts, a.counts, a.err)
+		answer := t.r.p.answerOf(a.node, a.facts, a.counts, a.err)
 		if a.status != 0 && a.counts {
-			said[a.node.index].Answer = map[byte]string{'H': "free", 'T': "free", 'Y': "free", 'U': "shared by the same owner", 'R': "taken over"}[a.status]
-			if a.status == 'B' {
-				said[a.node.index].Answer = "kept from others" // what a min hold keeps has no holder
-				if a.party.Label != "" {
-					said[a.node.index].Answer = fmt.Sprintf("held by %q", a.party.Label)
-				}
-			}
+			answer.Answer = a.describe()
 		}
+		answers[a.node.index] = answer
 	}
-	return t.r.p.noMajority(op, t.r.spec.Name, said)
+	return t.r.p.noMajority(op, t.r.spec.Name, answers)
+}
+
+// describe says what the node answered, in words.
+func (a *reply) describe() string {
+	switch a.status {
+	case 'H', 'T', 'Y':
+		return "free"
+	case 'U':
+		return "shared by the same owner"
+	case 'R':
+		return "taken over"
+	case 'B':
+		if a.party.Label != "" {
+			return fmt.Sprintf("held by %q", a.party.Label)
+		}
+		return "kept from others" // what a min hold keeps has no holder
+	}
+	return ""
 }

@@ -2,13 +2,14 @@ package quorum
 
 import (
 	"context"
+	"math/bits"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A wait is what is remembered of a ticket from its first Ask until it holds, is given back or is given up. Guarded by the
-// protocol's mutex.
+// A wait is what is remembered of a ticket from its first Ask until it holds, is given back or is
+// given up. The protocol's mutex guards it.
 type wait struct {
 	p      *Protocol
 	id     protocol.ID
@@ -22,7 +23,7 @@ type wait struct {
 	stop   func() bool // what looks at the end of its context
 }
 
-// begin takes down that a ticket asks.
+// begin notes that a ticket asks.
 func (p *Protocol) begin(id protocol.ID) *wait {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,8 +47,9 @@ func (p *Protocol) begin(id protocol.ID) *wait {
 // waited is how long the ticket has been waiting.
 func (w *wait) waited(now time.Time) time.Duration { return now.Sub(w.since) }
 
-// wait takes down that the nodes remember the ticket. Who waits may end it by its context alone, without another request:
-// then the nodes are told, and wake the next. It returns which ask it was, for giveUp.
+// wait notes that the nodes remember the ticket. The waiter may end by its context alone, without
+// another request. Then the nodes are told, and wake the next. wait returns which ask it was, for
+// giveUp.
 func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) (asks int) {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
@@ -65,7 +67,7 @@ func (w *wait) wait(ctx context.Context, r *resource, ticket protocol.Ticket) (a
 
 const handOver = 20 * time.Millisecond
 
-// giveUp tells the nodes that nobody waits with the ticket any more, unless it was asked with again.
+// giveUp tells the nodes that nobody waits with the ticket any more, unless it asked again.
 func (w *wait) giveUp(asks int) {
 	p := w.p
 	p.mu.Lock()
@@ -82,8 +84,10 @@ func (w *wait) giveUp(asks int) {
 	if r == nil {
 		return
 	}
+	c := r.freeOf(w.ticket)
+	c.how, c.round = freeWaiter, round
 	for _, n := range p.nodes {
-		n.owe(debt{r: r, id: w.id, round: round, how: 'w', waiter: r.waiter(w.ticket), due: time.Now(), until: time.Now().Add(placeLife)})
+		n.addCleanup(c)
 	}
 }
 
@@ -106,26 +110,21 @@ func (p *Protocol) done(id protocol.ID) {
 	}
 }
 
-// nudged takes a node's word that the name of a ticket is free, and tells when that is worth asking: at once when a
-// majority says so, for before that the others may not know yet; a little later when few do.
+// nudged takes a node's word that the name of a ticket is free, and tells when it is worth asking:
+// at once if a majority says so, as before that the others may not know yet; a little later if few
+// do.
 func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.waits[id]
 	if w == nil {
-		return 0, true // one who watches
+		return 0, true // a watcher
 	}
 	if w.nudges&(1<<node) != 0 {
 		w.nudges = 0 // told again: the name is free sooner than the last said
 	}
 	w.nudges |= 1 << node
-	said := 0
-	for i := range p.nodes {
-		if w.nudges&(1<<i) != 0 {
-			said++
-		}
-	}
-	switch said {
+	switch bits.OnesCount16(w.nudges) {
 	case 1:
 		return 10 * time.Millisecond, true
 	case p.need:
@@ -134,58 +133,58 @@ func (p *Protocol) nudged(id protocol.ID, node int) (after time.Duration, ok boo
 	return 0, false
 }
 
-// A renewal under way may set its hold again at nodes that missed it, also after it was answered; by then the hold may have
-// been given back.
-type mending struct {
+// A repair is what is known of an id that is being renewed. The renewal may set its hold again at
+// nodes that missed it, also after the renewal was answered. By then the hold may have been given
+// back.
+type repair struct {
 	renewals int
 	freed    bool
 }
 
-// mend takes down that ids are being renewed.
-func (p *Protocol) mend(renewals []protocol.Renewal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range renewals {
-		m := p.mendings[renewals[i].Ticket.ID]
-		if m == nil {
-			m = &mending{}
-			p.mendings[renewals[i].Ticket.ID] = m
-		}
-		m.renewals++
-	}
-}
-
-// mended takes down that they are no more.
-func (p *Protocol) mended(renewals []protocol.Renewal) {
+// beginRenewal notes that ids are being renewed.
+func (p *Protocol) beginRenewal(renewals []protocol.Renewal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range renewals {
 		id := renewals[i].Ticket.ID
-		if m := p.mendings[id]; m.renewals == 1 {
-			delete(p.mendings, id)
+		if p.repairs[id] == nil {
+			p.repairs[id] = &repair{}
+		}
+		p.repairs[id].renewals++
+	}
+}
+
+// endRenewal notes that they are no more.
+func (p *Protocol) endRenewal(renewals []protocol.Renewal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range renewals {
+		id := renewals[i].Ticket.ID
+		if m := p.repairs[id]; m.renewals == 1 {
+			delete(p.repairs, id)
 		} else {
 			m.renewals--
 		}
 	}
 }
 
-// freed takes down that an id was given back: from here on it is not set again, and who frees it at a node waits for what
-// is on its way there.
-func (p *Protocol) freed(id protocol.ID) {
+// markFreed notes that an id was given back. From here on it is not set again, and a release at a
+// node waits for what is on its way there.
+func (p *Protocol) markFreed(id protocol.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m := p.mendings[id]; m != nil {
+	if m := p.repairs[id]; m != nil {
 		m.freed = true
 	}
 }
 
-// departs takes down that an id is set again at a node; false: it was given back.
-func (p *Protocol) departs(n *node, id protocol.ID) bool {
+// repairSent notes that an id is set again at a node. It is false if the id was given back.
+func (p *Protocol) repairSent(n *node, id protocol.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m := p.mendings[id]; m == nil || m.freed {
+	if m := p.repairs[id]; m == nil || m.freed {
 		return false
 	}
-	n.depart(id)
+	n.askSent(id)
 	return true
 }

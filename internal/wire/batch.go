@@ -16,15 +16,15 @@ const (
 	maxBatch    = 256 // requests in a batch
 
 	// The last answer may be so old for a caller to send its own request although it could be
-	// cancelled. If the server answers, the caller learns of the end of its context one answer late.
-	// If the server just ceased to answer, it learns of it one time-out late.
+	// cancelled. If the server answers, the caller learns of the end of its context one answer
+	// late. If the server just ceased to answer, it learns of it one time-out late.
 	responsive = time.Second
 )
 
 // A Batcher carries the requests of many goroutines to one server. While few are under way, each
 // goes at once and alone. Requests that come while more are under way travel together in the next
-// batch. No batch takes more than its share of all: if one carried everything, the server would rest
-// while the goroutines work, and the goroutines while the server does.
+// batch. No batch takes more than its share of all: if one carried everything, the server would
+// rest while the goroutines work, and the goroutines while the server does.
 type Batcher struct {
 	store Store
 	ends  deadlines
@@ -127,7 +127,8 @@ func (b *Batcher) reuse(c *call) {
 	b.spare.Put(c)
 }
 
-// abandon leaves a call: it is taken from the queue if it is still there, else its outcome is unknown.
+// abandon leaves a call: it is taken from the queue if it is still there, else its outcome is
+// unknown.
 func (b *Batcher) abandon(c *call, why error) Reply {
 	c.timer.Stop()
 	b.mu.Lock()
@@ -204,8 +205,8 @@ func (b *Batcher) take() []*call {
 	return batch
 }
 
-// exchange sends one batch and returns its replies. Its deadline is the last of its calls': each call
-// waits no longer than for its own context.
+// exchange sends one batch and returns its replies. Its deadline is the last of its calls': each
+// call waits no longer than for its own context.
 func (b *Batcher) exchange(batch []*call) []Reply {
 	now := time.Now()
 	requests := make([]Request, 0, len(batch))

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A steady server answers every batch after a millisecond, and notes how many requests each carried.
+// A steady server answers every batch after a millisecond, and notes how many requests each
+// carried.
 type steady struct {
 	Store
 
@@ -35,8 +36,8 @@ func (s *steady) Do(ctx context.Context, requests []Request) []Reply {
 	return make([]Reply, len(requests))
 }
 
-// One request goes at once, and so do a few. Many travel together in batches that share them evenly.
-// None waits while fewer batches are under way than may be.
+// One request goes at once, and so do a few. Many travel together in batches that share them
+// evenly. None waits while fewer batches are under way than may be.
 func TestBatcherSharesRequestsEvenly(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls int

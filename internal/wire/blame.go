@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// A refusal that a script raised ends the script where it is: what it wrote before stays. Servers say
-// the number of the line, and some say nothing else.
+// A refusal that a script raised ends the script where it is: what it wrote before stays. Servers
+// say the number of the line, and some say nothing else.
 
 // A blamed line is the line of a script that raised a refusal, as far as it is known.
 type blamed struct {
@@ -37,8 +37,8 @@ func (s *Script) blame(refused string) blamed {
 	return blamed{commands, keys, l.touched}
 }
 
-// calls are the commands of a line that may raise an error, and the word behind each command: its key,
-// by a name of Script.Keys.
+// calls are the commands of a line that may raise an error, and the word behind each command: its
+// key, by a name of Script.Keys.
 func (l sourceLine) calls() (commands, keys []string) {
 	for _, call := range strings.Split(l.text, "redis.call('")[1:] {
 		words := strings.FieldsFunc(call, func(c rune) bool { return !unicode.IsLetter(c) })
@@ -50,8 +50,8 @@ func (l sourceLine) calls() (commands, keys []string) {
 	return commands, keys
 }
 
-// Unnamed are the lines with a command whose key the script does not call by one of Keys: of those a
-// refusal could not say which key it is about. A test of each format checks that there are none.
+// Unnamed are the lines with a command whose key the script does not call by one of Keys: of those
+// a refusal could not say which key it is about. A test of each format checks that there are none.
 func (s *Script) Unnamed() (lines []string) {
 	for _, l := range compose(s.Files, s.Name) {
 		commands, keys := l.calls()
@@ -66,7 +66,8 @@ func (s *Script) Unnamed() (lines []string) {
 }
 
 // readsFirst tells whether the script reads these keys before it writes anything for its caller. A
-// key keeps its type from the start of a script to its end, so a key of another type was found then.
+// key keeps its type from the start of a script to its end, so a key of another type was found
+// then.
 func (s *Script) readsFirst(keys []string) bool {
 	for _, key := range keys {
 		if !slices.Contains(s.First, key) {

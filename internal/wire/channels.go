@@ -11,9 +11,9 @@ import (
 // idleChannelAfter is how long a channel of a slot stays after a caller last waited there.
 const idleChannelAfter = 30 * time.Second
 
-// SlotChannels are the channels of one subscription where channels are sharded, one a slot. They are
-// added when they are needed, and removed when they were not for a while. SlotChannels are safe for
-// concurrent use.
+// SlotChannels are the channels of one subscription where channels are sharded, one a slot. They
+// are added when they are needed, and removed when they were not for a while. SlotChannels are safe
+// for concurrent use.
 type SlotChannels struct {
 	subscription Subscription
 	timeout      time.Duration
@@ -38,9 +38,9 @@ func NewSlotChannels(subscription Subscription, timeout time.Duration, failure f
 	return &SlotChannels{subscription: subscription, timeout: timeout, failure: failure, slots: make(map[int]*slotChannel)}
 }
 
-// Ensure returns when the server has confirmed the channel of a slot, with the time since when messages
-// arrive there. The error is one of the subscription, or the end of ctx. After an error of the
-// subscription the next call tries again.
+// Ensure returns when the server has confirmed the channel of a slot, with the time since when
+// messages arrive there. The error is one of the subscription, or the end of ctx. After an error of
+// the subscription the next call tries again.
 func (s *SlotChannels) Ensure(ctx context.Context, slot int, name string) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Clock bounds a server's time from its answers. An answer that carries the server's microseconds s
-// was decided after its request was sent and before it was received. So at a later local time t the
-// server's clock shows at least s + (t - received) and at most s + (t - sent), as long as nobody sets
-// it. The zero Clock has heard nothing.
+// A Clock bounds a server's time from its answers. An answer that carries the server's microseconds
+// s was decided after its request was sent and before it was received. So at a later local time t
+// the server's clock shows at least s + (t - received) and at most s + (t - sent), as long as
+// nobody sets it. The zero Clock has heard nothing.
 type Clock struct {
 	mu       sync.Mutex
 	server   int64 // microseconds; 0: nothing heard yet
@@ -23,8 +23,8 @@ func (c *Clock) Observe(server int64, received time.Time) {
 	c.mu.Unlock()
 }
 
-// fresh is how long an answer bounds the server's time well: clocks drift apart by some milliseconds
-// meanwhile.
+// fresh is how long an answer bounds the server's time well: clocks drift apart by some
+// milliseconds meanwhile.
 const fresh = time.Minute
 
 // NotAfter is the earliest that the server's clock can show at a local time, as scripts compare it.

@@ -1,5 +1,5 @@
-// Package wire is the plumbing under the wire formats: how requests travel to servers, and what
-// can be read from an answer before a format reads what it means. Packages native and quorum are
+// Package wire is the plumbing under the wire formats: how requests travel to servers, and what can
+// be read from an answer before a format reads what it means. Packages native and quorum are
 // formats. They keep keys, scripts, and what replies mean.
 //
 // The package knows package store below it, and of the seam above it only the errors: Failure,
@@ -37,11 +37,11 @@
 // # Time
 //
 // The clock of a server is bounded by its answers. An answer with the server's time s was decided
-// after its request was sent and before it was received. A request that may win something carries
-// a "not after" in the server's own time, which is the earliest that its clock can show at the
+// after its request was sent and before it was received. A request that may win something carries a
+// "not after" in the server's own time, which is the earliest that its clock can show at the
 // request's deadline. A Clock forgets nothing and judges nothing: the newest answer counts, and
-// after a minute without one the server must be asked. The clocks of two servers have nothing to
-// do with each other.
+// after a minute without one the server must be asked. The clocks of two servers have nothing to do
+// with each other.
 //
 // # Scripts
 //
@@ -56,8 +56,10 @@
 //
 //	refused, by no script                nothing was done
 //	refused before the script writes     nothing was done
-//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may have written
-//	of another type                      Foreign, which names the key, if nothing was written; else a Failure that does
+//	refused in the middle of a script    what it wrote before stays: Unknown, if a line before may
+//	                                     have written
+//	of another type                      Foreign, which names the key, if nothing was written; else
+//	                                     a Failure that names it
 //	no answer                            Unknown, unless the store knows that nothing was sent
 //
 // Servers say the number of the line that raised a refusal, and some say nothing else. The line is
@@ -87,8 +89,8 @@
 //
 // Above the router, which server serves a slot is a hint. It decides which requests travel
 // together and which clock counts; the router decides where a request goes. What is behind a
-// store is asked once. One first question is under way at a time, for all who want to know, and
-// none of them can cancel it for the others. If it fails, the next caller asks again. After a
+// store is asked once. One first question is under way at a time, for all callers, and none of
+// them can cancel it for the others. If it fails, the next caller asks again. After a
 // failed request the answer is doubtful, and is asked for again, at most once a second; without a
 // new answer the old one stays.
 //
@@ -115,9 +117,9 @@
 //
 // Messages may have been missed by a channel that was confirmed before, and whose connection was
 // lost or changed. The sink is told of the gap by the connection that the channel is on then,
-// when all channels of that connection are confirmed again: later there is no message that the
-// sink could not have had. A question counts only if no later one about the same channel is
-// without an answer.
+// when all channels of that connection are confirmed again. So no message that is published after
+// the gap is missed. The answer to a question counts only if no later question about the same
+// channel is without an answer.
 //
 // A channel that the server refuses is given up, and Add returns the refusal. If the channel was
 // allowed before, only NOPERM says so; any other refusal ends the connection, and the next one

@@ -103,7 +103,8 @@ func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protoc
 	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type", Want: "a lock's"}, b.keys
 }
 
-// SubscribeFailure reads why there is no subscription to a channel, as Script.Failure reads replies.
+// SubscribeFailure reads why there is no subscription to a channel, as Script.Failure reads
+// replies.
 func SubscribeFailure(channel string, err error) error {
 	failure := &protocol.Failure{Op: "subscribe", Name: channel, Reason: protocol.Unreachable, Err: err}
 	if reason := reasonOf(err.Error()); reason != protocol.Other {
@@ -149,8 +150,8 @@ func reasonOf(refused string) protocol.Reason {
 	return protocol.Other
 }
 
-// startsWith tells whether an error line is of a kind: by its first word, or, where a script wrapped
-// it, by the first word behind "ERR " or "-".
+// startsWith tells whether an error line is of a kind: by its first word, or, where a script
+// wrapped it, by the first word behind "ERR " or "-".
 func startsWith(refused, prefix string) bool {
 	// Redis 6.2 and KeyDB say first where it happened.
 	if wrapped, ok := strings.CutPrefix(refused, "ERR Error running script"); ok {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Traps 14 and 45: what a server says differs by version, also in where it says that it happened in a script.
+// Traps 14 and 45: what a server says differs by version, also in where it says that it happened in
+// a script.
 func TestReasonOfRefusal(t *testing.T) {
 	for refused, want := range map[string]protocol.Reason{
 		"OOM command not allowed when used memory > 'maxmemory'. script: f64cf22c, on @user_script:44.":                        protocol.OutOfMemory,

@@ -25,8 +25,8 @@ type sourceLine struct {
 	touched bool // when the line runs, something may have been written already
 }
 
-// Source is the text of the script lua/NAME.lua as it goes over the wire: includes resolved, comments
-// and indentation cut.
+// Source is the text of the script lua/NAME.lua as it goes over the wire: includes resolved,
+// comments and indentation cut.
 func Source(files fs.FS, name string) string {
 	var out strings.Builder
 	for _, l := range compose(files, name) {
@@ -36,8 +36,8 @@ func Source(files fs.FS, name string) string {
 	return out.String()
 }
 
-// compose reads a script. "--@include NAME" joins another file. The lines between "--@untouched" and
-// "--@touched" run before anything is written.
+// compose reads a script. "--@include NAME" joins another file. The lines between "--@untouched"
+// and "--@touched" run before anything is written.
 func compose(files fs.FS, name string) (lines []sourceLine) {
 	data, err := fs.ReadFile(files, "lua/"+name+".lua")
 	if err != nil {
@@ -61,16 +61,16 @@ func compose(files fs.FS, name string) (lines []sourceLine) {
 	return lines
 }
 
-// ByDigest makes words the command that runs a script by its digest. The first two words are free for
-// that; the number of keys, the keys and the arguments follow.
+// ByDigest makes words the command that runs a script by its digest. The first two words are free
+// for that; the number of keys, the keys and the arguments follow.
 func (s *Script) ByDigest(words []any) []any {
 	words[0], words[1] = "EVALSHA", s.Digest
 	return words
 }
 
 // Whole is the command that runs the same with the text of the script, for a server that does not
-// know it: after a restart, a fail-over or SCRIPT FLUSH. It is a copy, as a store may keep what it was
-// given.
+// know it: after a restart, a fail-over or SCRIPT FLUSH. It is a copy, as a store may keep what it
+// was given.
 func (s *Script) Whole(words []any) []any {
 	whole := append([]any(nil), words...)
 	whole[0], whole[1] = "EVAL", s.Source

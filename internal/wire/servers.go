@@ -15,8 +15,8 @@ type Server struct {
 	Clock Clock
 }
 
-// Servers are all servers behind a store, and which of them serves a slot. That is a hint: the store
-// decides where a request goes. Servers are safe for concurrent use.
+// Servers are all servers behind a store, and which of them serves a slot. That is a hint: the
+// store decides where a request goes. Servers are safe for concurrent use.
 type Servers struct {
 	store    Store
 	one      *Server // of a single server, and for slots of which nothing is known
@@ -64,8 +64,8 @@ func (s *Servers) KnownSingle() bool { return s.topology.single() }
 // Doubt notes that a request failed: another server may serve its slot by now.
 func (s *Servers) Doubt() { s.topology.doubt() }
 
-// Doubted tells whether it is time to ask again what is behind the store. It takes the doubt away, so
-// the caller must Refresh.
+// Doubted tells whether it is time to ask again what is behind the store. It takes the doubt away,
+// so the caller must Refresh.
 func (s *Servers) Doubted() bool { return s.topology.doubted() }
 
 // Refresh asks again what is behind the store. Without an answer that stays doubtful.

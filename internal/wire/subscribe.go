@@ -10,8 +10,8 @@ const (
 	subscribeAgain   = time.Second     // after a try that failed
 )
 
-// Open subscribes to one channel. The error is one of SubscribeFailure, and then nothing is open.
-func Open(ctx context.Context, s Store, channel string, sink Sink) (Subscription, error) {
+// open subscribes to one channel. The error is one of SubscribeFailure, and then nothing is open.
+func open(ctx context.Context, s Store, channel string, sink Sink) (Subscription, error) {
 	subscription, err := s.Subscribe(ctx, sink)
 	if err == nil {
 		if err = subscription.Add(ctx, channel); err == nil {
@@ -27,7 +27,7 @@ func Open(ctx context.Context, s Store, channel string, sink Sink) (Subscription
 func Subscribe(ctx context.Context, s Store, channel string, sink Sink, first func(error)) {
 	for again := false; ; again = true {
 		try, cancel := context.WithTimeout(ctx, subscribeTimeout)
-		subscription, err := Open(try, s, channel, sink)
+		subscription, err := open(try, s, channel, sink)
 		cancel()
 		if !again {
 			first(err)

@@ -12,8 +12,8 @@ import (
 
 var errRefused = errors.New("NOPERM no permission")
 
-// A ledger is a store whose one subscription notes what is asked of it, and refuses the first so many
-// channels.
+// A ledger is a store whose one subscription notes what is asked of it, and refuses the first so
+// many channels.
 type ledger struct {
 	Store
 

@@ -13,7 +13,7 @@ import (
 const doubtful = time.Second
 
 // A topology remembers what is behind a store, once the store could be asked. One first question is
-// under way at a time, for all who want to know; none of them can cancel it for the others.
+// under way at a time, for all callers; none of them can cancel it for the others.
 type topology struct {
 	store Store
 	learn func(Topology) // gets every answer

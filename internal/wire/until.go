@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// An until is a context with a deadline, for one request or batch. It costs nothing more if the store
-// only reads the deadline. Clients that may have to wait for a connection ask for Done with every
-// request. A timer for each would cost more than the request, because arming a timer that becomes the
-// earliest one wakes an OS thread. So all share one timer.
+// An until is a context with a deadline, for one request or batch. It costs nothing more if the
+// store only reads the deadline. Clients that may have to wait for a connection ask for Done with
+// every request. A timer for each would cost more than the request, because arming a timer that
+// becomes the earliest one wakes an OS thread. So all share one timer.
 type until struct {
 	deadline time.Time
 	all      *deadlines
@@ -49,8 +49,8 @@ func (u *until) over() {
 }
 
 // deadlines are the contexts under way whose Done was called, with one timer for the first to end.
-// The timer stays armed when that context is over. It fires for nothing at most once a deadline, which
-// costs less than arming it for every request.
+// The timer stays armed when that context is over. It fires for nothing at most once a deadline,
+// which costs less than arming it for every request.
 type deadlines struct {
 	mu    sync.Mutex
 	open  map[*until]struct{}

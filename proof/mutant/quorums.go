@@ -45,17 +45,17 @@ func quorumMutants() []Mutant {
 			Name:   "quorum: all nodes are blamed for our own clock",
 			Caught: inside("TestThisMachineStoodStill"),
 			Patches: []Patch{{
-				File: "internal/quorum/inquiry.go",
-				Old:  "\t\treturn ours\n",
-				New:  "\t\treturn theirs\n",
+				File: "internal/quorum/clockcheck.go",
+				Old:  "\t\treturn wrongOurs\n",
+				New:  "\t\treturn wrongTheirs\n",
 			}},
 		},
 		{
 			Name:   "quorum: two steps of different size pass for a stop of our own clock",
 			Caught: inside("TestTwoNodesSetForwardByDifferentTimes"),
 			Patches: []Patch{{
-				File: "internal/quorum/inquiry.go",
-				Old:  "\t\t\tahead = alike(leads)\n",
+				File: "internal/quorum/clockcheck.go",
+				Old:  "\t\t\tahead = explainedByOneStop(leads)\n",
 				New:  "\t\t\tahead = len(leads)\n",
 			}},
 		},
@@ -86,8 +86,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTheLongestTTLIsKeptWithTheHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "t.owner, t.token, r.p.config.MaxTTL.Milliseconds()})",
-				New:  "t.owner, t.token, 0})",
+				Old:  "t.owner, t.token, r.p.config.MaxTTL.Milliseconds()}\n",
+				New:  "t.owner, t.token, 0}\n",
 			}},
 		},
 		{
@@ -104,7 +104,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskThatFailsIsGivenBack/no_majority"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\tcase a.won():\n\t\ta.node.owe(d)\n",
+				Old:  "\tcase a.won():\n\t\ta.node.addCleanup(c)\n",
 				New:  "",
 			}},
 		},
@@ -113,7 +113,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskThatFailsIsGivenBack/its_context_ends,_and_the_answers_come_later"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\t\t\tt.after(<-replies, number, fate.held)\n",
+				Old:  "\t\t\tt.cleanUpAfter(<-replies, number, outcome.held)\n",
 				New:  "\t\t\t<-replies\n",
 			}},
 		},
@@ -122,7 +122,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskThatFailsIsGivenBack/an_answer_is_lost"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\t\td.due = t.ask.Deadline.Add(time.Millisecond)\n\t\ta.node.owe(d)\n",
+				Old:  "\t\tc.notBefore = t.ask.Deadline.Add(time.Millisecond)\n\t\ta.node.addCleanup(c)\n",
 				New:  "",
 			}},
 		},
@@ -149,8 +149,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestARepairComesTooLate"),
 			Patches: []Patch{{
 				File: "internal/quorum/wait.go",
-				Old:  "\tif m := p.mendings[id]; m == nil || m.freed {\n",
-				New:  "\tif m := p.mendings[id]; m == nil {\n",
+				Old:  "\tif m := p.repairs[id]; m == nil || m.freed {\n",
+				New:  "\tif m := p.repairs[id]; m == nil {\n",
 			}},
 		},
 		{
@@ -203,7 +203,7 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestAnAskFollowsTheRelease"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "\t\tbefore := n.behind(t.r.spec.Name)\n",
+				Old:  "\t\tbefore := n.releasesBefore(t.r.spec.Name)\n",
 				New:  "\t\tvar before <-chan struct{}\n",
 			}},
 		},
@@ -211,7 +211,7 @@ func quorumMutants() []Mutant {
 			Name:   "quorum: a release overtakes the ask before it",
 			Caught: inside("TestAReleaseFollowsTheAsk"),
 			Patches: []Patch{{
-				File: "internal/quorum/flight.go",
+				File: "internal/quorum/pending.go",
 				Old:  "\tif f == nil {\n\t\tn.mu.Unlock()\n\t\treturn true\n\t}\n",
 				New:  "\tif true {\n\t\tn.mu.Unlock()\n\t\treturn true\n\t}\n",
 			}},
@@ -248,8 +248,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestRenewalOfWhatWasTakenOver"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
-				Old:  "\t\t\tif v.by != nil {",
-				New:  "\t\t\tif v.by != nil && t.renewals[i].TTL == 0 {",
+				Old:  "\t\tif v.by != nil {",
+				New:  "\t\tif v.by != nil && t.renewals[i].TTL == 0 {",
 			}},
 		},
 		{

@@ -78,7 +78,7 @@ func clientMutants() []Mutant {
 			"Digits16(server + local.Sub(received).Microseconds())", "Digits16(local.UnixMicro())"}}},
 		{"two names share a key", native("FuzzKeys"), []Patch{{native_ + "keys.go",
 			`strings.NewReplacer("%", "%25", "}", "%7D")`, `strings.NewReplacer("}", "%7D")`}}},
-		{"script never sent whole", fault("scripts_flushed"), []Patch{{native_ + "server.go",
+		{"script never sent whole", fault("scripts_flushed"), []Patch{{native_ + "protocol.go",
 			"if !wire.IsUnknownScript(reply) {", "if true {"}}},
 		{"nobody asks who was not told", fault("messages_dropped"), []Patch{{engine + "attempt.go",
 			"\treturn min(d, end)\n", "\treturn 100 * max(d, end)\n"}}},

@@ -16,12 +16,12 @@ func scriptMutants() []Mutant {
 			"  if not value then\n    return '0'\n  end\n",
 			"  if not value then\n    redis.call('SET', key, ticket .. ARGV[at + 1], 'PX', ARGV[at + 2])\n    return '1'\n  end\n"}}},
 		{"permits taken twice by a replay", model("semaphore"), []Patch{{lua + "ask.lua",
-			"if token then\n  last(", "if token and string.byte(ticket, 3) ~= 115 then\n  last("}}},
+			"if token then\n  last(", "if token and string.byte(ticket, 3) ~= MODE_SHARED then\n  last("}}},
 		{"reader passes a writer", suite("rwmutex_matrix/no_reader_passes_a_writer_that_waits"), []Patch{{lua + "state.lua",
 			"      stopped = true\n      break\n", "      at = at + 1\n"}}},
 		{"herd instead of one", server("TestNoHerd"), []Patch{
-			{lua + "free.lua", "if plain and string.byte(next, 3) == 120 and", "if false and"},
-			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', '0', '8')) do
+			{lua + "free.lua", "if plain and string.byte(next, 3) == MODE_EXCLUSIVE and", "if false and"},
+			{lua + "state.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', '0', '8')) do
           local _, _, all = parts(string.sub(other, 27))
           publish(all, 'N' .. string.sub(other, 5, 26) .. '0')
         end
@@ -31,7 +31,7 @@ func scriptMutants() []Mutant {
 		{"queue entry leaked", suite("order/what_is_in_order_stays_so_after_an_expiry"), []Patch{{lua + "ask.lua",
 			"  if waits and leave(ticket, payload) then\n", "  if false then\n"}}},
 		{"waiter granted after it left", model("mutex"), []Patch{{lua + "free.lua",
-			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', line, ticket .. payload) then\n"}}},
+			"if leave(ticket, payload) then\n", "if redis.call('ZSCORE', queue, ticket .. payload) then\n"}}},
 		{"dead waiter granted", clock("TestClockDeadWaiter"), []Patch{{lua + "state.lua",
 			"local function lives(member, ticket)\n", "local function lives(member, ticket)\n  if true then return true end\n"}}},
 		{"grant to one who does not listen", clock("TestClockDeadWaiter"), []Patch{
@@ -66,7 +66,7 @@ func scriptMutants() []Mutant {
 		{"places begin in 2001", clock("TestClockOrderAtEveryDigit"), []Patch{{lua + "state.lua",
 			"PLACES = 10000000000000, '1'", "PLACES = 10000000000000, '1000000000000000'"}}},
 		{"group counts who waits from 2001 on", clock("TestClockOrderAtEveryDigit"), []Patch{{lua + "all.lua",
-			"redis.call('ZCOUNT', line, '1', '+inf')", "redis.call('ZCOUNT', line, '1000000000000000', '+inf')"}}},
+			"redis.call('ZCOUNT', queue, '1', '+inf')", "redis.call('ZCOUNT', queue, '1000000000000000', '+inf')"}}},
 		{"token of fewer digits is not held against the time", early("TestTokenOfFewerDigits/today"), []Patch{{lua + "state.lua",
 			"math.max(known + 1, tonumber(now))", "known + 1"}}},
 		{"min hold forgotten by a release", clock("TestClockMinHold"), []Patch{{lua + "free.lua",
@@ -76,11 +76,11 @@ func scriptMutants() []Mutant {
 		{"resume without a remainder", suite("resume/keeps_others_out_until_the_former_holder_has_stopped"), []Patch{{lua + "resume.lua",
 			"remain(old, 'r', label, string.sub(ticket, 5))\n", "if alone then\n  redis.call('DEL', state)\n  exclusive, alone = {}, nil\nelse\n  drop(old)\n  look(ticket)\nend\n"}}},
 		{"owner enters beside a remainder", suite("resume/lets_nobody_in_beside_a_former_holder_of_another_owner"), []Patch{{lua + "state.lua",
-			"      if owner == '' or owner ~= theirs then\n", "      if string.byte(member, 3) ~= 45 and (owner == '' or owner ~= theirs) then\n"}}},
+			"      if owner == '' or owner ~= theirs then\n", "      if string.byte(member, 3) ~= MODE_REMAINDER and (owner == '' or owner ~= theirs) then\n"}}},
 		{"resumed beside a remainder of another", suite("resume/of_a_hold_beside_a_former_holder,_by_another_owner"), []Patch{{lua + "resume.lua",
 			"  elseif owner == '' or owner ~= own then\n    others = true\n  end\nend\nif not old", "  end\nend\nif not old"}}},
 		{"remainder resumed", suite("resume/is_not_a_hold_to_renew,_resume_or_enter_any_more"), []Patch{{lua + "resume.lua",
-			"  if string.byte(holder, 3) ~= 45 then -- no remainder\n", "  if true then\n"}}},
+			"  if string.byte(holder, 3) ~= MODE_REMAINDER then\n", "  if true then\n"}}},
 		{"remainder given back as a hold", suite("resume/of_what_was_passed_on_in_the_process"), []Patch{{lua + "free.lua",
 			"return reply\n", "return 1\n"}}},
 		{"former holder not told", model("mutex"), []Patch{{lua + "resume.lua",

@@ -1,6 +1,6 @@
 -- all: hold several names, or none of them.
 --
--- KEYS  of each name three: state, clock of its slot, line
+-- KEYS  of each name three: state, clock of its slot, queue
 -- ARGV  1 TTL in ms, 2 not after (server us), then of each name two: ticket, payload
 -- reply "H" now and the tokens, 16 digits each    the tickets hold
 --       else nothing was done: "B" or "F", the number of the first name that is taken, from 1, "|", and as for ask
@@ -8,6 +8,7 @@
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[2] then
@@ -15,7 +16,7 @@ if now > ARGV[2] then
 end
 local names, had, waiters = #KEYS / 3, 0, false
 for at = 1, names do
-  local ticket, state, clock, line = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3 - 1], KEYS[at * 3]
+  local ticket, state, clock, queue = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3 - 1], KEYS[at * 3]
   local value = redis.pcall('GET', state)
   if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
     had = had + 1
@@ -23,21 +24,21 @@ for at = 1, names do
     redis.call('GET', state) -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
-    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34 then
+    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34 then
       return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
     end
     if sample ~= value and redis.call('ZSCORE', state, sample) % 10000000000000 <= now / 1000 then
       return 'A'
     end
     local reply = 'B' .. at .. '|' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' ..
-      redis.call('ZCOUNT', line, '1', '+inf') .. '|'
+      redis.call('ZCOUNT', queue, '1', '+inf') .. '|'
     if sample == value then
       return reply .. value
     end
     local held = string.sub(sample, 1, 26)
     return reply .. held .. string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. held) or 0)) .. string.sub(sample, 27)
   end
-  waiters = waiters or redis.call('EXISTS', line) == 1
+  waiters = waiters or redis.call('EXISTS', queue) == 1
   local last = redis.call('GET', clock)
   if last and (not string.match(last, '^%d+$') or #last > 16 or tonumber(last) > 9007199254000000) then
     return redis.error_reply('ERR holdfast: the key ' .. clock .. ' holds no token of ours')

@@ -1,35 +1,37 @@
--- ask: hold a name, or stand in line for it, or only look.
+-- ask: hold a name, or stand in the queue for it, or only look.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
--- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in line,
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
+-- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in the queue,
 --       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
---       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in line / others hold; the hold with its token
+--       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in the queue / others hold; the hold with its token
 --       "L" now                the request came too late and did nothing
---       "F" what               the key is of another kind or format, and was not touched; "f" what: the line is
+--       "F" what               the key is of another kind or format, and was not touched; "f" what: the queue is
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
 -- become a remainder is told "B".
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
   return 'L' .. now
 end
 local ticket, payload, ttl = ARGV[1], ARGV[2], ARGV[3]
-local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
+local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 
--- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds, and this one joins the
--- line. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
-  if redis.call('EXISTS', line) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
+-- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds,
+-- and this one joins the queue. Few and short commands, no table, no function.
+if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] then
+  if redis.call('EXISTS', queue) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
     if ARGV[6] == '1' and (not last or type(last) == 'string' and #last == 16 and last < now) then
       return 'H' .. now .. '1|' .. now
     end
-    -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the start.
+    -- A block, or a clock that is ahead of the time or was tampered with: the long way, from the
+    -- start.
     redis.call('DEL', state)
     if type(last) == 'string' then
       redis.call('SET', clock, last)
@@ -40,14 +42,14 @@ if string.byte(ticket, 3) == 120 and ARGV[5] ~= 'a' and not ARGV[8] then
   elseif ARGV[5] == 'j' then
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
-    if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == 58
-      and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', line, 'NX', now, self) == 1 then
+    if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == COLON
+      and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', queue, 'NX', now, self) == 1 then
       --@touched
-      if redis.call('ZREVRANK', line, self) == 0 then
-        redis.call('PEXPIRE', line, ARGV[7] + 5000)
-        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', line, '1', '+inf') - 1 .. '|' .. holder
+      if redis.call('ZREVRANK', queue, self) == 0 then
+        redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+        return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', queue, '1', '+inf') - 1 .. '|' .. holder
       end
-      redis.call('ZREM', line, self) -- the server's clock went back, or stands still
+      redis.call('ZREM', queue, self) -- the server's clock went back, or stands still
     end
   end
 end
@@ -72,9 +74,10 @@ end
 if remainder(ticket) then -- it comes late: the hold was released, or taken over
   return 'B' .. describe(count())
 end
-local waits = redis.call('ZSCORE', line, self) -- also of who need not wait: what is no line refuses before anything is done
+-- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.
+local waits = redis.call('ZSCORE', queue, self)
 local _, permits = demand(payload)
-if permits and capacity and capacity ~= permits and not waits then -- who waits since before a Resize goes on
+if permits and capacity and capacity ~= permits and not waits then -- a waiter from before a Resize goes on
   return 'M' .. whole(capacity)
 end
 local given = ARGV[8] and (mine(ARGV[8], ARGV[9]) and ARGV[8] .. ARGV[9] or replaced(ARGV[8]))
@@ -87,7 +90,7 @@ elseif given then
 end
 
 --@touched
--- Beside a hold of its own owner a ticket enters whoever waits; else when it is its turn.
+-- Beside a hold of its own owner a ticket enters although others wait; else when it is its turn.
 local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)
 if beside or hand_on(self) then
   token = take(ARGV[6])
@@ -99,7 +102,7 @@ if beside or hand_on(self) then
   end
   return held(token)
 end
-if not waits and string.byte(ticket, 3) == 111 and reads(payload) then
+if not waits and string.byte(ticket, 3) == MODE_OWNER and reads(payload) then
   return 'U'
 end
 if ARGV[5] == 't' then
@@ -107,17 +110,18 @@ if ARGV[5] == 't' then
 end
 
 if waits then
-  redis.call('ZADD', line, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
+  redis.call('ZADD', queue, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
 else
-  redis.call('ZADD', line, now, self)
-  if redis.call('ZREVRANK', line, self) ~= 0 then -- the server's clock went back, or stands still
-    local behind = redis.call('ZRANGE', line, '-1', '-1', 'WITHSCORES')[2]
-    redis.call('ZADD', line, whole(behind + 1), self)
+  redis.call('ZADD', queue, now, self)
+  if redis.call('ZREVRANK', queue, self) ~= 0 then -- the server's clock went back, or stands still
+    local behind = redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]
+    redis.call('ZADD', queue, whole(behind + 1), self)
   end
 end
 if capacity then
-  redis.call('ZADD', line, -capacity, 'c')
+  redis.call('ZADD', queue, -capacity, 'c')
 end
-redis.call('PEXPIRE', line, ARGV[7] + 5000)
--- A clock that is set back in the middle of a script may have ended the line: then the next ask joins it anew.
-return 'Q' .. describe(redis.call('ZCOUNT', line, PLACES, '(' .. (redis.call('ZSCORE', line, self) or now)))
+redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+-- A clock that is set back in the middle of a script may have ended the queue: then the next ask
+-- joins it anew.
+return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. (redis.call('ZSCORE', queue, self) or now)))

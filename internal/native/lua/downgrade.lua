@@ -1,11 +1,12 @@
 -- downgrade: turn a hold that excludes into one that shares, without a gap, and let in who shares with it.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload
 --       of the hold that excludes
 -- reply as for ask; "B" when there is no such hold; "R" why by    it was taken over by a caller with that label
 -- The token stays. Replays: as for ask.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then

@@ -1,30 +1,31 @@
--- free: give a hold back, or a place in line, and let in who may hold then.
+-- free: give a hold back, or a place in the queue, and let in who may hold then.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0"
 -- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" why by    the hold was taken over by a caller with
 --       that label: what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. What frees memory comes before what needs it.
 
+--@include letters
 --@untouched
 local ticket, payload = ARGV[1], ARGV[2]
-local state, clock, line = KEYS[1], KEYS[2], KEYS[3]
+local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 local value = redis.pcall('GET', state)
-local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == 120 and ARGV[3] == '0'
+local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[3] == '0'
 local next
 if plain then
-  next = redis.call('ZRANGE', line, '0', '0')[1]
+  next = redis.call('ZRANGE', queue, '0', '0')[1]
   if not next then
     return redis.call('DEL', state)
   end
 end
 --@include time
 
--- The common case: everybody who waits joined lately, and the first of them excludes everybody too. Few and short
--- commands, no table, no function.
-if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', time[1] - 17 .. '000000') == 0 then
+-- The common case: all waiters joined lately, and the first of them excludes everybody too.
+-- Few and short commands, no table, no function.
+if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', queue, '0', time[1] - 17 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
-  if claim and channel ~= '0' and string.byte(next, from) == 112 then
+  if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not heard.err and heard[2] > 0 then
@@ -32,7 +33,7 @@ if plain and string.byte(next, 3) == 120 and redis.call('ZCOUNT', line, '0', tim
       --@touched
       if not last or type(last) == 'string' and #last == 16 and last < now then
         redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
-        redis.call('ZREM', line, next, 'l' .. string.sub(next, 1, 26))
+        redis.call('ZREM', queue, next, 'l' .. string.sub(next, 1, 26))
         redis.pcall('PUBLISH', channel, '2G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
       elseif type(last) == 'string' then
@@ -69,7 +70,7 @@ if left <= 0 then
     look(ticket)
   end
   hand_on(nil, reply ~= 1)
-  if string.byte(ticket, 2) == 101 and not exclusive[1] then -- an election without a leader
+  if string.byte(ticket, 2) == KIND_ELECTION and not exclusive[1] then -- an election without a leader
     changed()
   end
 elseif reply == 1 then

@@ -8,6 +8,7 @@
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -31,7 +32,7 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end
@@ -56,8 +57,8 @@ if what == 's' then
     done = 1
   end
 elseif what == 'd' and value then
-  -- An id is remembered for as long as a request with it may take effect, and a second more: what the client knows of this
-  -- server's clock may be off by the time that an answer takes.
+  -- An id is remembered for as long as a request with it may take effect, and a second more: what
+  -- the client knows of this server's clock may be off by the time that an answer takes.
   redis.call('ZREMRANGEBYSCORE', ids, '0', whole(tonumber(now) - 1000000))
   if redis.call('ZADD', ids, 'NX', ARGV[9], id) == 1 and standing == 's' then
     count = count - 1

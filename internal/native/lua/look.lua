@@ -1,9 +1,10 @@
 -- look: say who holds, and remember a watcher until the next change.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
 -- reply now|remaining|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
 
+--@include letters
 --@include time
 --@untouched
 

@@ -37,7 +37,8 @@ local function leftover(ticket)
   return string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4, 26)
 end
 
--- taken is what a remainder of a hold that was taken over tells: why, and by whom; nil of one that a min hold left.
+-- taken is what a remainder of a hold that was taken over tells: why, and by whom; nil of one that
+-- a min hold left.
 local function taken(remainder)
   local payload = string.sub(remainder, 27)
   local why = extra(payload, 'why')

@@ -6,6 +6,7 @@
 --       caller; then for each "R" the length of what follows, ":", why and the label of that caller
 -- Never makes a hold, and never revives one whose time is over.
 
+--@include letters
 --@include payload
 
 local SHARED = 10000000000000
@@ -19,7 +20,8 @@ local function clock()
   return now
 end
 
--- term is the time to give, in ms: the TTL, no less than up to the floor and no more than up to the ceiling.
+-- term is the time to give, in ms: the TTL, no less than up to the floor and no more than up to the
+-- ceiling.
 local function term(at)
   local ttl = tonumber(ARGV[at + 2])
   if ttl > 0 and ARGV[at + 3] ~= '0' then
@@ -31,7 +33,8 @@ local function term(at)
   return ttl
 end
 
--- wrong tells whether an error is that of another type of key; others are the server's own refusal, and raised by call.
+-- wrong tells whether an error is that of another type of key; others are the server's own refusal,
+-- and raised by call.
 local function wrong(answer)
   return string.find(answer.err, 'WRONGTYPE', 1, true)
 end
@@ -75,7 +78,7 @@ local function renew(key, at)
   if type(ends) == 'table' then
     return wrong(ends) and 'F' or redis.call('ZSCORE', key, member)
   end
-  local base = string.byte(ticket, 3) == 115 and SHARED or 0
+  local base = string.byte(ticket, 3) == MODE_SHARED and SHARED or 0
   if not ends then
     return replaced(key, ticket) and 'R' or '0'
   end

@@ -1,10 +1,11 @@
 -- resize: set how many permits a semaphore has while it is in use, and let in who fits then.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 permits, 3 not after (server us)
 -- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
 -- Replays change nothing.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[3] then
@@ -27,7 +28,7 @@ if shares > 0 then
   redis.call('ZADD', state, -capacity, 'c')
 end
 if waiting then
-  redis.call('ZADD', line, -capacity, 'c')
+  redis.call('ZADD', queue, -capacity, 'c')
 end
 hand_on(nil)
 return 1

@@ -1,12 +1,13 @@
 -- resume: give the hold of an owner, with a token it was granted, a new ticket: another process goes on with it.
 --
--- KEYS  1 state of the name, 2 clock of its slot, 3 line, 4 watchers
+-- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 owner, 6 token (16 digits)
 -- reply as for ask; "B" when there is no such hold
 -- The old hold becomes a remainder, and its process is told; the new token is larger. What is left of holds that the old one had
 -- taken over does not exclude the ticket either. Other holds of the old owner, and other remainders, are in its way if they exclude
 -- it. Replays: as for ask.
 
+--@include letters
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -34,11 +35,12 @@ local old, others
 local left = {}
 for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive) do
   local holder, theirs = string.sub(member, 1, 26), string.sub(member, 27)
-  if string.byte(holder, 3) ~= 45 then -- no remainder
+  if string.byte(holder, 3) ~= MODE_REMAINDER then
     local first = mine(holder, theirs)
     local _, block, _, owner = parts(theirs)
-    -- It is meant when it is of this owner, or of none and has this very id; and when the token is one of its block.
-    if string.byte(holder, 3) ~= 115 and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
+    -- It is meant when it is of this owner, or of none and has this very id; and when the token is
+    -- one of its block.
+    if string.byte(holder, 3) ~= MODE_SHARED and (owner == ARGV[5] or owner == '' and string.sub(holder, 5) == ARGV[5])
       and first <= ARGV[6] and ARGV[6] <= string.format('%016.0f', tonumber(first) + tonumber(block) - 1) then
       old = member
     elseif owner == '' or owner ~= own then

@@ -1,15 +1,16 @@
 -- What the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
--- document. They expect now (server us, 16 digits) and the keys 1 state, 2 clock, 3 line, 4 watchers.
+-- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 queue, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
 -- command here.
 
-local state, clock, line, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, PLACES = 10000000000000, '1' -- everything else in the line is negative
+local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
 
--- Who holds, as look found it and admit changed it: those who exclude, as "ticket payload"; how many share; and the string
--- of one who excludes everybody. Capacity is how many permits there are, also of a set that went a moment ago.
+-- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
+-- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
+-- there are, also of a set that went a moment ago.
 local exclusive, shares, alone, capacity
 
 local function whole(number)
@@ -18,14 +19,15 @@ end
 
 --@include payload
 
--- demand is what a payload wants of a semaphore, and how many permits it thinks there are; nil for other kinds.
+-- demand is what a payload wants of a semaphore, and how many permits it thinks there are; nil for
+-- other kinds.
 local function demand(payload)
   local weight, permits = string.match(payload, '^%d+/(%d+)/(%d+):')
   return tonumber(weight), tonumber(permits)
 end
 
--- drop takes a hold that is there out of the set, and with the last the set. A refusal in between leaves what is a set
--- of holds: it must not keep others out for ever.
+-- drop takes a hold that is there out of the set, and with the last the set. A refusal in between
+-- leaves what is a set of holds: it must not keep others out for ever.
 local function drop(member)
   if redis.call('ZCOUNT', state, '1', '+inf') == 1 then
     redis.call('DEL', state)
@@ -40,8 +42,9 @@ local function drop(member)
 end
 
 --@untouched
--- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a reply, what
--- else the name is used for, and touches nothing then. Whoever calls it again has read before whatever it reads.
+-- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a
+-- reply, what else the name is used for, and touches nothing then. Whoever calls it again has read
+-- before whatever it reads.
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample
@@ -54,9 +57,9 @@ local function look(ticket)
   elseif value then
     sample = redis.call('ZRANGE', state, '-1', '-1')[1]
   else
-    sample = redis.call('ZRANGE', line, '-1', '-1')[1]
+    sample = redis.call('ZRANGE', queue, '-1', '-1')[1]
   end
-  if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= 58 or #sample < 34) then
+  if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
   end
   if value and not alone then
@@ -70,8 +73,8 @@ local function look(ticket)
     exclusive = redis.call('ZRANGEBYSCORE', state, '1', whole(SHARED - 1))
     shares = redis.call('ZCOUNT', state, whole(SHARED), '+inf')
   end
-  if string.byte(ticket, 2) == 115 then -- a semaphore: the line knows too, because holds may end by themselves
-    local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', line, 'c')
+  if string.byte(ticket, 2) == KIND_SEMAPHORE then -- the queue knows too, because holds may end by themselves
+    local permits = value and redis.call('ZSCORE', state, 'c') or redis.call('ZSCORE', queue, 'c')
     capacity = permits and -permits or capacity
   end
 end
@@ -99,7 +102,7 @@ local function remainders()
     members = redis.call('ZRANGEBYSCORE', state, '1', '+inf')
   end
   for _, member in ipairs(members) do
-    if string.byte(member, 3) == 45 then
+    if string.byte(member, 3) == MODE_REMAINDER then
       table.insert(found, member)
     end
   end
@@ -115,7 +118,8 @@ local function remainder(ticket)
   end
 end
 
--- replaced is the remainder of a ticket's hold that was taken over, and the reply that says so; nil when it was not.
+-- replaced is the remainder of a ticket's hold that was taken over, and the reply that says so; nil
+-- when it was not.
 local function replaced(ticket)
   local left = remainder(ticket)
   local said = left and taken(left)
@@ -128,10 +132,11 @@ end
 
 -- ending is the score of a hold that lasts for so many ms from now.
 local function ending(ticket, ttl)
-  return whole(ms + ttl + (string.byte(ticket, 3) == 115 and SHARED or 0))
+  return whole(ms + ttl + (string.byte(ticket, 3) == MODE_SHARED and SHARED or 0))
 end
 
--- put writes members of the set, all in one command, and lets the set, which has so many ms left, last no shorter than them.
+-- put writes members of the set, all in one command, and lets the set, which has so many ms left,
+-- last no shorter than them.
 local function put(ttl, left, ...)
   redis.call('ZADD', state, ...)
   if left < ttl then
@@ -141,7 +146,7 @@ end
 
 -- lapsing notes when a hold that shares, and is not renewed, is over.
 local function lapsing(ticket, payload, ttl)
-  if string.byte(ticket, 3) == 115 and fixed(payload) then
+  if string.byte(ticket, 3) == MODE_SHARED and fixed(payload) then
     redis.call('ZADD', state, whole(math.min(redis.call('ZSCORE', state, 'f') or 0, -(ms + ttl))), 'f')
   end
 end
@@ -156,12 +161,12 @@ local function last(ticket, payload, ttl)
   lapsing(ticket, payload, ttl)
 end
 
--- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the hold had left, but no caller
--- can renew, resume or enter it. Why is "k" of what a min hold keeps, and "r" of a hold that a caller with this label took over,
--- by the id that is not excluded.
+-- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the
+-- hold had left, but no caller can renew, resume or enter it. Why is "k" of what a min hold keeps,
+-- and "r" of a hold that a caller with this label took over, by the id that is not excluded.
 local function remain(member, why, by, to, left)
   local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-  local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == 115
+  local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == MODE_SHARED
   local front, channel, owner, extras, text = string.match(payload, '^([%d/]+:%d+:%d+f?:)(%d+):(%d+):(%d+):(.*)$')
   local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to, channel + owner + extras
   payload = front .. channel .. ':' .. owner .. ':' .. whole(extras + #more) .. ':' ..
@@ -182,7 +187,8 @@ local function remain(member, why, by, to, left)
     put(left, 0, whole(ms + left), rest .. payload, '-' .. token, 't' .. rest)
   else
     local ends = left and ms + left or redis.call('ZSCORE', state, member) % SHARED
-    -- It frees memory when it needs some: a command that does not need any comes first, or the server may refuse.
+    -- It frees memory when it needs some: a command that does not need any comes first, or the
+    -- server may refuse.
     redis.call('PEXPIRE', state, whole(math.max(redis.call('PTTL', state) + 1, ends - ms)))
     if shared then
       local all_over = math.min(redis.call('ZSCORE', state, 'r') or 0, -ends)
@@ -194,8 +200,8 @@ local function remain(member, why, by, to, left)
   end
 end
 
--- retarget lets a remainder of the set not exclude another id: the id that took over from the one that it did not exclude. Both are of
--- one length, so the payload stays as long as it is.
+-- retarget lets a remainder of the set not exclude another id: the id that took over from the one
+-- that it did not exclude. Both are of one length, so the payload stays as long as it is.
 local function retarget(member, from, to)
   local note = 'to:' .. #from .. ':'
   local at = string.find(member, note .. from, 27, true)
@@ -216,8 +222,9 @@ local function shorten(member, left)
   redis.call('ZADD', state, 'XX', whole(math.min(ends, base + ms + left)), member)
 end
 
--- take draws a token and reserves the block behind it: larger than every one before, and not behind the time. A clock
--- that holds anything but a number of ours, below 2^53 with room for every block, raises an error and stays.
+-- take draws a token and reserves the block behind it: larger than every one before, and not behind
+-- the time. A clock that holds anything but a number of ours, below 2^53 with room for every block,
+-- raises an error and stays.
 local function take(block)
   local up_to = now
   if block ~= '1' then
@@ -244,17 +251,18 @@ end
 
 -- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
 local function publish(channel, message)
-  redis.pcall(string.byte(channel) == 115 and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
+  redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
 end
 
--- listens tells whether anybody may hear a channel. It is asked before a message goes out, never read from the count of
--- PUBLISH: a grant that was sent cannot be taken back. In a cluster the count is that of one node and says nothing.
+-- listens tells whether anybody may hear a channel. It is asked before a message goes out, never
+-- read from the count of PUBLISH: a grant that was sent cannot be taken back. In a cluster the
+-- count is that of one node and says nothing.
 local function listens(channel)
   local mark = string.byte(channel)
-  if mark == 99 then
+  if mark == MARK_CLUSTER then
     return true
   end
-  local heard = redis.pcall('PUBSUB', mark == 115 and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
+  local heard = redis.pcall('PUBSUB', mark == MARK_SHARDED and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
   return heard.err or heard[2] > 0
 end
 
@@ -267,8 +275,9 @@ local function changed()
   redis.call('DEL', watchers)
 end
 
--- enters tells whether a ticket may hold beside the holds and remainders that there are: none; those that share, if it shares
--- too and its weight fits; those of its own owner, if a hold among them excludes.
+-- enters tells whether a ticket may hold beside the holds and remainders that there are: none;
+-- those that share, if it shares too and its weight fits; those of its own owner, if a hold among
+-- them excludes.
 local function enters(ticket, payload)
   if exclusive[1] then
     local _, _, _, owner = parts(payload)
@@ -278,11 +287,11 @@ local function enters(ticket, payload)
       if owner == '' or owner ~= theirs then
         return false
       end
-      held = held or string.byte(member, 3) ~= 45
+      held = held or string.byte(member, 3) ~= MODE_REMAINDER
     end
     return held
   end
-  if shares == 0 or string.byte(ticket, 3) ~= 115 then
+  if shares == 0 or string.byte(ticket, 3) ~= MODE_SHARED then
     return shares == 0
   end
   local weight = demand(payload)
@@ -297,7 +306,7 @@ local function reads(payload)
   end
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), '+inf')) do
     local _, _, _, theirs = parts(string.sub(member, 27))
-    if theirs == owner and string.byte(member, 3) ~= 45 then
+    if theirs == owner and string.byte(member, 3) ~= MODE_REMAINDER then
       return true
     end
   end
@@ -308,12 +317,12 @@ end
 local function admit(ticket, payload, token, ttl)
   local mode = string.byte(ticket, 3)
   local beside = exclusive[1] or shares > 0
-  if mode == 115 then
+  if mode == MODE_SHARED then
     shares = shares + 1
   else
     table.insert(exclusive, ticket .. payload)
   end
-  if (mode == 120 or mode == 119) and not beside then
+  if (mode == MODE_EXCLUSIVE or mode == MODE_ELECTION) and not beside then
     alone = ticket .. token .. payload
     redis.call('SET', state, alone, 'PX', ttl)
   else
@@ -329,38 +338,40 @@ local function admit(ticket, payload, token, ttl)
     end
     lapsing(ticket, payload, ttl)
   end
-  if string.byte(ticket, 2) == 101 then -- an election
+  if string.byte(ticket, 2) == KIND_ELECTION then
     changed()
   end
 end
 
--- first is the waiter at a place in line, from 0.
+-- first is the waiter at a place in the queue, from 0.
 local function first(at)
-  return redis.call('ZRANGEBYSCORE', line, PLACES, '+inf', 'LIMIT', at, '1')[1]
+  return redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', at, '1')[1]
 end
 
--- leave takes a waiter out of the line, and with the last what the line knows of a semaphore.
+-- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
-  local was = redis.call('ZREM', line, ticket .. payload, 'l' .. ticket) > 0
-  if was and string.byte(ticket, 2) == 115 and redis.call('ZCOUNT', line, PLACES, '+inf') == 0 then
-    redis.call('DEL', line)
+  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket) > 0
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, PLACES, '+inf') == 0 then
+    redis.call('DEL', queue)
   end
   return was
 end
 
--- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked since.
+-- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
+-- since.
 local function lives(member, ticket)
-  if redis.call('ZSCORE', line, member) / 1000 + 18000 > ms then
+  if redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
     return true
   end
-  local life = redis.call('ZSCORE', line, 'l' .. ticket)
+  local life = redis.call('ZSCORE', queue, 'l' .. ticket)
   return life and -life > ms
 end
 
--- lapses tells whether a hold or a remainder will end by itself, without a message to those that wait.
+-- lapses tells whether a hold or a remainder will end by itself, without a message to those that
+-- wait.
 local function lapses()
   for _, member in ipairs(exclusive) do
-    if string.byte(member, 3) == 45 or fixed(string.sub(member, 27)) then
+    if string.byte(member, 3) == MODE_REMAINDER or fixed(string.sub(member, 27)) then
       return true
     end
   end
@@ -373,8 +384,8 @@ local function lapses()
   return false
 end
 
--- tell lets the first in line ask when the first of the holds is over, if one lapses. A waiter that does not hear is passed over,
--- as in hand_on; one that never does asks often.
+-- tell lets the first in the queue ask when the first of the holds is over, if one lapses. A waiter
+-- that does not listen is passed over, as in hand_on; a waiter that never does asks often.
 local function tell()
   if not lapses() then
     return
@@ -400,15 +411,16 @@ local function tell()
   end
 end
 
--- hand_on lets in all that may hold now, from the head of the line, and tells each alone; nobody passes the first that may
--- not. A waiter that shows no life is taken out, although its host may seem to listen until the server misses it;
--- one whose process does not hear us is passed over for those that do, and keeps its place. Self, "ticket payload" or nil,
--- is the caller's own: true says that it is its turn, and that nothing was changed for it. The waiter that is the first then, and
--- may not have been before (moved), is told when a hold or a remainder lapses. Where a waiter got in by asking (asked), those that
--- do not hear us ask for themselves.
+-- hand_on lets in all that may hold now, from the head of the queue, and tells each alone; nobody
+-- passes the first that may not. A waiter that shows no life is taken out, although its host may
+-- seem to listen until the server misses it; one whose process does not hear us is passed over for
+-- those that do, and keeps its place. Self, "ticket payload" or nil, is the caller's own: true says
+-- that it is its turn, and that nothing was changed for it. The waiter that is the first then, and
+-- may not have been before (moved), is told when a hold or a remainder lapses. Where a waiter got
+-- in by asking (asked), those that do not hear us ask for themselves.
 local function hand_on(self, moved, asked)
   local at, unheard, stopped = 0, nil, false
-  local waits = self and redis.call('ZSCORE', line, self)
+  local waits = self and redis.call('ZSCORE', queue, self)
   while at < 64 do
     local member = first(at)
     if not member then
@@ -457,11 +469,12 @@ end
 
 -- count is how many wait.
 local function count()
-  return redis.call('ZCOUNT', line, PLACES, '+inf')
+  return redis.call('ZCOUNT', queue, PLACES, '+inf')
 end
 
--- holder is a hold, or else a remainder, as "ticket token payload", how many of its sort there are, and how many ms are left
--- until somebody may be let in: of holds that exclude until the first is over, else until anything is.
+-- holder is a hold, or else a remainder, as "ticket token payload", how many of its sort there are,
+-- and how many ms are left until somebody may be let in: of holds that exclude until the first is
+-- over, else until anything is.
 local function holder()
   if alone then
     return alone, 1, redis.call('PTTL', state)
@@ -475,7 +488,7 @@ local function holder()
   if rest > 0 and rest < count then
     count = count - rest
     for _, other in ipairs(redis.call('ZRANGEBYSCORE', state, '1', '+inf')) do
-      if string.byte(other, 3) ~= 45 then
+      if string.byte(other, 3) ~= MODE_REMAINDER then
         member = other
         break
       end
@@ -490,7 +503,8 @@ local function holder()
   return ticket .. token .. string.sub(member, 27), count, ends % SHARED - ms
 end
 
--- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold or a remainder.
+-- describe says who holds and how many wait before a caller: now|remaining|holders|before|a hold or
+-- a remainder.
 local function describe(before)
   local member, count, left = holder()
   return now .. '|' .. whole(left) .. '|' .. count .. '|' .. before .. '|' .. member

@@ -44,7 +44,7 @@ end
 
 local shares = string.sub(mode, 3) == 's'
 local mine, late = holds[id], left['-' .. id]
-local old, other, named -- the hold to take over, one that keeps it out, and one that is there
+local old, other, named -- the hold to take over, a hold that keeps it out, and a hold that is there
 local own, reads, shared = false, false, false -- its owner excludes others, or shares; another shares as it does
 local barred = false -- it is kept out by some that share
 local count, hard, soft = 0, nil, nil -- when the first is over that keeps it out and excludes, or that keeps it out otherwise

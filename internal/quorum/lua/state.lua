@@ -78,8 +78,9 @@ local function outlive(key, ends)
   end
 end
 
--- HELD_OFF is how many ms new sharers are kept out after each ask of one who excludes. What says so, "!", lives no longer where
--- nobody is known to wait any more: one who was told may not come.
+-- HELD_OFF is how many ms new sharers are kept out after each ask of a waiter that excludes. "!"
+-- says so. It lives no longer than that where no waiter is known any more: a waiter that was told
+-- may not come.
 local HELD_OFF = 500
 local function alone(waiting)
   if redis.call('ZCARD', waiting) == 1 and redis.call('ZSCORE', waiting, '!') and redis.call('PTTL', waiting) > HELD_OFF then
@@ -87,7 +88,8 @@ local function alone(waiting)
   end
 end
 
--- ceased is for who waited and excludes: when no other of them is known to wait, new sharers are not kept out any more.
+-- ceased is for a waiter that excludes and waits no more: if no other of them is known to wait, new
+-- sharers are not kept out any more.
 local function ceased(waiting, mode)
   if string.sub(mode, 2, 3) ~= 'rx' then
     return false
@@ -100,7 +102,8 @@ local function ceased(waiting, mode)
   return redis.call('ZREM', waiting, '!') == 1
 end
 
--- leave is for who waits no more. One that shares may have waited to exclude, where another kept it out, and was downgraded since.
+-- leave is for a ticket that waits no more. One that shares may have waited to exclude, where
+-- another kept it out, and was downgraded since.
 local function leave(waiting, id, mode, waiter)
   if waiter ~= '' then
     redis.call('ZREM', waiting, id .. mode .. waiter)
@@ -153,7 +156,7 @@ local function wake(waiting, after, early)
   end
 end
 
--- changed tells those who watch the name, each once. A watcher is id channel.
+-- changed tells each watcher of the name once. A watcher is id channel.
 local function changed(watching)
   for _, watcher in ipairs(redis.call('ZRANGE', watching, '0', '-1')) do
     redis.pcall('PUBLISH', string.sub(watcher, 23), FORMAT .. 'N' .. string.sub(watcher, 1, 22) .. '0')

@@ -17,7 +17,9 @@ type Config struct {
 	Node    string        // the only server's address, for errors; empty: not known, or several
 	Timeout time.Duration // of a request that brings none
 
-	Warn func(text string) // told once of what the server says of itself that users should know; nil: nobody is
+	// Warn gets once what users should know of the server, by what it says of itself; nil: nobody
+	// does.
+	Warn func(text string)
 
 	Replicas        int // how many must confirm what is to be trusted; 0: none
 	ReplicasTimeout time.Duration
@@ -52,7 +54,8 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 	return p.bind(spec)
 }
 
-// run sends a script by its digest, and whole where the server does not know it. The first two words are free for that.
+// run sends a script by its digest, and whole where the server does not know it. The first two
+// words are free for that.
 func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, words []any) wire.Reply {
 	server := p.servers.Serving(k.slot)
 	request := wire.Request{Args: s.ByDigest(words), Key: k.state.(string)}
@@ -70,8 +73,8 @@ func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Ti
 	return server.Do(ctx, request, deadline)
 }
 
-// confirm asks for the replicas that make a request worth trust. They have less time than the request, so that
-// their number is heard.
+// confirm asks for the replicas that make a request worth trust. They have less time than the
+// request, so that their number arrives.
 func (p *Protocol) confirm(request *wire.Request, deadline time.Time) {
 	if p.config.Replicas > 0 {
 		request.Replicas = p.config.Replicas
@@ -79,7 +82,8 @@ func (p *Protocol) confirm(request *wire.Request, deadline time.Time) {
 	}
 }
 
-// unconfirmed is the failure of a request that took effect at a server, but not at as many replicas as must have it.
+// unconfirmed is the failure of a request that took effect at a server, but not at as many replicas
+// as must have it.
 func (r *resource) unconfirmed(op string, reply wire.Reply) error {
 	want := r.p.config.Replicas
 	if reply.Replicas >= want {
@@ -101,8 +105,8 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 	return p.know(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
 }
 
-// know asks once, before the first request that may leave something behind, what is behind the store: a payload must not
-// change while its ticket lives.
+// know asks once what is behind the store, before the first request that may leave something
+// behind: a payload must not change while its ticket lives.
 func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) error {
 	if p.marked.Load() != nil {
 		return nil
@@ -133,8 +137,8 @@ const (
 	sharded   = "s"
 )
 
-// channelFor is the channel on which this process hears of a name, as payloads say it: with its mark. Sharded ones lie in the
-// slot of the name, and so there is one a slot.
+// channelFor is the channel on which this process gets messages about a name, with its mark, as
+// payloads have it. A sharded channel lies in the slot of the name, so there is one a slot.
 func (p *Protocol) channelFor(k *keys) string {
 	mark := p.marked.Load()
 	switch {
@@ -149,8 +153,8 @@ func (p *Protocol) channelFor(k *keys) string {
 // suffix ends all channels of this process.
 func (p *Protocol) suffix() string { return ":@" + p.config.Process }
 
-// notAfter is the last server time at which a request with this deadline may take effect. Before anything is known of
-// the server's clock it is asked for.
+// notAfter is the last server time at which a request with this deadline may take effect. Before
+// anything is known of the server's clock, the server is asked for it.
 func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time) (string, error) {
 	s := p.servers.Serving(r.keys.slot)
 	if at, ok := s.Clock.NotAfter(deadline); ok {

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// An answer from before this machine stood still comes after that was found out: it says nothing of what the clock shows since.
+// An answer from before this machine stood still comes after that was found out: it says nothing of
+// what the clock shows since.
 func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
-	servers, all, p, told := ahead(t)
+	servers, all, p, logged := ahead(t)
 	late := newOnce()
 	all[2].answers(func(op string) error {
 		if op == "ask" {
@@ -37,12 +37,13 @@ func TestThisMachineStoodStillAndAnOldAnswerIsLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Close(time.Now().Add(10 * time.Second))
-	if counts(t, servers) != 3 || told.count("does not count") != 0 {
-		t.Errorf("got %q", told.said)
+	if counts(t, servers) != 3 || logged.count("does not count") != 0 {
+		t.Errorf("got %q", logged.texts)
 	}
 }
 
-// No stop of this machine explains two nodes that are ahead by different times: both were set forward, each when it was.
+// No stop of this machine explains two nodes that are ahead by different times: both were set
+// forward, each when it was.
 func TestTwoNodesSetForwardByDifferentTimes(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[0].forward(time.Hour)
@@ -53,8 +54,8 @@ func TestTwoNodesSetForwardByDifferentTimes(t *testing.T) {
 	eventually(t, "they were told", func() bool { return counts(t, servers) == 1 })
 }
 
-// Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does not count by that answer,
-// and the next is looked at again.
+// Where nobody else answers, nothing is known of the clock that seems to be ahead: the node does
+// not count by that answer, and the next is looked at again.
 func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[1].forward(time.Minute)
@@ -85,7 +86,8 @@ func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// Who finds a node's clock in time, because another answer was taken down, finds also that the node does not count.
+// Who finds a node's clock in time, because another answer was taken down, finds also that the node
+// does not count.
 func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[1].forward(time.Hour)
@@ -106,7 +108,8 @@ func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// What all seem to be ahead by was forgotten between an answer that showed it and the inquiry: there is nothing to inquire into.
+// What all seem to be ahead by was forgotten between an answer that showed it and the check:
+// there is nothing to check.
 func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	_, all, p, _ := ahead(t)
 	for _, g := range all {
@@ -124,7 +127,7 @@ func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	if _, err := p.nodes[0].meet(time.Now().Add(enough), "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if q := p.inquire(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) }); q != nil {
+	if q := p.startClockCheck(n, func() time.Duration { return n.clock.lead(f.now, f.born, sent, received, leap) }); q != nil {
 		t.Error("accused")
 	}
 }
@@ -153,7 +156,7 @@ func TestAnInquiryIsNoLongerThanTheAsk(t *testing.T) {
 			t.Error("locked by a node that may have ended a hold")
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("it waits for the inquiry")
+		t.Error("it waits for the check")
 	}
 	close(silent)
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
@@ -188,8 +191,9 @@ func (s *prompt) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	return replies
 }
 
-// A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node after the other ahead, and the
-// next nearly so. An answer that is late by as much as is missing shows nothing, so all come at once.
+// A clock of ours that runs too slowly for a while, as while it is slewed back, finds one node
+// after the other ahead, and the next nearly so. An answer that is late by as much as is missing
+// shows nothing, so all come at once.
 func TestThisMachineIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers []wire.Store
@@ -198,16 +202,16 @@ func TestThisMachineIsSlow(t *testing.T) {
 			s := &prompt{born: time.Now().Add(-time.Hour)}
 			servers, all = append(servers, s), append(all, s)
 		}
-		told := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
-		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(told)})
+		logged := &words{Handler: slog.NewTextHandler(io.Discard, nil)}
+		p := New(servers, Config{Prefix: usual, Process: string(id(78)), MaxTTL: time.Minute, Logger: slog.New(logged)})
 		want(t, "all are met", try(t, p.Bind(protocol.Spec{Name: "warm", Kind: protocol.Mutex}), 9), protocol.Held)
 		<-time.After(time.Second)
 		synctest.Wait() // the third has answered
 		all[0].ahead, all[1].ahead, all[2].ahead = leap-5*time.Millisecond, leap+15*time.Millisecond, leap-5*time.Millisecond
 		want(t, "hold", try(t, p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex}), 1), protocol.Held)
 		p.Close(time.Now().Add(10 * time.Second))
-		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || told.count("does not count") != 0 {
-			t.Errorf("got %q", told.said)
+		if all[0].told.Load() || all[1].told.Load() || all[2].told.Load() || logged.count("does not count") != 0 {
+			t.Errorf("got %q", logged.texts)
 		}
 	})
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/wire"
-
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // hears opens a subscription at all masters.
@@ -65,8 +64,8 @@ func TestFormerHolderIsToldByOne(t *testing.T) {
 	for !strings.Contains(value(t, servers[at], 1), wire.Digits16(held.Token)) {
 		at++
 	}
-	takes := &taking{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: wire.Digits16(held.Token), fate: newFate()}
-	if a := takes.ask1(other.nodes[at], 1, held.Token+1e9); !a.won() {
+	takes := &acquisition{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: wire.Digits16(held.Token), outcome: newOutcome()}
+	if a := takes.askAt(other.nodes[at], 1, held.Token+1e9); !a.won() {
 		t.Fatalf("resume at one master: %+v", a)
 	}
 	eventually(t, "it is told", func() bool { return heard.taken(id(1)) == 1 })

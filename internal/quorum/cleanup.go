@@ -1,0 +1,208 @@
+package quorum
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// endless is the round of a release: no hold is of a later one. A hold that was confirmed since it
+// was asked for has this round too (AGREED of state.lua).
+const endless = math.MaxInt64 >> 11 // sixteen digits
+
+// placeLife is how long a cleanup is tried. What is left at a node that was away for longer, its
+// expiry removes.
+const placeLife = 18 * time.Second
+
+// How a cleanup gives an id back: ARGV 5 of free.lua.
+const (
+	freeHolder  = 'f' // a holder frees
+	freeQuietly = 'q' // a try that failed
+	freeUndo    = 'u' // the same, and it undoes a resume
+	freeWaiter  = 'w' // a waiter gave up
+	freePlace   = 'p' // it waits no more, and holds elsewhere: a hold stays
+)
+
+// A cleanup is something to be given back at one node, until that is certain or nothing can be
+// left.
+type cleanup struct {
+	resource         *resource
+	id               protocol.ID
+	round            int64
+	how              byte
+	keep             time.Time
+	waiter           string
+	notBefore, until time.Time
+}
+
+// addCleanup notes a cleanup, and starts what does it.
+func (n *node) addCleanup(c cleanup) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pendingCleanups = append(n.pendingCleanups, c)
+	if n.cleanupAdded == nil {
+		n.cleanupAdded = make(chan struct{}, 1)
+	}
+	select {
+	case n.cleanupAdded <- struct{}{}:
+	default:
+	}
+	if !n.cleaning {
+		n.cleaning = true
+		n.p.run(n.runCleanups)
+	}
+}
+
+// dropPlaceCleanup drops what would tell that an id waits no more: a release tells that as well.
+func (n *node) dropPlaceCleanup(id protocol.ID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pendingCleanups = slices.DeleteFunc(n.pendingCleanups, func(c cleanup) bool { return c.how == freePlace && c.id == id })
+}
+
+// runCleanups does cleanups until there are none. A node that does not answer is asked a few times
+// a second at most.
+func (n *node) runCleanups() {
+	pause := time.Duration(0)
+	for last := false; ; {
+		due, next := n.takeCleanups(last)
+		if len(due) == 0 && next.IsZero() {
+			return
+		}
+		if len(due) > 0 {
+			if n.cleanUp(due, pause > 0, last) {
+				pause = 0
+			} else {
+				pause = min(max(2*pause, 50*time.Millisecond), time.Second)
+				next = time.Now().Add(pause)
+			}
+			if pause == 0 || last { // the last time, nothing is kept but what came in meanwhile
+				continue
+			}
+		}
+		timer := time.NewTimer(time.Until(next))
+		added := n.cleanupAdded
+		if pause > 0 {
+			added = nil
+		}
+		select {
+		case <-timer.C:
+		case <-added:
+		case <-n.p.closing: // once more, whatever is due
+			last = true
+		}
+		timer.Stop()
+	}
+}
+
+// takeCleanups takes out what is due now, and tells when the next is. Zero: there is none, and
+// runCleanups ends.
+func (n *node) takeCleanups(all bool) (due []cleanup, next time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	var rest []cleanup
+	for _, c := range n.pendingCleanups {
+		switch {
+		case now.After(c.until):
+		case all || !now.Before(c.notBefore):
+			due = append(due, c)
+		default:
+			rest = append(rest, c)
+			if next.IsZero() || c.notBefore.Before(next) {
+				next = c.notBefore
+			}
+		}
+	}
+	n.pendingCleanups = rest
+	if len(due) == 0 && len(rest) == 0 {
+		n.cleaning = false
+	}
+	return due, next
+}
+
+// cleanUp sends releases together, and keeps those that got no answer. It is false if there were
+// any. A node that did not answer before (silent) is asked for one of them first. The last time it
+// is asked for all, and none is kept.
+func (n *node) cleanUp(due []cleanup, silent, last bool) bool {
+	if silent && !last && len(due) > 1 {
+		if !n.cleanUp(due[:1], false, false) {
+			n.keepCleanups(due[1:]...)
+			return false
+		}
+		due = due[1:]
+	}
+	deadline := time.Now().Add(time.Second)
+	failed := make(chan *cleanup, len(due))
+	for i := range due {
+		go func() {
+			if _, _, err := n.freeHold(&due[i], deadline); err != nil && passing(err) {
+				failed <- &due[i]
+				return
+			}
+			failed <- nil
+		}()
+	}
+	fine := true
+	for range due {
+		c := <-failed
+		if c == nil {
+			continue
+		}
+		fine = false
+		if !last {
+			n.keepCleanups(*c)
+		}
+	}
+	return fine
+}
+
+func (n *node) keepCleanups(c ...cleanup) {
+	n.mu.Lock()
+	n.pendingCleanups = append(n.pendingCleanups, c...)
+	n.mu.Unlock()
+}
+
+var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
+
+// freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'),
+// had none ('0'), or had one that another caller took over ('R'), with the label of that caller.
+func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
+	r := c.resource
+	if !n.awaitAsks(c.id, deadline) {
+		return 0, "", &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
+	}
+	if c.how == freeWaiter { // from here on an ask follows, and an ask that came before wants its place
+		defer n.releaseSent(r.spec.Name)()
+		if n.p.asks(c.id) {
+			return '0', "", nil
+		}
+	}
+	keep := int64(0)
+	if !c.keep.IsZero() {
+		keep = max(0, int64(math.Ceil(time.Until(c.keep).Seconds()*1000)))
+	}
+	text, err := n.ask(&n.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
+		string(c.id), r.mode, wire.Digits16(c.round), keep, string(c.how), c.waiter})
+	if err != nil {
+		return 0, "", err
+	}
+	fine := text == "0" || text == "1"
+	if text[0] == 'R' {
+		by, fine = takenBy(text[1:])
+	}
+	if !fine {
+		return 0, "", n.unreadable("release", r.spec.Name, text)
+	}
+	return text[0], by, nil
+}
+
+// passing tells whether a request that failed may do better later.
+func passing(err error) bool {
+	var failure *protocol.Failure
+	return errors.As(err, &failure) && failure.Again()
+}
