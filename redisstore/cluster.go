@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// cluster is a store on a Redis Cluster. It uses the connections of the client's nodes, and not its
-// way of processing, which repeats requests.
+// cluster is a store on a Redis Cluster. It uses the connections of the client's nodes, and not
+// its way of processing, which repeats requests.
 type cluster struct {
 	rdb *redis.ClusterClient
 
@@ -38,15 +38,10 @@ func (c *cluster) Do(ctx context.Context, address string, commands []store.Comma
 		return unsent(len(commands), err)
 	}
 	replies := n.do(ctx, commands)
-	for i := range replies {
-		if errors.Is(replies[i].Err, redis.ErrClosed) { // the client has given the node up
-			c.mu.Lock()
-			if c.nodes[address] == n {
-				delete(c.nodes, address)
-			}
-			c.mu.Unlock()
-			break
-		}
+	if len(replies) > 0 && errors.Is(replies[0].Err, redis.ErrClosed) { // the client gave the node up
+		c.mu.Lock()
+		delete(c.nodes, address)
+		c.mu.Unlock()
 	}
 	return replies
 }
@@ -66,8 +61,8 @@ func (c *cluster) Nodes(ctx context.Context) (store.Nodes, error) {
 	return store.Nodes{}, errors.New("redisstore: the client knows no node of the cluster")
 }
 
-// Refresh makes the client read the slots anew. No context interrupts that: when ctx is over first,
-// it goes on until the client's own timeouts.
+// Refresh makes the client read the slots anew. No context interrupts that: when ctx is over
+// first, it goes on until the client's own timeouts.
 func (c *cluster) Refresh(ctx context.Context, _ string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,11 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// greetingTime bounds each answer while a connection for messages is made.
-const greetingTime = 2 * time.Second
-
-// A listener is a PubSub that is given up at its first error: it would connect again by itself, and
-// ask for all channels by one command, which fails as a whole if one channel is refused.
+// A listener is a PubSub that is given up at its first error: it would connect again by itself,
+// and ask for all channels by one command, which fails as a whole if one channel is refused.
 type listener struct {
 	ps      *redis.PubSub
 	on, off func(context.Context, ...string) error
@@ -40,7 +37,7 @@ type question struct {
 // but the messages, and takes no longer than greetingTime for an answer, as no context interrupts
 // that.
 func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
-	limit := greetingTime
+	limit := 2 * time.Second // of each answer while the connection is made
 	if user := rdb.Options().ReadTimeout; user > 0 {
 		limit = min(limit, user)
 	}

@@ -15,7 +15,7 @@ import (
 // cluster is a store on a Redis Cluster. It uses the connections of the client's nodes.
 type cluster struct {
 	client rueidis.Client
-	nodes  atomic.Pointer[map[string]rueidis.Client] // by address, as they were when Nodes last looked
+	nodes  atomic.Pointer[map[string]rueidis.Client] // by address, as Nodes last saw them
 }
 
 func newCluster(client rueidis.Client) *cluster { return &cluster{client: client} }

@@ -24,8 +24,8 @@ type listener struct {
 	leaving map[string]bool // channels that Unsubscribe gives up now
 }
 
-// listen takes a connection of a client. No context interrupts that, so a caller that waits for it
-// may go first.
+// listen takes a connection of a client. No context interrupts that, so a caller that waits for
+// it may go first.
 func listen(ctx context.Context, client rueidis.Client, sharded bool, events store.Events) (store.Listener, error) {
 	if err := over(ctx); err != nil {
 		return nil, err

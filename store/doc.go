@@ -25,10 +25,10 @@
 // cluster every node is named.
 //
 // A command is sent once if the adapter and its client library write it at most once, whatever
-// happens. Commands reach a connection in order if the server reads them in the order of the slice,
-// with no other command between, also not one of another goroutine. A command is unsent if no byte
-// of it was written. A command that may have been written is never called unsent: holdfast sends an
-// unsent command again, elsewhere.
+// happens. Commands reach a connection in order if the server reads them in the order of the
+// slice, with no other command between, also not one of another goroutine. A command is unsent if
+// no byte of it was written. A command that may have been written is never called unsent:
+// holdfast sends an unsent command again, elsewhere.
 //
 // # Is it right
 //

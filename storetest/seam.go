@@ -22,8 +22,8 @@ type SeamBackend struct {
 	Open func(tb testing.TB, user, password string) store.Store
 
 	// Address is that of the server where Open leads to one server, and At makes a store as Open
-	// does, but of a server at another address. The cases about lost answers need both. Without At
-	// they are left out, as for a cluster and for sentinels.
+	// does, but of a server at another address. The cases about lost answers need both. Without
+	// At they are left out, as for a cluster and for sentinels.
 	Address string
 	At      func(tb testing.TB, address string) store.Store
 }

@@ -221,8 +221,8 @@ func seamSilent(s *seam) {
 	}
 }
 
-// On a cluster a sharded channel is refused by a node that does not serve its slot, and taken away
-// when the slot moves.
+// On a cluster a sharded channel is refused by a node that does not serve its slot, and taken
+// away when the slot moves.
 func seamMoves(s *seam) {
 	st, _ := s.open()
 	known, err := st.Nodes(s.ctx())

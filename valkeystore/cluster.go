@@ -17,7 +17,7 @@ import (
 // cluster is a store on a Redis Cluster. It uses the connections of the client's nodes.
 type cluster struct {
 	client valkey.Client
-	nodes  atomic.Pointer[map[string]valkey.Client] // by address, as they were when Nodes last looked
+	nodes  atomic.Pointer[map[string]valkey.Client] // by address, as Nodes last saw them
 }
 
 func newCluster(client valkey.Client) *cluster { return &cluster{client: client} }

@@ -45,8 +45,8 @@ func send(ctx context.Context, client valkey.Client, commands []store.Command) [
 	return replies
 }
 
-// poke sends something without effect that the smallest permissions allow, for the client to learn
-// from the answer where the key is now.
+// poke sends something without effect that the smallest permissions allow, for the client to
+// learn from the answer where the key is now.
 func poke(ctx context.Context, client valkey.Client, key string) {
 	const none = "0000000000000000000000000000000000000000" // the digest of no script
 	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())

@@ -93,8 +93,8 @@ func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 	return wake
 }
 
-// relocateMoved takes channels off the connections to nodes that do not serve them any more, as far
-// as is known.
+// relocateMoved takes channels off the connections to nodes that do not serve them any more, as
+// far as is known.
 func (r *channelRouter) relocateMoved(now time.Time) {
 	table := r.s.router.slots.latest()
 	for address, conn := range r.conns {

@@ -7,6 +7,7 @@
 //
 // # Who owns what
 //
+//	Store         requests by their keys, and subscriptions: Route makes it of what an adapter brings
 //	Batcher       the requests of many goroutines to one server
 //	Clock         the bounds of one server's time
 //	Server        one server behind a store: its Batcher and its Clock
@@ -32,7 +33,6 @@
 //   - If the request is under way, its outcome is unknown. A reply that comes later is dropped.
 //   - If the deadline is over before the batch is sent, the request is left out of the batch. The
 //     reply says that it is unsent.
-//   - If a store returns fewer replies than requests, the rest have errors of unknown outcome.
 //
 // # Time
 //
@@ -66,20 +66,70 @@
 // looked up in the text of the script. Of an unknown line nothing is known, so something may have
 // been written.
 //
+// # Routing
+//
+// A router sends a request to the master that serves its key, by a slot table of its own. It
+// reads the table by CLUSTER SLOTS, from four nodes at once, and takes the first answer. All
+// requests for one node go in one flush on one connection. A WAIT behind them counts for all of
+// them, as it counts the replicas that have everything written on its connection.
+//
+//	the node says                    the router
+//	MOVED, ASK                       sends it on, at most three times: it was not carried out
+//	MOVED, ASK, once too often       says TRYAGAIN
+//	READONLY, CLUSTERDOWN            reports it, and reads the table anew in the background
+//	nothing, and it is unsent        sends the request where the slot is served by now, if elsewhere
+//	nothing, and it may be written   reports it, never sends it again
+//	REDIRECT                         reports it; the client learns of the new master
+//
+// If the client has not met a node, it is made to, and the request then goes there. If it cannot,
+// the request is unsent, or was refused with TRYAGAIN. A request that names its node goes nowhere
+// else. If a store returns fewer replies than commands, the rest have errors of unknown outcome.
+//
 // # Slots
 //
-// Which server serves a slot is a hint. It decides which requests travel together and which clock
-// counts; the store decides where a request goes. What is behind a store is asked once. One first
-// question is under way at a time, for all callers, and none of them can cancel it for the others.
-// If it fails, the next caller asks again. After a failed request the answer is doubtful,
-// and is asked for again, at most once a second; without a new answer the old one stays.
+// Above the router, which server serves a slot is a hint. It decides which requests travel
+// together and which clock counts; the router decides where a request goes. What is behind a
+// store is asked once. One first question is under way at a time, for all callers, and none of
+// them can cancel it for the others. If it fails, the next caller asks again. After a
+// failed request the answer is doubtful, and is asked for again, at most once a second; without a
+// new answer the old one stays.
 //
-// # Subscriptions
+// # Connections for messages
 //
-// A store restores the channels of its subscription by itself, and tells of the gap. Here is what
-// is above that. SlotChannels adds a channel for a slot when a caller first waits there, and
-// removes it after 30 s in which no caller waited. A caller that ends cannot cancel it for the
-// others. If the server refuses, all callers that wait get the error, and the next caller tries
-// again. Subscribe tries again each second until it has a subscription, and then tells of a gap, as
-// messages were missed until then.
+// One goroutine owns a subscription, with all its channels and connections. It never waits for a
+// server. Each connection has a goroutine that connects and writes, and reports back.
+//
+//	unplaced -> asked -> confirmed      a channel; from asked and confirmed back to unplaced,
+//	                                    when its slot moved or its connection was lost
+//	none -> connecting -> up -> none    a connection, for as long as it has channels
+//
+// A connection that is lost is made again, after a pause of 10 ms that doubles up to 2 s. A call
+// of Add ends the pause: its caller paces the attempts, and is told the reason of each that never
+// heard the server. After 5 s in which nothing was heard, a channel is asked for again, as a sign
+// of life. After 5 s more the connection is given up. A connection without channels is closed
+// after 10 s.
+//
+// On a cluster, a channel with a hash tag is on a connection to the node that serves its slot. It
+// leaves that connection when the server takes the channel away or refuses it by MOVED, when the
+// slot table names another node, and when the connection is lost. Other channels are on one
+// connection to any master, another one after each loss. If the servers know no sharded channels,
+// all channels are there.
+//
+// Messages may have been missed by a channel that was confirmed before, and whose connection was
+// lost or changed. The sink is told of the gap by the connection that the channel is on then,
+// when all channels of that connection are confirmed again. So no message that is published after
+// the gap is missed. The answer to a question counts only if no later question about the same
+// channel is without an answer.
+//
+// A channel that the server refuses is given up, and Add returns the refusal. If the channel was
+// allowed before, only NOPERM says so; any other refusal ends the connection, and the next one
+// asks again.
+//
+// # Subscriptions of a format
+//
+// SlotChannels adds a channel for a slot when a caller first waits there, and removes it after 30
+// s in which no caller waited. A caller that ends cannot cancel it for the others. If the server
+// refuses, all callers that wait get the error, and the next caller tries again. Subscribe tries
+// again each second until it has a subscription, and then tells of a gap, as messages were missed
+// until then.
 package wire

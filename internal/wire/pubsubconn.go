@@ -164,8 +164,8 @@ func (c *pubsubConn) check(now time.Time) time.Time {
 }
 
 // lost takes the end of a connection, and decides when the next is made. A waiting call of Add is
-// told the reason if the server never answered on the connection; if it did, the next is likely to
-// do.
+// told the reason if the server never answered on the connection; if it did, the next is likely
+// to do.
 func (c *pubsubConn) lost(l *pubsubLink, err error) {
 	if c.link != l {
 		return
@@ -210,7 +210,7 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 	}
 	l.answered = true
 	asked := l.asked[name]
-	if off && (len(asked) == 0 || !asked[0].off) { // the server does it by itself: the slot has moved
+	if off && (len(asked) == 0 || !asked[0].off) { // by itself: the slot has moved
 		if ch := c.channels[name]; c.sharded && ch != nil && ch.on {
 			c.sendAway(ch)
 		}
@@ -224,7 +224,7 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 	ch := question.channel
 	switch {
 	case question.off: // an answer is an answer
-	case len(l.asked[name]) > 0 || c.channels[name] != ch: // a later question counts; or it was removed in the meantime
+	case len(asked) > 0 || c.channels[name] != ch: // a later question counts; or it was removed
 	case refused == "":
 		c.confirm(ch)
 	default:

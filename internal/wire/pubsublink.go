@@ -43,8 +43,8 @@ func newPubsubLink(c *pubsubConn, now time.Time) *pubsubLink {
 // ask queues a question.
 func (l *pubsubLink) ask(a ask) { l.queue = append(l.queue, a) }
 
-// flush gives the queue to run, unless it is busy. A question counts as asked before it is written,
-// as the answer may be quick.
+// flush gives the queue to run, unless it is busy. A question counts as asked before it is
+// written, as the answer may be quick.
 func (l *pubsubLink) flush(now time.Time) {
 	if l.writing || len(l.queue) == 0 {
 		return

@@ -42,8 +42,8 @@ const (
 func Route(s store.Store) Store { return Impatient(s, silentAfter, idleAfter) }
 
 // Impatient is Route for tests on real servers, which go by no fake clock. Its connections for
-// messages are asked for a sign of life after another time of silence, and are closed after another
-// time without channels.
+// messages are asked for a sign of life after another time of silence, and are closed after
+// another time without channels.
 func Impatient(s store.Store, silentAfter, idleAfter time.Duration) Store {
 	return &router{store: s, slots: slotTables{store: s}, silentAfter: silentAfter, idleAfter: idleAfter}
 }
@@ -82,10 +82,16 @@ func (r *router) Do(ctx context.Context, requests []Request) []Reply {
 
 // doSingle sends requests where they say, or where the client's own routing leads.
 func (r *router) doSingle(ctx context.Context, requests []Request) []Reply {
-	replies := make([]Reply, len(requests))
+	var replies []Reply
 	if len(requests) == 1 && requests[0].Replicas <= 0 {
-		replies[0].take(send(ctx, r.store, requests[0].Node, []store.Command{requests[0].Args})[0])
+		one := &struct { // in one allocation
+			command [1]store.Command
+			reply   [1]Reply
+		}{command: [1]store.Command{requests[0].Args}}
+		one.reply[0].take(send(ctx, r.store, requests[0].Node, one.command[:])[0])
+		replies = one.reply[:]
 	} else {
+		replies = make([]Reply, len(requests))
 		parcels := make([]parcel, len(requests))
 		for i := range requests {
 			parcels[i] = parcel{index: i, node: requests[i].Node}
@@ -93,7 +99,7 @@ func (r *router) doSingle(ctx context.Context, requests []Request) []Reply {
 		r.send(ctx, requests, replies, parcels, r.deliver)
 	}
 	for i := range replies {
-		if strings.HasPrefix(replies[i].Refused, "REDIRECT ") { // the next requests find the new master
+		if strings.HasPrefix(replies[i].Refused, "REDIRECT ") { // the next find the new master
 			_ = r.store.Refresh(ctx, requests[i].Key)
 			break
 		}
@@ -129,7 +135,8 @@ func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 		parcels = r.redirected(ctx, requests, replies, parcels)
 	}
 	for i := range replies {
-		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") { // to a node that the client has not met: it was not carried out
+		// To a node that the client has not met, or in a circle: it was not carried out.
+		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") {
 			replies[i].Refused = "TRYAGAIN " + replies[i].Refused
 		}
 	}
@@ -198,9 +205,9 @@ func (r *router) send(ctx context.Context, requests []Request, replies []Reply, 
 	all.Wait()
 }
 
-// deliver sends the parcels of one node, and one WAIT behind them for those that ask for replicas:
-// it counts the replicas that have everything written on its connection, so one at the end holds
-// for all.
+// deliver sends the parcels of one node, and one WAIT behind them for those that ask for
+// replicas: it counts the replicas that have everything written on its connection, so one at the
+// end holds for all.
 func (r *router) deliver(ctx context.Context, load []parcel, requests []Request, replies []Reply) {
 	commands := make([]store.Command, 0, len(load)+1)
 	replicas, timeout := 0, int64(0)
@@ -211,12 +218,13 @@ func (r *router) deliver(ctx context.Context, load []parcel, requests []Request,
 		request := &requests[p.index]
 		commands = append(commands, request.Args)
 		if request.Replicas > 0 {
-			replicas, timeout = max(replicas, request.Replicas), max(timeout, request.ReplicasTimeout, 1) // 0 is for ever
+			replicas = max(replicas, request.Replicas)
+			timeout = max(timeout, request.ReplicasTimeout, 1) // 0 is for ever
 		}
 	}
 	if replicas > 0 {
 		commands = append(commands, store.Command{"WAIT", replicas, timeout})
-		if _, bounded := ctx.Deadline(); !bounded { // a client may expect the answer sooner than it can come
+		if _, bounded := ctx.Deadline(); !bounded { // a client may give up before it can come
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, waitTimeout+time.Duration(timeout)*time.Millisecond)
 			defer cancel()
@@ -235,7 +243,8 @@ func (r *router) deliver(ctx context.Context, load []parcel, requests []Request,
 		reply := &replies[p.index]
 		reply.take(answers[0])
 		answers = answers[1:]
-		if asked.Refused != "" && hasPrefix(reply.Refused, "MOVED ", "ASK ") { // it may not ask, so nothing was carried out
+		// A user that may not ask had nothing carried out.
+		if asked.Refused != "" && hasPrefix(reply.Refused, "MOVED ", "ASK ") {
 			reply.take(asked)
 		}
 		if requests[p.index].Replicas > 0 && reply.Err == nil && reply.Refused == "" {

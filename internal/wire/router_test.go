@@ -22,8 +22,8 @@ func incr(keys ...string) (requests []Request) {
 	return requests
 }
 
-// lines makes an answer of error lines by node: the first Do there gets the first line, and so on.
-// When there are none left, the answer is 1.
+// lines makes an answer of error lines by node: the first Do there gets the first line, and so
+// on. When there are none left, the answer is 1.
 func lines(byNode map[string][]string) func(string, []store.Command) []store.Reply {
 	return func(node string, commands []store.Command) []store.Reply {
 		replies := make([]store.Reply, len(commands))

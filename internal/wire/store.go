@@ -7,8 +7,8 @@ import "context"
 type Store interface {
 	// Do sends every request once, in one flush a node, and again only if the server said that it
 	// did not carry the request out, or if the request is known to be unsent. It returns a reply
-	// for each request, in order. The deadline of ctx bounds Do. Do may ignore the cancellation of
-	// ctx.
+	// for each request, in order. The deadline of ctx bounds Do. Do may ignore the cancellation
+	// of ctx.
 	Do(ctx context.Context, requests []Request) []Reply
 
 	// Subscribe opens a subscription without channels, and sends nothing. ctx bounds the opening

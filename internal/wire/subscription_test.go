@@ -212,8 +212,8 @@ func TestSubscriptionAddGivesUp(t *testing.T) {
 	})
 }
 
-// Callers are told the reason if no connection can be made, each at once; attempts without callers
-// have pauses.
+// Callers are told the reason if no connection can be made, each at once; attempts without
+// callers have pauses.
 func TestSubscriptionWithoutServer(t *testing.T) {
 	f := newFake("a:1")
 	f.cluster, f.owners = true, nil // no node serves anything
