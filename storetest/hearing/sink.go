@@ -1,4 +1,4 @@
-// Package hearing tests what every store promises of its subscriptions, on real servers.
+// Package hearing tests what subscriptions promise over every store, on real servers.
 package hearing
 
 import (
