@@ -45,3 +45,13 @@ func TestSeamCluster(t *testing.T) {
 		return rueidisstore.New(client(tb, servers[0].Addr(), login(user, password)))
 	}})
 }
+
+func TestSeamSentinel(t *testing.T) {
+	long(t)
+	rig := redisserver.StartSentinel(t)
+	rig.Patient()
+	behind := func(o *rueidis.ClientOption) { o.InitAddress, o.Sentinel.MasterSet = rig.Addrs(), rig.Name() }
+	storetest.Seam(t, storetest.SeamBackend{Open: func(tb testing.TB, user, password string) store.Store {
+		return rueidisstore.New(client(tb, rig.Addrs()[0], behind, login(user, password)))
+	}})
+}

@@ -98,26 +98,27 @@ func (s *seam) ask(err error) {
 // Each question is answered once, and messages of confirmed channels come, of others not.
 func seamChannels(s *seam) {
 	st, nodes := s.open()
-	for _, node := range nodes {
+	for i, node := range nodes {
+		a, b, never := fmt.Sprint("seam:a", i), fmt.Sprint("seam:b", i), fmt.Sprint("seam:never", i)
 		l, e := s.listen(st, node, false)
-		s.ask(l.Subscribe(s.ctx(), "seam:a", "seam:b"))
-		e.comes("+seam:a", 1)
-		e.comes("+seam:b", 1)
-		s.ask(l.Subscribe(s.ctx(), "seam:a")) // the sign of life
-		e.comes("+seam:a", 2)
-		s.must(st, node, "PUBLISH", "seam:a", "x\x00\r\n")
-		s.must(st, node, "PUBLISH", "seam:b", "y")
-		e.comes("seam:a=x\x00\r\n", 1)
-		e.comes("seam:b=y", 1)
-		s.ask(l.Unsubscribe(s.ctx(), "seam:a", "seam:never"))
-		e.comes("-seam:a", 1)
-		e.comes("-seam:never", 1)
-		s.must(st, node, "PUBLISH", "seam:a", "z")
-		s.must(st, node, "PUBLISH", "seam:b", "z")
-		e.comes("seam:b=z", 1)
-		s.ask(l.Subscribe(s.ctx(), "seam:a"))
-		e.comes("+seam:a", 3)
-		if e.count("seam:a=z") > 0 || e.count("+seam:b") != 1 || e.count("closed") > 0 {
+		s.ask(l.Subscribe(s.ctx(), a, b))
+		e.comes("+"+a, 1)
+		e.comes("+"+b, 1)
+		s.ask(l.Subscribe(s.ctx(), a)) // the sign of life
+		e.comes("+"+a, 2)
+		s.must(st, node, "PUBLISH", a, "x\x00\r\n")
+		s.must(st, node, "PUBLISH", b, "y")
+		e.comes(a+"=x\x00\r\n", 1)
+		e.comes(b+"=y", 1)
+		s.ask(l.Unsubscribe(s.ctx(), a, never))
+		e.comes("-"+a, 1)
+		e.comes("-"+never, 1)
+		s.must(st, node, "PUBLISH", a, "z")
+		s.must(st, node, "PUBLISH", b, "z")
+		e.comes(b+"=z", 1)
+		s.ask(l.Subscribe(s.ctx(), a))
+		e.comes("+"+a, 3)
+		if e.count(a+"=z") > 0 || e.count("+"+b) != 1 || e.count("closed") > 0 {
 			s.Errorf("heard %q", e.notes)
 		}
 		l.Close()
@@ -133,7 +134,7 @@ func seamRefused(s *seam) {
 	}
 	for _, node := range nodes {
 		s.must(operator, node, "ACL", "SETUSER", "seam", "reset", "on", ">pw", "resetchannels", "-@all",
-			"+subscribe", "+cluster|slots", "+cluster|shards", "&seam:ok*")
+			"+subscribe", "&seam:ok*", "+cluster|slots", "+cluster|shards", "+role") // clients ask these as they connect
 	}
 	st := s.backend.Open(s.T, "seam", "pw")
 	if _, err := st.Nodes(s.ctx()); err != nil {

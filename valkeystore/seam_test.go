@@ -47,3 +47,13 @@ func TestSeamCluster(t *testing.T) {
 		return valkeystore.New(client(tb, servers[0].Addr(), login(user, password)))
 	}})
 }
+
+func TestSeamSentinel(t *testing.T) {
+	long(t)
+	rig := redisserver.StartSentinel(t)
+	rig.Patient()
+	behind := func(o *valkey.ClientOption) { o.InitAddress, o.Sentinel.MasterSet = rig.Addrs(), rig.Name() }
+	storetest.Seam(t, storetest.SeamBackend{Open: func(tb testing.TB, user, password string) store.Store {
+		return valkeystore.New(client(tb, rig.Addrs()[0], behind, login(user, password)))
+	}})
+}

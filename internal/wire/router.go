@@ -119,8 +119,9 @@ type parcel struct {
 func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 	replies := make([]Reply, len(requests))
 	parcels := make([]parcel, 0, len(requests))
+	seen := &sights{r: r}
 	for i := range requests {
-		address, err := r.serving(ctx, &requests[i])
+		address, err := seen.serving(ctx, &requests[i])
 		if err != nil {
 			replies[i] = Reply{Err: err, Unsent: true, Node: address}
 			continue
@@ -132,7 +133,7 @@ func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 		if left == 0 {
 			break
 		}
-		parcels = r.redirected(ctx, requests, replies, parcels)
+		parcels = seen.redirected(ctx, requests, replies, parcels)
 	}
 	for i := range replies {
 		// To a node that the client has not met, or in a circle: it was not carried out.
@@ -143,11 +144,38 @@ func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 	return replies
 }
 
+// sights are what one Do has asked about the cluster, for all of its requests.
+type sights struct {
+	r     *router
+	fresh bool             // the slot table was read anew
+	met   map[string]error // what came of meeting a node, by its address
+}
+
+// table is the slot table. At most once it is read anew.
+func (s *sights) table(ctx context.Context, fresh bool) (*slotTable, error) {
+	fresh = fresh && !s.fresh
+	s.fresh = s.fresh || fresh
+	return s.r.slots.known(ctx, fresh)
+}
+
+// meet makes the client learn of a node that may serve a key, if it has not.
+func (s *sights) meet(ctx context.Context, address, key string) error {
+	err, tried := s.met[address]
+	if !tried {
+		err = s.r.meet(ctx, address, key)
+		if s.met == nil {
+			s.met = map[string]error{}
+		}
+		s.met[address] = err
+	}
+	return err
+}
+
 // serving is the address of the node that a request is for. It comes with an error where the client
 // has not met that node.
-func (r *router) serving(ctx context.Context, request *Request) (string, error) {
+func (s *sights) serving(ctx context.Context, request *Request) (string, error) {
 	for fresh := false; ; fresh = true {
-		table, err := r.slots.known(ctx, fresh)
+		table, err := s.table(ctx, fresh)
 		if err != nil {
 			return "", err
 		}
@@ -161,7 +189,7 @@ func (r *router) serving(ctx context.Context, request *Request) (string, error) 
 		case address != "" && table.met[address]:
 			return address, nil
 		case address != "":
-			return address, r.meet(ctx, address, request.Key)
+			return address, s.meet(ctx, address, request.Key)
 		case !fresh:
 		case request.Node != "":
 			return "", fmt.Errorf("the cluster has no node %q", request.Node)
@@ -268,18 +296,17 @@ func (r *router) deliverCluster(ctx context.Context, load []parcel, requests []R
 
 // redirected returns what to send again: requests that were redirected, and those that could not be
 // sent because their node is gone, where another serves the slot by now. The others stay answered.
-func (r *router) redirected(ctx context.Context, requests []Request, replies []Reply, parcels []parcel) (next []parcel) {
-	fresh := false
+func (s *sights) redirected(ctx context.Context, requests []Request, replies []Reply, parcels []parcel) (next []parcel) {
+	s.fresh = false // another round
 	for _, p := range parcels {
 		reply, request := &replies[p.index], &requests[p.index]
 		if reply.Err != nil {
 			if !reply.Unsent || request.Node != "" || ended(ctx) != nil {
 				continue
 			}
-			table, err := r.slots.known(ctx, !fresh)
-			fresh = true
+			table, err := s.table(ctx, true)
 			address := table.master(slotOfKey(request.Key))
-			if err == nil && address != "" && address != p.node && r.meet(ctx, address, request.Key) == nil {
+			if err == nil && address != "" && address != p.node && s.meet(ctx, address, request.Key) == nil {
 				next = append(next, parcel{index: p.index, node: address})
 			}
 			continue
@@ -292,7 +319,7 @@ func (r *router) redirected(ctx context.Context, requests []Request, replies []R
 		if strings.HasPrefix(address, ":") { // a node that does not know its own address
 			address = endpoint("", address[1:], p.node)
 		}
-		if r.meet(ctx, address, request.Key) == nil {
+		if s.meet(ctx, address, request.Key) == nil {
 			next = append(next, parcel{index: p.index, node: address, asking: words[0] == "ASK"})
 		}
 	}

@@ -193,6 +193,24 @@ func TestRouterSingle(t *testing.T) {
 	}
 }
 
+// A node that the client cannot meet, and a slot that no node serves, cost a question or two for all
+// requests of one Do, not for each.
+func TestRouterClusterAsksOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a:1", "b:1")
+		f.owners = []string{"a:1", "c:1"} // which nobody can meet
+		r := Route(f)
+		for i, reply := range r.Do(t.Context(), incr(slices.Repeat([]string{atA, atB}, 50)...)) {
+			if atSecond := i%2 == 1; reply.Unsent != atSecond || atSecond && reply.Node != "c:1" {
+				t.Errorf("request %d: %+v", i, reply)
+			}
+		}
+		if len(f.refreshed) != 1 {
+			t.Errorf("made to learn %d times", len(f.refreshed))
+		}
+	})
+}
+
 func TestParseSlots(t *testing.T) {
 	table, err := parseSlots([]any{
 		[]any{int64(8192), int64(16383), []any{"b", int64(2), "B"}},

@@ -1,5 +1,5 @@
-// Package pubsubtest tests what every store promises of its subscriptions, on real servers.
-package pubsubtest
+// Package hearing tests what subscriptions promise over every store, on real servers.
+package hearing
 
 import (
 	"context"
