@@ -1,5 +1,5 @@
 // Package hearing tests what subscriptions promise over every store, on real servers.
-package hearing
+package pubsubtest
 
 import (
 	"context"
