@@ -193,8 +193,8 @@ func TestRouterSingle(t *testing.T) {
 	}
 }
 
-// A node that the client cannot meet, and a slot that no node serves, cost a question or two for all
-// requests of one Do, not for each.
+// A node that the client cannot meet, and a slot that no node serves, cost a question or two for
+// all requests of one Do, not for each.
 func TestRouterClusterAsksOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("a:1", "b:1")
