@@ -64,7 +64,8 @@ func WithMaxHold(d time.Duration) Option {
 
 // WithMinHold keeps others out for so long from the moment of the grant, even if the lock is
 // released earlier or its holder crashes. It is above 0, and at most the smaller of Config.MaxTTL
-// and the max hold. Release returns at once all the same.
+// and the max hold. Release returns at once all the same. A hold that was downgraded keeps out
+// writers, and lets readers in.
 func WithMinHold(d time.Duration) Option {
 	return func(s *settings) { s.MinHold, s.given = d, s.given|optMinHold }
 }

@@ -80,7 +80,9 @@ func checkMin(holds []*Hold) []Violation {
 		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.offer != nil {
 			continue
 		}
-		kept := judge.Kept{Claim: hold.last(), Until: time.Duration(hold.granted(holds[:i])+hold.asked.Min) - rounding}
+		claim := hold.last()
+		claim.Shares = claim.Shares || readOn(hold, holds[i+1:])
+		kept := judge.Kept{Claim: claim, Until: time.Duration(hold.granted(holds[:i])+hold.asked.Min) - rounding}
 		for _, other := range holds[i+1:] {
 			began := time.Duration(other.Start)
 			if began >= kept.Until {
@@ -96,6 +98,17 @@ func checkMin(holds []*Hold) []Violation {
 		}
 	}
 	return found
+}
+
+// readOn tells whether an entry that reads outlived the lease that it entered: the release of the
+// last writer of such a hold downgrades it.
+func readOn(hold *Hold, later []*Hold) bool {
+	for _, other := range later {
+		if other.Root == hold.Root && other.Shares && other.Start < hold.End && other.End > hold.End {
+			return true
+		}
+	}
+	return false
 }
 
 // granted is the earliest moment at which the server may have granted a hold: not before its call,
