@@ -90,8 +90,8 @@ func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time
 	return stepWait, sent.Add(jitter(lookUnsubscribed)), nil
 }
 
-// heed has nothing to do: a message says when to look, or that there was a gap.
-func (w *watcher) heed(messages) (step, error) { return stepWait, nil }
+// handle has nothing to do: a message says when to look, or that there was a gap.
+func (w *watcher) handle(messages) (step, error) { return stepWait, nil }
 
 // forget ends a watcher. What the server knows of it is taken back once, in the background. Close
 // waits for the caller of forget.
