@@ -205,8 +205,8 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	return stepWait, a.retry(ctx, sent, err, "holdfast: asking again"), nil
 }
 
-// mayPass tells whether a failure may pass, so that it is worth asking again. A queued attempt keeps
-// its place through every failure but a missing permission.
+// mayPass tells whether a failure may pass, so that it is worth asking again. A queued attempt
+// keeps its place through every failure but a missing permission.
 func (a *attempt) mayPass(err error) bool {
 	var failure *protocol.Failure
 	switch {
@@ -382,9 +382,9 @@ func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error)
 	return a.lock.firstLease(ctx, h, nil)
 }
 
-// abandon gives up an attempt that does not hold. A cleanup in the background frees the place or the
-// hold that the server has of its ticket, or may still get, until that is certain. An attempt that
-// holds stays as it is: its hold is released by other means. The engine's mutex is held.
+// abandon gives up an attempt that does not hold. A cleanup in the background frees the place or
+// the hold that the server has of its ticket, or may still get, until that is certain. An attempt
+// that holds stays as it is: its hold is released by other means. The engine's mutex is held.
 func (a *attempt) abandon() {
 	e := a.engine
 	delete(e.mailboxes, a.ticket.ID)

@@ -74,8 +74,8 @@ type hold struct {
 	index int       // in the watchdog's heap; -1: not there
 }
 
-// to moves the hold to another state. It returns false and changes nothing if the present state does
-// not allow that. The engine's mutex is held.
+// to moves the hold to another state. It returns false and changes nothing if the present state
+// does not allow that. The engine's mutex is held.
 func (h *hold) to(next holdState) bool {
 	if !slices.Contains(holdMoves[h.state], next) {
 		return false

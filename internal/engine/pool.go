@@ -25,11 +25,11 @@ func (l *Lock) poolKey() poolKey {
 }
 
 // A pool is the queue of this process's goroutines for one lock. While it exists, one goroutine
-// leads, which means that it asks the server for all of them, or one holds. The goroutine that finds
-// no pool makes one and leads it. A leader that gets the hold, or gives up, ends its lead: then the
-// hold passes from goroutine to goroutine, or the first waiter leads. Where holds share, the others
-// join the hold of the first, and goroutines wait for a leader only. The engine's mutex guards the
-// fields.
+// leads, which means that it asks the server for all of them, or one holds. The goroutine that
+// finds no pool makes one and leads it. A leader that gets the hold, or gives up, ends its lead:
+// then the hold passes from goroutine to goroutine, or the first waiter leads. Where holds share,
+// the others join the hold of the first, and goroutines wait for a leader only. The engine's mutex
+// guards the fields.
 type pool struct {
 	key     poolKey
 	leader  *attempt  // the attempt of the leader; nil: no goroutine asks
@@ -89,8 +89,8 @@ func (p *pool) tokenBlock() int64 {
 	return passBlock
 }
 
-// handOff gives a waiter that was popped what it waits for, once the engine's mutex is unlocked: the
-// waiter does not wake up into a locked mutex. The mutex is held.
+// handOff gives a waiter that was popped what it waits for, once the engine's mutex is unlocked:
+// the waiter does not wake up into a locked mutex. The mutex is held.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
 // dropPool takes a pool out of the table, unless another one has its place there. The engine's
@@ -157,8 +157,8 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	if removed {
 		return nil, ended
 	}
-	// The handoff came as ctx ended. Without this goroutine the pool would stand still (trap 20), so
-	// it finishes what it was given, and passes the hold on by releasing it.
+	// The handoff came as ctx ended. Without this goroutine the pool would stand still (trap 20),
+	// so it finishes what it was given, and passes the hold on by releasing it.
 	h := <-w.handoff
 	if h.attempt != nil {
 		var err error
@@ -238,9 +238,9 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 	e.handOff(w, handoff{attempt: next})
 }
 
-// promoteNext takes a hold out of its pool, because it is lost or of no use to the others. The first
-// waiter becomes the leader if the pool is left without a leader and without a hold. The engine's
-// mutex is held.
+// promoteNext takes a hold out of its pool, because it is lost or of no use to the others. The
+// first waiter becomes the leader if the pool is left without a leader and without a hold. The
+// engine's mutex is held.
 func (e *Engine) promoteNext(h *hold) {
 	p := h.pool
 	h.pool = nil

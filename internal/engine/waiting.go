@@ -123,7 +123,8 @@ func (w *waitLoop) pause(ctx context.Context, a asker, at time.Time) (step, erro
 	}
 }
 
-// read takes the messages out of the mailbox. The time of the next request stays until that request.
+// read takes the messages out of the mailbox. The time of the next request stays until that
+// request.
 func (w *waitLoop) read() messages {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
@@ -155,10 +156,10 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	return sent.Add(backoff(w.failures))
 }
 
-// listen begins to wait after an answer. It keeps the answer, counts the goroutine among the waiters
-// of the subscription, and subscribes to messages about a name; about is nil where none can come.
-// Subscribed tells whether messages come. Missed tells that a message may have been lost between
-// the request and the subscription: then the goroutine must ask again.
+// listen begins to wait after an answer. It keeps the answer, counts the goroutine among the
+// waiters of the subscription, and subscribes to messages about a name; about is nil where none can
+// come. Subscribed tells whether messages come. Missed tells that a message may have been lost
+// between the request and the subscription: then the goroutine must ask again.
 func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
 	w.record(answer)
 	w.failures = 0
