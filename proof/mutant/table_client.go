@@ -23,7 +23,7 @@ func clientMutants() []Mutant {
 		{"any claim believed", clock("TestHandOverForgedIsTrustedForOneClaim"), []Patch{{engine + "attempt.go",
 			"forged := g.Claim > a.lock.spec.Claim", "forged := false"}}},
 		{"loss not told", suite("lease/a_loss_has_a_cause"), []Patch{{engine + "loss.go",
-			"if l.cancel != nil {\n\t\t\te.mu.after(func() { l.cancel(cause) })", "if false {"}}},
+			"e.mu.after(func() { l.cancel(cause) })", "_ = cause"}}},
 		{"watchdog outlives its release", inEngine("TestLeaseLateRenewalRevivesNothing"), []Patch{{engine + "release.go",
 			"\th.to(holdReleasing)\n\te.watchdog.remove(h)\n\te.busy.Add(1)\n", "\te.busy.Add(1)\n"}}},
 		{"first failure ends renewing", inEngine("TestLeaseRenewalFailsForAWhileGoesOn"), []Patch{{engine + "watchdog.go",
