@@ -11,7 +11,7 @@ func closing() []test {
 		{"gives all leases back", closeReleases, 0},
 		{"ends contexts with a cause", closeEnds, 0},
 		{"wakes who waits", closeWakes, 0},
-		{"takes those who waited out of the line", closeLeavesLine, 0},
+		{"takes those who waited out of the queue", closeLeavesQueue, 0},
 		{"hands on", closeHandsOn, 0},
 		{"twice", closeTwice, 0},
 		{"nothing works after it", closedUse, 0},
@@ -74,7 +74,7 @@ func closeWakes(e *env) {
 }
 
 // Trap 20: when Close has returned, no waiter has to wait for the place of a client that is gone.
-func closeLeavesLine(e *env) {
+func closeLeavesQueue(e *env) {
 	a := e.client()
 	lease := e.lock(a.Mutex(name))
 	for range 10 {
@@ -83,7 +83,7 @@ func closeLeavesLine(e *env) {
 		e.wait(e.ctx(), b, b.Mutex(name, holdfast.WithStrictOrder()))
 		e.close(b)
 		if n := e.held(a.Mutex(name)).Waiters; n != 0 {
-			e.Fatalf("%d places in line are left", n)
+			e.Fatalf("%d places in the queue are left", n)
 		}
 	}
 	e.release(lease)

@@ -226,6 +226,6 @@ func permitMatrix() []test {
 		{"who is gone does not give back twice", "~a 1, +b 2, *a, +c 1, #d 1, -b, -c", 0},
 		{"more permits let in who waits", "+a 3, ?b 2, ?c 1, =5, =b, !c, #d 1, =6, =c", queue},
 		{"fewer permits leave holders alone", "+a 2, +b 1, =1, #c 1, -a, #c 1, -b, +c 1, #d 1", 0},
-		{"fewer permits leave who waits in line", "+a 2, ?b 2, ?c 1, =1, !b, -a, =b, !c, -b, =c", queue},
+		{"fewer permits leave who waits in the queue", "+a 2, ?b 2, ?c 1, =1, !b, -a, =b, !c, -b, =c", queue},
 	})
 }

@@ -10,7 +10,7 @@ func names() []test {
 	return []test{
 		{"any bytes", anyName, 0},
 		{"no two share a lock", distinctNames, 0},
-		{"wait in line", oddNamesWait, 0},
+		{"wait in the queue", oddNamesWait, 0},
 	}
 }
 

@@ -14,7 +14,7 @@ func owner() []test {
 		{"others are kept out", ownerOthers, 0},
 		{"a name that starts with another's", ownerPrefix, 0},
 		{"a lease without an owner is not entered", ownerOfNone, 0},
-		{"those of one owner in line get in together", ownerInLine, queue},
+		{"those of one owner in the queue get in together", ownerInLine, queue},
 		{"an owner that reads reads again beside a writer that waits", ownerReads, 0},
 	}
 }

@@ -74,7 +74,7 @@ func pollingInNoLine(e *env) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := e.wait(ctx, b, b.Mutex(name, holdfast.WithPolling(time.Hour, 0)))
 	if held := e.held(a.Mutex(name)); held.Waiters != 0 {
-		e.Errorf("%d stand in line", held.Waiters)
+		e.Errorf("%d stand in the queue", held.Waiters)
 	}
 	e.release(lease)
 	e.free(a.Mutex(name)) // the lock was not handed over

@@ -17,7 +17,7 @@ func reentry() []test {
 		{"after the release of its own entry is a new contender", reenterReleasedEntry, 0},
 		{"after the hold went to another goroutine is a new contender", reenterPassed, 0},
 		{"without the context is a new contender", reenterWithout, 0},
-		{"does not wait for those in line", reenterPastLine, 0},
+		{"does not wait for those in the queue", reenterPastLine, 0},
 		{"ends with the hold", reenterLost, 0},
 		{"in another process is a new contender", reenterElsewhere, 0},
 		{"in Do", reenterDo, 0},

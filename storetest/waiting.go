@@ -148,7 +148,7 @@ func givenUp(e *env) {
 		cancel()
 		w.gaveUp(context.Canceled)
 		if !soon(func() bool { return e.held(c.Mutex(name)).Waiters == 0 }) {
-			e.Error("its place in line stays")
+			e.Error("its place in the queue stays")
 		}
 		e.release(lease)
 		e.free(c.Mutex(name))

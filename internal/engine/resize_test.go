@@ -308,7 +308,7 @@ func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
 				pass(placeLife + 5*time.Second)
 				a.resize(3)
 				if n := a.standing().Waiters; n != 0 {
-					t.Fatalf("%d stand in line", n)
+					t.Fatalf("%d stand in the queue", n)
 				}
 				all := a.take(a.semaphore(3), 1)
 				b.wire.open()
@@ -353,11 +353,11 @@ func TestSemaphoreResizedLateAskGoesBack(t *testing.T) {
 		a.resize(2)
 		late()
 		if n := a.standing().Waiters; n != 2 {
-			t.Fatalf("%d stand in line, want the new ticket and the old one", n)
+			t.Fatalf("%d stand in the queue, want the new ticket and the old one", n)
 		}
 		pass(2 * time.Second) // no request of the old one can come any more
 		if n := a.standing().Waiters; n != 1 {
-			t.Errorf("%d stand in line", n)
+			t.Errorf("%d stand in the queue", n)
 		}
 		a.release(lease)
 		two.in()
@@ -436,7 +436,7 @@ func TestSemaphoreResizedThenGivenUp(t *testing.T) {
 			t.Errorf("got %v: %+v", two.err, ended)
 		}
 		if standing := a.standing(); standing.Waiters != 0 || standing.Taken != 3 {
-			t.Errorf("%d stand in line, %d are taken", standing.Waiters, standing.Taken)
+			t.Errorf("%d stand in the queue, %d are taken", standing.Waiters, standing.Taken)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func TestMutexLockGivenUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// Trap 10: one that joined the line without hearing so keeps its place.
+// Trap 10: one that joined the queue without hearing so keeps its place.
 func TestQueueJoinAnswerLostKeepsPlace(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")

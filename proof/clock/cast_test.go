@@ -36,7 +36,7 @@ type got struct {
 	at    time.Time
 }
 
-// wait lets an actor wait for a name, and returns when it stands in line or is done.
+// wait lets an actor wait for a name, and returns when it stands in the queue or is done.
 func (s *scene) wait(a *actor, name string, options ...holdfast.Option) <-chan got {
 	return s.waitFor(s.t.Context(), a, name, options...)
 }

@@ -228,7 +228,7 @@ func TestHandOverCrossesGivingUpGoesOn(t *testing.T) {
 	})
 }
 
-// The ask of one who gave up, which arrives after it was taken back and joins the line once more,
+// The ask of one who gave up, which arrives after it was taken back and joins the queue once more,
 // is handed to: its process gives that back at once (trap 20).
 func TestHandOverToLateAskGoesBack(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {

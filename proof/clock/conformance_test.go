@@ -29,10 +29,7 @@ func TestConformance(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 						srv = embedded.Start(t)
-						var err error
-						if clock, err = embedded.NewClock(srv); err != nil {
-							t.Fatal(err)
-						}
+						clock = embedded.NewClock(srv)
 						if !shows.IsZero() {
 							clock.Show(shows)
 						}

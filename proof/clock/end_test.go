@@ -17,7 +17,7 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 		options []holdfast.Option
 		answers bool // some came
 	}{
-		"waiting in line":           {-1, nil, true},
+		"waiting in the queue":      {-1, nil, true},
 		"in strict order":           {-1, []holdfast.Option{holdfast.WithStrictOrder()}, true},
 		"polling":                   {-1, []holdfast.Option{holdfast.WithPolling(7*time.Millisecond, 0)}, true},
 		"silent from the beginning": {0, nil, false},

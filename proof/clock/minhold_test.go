@@ -79,7 +79,7 @@ func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
 	}
 }
 
-// Who is told when a min hold is over is the first in line. When it gives up meanwhile, the next is
+// Who is told when a min hold is over is the first in the queue. When it gives up meanwhile, the next is
 // told.
 func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	const hold = 4 * time.Second
@@ -126,7 +126,7 @@ func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	}
 }
 
-// Who becomes the first in line while a min hold still keeps a permit is told when that is over,
+// Who becomes the first in the queue while a min hold still keeps a permit is told when that is over,
 // whoever else holds.
 func TestMinHoldNewFirstIsTold(t *testing.T) {
 	const hold = 4 * time.Second

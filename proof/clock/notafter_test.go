@@ -9,7 +9,7 @@ import (
 )
 
 // Trap 35: an acquire that reaches the server after its sender gave up does nothing: it neither
-// holds nor joins the line.
+// holds nor joins the queue.
 func TestMutexLateAcquireDoesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		known bool // the client has heard the server's time before
@@ -50,7 +50,7 @@ func TestMutexLateAcquireDoesNothing(t *testing.T) {
 					t.Errorf("it took effect: the key has %v left", s.left("n"))
 				}
 				if kind := s.rdb.Type(t.Context(), key("n")).Val(); test.held && kind != "string" {
-					t.Errorf("it joined the line: the key is a %s", kind)
+					t.Errorf("it joined the queue: the key is a %s", kind)
 				}
 			})
 		})

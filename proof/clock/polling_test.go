@@ -70,7 +70,7 @@ func TestMutexPollingAsksEveryInterval(t *testing.T) {
 					pass(time.Second)
 				}
 				if kind := s.rdb.Type(t.Context(), key("n")).Val(); kind != "string" {
-					t.Errorf("it stood in line: a %s", kind)
+					t.Errorf("it stood in the queue: a %s", kind)
 				}
 			})
 		})

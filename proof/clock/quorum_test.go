@@ -33,10 +33,7 @@ func convene(t *testing.T, shows [3]time.Time, f func(*council)) {
 		c := &council{T: t, top: map[string]int64{}}
 		for range shows {
 			srv := embedded.Start(t)
-			clock, err := embedded.NewClock(srv)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clock := embedded.NewClock(srv)
 			c.masters, c.clocks = append(c.masters, srv), append(c.clocks, clock)
 		}
 		c.show(shows)

@@ -52,10 +52,7 @@ func play(t *testing.T, f func(t *testing.T, s *scene)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { pass(time.Minute) }) // go-redis dials in the background for a while
 		s := &scene{t: t, srv: embedded.Start(t), sha: map[string]string{}, deny: map[string]string{}}
-		var err error
-		if s.clock, err = embedded.NewClock(s.srv); err != nil {
-			t.Fatal(err)
-		}
+		s.clock = embedded.NewClock(s.srv)
 		s.rdb = s.srv.Client(func(o *redis.Options) { o.ClientName, o.DisableIdentity = "operator", true })
 		if err := s.rdb.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ type Clock struct {
 
 // NewClock makes a clock of a server that Start has made. The server's clients must have names from
 // then on.
-func NewClock(s *Server) (*Clock, error) {
+func NewClock(s *Server) *Clock {
 	c := &Clock{server: s}
 	s.Redis.Server().SetPreHook(func(peer *server.Peer, _ string, _ ...string) bool {
 		if peer.ClientName != "" { // else it is a command of a script: its server is locked, and has the time
@@ -32,7 +32,7 @@ func NewClock(s *Server) (*Clock, error) {
 		return false
 	})
 	c.Tick()
-	return c, nil
+	return c
 }
 
 // Now is what the clock shows.

@@ -127,10 +127,7 @@ func TestLosses(t *testing.T) {
 func TestClockOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
-		clock, err := embedded.NewClock(srv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clock := embedded.NewClock(srv)
 		rdb, ctx := srv.Client(func(o *redis.Options) { o.ClientName = "test" }), context.Background()
 		set := func() {
 			if err := rdb.Set(ctx, "k", "v", time.Minute).Err(); err != nil {

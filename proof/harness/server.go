@@ -25,7 +25,7 @@ func Must(t *testing.T, srv *redisserver.Server, args ...any) any {
 func KeyOf(name string) string { return "holdfast:{" + name + "}" }
 
 // InLine is the number of tickets in the server's queue.
-func InLine(srv *redisserver.Server, name string) int64 {
+func Queued(srv *redisserver.Server, name string) int64 {
 	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":line", "1", "+inf")
 	n, _ := v.(int64)
 	return n
@@ -34,7 +34,7 @@ func InLine(srv *redisserver.Server, name string) int64 {
 // Waiting waits until n tickets are in the server's queue.
 func Waiting(t *testing.T, srv *redisserver.Server, name string, n int64) {
 	t.Helper()
-	Eventually(t, "all stand in line", func() bool { return InLine(srv, name) == n })
+	Eventually(t, "all stand in the queue", func() bool { return Queued(srv, name) == n })
 }
 
 // Listening is the number of channels of processes that somebody listens to.

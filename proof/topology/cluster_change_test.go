@@ -150,9 +150,9 @@ func TestClusterSubscriptionsAreShared(t *testing.T) {
 		claims[i] = harness.Claim(harness.Within(t, 5*time.Minute), waiter.Mutex(name))
 	}
 	for i := range contended { // one by one: to look at all takes longer than a wait may
-		harness.Eventually(t, "it stands in line", func() bool {
+		harness.Eventually(t, "it stands in the queue", func() bool {
 			srv := rig.Master(rig.Slot(harness.KeyOf(fmt.Sprint(i))))
-			return srv != nil && harness.InLine(srv, fmt.Sprint(i)) == 1
+			return srv != nil && harness.Queued(srv, fmt.Sprint(i)) == 1
 		})
 	}
 	commands := 0

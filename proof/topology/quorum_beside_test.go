@@ -63,7 +63,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 			}
 			got <- err
 		}()
-		harness.Eventually(t, "the other waits in line", func() bool {
+		harness.Eventually(t, "the other waits in the queue", func() bool {
 			var held *holdfast.HeldError
 			_, err := one.Mutex(name).TryLock(harness.Within(t, harness.Patience))
 			return errors.As(err, &held) && held.Waiters == 1

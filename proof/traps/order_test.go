@@ -66,7 +66,7 @@ func TestQueueManyHandOversKeepOrder(t *testing.T) {
 		served, late = served+len(order), late+len(turns)-len(order)
 		stayed := slices.DeleteFunc(line, func(label string) bool { return !slices.Contains(order, label) })
 		if !slices.Equal(order, stayed) {
-			t.Fatalf("served %v, in line were %v", order, stayed)
+			t.Fatalf("served %v, in the queue were %v", order, stayed)
 		}
 	}
 	t.Logf("%d hand-overs in order, %d more were not taken up in time", served, late)
@@ -92,7 +92,7 @@ func spyOn(t *testing.T, srv *redisserver.Server) spy {
 }
 
 // inTime is the labels of those who took their first hand-over up. It waits for half a second, and
-// whoever stood still for so long has to stand in line anew.
+// whoever stood still for so long has to stand in the queue anew.
 func (s spy) inTime(t *testing.T, srv *redisserver.Server, turns []turn) (labels []string) {
 	t.Helper()
 	harness.Must(t, srv, "PUBLISH", "holdfast:@end", "end")
@@ -127,7 +127,7 @@ func handOver(message string) (id, token string, ok bool) {
 
 var labels = regexp.MustCompile(`w\d+\.$`)
 
-// standing is the labels of those in line, in order.
+// standing is the labels of those in the queue, in order.
 func standing(t *testing.T, srv *redisserver.Server, name string) (line []string) {
 	t.Helper()
 	for _, member := range harness.Must(t, srv, "ZRANGEBYSCORE", harness.KeyOf(name)+":line", "1", "+inf").([]any) {

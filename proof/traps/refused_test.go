@@ -363,7 +363,7 @@ func TestLeaseReleaseOutOfMemoryHandsOn(t *testing.T) {
 	harness.Gone(t, srv, "contended", harness.Patience)
 
 	joining := harness.Claim(harness.Within(t, harness.Patience), other.Mutex("held"))
-	harness.Eventually(t, "refused or in line", func() bool { return refused.Load() > 0 || harness.InLine(srv, "held") == 1 })
+	harness.Eventually(t, "refused or in the queue", func() bool { return refused.Load() > 0 || harness.Queued(srv, "held") == 1 })
 	before := seen.Count(holdfast.EventRenewed)
 	harness.Eventually(t, "a renewal", func() bool { return seen.Count(holdfast.EventRenewed) > before })
 	if err := harness.Checked(t, held); err != nil {
