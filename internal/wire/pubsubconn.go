@@ -224,7 +224,7 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 	ch := question.channel
 	switch {
 	case question.off: // an answer is an answer
-	case len(asked) > 0 || c.channels[name] != ch: // a later question counts; or it was removed
+	case len(l.asked[name]) > 0 || c.channels[name] != ch: // a later question counts; or it was removed
 	case refused == "":
 		c.confirm(ch)
 	default:
