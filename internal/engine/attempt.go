@@ -52,7 +52,7 @@ type attempt struct {
 	mayApplyUntil time.Time // until then a request without an answer may take effect; zero: none may
 
 	hold     *hold // that it won
-	joinable *hold // of the last messages
+	joinable *hold // that the last messages said may be joined
 }
 
 // ID makes 128 random bits.
@@ -129,14 +129,14 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	if answer.Status == protocol.Held {
 		next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL)
 		if next == stepAsk {
-			a.took(answer)
+			a.noteAnswer(answer)
 		}
 		return next, time.Time{}, err
 	}
 	return a.mustWait(ctx, answer, sent)
 }
 
-// ask sends one request and takes the times of its answer down.
+// ask sends one request and notes the times of its answer.
 func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
 	o := &a.lock.options
 	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
@@ -200,7 +200,7 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	if !errors.As(err, &failure) || !failure.Reason.Passing() && (a.state != attemptQueued || failure.Reason == protocol.Denied) {
 		return stepDone, time.Time{}, err
 	}
-	return stepWait, a.retry(ctx, sent, err, "holdfast: asking again"), nil
+	return stepWait, a.noteFailure(ctx, sent, err, "holdfast: asking again"), nil
 }
 
 // mustWait makes messages come after an answer that others hold, and tells when to ask again.

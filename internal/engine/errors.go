@@ -74,9 +74,9 @@ const (
 	Waiting  EventKind = iota + 1 // a caller has to wait
 	Granted                       // a lease began; Took is how long it was waited for
 	Renewed                       // Left is how much trust was left when the answer came
-	Retried                       // a request of the background failed and will be tried again: Err
+	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
 	Passed                        // a lease began on a hold of this process
-	LostHold                      // a lease was lost: Err is its cause
+	LostHold                      // a lease was lost: Err is its cause, Took is how long the hold lasted
 	Released                      // a hold was given back; Took is how long it lasted, Err why that is not certain
 )
 

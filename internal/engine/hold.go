@@ -104,8 +104,8 @@ func (f forms) all() []*Lock {
 // end is when trust ends, as far as is known now.
 func (h *hold) end() time.Time { return earlier(h.ceiling, h.trust) }
 
-// confirm takes down a confirmation, which was asked for at the moment sent and lasts for ttl from
-// then on.
+// confirm prolongs trust by a confirmation, which was asked for at the moment sent and lasts for
+// ttl from then on.
 func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	h.trust = sent.Add(ttl - margin(ttl))
 	h.failure = nil

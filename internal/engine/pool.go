@@ -151,7 +151,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	if removed {
 		return nil, ended
 	}
-	// It was handed over at this very moment: it goes on to the next waiter (trap 20).
+	// The handoff came at this very moment: it goes on to the next waiter (trap 20).
 	h := <-w.handoff
 	if h.attempt != nil {
 		var err error

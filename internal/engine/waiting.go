@@ -134,15 +134,16 @@ func (w *waitLoop) read() messages {
 	return m
 }
 
-// took takes an answer down.
-func (w *waitLoop) took(answer protocol.Answer) {
+// noteAnswer keeps an answer for the error of a wait that ends without a lease.
+func (w *waitLoop) noteAnswer(answer protocol.Answer) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	w.answer, w.answered, w.failure = answer, true, nil
 }
 
-// retry takes a failure down, and returns when to ask again.
-func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message string) time.Time {
+// noteFailure keeps a failure for the error of a wait that ends without a lease, and returns when
+// to ask again.
+func (w *waitLoop) noteFailure(ctx context.Context, sent time.Time, err error, message string) time.Time {
 	if !isOver(ctx) { // otherwise it failed because the caller gave up
 		w.engine.mu.Lock()
 		w.failure = err
@@ -154,11 +155,12 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	return sent.Add(backoff(w.failures))
 }
 
-// listen takes down an answer that makes the goroutine wait, counts it among the waiters of the
-// subscription, and makes messages about a name come; about is nil where none can. Subscribed: they
-// come. Missed: the first of them may have been missed since the request was sent.
+// listen makes messages about a name come, after an answer that makes the goroutine wait. It keeps
+// the answer, and counts the goroutine among the waiters of the subscription. About is nil where no
+// message can come. Subscribed: they come. Missed: messages may have been missed since the request
+// was sent.
 func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
-	w.took(answer)
+	w.noteAnswer(answer)
 	w.failures = 0
 	if !w.counted {
 		w.counted = true
