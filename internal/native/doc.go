@@ -6,7 +6,7 @@
 // All keys of a name lie in one slot, and every key that a script touches is in its KEYS.
 //
 //	PREFIX:{NAME}            the state of the name: who holds
-//	PREFIX:{NAME}:line       the queue: who waits
+//	PREFIX:{NAME}:line       the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
@@ -104,7 +104,9 @@
 //
 //   - A waiter whose process does not listen is passed over and keeps its place. Its process
 //     crashed, or its connection broke. The script asks the server for that before the message goes
-//     out: a message that was sent may arrive, and is believed.
+//     out: a message that was sent may arrive, and is believed. If no waiter
+//     can be let in and told, a release lets the first of them in untold. That waiter learns of
+//     its hold by its next ask.
 //   - A waiter whose life is over is taken out.
 //   - Nothing is sent when a remainder ends, or a hold that is not renewed. So the first waiter is
 //     told beforehand when the first of all holds ends, and so is the waiter that becomes the first
