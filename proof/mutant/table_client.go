@@ -69,7 +69,7 @@ func clientMutants() []Mutant {
 		{"gap of a moved slot not told", wire("TestSubscriptionShardedFollowsSlot"), []Patch{{wire_ + "pubsubconn.go",
 			"\t\tc.missing++\n\t\tc.gap = true\n\t}\n\tif c.link", "\t\tc.missing++\n\t}\n\tif c.link"}}},
 		{"channel confirmed by the answer to an older question", wire("TestSubscriptionLastQuestionCounts"), []Patch{{wire_ + "pubsubconn.go",
-			"case len(asked) > 0 || c.channels", "case c.channels"}}},
+			"case len(l.asked[name]) > 0 || c.channels", "case c.channels"}}},
 		{"silent connection kept", wire("TestSubscriptionSilentServer"), []Patch{{wire_ + "pubsubconn.go",
 			"\t\tc.lost(l, errSilent)\n\t\treturn now //", "\t\treturn now.Add(never) //"}}},
 		{"client wall clock", wire("TestClockNotAfter"), []Patch{{wire_ + "clock.go",
