@@ -25,7 +25,7 @@
 //	place          the position of one ticket in the server's queue
 //	pool           the goroutines of this process that wait for one lock
 //	leader         the goroutine of a pool that asks the server; also the holder of an election
-//	slice          the 5 ms in which goroutines of one process pass a hold on, or join it
+//	slice          the 5 ms (passFor) in which goroutines of one process pass a hold on, or join it
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it
 //	remainder      what is left of a hold that was taken over or has a min hold: it excludes others
