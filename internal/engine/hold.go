@@ -118,7 +118,8 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	}
 }
 
-// renewed says that the renewal under way has its answer. The engine's mutex is held.
+// renewed says that the renewal under way, or the downgrade in its place, has its answer. The
+// engine's mutex is held.
 func (h *hold) renewed() {
 	if h.renewing != nil {
 		close(h.renewing)
