@@ -43,7 +43,7 @@ check: fetched lint ## all that CI runs, and certain: lint, tests with -race, Go
 .PHONY: quick
 quick: ## half a minute: the library, the engine, the scripts, and one adapter on the embedded server
 	go test . ./internal/engine ./internal/native
-	go test -run 'TestConformance/miniredis$$' ./redisstore
+	go test -run 'TestConformance/miniredis$$' ./proof/clock
 
 .PHONY: fetched
 fetched:

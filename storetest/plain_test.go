@@ -74,7 +74,7 @@ func (p *plain) Do(ctx context.Context, node string, commands []store.Command) [
 			return fail(i, err, false)
 		}
 	}
-	p.put(c)
+	p.putBack(c)
 	return replies
 }
 
@@ -103,7 +103,7 @@ func (p *plain) take(ctx context.Context) (*plainConn, error) {
 	return p.dial(ctx)
 }
 
-func (p *plain) put(c *plainConn) {
+func (p *plain) putBack(c *plainConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

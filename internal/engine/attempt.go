@@ -34,14 +34,15 @@ func (s attemptState) String() string {
 }
 
 // An attempt is one try to hold a name, from its first request until it holds or is abandoned. One
-// goroutine at a time runs it. It is an asker.
+// goroutine at a time runs it, and owns its fields; the fields of its waitLoop say which ones the
+// engine's mutex guards. It is an asker.
 type attempt struct {
 	waitLoop
 	state     attemptState
 	lock      *Lock
 	ticket    protocol.Ticket
-	release   *protocol.Ticket // a hold to give back with the first request
-	takesOver bool             // what it replaced comes back when it is abandoned
+	release   *protocol.Ticket // a hold to give back with the first request that is answered
+	takesOver bool             // a Resume: the hold that it replaced comes back if it is abandoned
 
 	// The server accepted the number of permits before, from this attempt or from one that its
 	// caller waited behind. If it names another number now, the name was resized.
@@ -51,11 +52,11 @@ type attempt struct {
 	serverTime    int64     // the server's time in its answer; 0: no answer came
 	mayApplyUntil time.Time // until then a request without an answer may take effect; zero: none may
 
-	hold     *hold // that it won
-	joinable *hold // that the last messages said may be joined
+	hold     *hold // what it won; nil before
+	joinable *hold // a hold of this process that the last messages named
 }
 
-// ID makes 128 random bits.
+// ID returns 128 random bits in base64url.
 func ID() protocol.ID {
 	var bits [16]byte
 	_, _ = rand.Read(bits[:]) // it never fails
@@ -73,8 +74,8 @@ func (l *Lock) newAttempt(block int64) *attempt {
 	}
 }
 
-// to moves the attempt to another state. False: its present state does not allow that, and nothing
-// is changed. Only the goroutine that runs the attempt calls it.
+// to moves the attempt to another state. It returns false and changes nothing if the present state
+// does not allow that. Only the goroutine that runs the attempt calls it.
 func (a *attempt) to(next attemptState) bool {
 	if !slices.Contains(attemptMoves[a.state], next) {
 		return false
@@ -83,7 +84,7 @@ func (a *attempt) to(next attemptState) bool {
 	return true
 }
 
-// check refuses what is over before it began.
+// check refuses a call on a closed engine, or under a ctx that is over.
 func (e *Engine) check(ctx context.Context) error {
 	select {
 	case <-e.closing:
@@ -106,7 +107,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		a.ticket.NoMessages = e.subscription.recentlyDenied()
 	}
 	e.mu.Lock()
-	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // they were for an earlier leader
+	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // these were for an earlier leader
 	e.mailboxes[a.ticket.ID] = &a.mailbox
 	e.mu.Unlock()
 	next, at, err := a.request(ctx)
@@ -129,14 +130,14 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	if answer.Status == protocol.Held {
 		next, err := a.won(answer.Token, answer.Block, answer.Server, sent, a.lock.options.TTL)
 		if next == stepAsk {
-			a.noteAnswer(answer)
+			a.record(answer)
 		}
 		return next, time.Time{}, err
 	}
 	return a.mustWait(ctx, answer, sent)
 }
 
-// ask sends one request and notes the times of its answer.
+// ask sends one request, and keeps the times of its answer.
 func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
 	o := &a.lock.options
 	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
@@ -174,14 +175,16 @@ func (a *attempt) won(token, block, server int64, from time.Time, ttl time.Durat
 	e, h := a.engine, a.newHold(token, block, server, from, ttl)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h == nil {
-		a.to(attemptQueued) // the server has it
+	if e.closed || h == nil {
+		a.to(attemptQueued) // the server has a hold: abandon gives it back, and the next ask renews it
+	}
+	switch {
+	case e.closed:
+		return stepDone, e.config.Closed
+	case h == nil:
 		return stepAsk, nil
 	}
-	if e.closed || !a.to(attemptHeld) {
-		a.to(attemptQueued) // won too late: to be given back
-		return stepDone, e.config.Closed
-	}
+	a.to(attemptHeld)
 	delete(e.mailboxes, a.ticket.ID)
 	e.watchdog.add(h)
 	a.hold = h
@@ -196,11 +199,25 @@ func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, 
 	if ctx.Err() != nil {
 		return stepDone, time.Time{}, a.ended(ctx)
 	}
-	var failure *protocol.Failure
-	if !errors.As(err, &failure) || !failure.Reason.Passing() && (a.state != attemptQueued || failure.Reason == protocol.Denied) {
+	if !a.mayPass(err) {
 		return stepDone, time.Time{}, err
 	}
-	return stepWait, a.noteFailure(ctx, sent, err, "holdfast: asking again"), nil
+	return stepWait, a.retry(ctx, sent, err, "holdfast: asking again"), nil
+}
+
+// mayPass tells whether a failure may pass, so that it is worth asking again. A queued attempt
+// keeps its place through every failure but a missing permission.
+func (a *attempt) mayPass(err error) bool {
+	var failure *protocol.Failure
+	switch {
+	case !errors.As(err, &failure):
+		return false
+	case failure.Reason.Passing():
+		return true
+	case failure.Reason == protocol.Denied:
+		return false
+	}
+	return a.state == attemptQueued
 }
 
 // mustWait makes messages come after an answer that others hold, and tells when to ask again.
@@ -218,7 +235,8 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	if err != nil && a.withoutMessages(err) || missed {
 		return stepAsk, time.Time{}, nil
 	}
-	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining}) // once subscribed: until then it is passed over
+	// Only now does the caller really wait: a hand-over before the subscription passes it over.
+	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining})
 	next := sent.Add(a.askAfter(answer, subscribed))
 	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
 		next = earlier(next, last)
@@ -238,8 +256,8 @@ func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duratio
 	if answer.Remaining < 0 { // not told: it may be a hand-over that nobody takes up
 		end = jitter(claim(a.lock.options.TTL))
 	}
-	end += time.Duration(answer.Waiters) * 20 * time.Millisecond
-	if !a.engine.features.Queue {
+	end += time.Duration(answer.Waiters) * askApart
+	if !a.engine.features.Queue { // all waiters are first
 		end += jitter(10 * time.Millisecond)
 	}
 	return min(d, end)
@@ -300,8 +318,8 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	a.lock, a.mayApplyUntil, a.answeredAsk, a.serverTime = l, time.Time{}, time.Time{}, 0
 }
 
-// heed takes a hand-over, or tells the leader of a pool that there is a hold to join.
-func (a *attempt) heed(m messages) (step, error) {
+// handle takes a hand-over, or tells the leader of a pool that there is a hold to join.
+func (a *attempt) handle(m messages) (step, error) {
 	a.joinable = m.join
 	if g := m.grant; g != nil && a.serverTime != 0 {
 		from, ok := a.trustsGrant(g)
@@ -364,8 +382,9 @@ func (a *attempt) lease(ctx context.Context, h *hold, err error) (*Lease, error)
 	return a.lock.firstLease(ctx, h, nil)
 }
 
-// abandon takes back what the attempt queued or won, or may yet: in the background, until that is
-// certain. The engine's mutex is held.
+// abandon gives up an attempt that does not hold. A cleanup in the background frees the place or
+// the hold that the server has of its ticket, or may still get, until that is certain. An attempt
+// that holds stays as it is: its hold is released by other means. The engine's mutex is held.
 func (a *attempt) abandon() {
 	e := a.engine
 	delete(e.mailboxes, a.ticket.ID)

@@ -80,7 +80,7 @@
 // changes nothing, and the next ask finds what an ask without an answer did. Only a Resize, or the
 // refusal of a subscription, gives an attempt a new ticket. After a failure that may pass (no
 // answer, no connection, loading, out of memory) an attempt asks again until its caller's context
-// ends: after 20 ms at first, and a second at last.
+// ends: after 40 ms at first, and a second at last.
 //
 // An attempt is abandoned, too, when its outcome is unknown. Every ask carries the moment after
 // which it takes no effect. A free that is sent later, and answered, is therefore the last word. A

@@ -42,27 +42,27 @@ type hold struct {
 	lock   *Lock
 	ticket protocol.Ticket
 
-	grantToken int64 // of the grant
-	token      int64 // of the present tenure
-	lastToken  int64 // the last that is reserved
+	grantToken int64 // the first token of the grant
+	token      int64 // the token of the present tenure
+	lastToken  int64 // the last token that the grant reserved
 
 	grantedAt int64     // server time, microseconds
 	askedAt   time.Time // when its caller began to wait
 	heldSince time.Time // when this process learned of the grant
 
-	trust    time.Time // from the last confirmation, less the margin
-	ceiling  time.Time // the end of the max hold, less the margin; zero: none
-	renewAt  time.Time // zero: never
-	renewing chan struct{}
-	failure  error // of the last renewal
+	trust    time.Time     // when trust ends, by the last confirmation; the margin is taken off
+	ceiling  time.Time     // the end of the max hold, less the margin; zero: no max hold
+	renewAt  time.Time     // when the watchdog renews it; zero: never
+	renewing chan struct{} // closed with the answer to the renewal under way; nil: none is
+	failure  error         // of the last renewal; nil if it was answered
 
-	forms forms
+	forms forms // what its request may have to name at the server
 
-	pool          *pool // nil: it is not passed on
-	ownerExposed  bool  // a caller asked for its id: it is not passed on any more
-	tenure        *localTenure
-	firstTenure   localTenure
-	joinableUntil time.Time // of readers
+	pool          *pool        // where it passes from goroutine to goroutine; nil: it is not passed on
+	ownerExposed  bool         // a caller asked for its id: it is not passed on any more
+	tenure        *localTenure // the present one; nil before the first
+	firstTenure   localTenure  // most holds have one, which costs no allocation of its own
+	joinableUntil time.Time    // of readers: when goroutines stop joining it
 
 	querying   bool   // a message says that it was taken over: the server is asked
 	replacedBy string // the label of the caller that took it over
@@ -70,12 +70,12 @@ type hold struct {
 
 	mayApplyUntil time.Time // until then a request of its ticket may still take effect
 
-	dueAt time.Time // for the watchdog
-	index int
+	dueAt time.Time // when the watchdog has to look at it
+	index int       // in the watchdog's heap; -1: not there
 }
 
-// to moves the hold to another state. False: its present state does not allow that, and nothing is
-// changed. The engine's mutex is held.
+// to moves the hold to another state. It returns false and changes nothing if the present state
+// does not allow that. The engine's mutex is held.
 func (h *hold) to(next holdState) bool {
 	if !slices.Contains(holdMoves[h.state], next) {
 		return false
@@ -85,7 +85,13 @@ func (h *hold) to(next holdState) bool {
 }
 
 // live tells whether the hold is neither lost nor being given back. The engine's mutex is held.
-func (h *hold) live() bool { return h.state < holdReleasing }
+func (h *hold) live() bool {
+	switch h.state {
+	case holdHeld, holdDowngrading, holdSharing:
+		return true
+	}
+	return false
+}
 
 // forms are what a hold may be at the server: its form, and what a downgrade may have made of it.
 type forms struct {
@@ -104,22 +110,23 @@ func (f forms) all() []*Lock {
 // end is when trust ends, as far as is known now.
 func (h *hold) end() time.Time { return earlier(h.ceiling, h.trust) }
 
-// confirm prolongs trust by a confirmation, which was asked for at the moment sent and lasts for
-// ttl from then on.
+// confirm notes that the server keeps the hold for ttl, counted from the moment sent at which the
+// request for that was sent. A renewal is due after a third of it. The claim of a hand-over is
+// shorter than the lock's TTL, and is renewed sooner.
 func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	h.trust = sent.Add(ttl - margin(ttl))
 	h.failure = nil
 	h.renewAt = time.Time{}
 	if !h.lock.options.Fixed && (h.ceiling.IsZero() || h.trust.Before(h.ceiling)) {
 		h.renewAt = sent.Add(ttl / 3)
-		if ttl < h.lock.options.TTL { // the claim of a hand-over, which is short
+		if ttl < h.lock.options.TTL { // a claim
 			h.renewAt = sent.Add(ttl / 10)
 		}
 	}
 }
 
-// renewed says that the renewal under way, or the downgrade in its place, has its answer. The
-// engine's mutex is held.
+// renewed wakes the goroutines that wait for the renewal under way, or for the downgrade in its
+// place. The engine's mutex is held.
 func (h *hold) renewed() {
 	if h.renewing != nil {
 		close(h.renewing)
@@ -128,7 +135,7 @@ func (h *hold) renewed() {
 }
 
 // newHold makes the hold that an attempt won. From is a local moment that is certainly before the
-// grant; ttl counts from it. Nil: trust in it is over already.
+// grant; ttl counts from it. It returns nil if trust in the hold is over already.
 func (a *attempt) newHold(token, block, server int64, from time.Time, ttl time.Duration) *hold {
 	h := &hold{
 		lock: a.lock, forms: forms{now: a.lock}, ticket: a.ticket,
@@ -175,14 +182,13 @@ type localTenure struct {
 	hold      *hold
 	token     int64
 	since     time.Time
-	lossCause error // once lost, or ended by Close
-	leases    []*Lease
-	entries   int
-	writers   int // of the entries, those that exclude others
+	lossCause error    // once lost, or ended by Close
+	entries   []*Lease // the leases that were not released, in no order
+	writers   int      // of the entries, those that exclude others
 
 	// Most tenures have one lease. It is made with the tenure.
 	firstLease Lease
-	oneLease   [1]*Lease
+	oneEntry   [1]*Lease
 }
 
 // beginTenure starts a tenure. Most holds have one; it is made with the hold.
@@ -201,15 +207,24 @@ func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 	if !shared {
 		t.writers++
 	}
-	if t.entries++; len(t.leases) == 0 {
+	if t.firstLease.tenure == nil {
 		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared}
-		t.oneLease[0] = &t.firstLease
-		t.leases = t.oneLease[:]
+		t.oneEntry[0] = &t.firstLease
+		t.entries = t.oneEntry[:]
 		return &t.firstLease
 	}
-	l := &Lease{tenure: t, parent: ctx, shared: shared}
-	t.leases = append(t.leases, l)
+	l := &Lease{tenure: t, parent: ctx, shared: shared, index: len(t.entries)}
+	t.entries = append(t.entries, l)
 	return l
+}
+
+// removeEntry takes a lease out of the tenure. The last entry takes its place in the list.
+func (t *localTenure) removeEntry(l *Lease) {
+	last := len(t.entries) - 1
+	moved := t.entries[last]
+	t.entries[l.index], moved.index = moved, l.index
+	t.entries[last] = nil
+	t.entries = t.entries[:last]
 }
 
 // removeWriter takes an entry that excludes others out of the count. It tells whether that was the

@@ -16,6 +16,7 @@ type Lease struct {
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
 	released bool
+	index    int // in the entries of the tenure, until it is released
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
@@ -181,7 +182,7 @@ func (l *Lease) Release() error {
 	}
 	took := time.Since(l.tenure.since)
 	lastWriter := l.leave()
-	others := l.tenure.entries > 0
+	others := len(l.tenure.entries) > 0
 	passed := !others && e.releaseHold(h, took)
 	e.mu.Unlock()
 	switch {
@@ -197,7 +198,7 @@ func (l *Lease) Release() error {
 // others who can share. The engine's mutex is held.
 func (l *Lease) leave() (lastWriter bool) {
 	l.released = true
-	l.tenure.entries--
+	l.tenure.removeEntry(l)
 	if cancel := l.cancel; cancel != nil {
 		l.engine().mu.after(func() { cancel(context.Canceled) })
 	}

@@ -62,8 +62,8 @@ func (e *Engine) endTenure(t *localTenure, cause error) {
 		return
 	}
 	t.lossCause = cause
-	for _, l := range t.leases {
-		if l.cancel != nil && !l.released {
+	for _, l := range t.entries {
+		if l.cancel != nil {
 			e.mu.after(func() { l.cancel(cause) })
 		}
 	}

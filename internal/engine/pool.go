@@ -24,22 +24,25 @@ func (l *Lock) poolKey() poolKey {
 	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
 }
 
-// A pool is the queue of this process's goroutines for one lock. While it exists, one of them leads
-// (it asks the server for all), or one holds. Where holds share, goroutines wait for a leader only.
-// Its fields are guarded by the engine's mutex.
+// A pool is the queue of this process's goroutines for one lock. While it exists, one goroutine
+// leads, which means that it asks the server for all of them, or one holds. The goroutine that
+// finds no pool makes one and leads it. A leader that gets the hold, or gives up, ends its lead:
+// then the hold passes from goroutine to goroutine, or the first waiter leads. Where holds share,
+// the others join the hold of the first, and goroutines wait for a leader only. The engine's mutex
+// guards the fields.
 type pool struct {
 	key     poolKey
-	leader  *attempt  // nil: no goroutine asks
-	hold    *hold     // of readers: the one that they join
-	waiters list.List // of *poolWaiter
+	leader  *attempt  // the attempt of the leader; nil: no goroutine asks
+	hold    *hold     // of readers: the hold that others may join; else nil
+	waiters list.List // of *poolWaiter, in the order in which they came
 }
 
-// A poolWaiter is a goroutine in a pool.
+// A poolWaiter is a goroutine that waits in a pool.
 type poolWaiter struct {
 	ctx     context.Context
 	since   time.Time
-	handoff chan handoff  // of one
-	place   *list.Element // nil: it was taken out
+	handoff chan handoff  // holds one, so that sending never blocks
+	place   *list.Element // nil: it is no longer in the queue
 }
 
 // A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now
@@ -56,7 +59,8 @@ func (p *pool) push(ctx context.Context) *poolWaiter {
 	return w
 }
 
-// remove takes a waiter out. False: it was out before.
+// remove takes a waiter out of the queue. It returns false if the waiter was out before: then a
+// handoff is on its way to it.
 func (p *pool) remove(w *poolWaiter) bool {
 	if w.place == nil {
 		return false
@@ -66,7 +70,7 @@ func (p *pool) remove(w *poolWaiter) bool {
 	return true
 }
 
-// pop takes the first waiter out. Nil: none waits.
+// pop takes the first waiter out of the queue, and returns nil if there is none.
 func (p *pool) pop() *poolWaiter {
 	first := p.waiters.Front()
 	if first == nil {
@@ -85,7 +89,8 @@ func (p *pool) tokenBlock() int64 {
 	return passBlock
 }
 
-// handOff gives a waiter what it waits for. The engine's mutex is held.
+// handOff gives a waiter that was popped what it waits for, once the engine's mutex is unlocked:
+// the waiter does not wake up into a locked mutex. The mutex is held.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
 // dropPool takes a pool out of the table, unless another one has its place there. The engine's
@@ -96,7 +101,8 @@ func (e *Engine) dropPool(p *pool) {
 	}
 }
 
-// acquirePooled takes the lock through the queue of this process.
+// acquirePooled takes the lock through the queue of this process: the goroutine joins a hold of
+// readers, leads, or waits for a handoff.
 func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
 	e, key := l.engine, l.poolKey()
 	e.mu.Lock()
@@ -129,7 +135,7 @@ func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
 	return l.awaitHandoff(ctx, p, w)
 }
 
-// awaitHandoff waits in a pool.
+// awaitHandoff waits in a pool for a lease or for the lead.
 func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease, error) {
 	e := l.engine
 	select {
@@ -140,7 +146,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 		}
 		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
-	case <-e.closing:
+	case <-e.closing: // Close ends all holds: a handoff that comes now is of no use to anybody
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
@@ -151,7 +157,8 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	if removed {
 		return nil, ended
 	}
-	// The handoff came at this very moment: it goes on to the next waiter (trap 20).
+	// The handoff came as ctx ended. Without this goroutine the pool would stand still (trap 20),
+	// so it finishes what it was given, and passes the hold on by releasing it.
 	h := <-w.handoff
 	if h.attempt != nil {
 		var err error
@@ -171,7 +178,7 @@ func (p *pool) waitEnded(ctx context.Context, w *poolWaiter) *WaitEnded {
 	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
-	} else { // no goroutine asks, because one of the pool holds
+	} else { // no goroutine asks, as one of this process holds
 		ended.Answer.Holder.Label = p.key.label
 	}
 	return ended
@@ -198,7 +205,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		lease := p.joinHold(ctx, a.joinable)
 		if lease == nil {
 			e.mu.Unlock()
-			continue // it could be joined no more
+			continue // the hold ended meanwhile: ask on
 		}
 		p.leader = nil
 		if a.answered {
@@ -220,19 +227,20 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		a.abandon()
 		return
 	}
-	var ended *WaitEnded
-	p.leader = a
-	if !errors.As(err, &ended) {
-		p.leader = a.lock.newAttempt(p.tokenBlock()) // with the number of permits that the pool knows
-		p.leader.permitsAccepted = a.permitsAccepted
+	next := a // only the caller gave up: the next one goes on with its place in the server's queue
+	if ended := (*WaitEnded)(nil); !errors.As(err, &ended) {
+		next = a.lock.newAttempt(p.tokenBlock()) // the server refused a, whose lock knows the number of permits
+		next.permitsAccepted = a.permitsAccepted
 		a.abandon()
 	}
-	p.leader.mailbox.messages.join = nil // the new leader came later
-	e.handOff(w, handoff{attempt: p.leader})
+	next.mailbox.messages.join = nil // it was a hold to join for the leader before
+	p.leader = next
+	e.handOff(w, handoff{attempt: next})
 }
 
-// promoteNext takes a hold out of its pool, as it is lost or nothing for the others, and makes the
-// next goroutine the leader if there is none. The engine's mutex is held.
+// promoteNext takes a hold out of its pool, because it is lost or of no use to the others. The
+// first waiter becomes the leader if the pool is left without a leader and without a hold. The
+// engine's mutex is held.
 func (e *Engine) promoteNext(h *hold) {
 	p := h.pool
 	h.pool = nil

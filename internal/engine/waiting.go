@@ -11,21 +11,21 @@ import (
 // by the engine's mutex.
 type mailbox struct {
 	messages messages
-	woken    chan struct{} // of one; made by the first that waits
+	woken    chan struct{} // holds one; nil until the goroutine pauses for the first time
 }
 
 type messages struct {
-	grant *protocol.Grant
-	join  *hold     // of this process, which may be joined
-	askAt time.Time // zero: no message said when to ask
-	gap   bool
+	grant *protocol.Grant // the hand-over to its ticket
+	join  *hold           // a hold of this process, which may be joined
+	askAt time.Time       // zero: no message said when to ask
+	gap   bool            // messages may have been missed: it asks at once
 }
 
 // wake says that there are messages. The engine's mutex is held.
 func (m *mailbox) wake() {
 	select {
-	case m.woken <- struct{}{}: // where there is no channel, the messages are read before waiting
-	default:
+	case m.woken <- struct{}{}:
+	default: // it was woken before, or has no channel yet: it reads the messages before it pauses
 	}
 }
 
@@ -44,8 +44,8 @@ type asker interface {
 	// when.
 	request(ctx context.Context) (next step, at time.Time, err error)
 
-	// heed tells what to do after a message with more in it than the time of the next request.
-	heed(m messages) (next step, err error)
+	// handle takes a hand-over, or a hold to join, and tells what to do next.
+	handle(m messages) (next step, err error)
 }
 
 // A waitLoop is the waiting of one goroutine at a time: of an attempt or of a watcher.
@@ -54,10 +54,11 @@ type waitLoop struct {
 	name   string
 	since  time.Time // when the caller began to wait
 
+	// Owned by the goroutine that waits.
 	failures        int       // requests in a row without an answer
-	counted         bool      // as a waiter of the subscription
-	reported        bool      // that it waits
-	subscribedSince time.Time // as the last subscribe told
+	counted         bool      // it counts among the waiters of the subscription
+	reported        bool      // the observer knows that it waits
+	subscribedSince time.Time // what the last ensureSubscribed returned
 
 	// Guarded by the engine's mutex.
 	mailbox  mailbox
@@ -66,8 +67,8 @@ type waitLoop struct {
 	failure  error           // of the last request, if it failed
 }
 
-// wait asks again and again until the asker is done, ctx ends or the engine is closed. The first
-// request was sent before, and said what to do next.
+// wait asks again and again until the asker is done, ctx ends or the engine is closed. The caller
+// has sent the first request, which said what to do next.
 func (w *waitLoop) wait(ctx context.Context, a asker, next step, at time.Time) (err error) {
 	defer w.stop()
 	for next != stepDone && err == nil {
@@ -102,7 +103,7 @@ func (w *waitLoop) pause(ctx context.Context, a asker, at time.Time) (step, erro
 			return stepAsk, nil
 		}
 		if m.grant != nil || m.join != nil {
-			if next, err := a.heed(m); next != stepWait || err != nil {
+			if next, err := a.handle(m); next != stepWait || err != nil {
 				return next, err
 			}
 		}
@@ -122,7 +123,8 @@ func (w *waitLoop) pause(ctx context.Context, a asker, at time.Time) (step, erro
 	}
 }
 
-// read takes the messages. When to ask is kept until the next request.
+// read takes the messages out of the mailbox. The time of the next request stays until that
+// request.
 func (w *waitLoop) read() messages {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
@@ -134,17 +136,16 @@ func (w *waitLoop) read() messages {
 	return m
 }
 
-// noteAnswer keeps an answer for the error of a wait that ends without a lease.
-func (w *waitLoop) noteAnswer(answer protocol.Answer) {
+// record keeps an answer, for the error of a caller that gives up.
+func (w *waitLoop) record(answer protocol.Answer) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	w.answer, w.answered, w.failure = answer, true, nil
 }
 
-// noteFailure keeps a failure for the error of a wait that ends without a lease, and returns when
-// to ask again.
-func (w *waitLoop) noteFailure(ctx context.Context, sent time.Time, err error, message string) time.Time {
-	if !isOver(ctx) { // otherwise it failed because the caller gave up
+// retry keeps a failure, logs it as the message says, and returns when to ask again.
+func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message string) time.Time {
+	if !isOver(ctx) { // otherwise the request failed because its caller gave up
 		w.engine.mu.Lock()
 		w.failure = err
 		w.engine.mu.Unlock()
@@ -155,12 +156,12 @@ func (w *waitLoop) noteFailure(ctx context.Context, sent time.Time, err error, m
 	return sent.Add(backoff(w.failures))
 }
 
-// listen makes messages about a name come, after an answer that makes the goroutine wait. It keeps
-// the answer, and counts the goroutine among the waiters of the subscription. About is nil where no
-// message can come. Subscribed: they come. Missed: messages may have been missed since the request
-// was sent.
+// listen begins to wait after an answer. It keeps the answer, counts the goroutine among the
+// waiters of the subscription, and subscribes to messages about a name; about is nil where none can
+// come. Subscribed tells whether messages come. Missed tells that a message may have been lost
+// between the request and the subscription: then the goroutine must ask again.
 func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
-	w.noteAnswer(answer)
+	w.record(answer)
 	w.failures = 0
 	if !w.counted {
 		w.counted = true
@@ -170,12 +171,12 @@ func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer pr
 		return false, false, nil
 	}
 	since, err := w.engine.subscription.ensureSubscribed(ctx, about)
-	missed = !since.Before(sent) && since != w.subscribedSince // on a fake clock they may be one moment
+	missed = !since.Before(sent) && since != w.subscribedSince // new, and not older than the request
 	w.subscribedSince = since
 	return !since.IsZero(), missed, err
 }
 
-// report tells the observer, once, that a caller has to wait.
+// report tells the observer, once for each wait, that a caller has to wait.
 func (w *waitLoop) report(event Event) {
 	if !w.reported {
 		w.reported = true
@@ -193,14 +194,15 @@ func (w *waitLoop) ended(ctx context.Context) error {
 	}
 }
 
-// isOver tells whether a wait is over. A request's deadline comes from that of its context, and may
-// be seen before the context's own.
+// isOver tells whether a wait is over. The deadline counts too: a request fails at it, and its
+// context may notice a moment later.
 func isOver(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
-// backoff grows from 20 ms to a second.
+// backoff is the pause after so many failures in a row, at least 1: 40 ms at first and a second at
+// last, +-20 %.
 func backoff(failures int) time.Duration {
 	return jitter(min(20*time.Millisecond<<min(failures, 6), time.Second))
 }

@@ -71,7 +71,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 	case isOver(ctx):
 		return stepWait, sent.Add(jitter(askEvery)), nil // until ctx has ended
 	case errors.As(err, &failure) && failure.Reason.Passing():
-		return stepWait, w.noteFailure(ctx, sent, err, "holdfast: looking again"), nil
+		return stepWait, w.retry(ctx, sent, err, "holdfast: looking again"), nil
 	}
 	return stepDone, time.Time{}, err
 }
@@ -90,8 +90,8 @@ func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time
 	return stepWait, sent.Add(jitter(lookUnsubscribed)), nil
 }
 
-// heed has nothing to do: a message says when to look, or that there was a gap.
-func (w *watcher) heed(messages) (step, error) { return stepWait, nil }
+// handle has nothing to do: a message says when to look, or that there was a gap.
+func (w *watcher) handle(messages) (step, error) { return stepWait, nil }
 
 // forget ends a watcher. What the server knows of it is taken back once, in the background. The
 // caller is counted in busy, so that Close cannot miss the goroutine that forget starts.

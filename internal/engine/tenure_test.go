@@ -1,0 +1,25 @@
+package engine
+
+import "testing"
+
+// A leader that enters its own lock every second, for weeks, must not keep what it released.
+func TestReleasedEntriesAreForgotten(t *testing.T) {
+	h := &hold{lock: &Lock{}}
+	first := h.beginTenure(t.Context())
+	tenure := first.tenure
+	var second *Lease
+	for range 1000 {
+		second = tenure.addLease(t.Context(), false)
+		third := tenure.addLease(t.Context(), true)
+		tenure.removeEntry(second)
+		tenure.removeEntry(third)
+	}
+	if len(tenure.entries) != 1 || tenure.entries[0] != first || cap(tenure.entries) > 8 {
+		t.Errorf("%d entries of a capacity of %d, want the first alone", len(tenure.entries), cap(tenure.entries))
+	}
+	second = tenure.addLease(t.Context(), false)
+	tenure.removeEntry(first)
+	if len(tenure.entries) != 1 || tenure.entries[0] != second || first.tenure != tenure {
+		t.Errorf("entries %v, want the second alone", tenure.entries)
+	}
+}
