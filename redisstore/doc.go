@@ -38,5 +38,5 @@
 //
 // Where the server must be dialed, the client's DialerRetries and DialerRetryTimeout say how long
 // a refused connection is tried again before it is reported. On a cluster set DialerRetries to 1:
-// who waits for a node that is gone could find the new one instead.
+// a caller that waits for a node that is gone could find the new node instead.
 package redisstore

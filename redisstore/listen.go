@@ -34,8 +34,7 @@ type question struct {
 }
 
 // listen makes a listener that is not connected. It speaks RESP2, in which go-redis reads nothing
-// but the messages, and takes no longer than greetingTime for an answer, as no context interrupts
-// that.
+// but the messages, and takes no longer than limit for an answer, as no context interrupts that.
 func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
 	limit := 2 * time.Second // of each answer while the connection is made
 	if user := rdb.Options().ReadTimeout; user > 0 {

@@ -11,8 +11,8 @@ import (
 // cleanup gives a ticket back in the background. It goes on until that is certain, or until the
 // server has forgotten the ticket anyway. It is certain when a request was answered that was sent
 // after mayApplyUntil: then nothing of the ticket can take effect any more. A hand-over to the
-// ticket may have overtaken its free, and goes back at once. Close waits for the caller of cleanup,
-// or calls it.
+// ticket may have overtaken its free, and goes back at once. Close waits for all cleanups: a
+// caller is counted in busy, is Close itself, or found the engine open and holds the mutex since.
 func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil time.Time) {
 	e.busy.Add(1)
 	go func() {

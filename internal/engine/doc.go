@@ -18,15 +18,21 @@
 //	margin         how much earlier trust ends than the hold: TTL/100 + 5 ms
 //	grant          the passage of a ticket from waiting to holding
 //	hand-over      a grant because another hold ended; a message tells the waiter
+//	handoff        what a pool gives a waiting goroutine, without a request: a lease, or the lead
+//	yield          to ask for the next goroutine of a pool and give the old hold back in one request
 //	claim          the time in which a hand-over must be taken up
 //	queue          the tickets that wait at the server, in order; also the goroutines of a pool
 //	place          the position of one ticket in the server's queue
 //	pool           the goroutines of this process that wait for one lock
+//	leader         the goroutine of a pool that asks the server; also the holder of an election
+//	slice          the 5 ms (passFor) in which goroutines of one process pass a hold on, or join it
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it
 //	remainder      what is left of a hold that was taken over or has a min hold: it excludes others
 //	fencing token  a number that grows with every grant of a name; storage refuses a smaller one
 //	channel        where a server publishes the messages to one process
+//	nudge          a message that it is time to ask or to look
+//	sign of life   what shows the server that a waiter lives: another ask
 //	gap            a time in which messages may have been missed
 //	cleanup        the requests in the background that remove what a ticket may have left
 //	batch          the requests of many goroutines that go to one node together
@@ -47,8 +53,9 @@
 //	subscription  the one subscription of the client, while a goroutine waits
 //	cleanup       goroutines that remove what was given up
 //
-// One mutex guards all of it. It is never held while a request is under way or while a caller's
-// code runs. A goroutine that holds it queues such an effect, and Unlock runs the effect (guard).
+// One mutex guards all of it except the subscription, which has a mutex of its own. Neither is held
+// while a request is under way or while a caller's code runs. A goroutine that holds the first one
+// queues such an effect, and Unlock runs the effect (guard).
 //
 // # An attempt
 //
@@ -65,7 +72,9 @@
 //
 // An attempt is queued once the server has something of its ticket: a place, or a hold that is not
 // trusted. It is new again if an answer says otherwise. An attempt that holds or was abandoned
-// stays so. Only attempt.to changes the state, and it refuses every other transition.
+// stays so. An unknown outcome is no state: the attempt is new or queued as before, and
+// mayApplyUntil says until when the request may take effect. Only attempt.to changes the state, and
+// it refuses every other transition.
 //
 // The ticket stays the same from the first ask to the last free. So a request that arrives twice
 // changes nothing, and the next ask finds what an ask without an answer did. Only a Resize, or the

@@ -121,7 +121,7 @@ func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
 	}
 }
 
-// observe tells the observer. It is never called with the mutex held.
+// observe tells the observer. It is never called with the mutex held; report is for that.
 func (e *Engine) observe(event Event) {
 	if e.config.Observe != nil {
 		e.config.Observe(event)

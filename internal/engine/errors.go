@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// ErrNotHeld is the answer to a second release.
+// ErrNotHeld is the error of a lease that was released before.
 var ErrNotHeld = errors.New("not held: released before")
 
 // ErrReader refuses to exclude others under the context of a lease that shares the same name.
@@ -38,7 +38,7 @@ func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waite
 
 func (w *WaitEnded) Unwrap() error { return w.Err }
 
-// An Uncertain says that a release got no answer.
+// An Uncertain says that a release or a downgrade got no answer.
 type Uncertain struct{ Err error }
 
 func (u *Uncertain) Error() string { return "release without an answer: " + u.Err.Error() }
@@ -74,9 +74,9 @@ const (
 	Waiting  EventKind = iota + 1 // a caller has to wait
 	Granted                       // a lease began; Took is how long it was waited for
 	Renewed                       // Left is how much trust was left when the answer came
-	Retried                       // a request of the background failed and will be tried again: Err
+	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
 	Passed                        // a lease began on a hold of this process
-	LostHold                      // a lease was lost: Err is its cause
+	LostHold                      // a lease was lost: Err is its cause, Took is how long the hold lasted
 	Released                      // a hold was given back; Took is how long it lasted, Err why that is not certain
 )
 

@@ -125,7 +125,8 @@ func (h *hold) confirm(sent time.Time, ttl time.Duration) {
 	}
 }
 
-// renewed wakes the goroutines that wait for the renewal under way. The engine's mutex is held.
+// renewed wakes the goroutines that wait for the renewal under way, or for the downgrade in its
+// place. The engine's mutex is held.
 func (h *hold) renewed() {
 	if h.renewing != nil {
 		close(h.renewing)

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Options say how a lock is held and waited for. The caller checks them.
+// Options say how a lock is held and waited for. The caller checks them. A field in which callers
+// of one pool must agree is in poolKey, or keeps its lock out of pools in Engine.Lock.
 type Options struct {
 	TTL      time.Duration
 	MinHold  time.Duration // 0: none

@@ -35,7 +35,7 @@ func poll[L any](ctx context.Context, e *Engine, name string, o Options, once fu
 	}
 }
 
-// polled takes down what became of one request. Held: others hold. Again: another request may help.
+// polled notes what became of one request. Held: others hold. Again: another request may help.
 func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, again bool) {
 	var (
 		busy    *Busy

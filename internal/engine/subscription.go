@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A subscription is the one open channel of messages of a client. It is open while a goroutine
-// waits and some seconds longer (trap 21).
+// A subscription is the way of all messages to a client: one Listening of the protocol. It is open
+// while a goroutine waits and some seconds longer (trap 21).
 type subscription struct {
 	engine *Engine
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The times of the design's table.
+// The times of the package document, as far as they do not depend on a TTL.
 const (
 	passFor          = 5 * time.Millisecond   // of passing inside a process
 	askEvery         = 5 * time.Second        // while waiting, +-20 %

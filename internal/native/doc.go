@@ -6,7 +6,7 @@
 // All keys of a name lie in one slot, and every key that a script touches is in its KEYS.
 //
 //	PREFIX:{NAME}            the state of the name: who holds
-//	PREFIX:{NAME}:line       the queue: who waits
+//	PREFIX:{NAME}:line       the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
@@ -57,8 +57,8 @@
 //	                         themselves while some wait
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
-//	line    l ticket         the end of a waiter's life in server milliseconds, negative; none while
-//	                         it has not asked again: its life is 18 s from its place then
+//	line    l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
+//	                         that has not asked again has none, and lives until 18 s after its place
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -104,7 +104,9 @@
 //
 //   - A waiter whose process does not listen is passed over and keeps its place. Its process
 //     crashed, or its connection broke. The script asks the server for that before the message goes
-//     out: a message that was sent may arrive, and is believed.
+//     out: a message that was sent may arrive, and is believed. If no waiter
+//     can be let in and told, a release lets the first of them in untold. That waiter learns of
+//     its hold by its next ask.
 //   - A waiter whose life is over is taken out.
 //   - Nothing is sent when a remainder ends, or a hold that is not renewed. So the first waiter is
 //     told beforehand when the first of all holds ends, and so is the waiter that becomes the first
@@ -135,8 +137,8 @@
 //
 // A server may refuse a script in the middle, for want of a permission or because a key is of
 // another type. Then what the script wrote before stays. The server says the line. From that the
-// client reads the command, which key it was, and whether anything can have been written: nothing
-// in the lines between "--@untouched" and "--@touched" (package wire). So every command takes its
-// key by the same name in all scripts. One command takes a hold out of a set or puts one in. So
-// what a refusal leaves behind is a set of holds, which ends by itself.
+// client reads the command, which key it was, and whether anything can have been written before.
+// Nothing can at a line between "--@untouched" and "--@touched" (package wire). So every command
+// takes its key by the same name in all scripts. One command takes a hold out of a set or puts one
+// in. So what a refusal leaves behind is a set of holds, which ends by itself.
 package native

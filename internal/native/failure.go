@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// failure reads why a reply to a plain command about these keys is none; nil when it is one.
+// failure returns the error that a reply to a plain command about these keys tells of; nil if the
+// reply is an answer.
 func (r *resource) failure(op string, reply wire.Reply, keys ...any) error {
 	return r.failureOf(&script{Script: wire.Script{Op: op}}, reply, keys...)
 }

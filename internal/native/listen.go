@@ -66,10 +66,10 @@ type messageReader struct {
 	sink   protocol.Sink
 }
 
-// Gap implements store.Sink.
+// Gap implements wire.Sink.
 func (m messageReader) Gap() { m.sink.Gap() }
 
-// Message implements store.Sink.
+// Message implements wire.Sink.
 func (m messageReader) Message(channel, text string) {
 	const head, id = 2, 22
 	if !strings.HasSuffix(channel, m.suffix) || len(text) < head+id || text[0] != format {

@@ -29,7 +29,7 @@ func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time
 // Look implements protocol.Watched.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
 	deadline := r.p.deadline(ctx)
-	if err := r.p.know(ctx, r, deadline); err != nil {
+	if err := r.p.learnTopology(ctx, r, deadline); err != nil {
 		return protocol.Standing{}, err
 	}
 	args := append(append(r.args(4), r.stamp), r.watcher(watcher)...)

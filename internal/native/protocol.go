@@ -25,13 +25,14 @@ type Config struct {
 	ReplicasTimeout time.Duration
 }
 
-// Protocol is the seam's Protocol on one server.
+// Protocol implements protocol.Protocol on one store: a single server, a master that sentinels
+// name, or a cluster.
 type Protocol struct {
 	config  Config
 	channel string
 	scripts *scripts
 	servers *wire.Servers
-	marked  atomic.Pointer[string]
+	marked  atomic.Pointer[string] // the mark of our channels; nil: not known yet what is behind the store
 }
 
 // New makes a Protocol. It sends nothing.
@@ -102,12 +103,13 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 		deadline = at
 	}
-	return p.know(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
+	return p.learnTopology(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
 }
 
-// know asks once what is behind the store, before the first request that may leave something
-// behind: a payload must not change while its ticket lives.
-func (p *Protocol) know(ctx context.Context, r *resource, deadline time.Time) error {
+// learnTopology asks once what is behind the store, before the first request that may leave
+// something behind. A payload has the mark of a channel, and must not change while its ticket
+// lives.
+func (p *Protocol) learnTopology(ctx context.Context, r *resource, deadline time.Time) error {
 	if p.marked.Load() != nil {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// A reading is a reply of ask or resume, taken apart.
+// A reading is a reply of a script, taken apart: one of those that ask.lua lists.
 type reading struct {
 	answer  protocol.Answer
 	late    bool
 	refused error
 }
 
-// parse reads a reply. It is false if the reply is none; see ask.lua for what there is.
+// parse reads a reply that ask.lua lists; ok is false for every other text.
 func (r *resource) parse(op, text string) (out reading, ok bool) {
 	if text == "" {
 		return out, false

@@ -78,10 +78,10 @@ func (r *resource) payload(t protocol.Ticket) any {
 	return text
 }
 
-// args begins the words of a script: where its digest goes, and the keys. Most names have no
-// watchers. While a cluster moves a slot, it refuses a script whole if that names a key that does
-// not exist. Otherwise the move could end the script between taking a hold out and putting another
-// in.
+// args begins the words of a script, with room for more: two for its digest, then the keys. The key
+// of the watchers is always there, although most names have none. A cluster that moves a slot
+// refuses a script before it runs if one of its keys is not there. Otherwise the move could end the
+// script between taking a hold out and putting another in.
 func (r *resource) args(room int) []any {
 	k := &r.keys
 	return append(make([]any, 0, 7+room), nil, nil, 4, k.state, k.clock, k.queue, k.watchers)
@@ -89,12 +89,12 @@ func (r *resource) args(room int) []any {
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	mode := "t"
+	how := "t"
 	switch {
 	case ask.InLine:
-		mode = "a"
+		how = "a"
 	case ask.Join:
-		mode = "j"
+		how = "j"
 	}
 	s := &r.p.scripts.ask
 	if ask.Release != nil {
@@ -102,7 +102,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	return r.answered(ctx, s, ask, func(notAfter string) []any {
 		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
-			mode, ask.Ticket.Block, r.life)
+			how, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
 			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
 		}
@@ -156,7 +156,7 @@ func (r *resource) answered(ctx context.Context, s *script, ask protocol.Ask, ar
 // Then it is sent once more with what its answer told of the clock.
 func (r *resource) inTime(ctx context.Context, s *script, deadline time.Time, args func(notAfter string) []any,
 	read func(wire.Reply) (server int64, late bool, err error)) error {
-	if err := r.p.know(ctx, r, deadline); err != nil {
+	if err := r.p.learnTopology(ctx, r, deadline); err != nil {
 		return err
 	}
 	for again := false; ; again = true {

@@ -12,7 +12,7 @@ var files embed.FS
 // A script is one operation at the server.
 type script struct {
 	wire.Script
-	trusted bool // the client trusts its answer, so the answer must not be lost
+	trusted bool // its answer begins or prolongs trust, so as many replicas as Config says must have it
 }
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does

@@ -1,7 +1,7 @@
 // Package protocol is the seam between the engine and whatever keeps the state of the locks. The
 // engine decides which goroutine of this process waits and which holds. The state is kept by our
-// wire format on one server (package native), by N independent masters (package quorum), or by the
-// memory of a test (package protocol/memory).
+// wire format on one server or cluster (package native), by N independent masters (package quorum),
+// or by the memory of a test (package protocol/memory).
 //
 // A Protocol keeps names. For each name it knows the holders and, if it can, the queue. All
 // requests are plain structs and idempotent per attempt: the same request, arriving twice or late,

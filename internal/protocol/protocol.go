@@ -32,9 +32,9 @@ type Protocol interface {
 	// called once for each renewal.
 	Renew(ctx context.Context, renewals []Renewal, done func(i int, r Renewed))
 
-	// Listen opens the channel of messages to this process. It returns once it is certain that no
-	// later message is missed. Gaps are reported to the sink. The channel stays open until the
-	// Listening is closed.
+	// Listen opens the way of messages to this process, until the Listening is closed. It returns
+	// once it is certain that no later message is missed. Where names have channels apart, Hear
+	// makes certain of that instead. Gaps are reported to the sink.
 	Listen(ctx context.Context, sink Sink) (Listening, error)
 }
 
@@ -301,7 +301,7 @@ type Grant struct {
 	Claim time.Duration
 }
 
-// A Listening is an open channel of messages.
+// A Listening is an open way of messages.
 type Listening interface {
 	// Hear makes sure that messages about a name reach the sink, for the time being: a waiter calls
 	// it before each pause. It returns once no later message is missed, and the moment since when;

@@ -31,7 +31,7 @@ type Config struct {
 	Logger  *slog.Logger  // never nil
 }
 
-// Protocol is the seam's Protocol on independent masters.
+// Protocol implements protocol.Protocol on independent masters.
 type Protocol struct {
 	config  Config
 	scripts *scripts

@@ -15,9 +15,9 @@ const (
 	minShare    = 8   // requests that are worth a batch of their own
 	maxBatch    = 256 // requests in a batch
 
-	// The last answer may be so old for a caller to send its own request although it could be
-	// cancelled. If the server answers, the caller learns of the end of its context one answer
-	// late. If the server just ceased to answer, it learns of it one time-out late.
+	// A caller that can be cancelled sends its own request only if the last answer is no older than
+	// this. If the server answers, the caller learns of the end of its context one answer late. If
+	// the server just ceased to answer, it learns of it one time-out late.
 	responsive = time.Second
 )
 
@@ -57,8 +57,8 @@ type direct struct {
 // errOver answers a request that was not sent in its time.
 var errOver = errors.New("not sent in time: earlier requests got no answer")
 
-// Do sends one request and waits for its reply, for ctx, or for the deadline. If ctx ends first, a
-// reply may still come later. It is dropped.
+// Do sends one request and waits for its reply or for the deadline, and for the end of ctx unless
+// the caller sends the request itself (responsive). A reply that comes later is dropped.
 func (b *Batcher) Do(ctx context.Context, request Request, deadline time.Time) Reply {
 	if err := ctx.Err(); err != nil {
 		return Reply{Err: protocol.EndOf(ctx), Unsent: true}

@@ -2,8 +2,8 @@
 // be read from an answer before a format reads what it means. Packages native and quorum are
 // formats. They keep keys, scripts, and what replies mean.
 //
-// The package knows package store below it, and of the seam above it only the errors: Failure,
-// Foreign and Reason of package protocol.
+// The package knows package store below it, and of package protocol above it only the errors:
+// Failure, Foreign and Reason.
 //
 // # Who owns what
 //
@@ -21,13 +21,16 @@
 //
 // # Batching
 //
-// While few requests are under way, each goes at once, and its caller sends it where it can.
+// While few requests are under way, each goes at once. Its caller's goroutine sends it if the
+// caller cannot be cancelled, or if the server answered within the last second. Such a caller
+// learns of the end of its context when the store returns, at its deadline at the latest.
+//
 // Requests that come while more are under way travel together in the next batch. At most three
 // batches are under way to a server at one time. No batch carries more than its share, as the
 // server would rest while the goroutines work, and the goroutines while the server does.
 //
-// The batch's context ends at the latest deadline of its requests. A caller waits no longer than
-// for its own context or its own deadline:
+// A batch's context ends at the latest deadline of its requests. A caller whose request travels in
+// a batch waits no longer than for its own context or its own deadline:
 //
 //   - If the request still stands in the queue, it is taken out. The reply says that it is unsent.
 //   - If the request is under way, its outcome is unknown. A reply that comes later is dropped.
@@ -51,8 +54,8 @@
 //
 // # Failures
 //
-// Script.Failure reads why a reply is none, from the first word of a refusal. The words are the
-// same on every server and version. The texts behind them are not.
+// Script.Failure reads from the first word of a refusal why it came. The words are the same on
+// every server and version. The texts behind them are not.
 //
 //	refused, by no script                nothing was done
 //	refused before the script writes     nothing was done

@@ -34,8 +34,9 @@ var refusals = []struct {
 	{"UNKILLABLE", protocol.NoAnswer},
 }
 
-// Failure reads why a reply to the script is none. It is nil if the reply is one, else a
-// *protocol.Failure or a *protocol.Foreign. The request was about this name and these keys.
+// Failure returns the error that a reply to the script tells of: a *protocol.Failure or a
+// *protocol.Foreign. It is nil if the reply is an answer. The request was about this name and these
+// keys.
 func (s *Script) Failure(name string, reply Reply, keys []any) error {
 	switch {
 	case reply.Refused != "":

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Server is one server behind a store: what travels to it, and what is known of its clock. The
-// clocks of two servers have nothing to do with each other. A server that does not answer delays no
-// request to another.
+// A Server is one server behind a store: what travels to it, by the Do of its Batcher, and what is
+// known of its clock. The clocks of two servers have nothing to do with each other. A server that
+// does not answer delays no request to another.
 type Server struct {
 	*Batcher
 	Clock Clock

@@ -1,7 +1,7 @@
 -- ask: hold a name, or stand in the queue for it, or only look.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
--- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 mode: "j" join, "a" asked before and in the queue,
+-- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 how: "j" join, "a" asked before and in the queue,
 --       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in the queue / others hold; the hold with its token

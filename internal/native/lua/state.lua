@@ -413,11 +413,14 @@ end
 
 -- hand_on lets in all that may hold now, from the head of the queue, and tells each alone; nobody
 -- passes the first that may not. A waiter that shows no life is taken out, although its host may
--- seem to listen until the server misses it; one whose process does not hear us is passed over for
--- those that do, and keeps its place. Self, "ticket payload" or nil, is the caller's own: true says
--- that it is its turn, and that nothing was changed for it. The waiter that is the first then, and
--- may not have been before (moved), is told when a hold or a remainder lapses. Where a waiter got
--- in by asking (asked), those that do not hear us ask for themselves.
+-- seem to listen until the server misses it. A waiter whose process does not hear us is passed over
+-- for those that do, and keeps its place. If nobody could be let in and told, the first of those
+-- passed over is let in untold, unless the caller waits itself.
+--
+--   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
+--          that nothing was changed for it
+--   moved  the first waiter may be another than before, and is told when a hold or remainder lapses
+--   asked  a waiter got in by asking: those that do not hear us ask for themselves
 local function hand_on(self, moved, asked)
   local at, unheard, stopped = 0, nil, false
   local waits = self and redis.call('ZSCORE', queue, self)
