@@ -189,8 +189,8 @@ func resizeBackAndForth(e *env) {
 	e.release(two)
 }
 
-// The first goroutine gives up, in the queue since before the Resize; later one that has learned of it.
-// The next goroutine takes their place.
+// The first goroutine gives up, in the queue since before the Resize; later one that has learned of
+// it. The next goroutine takes their place.
 func resizeGiveUp(e *env) {
 	a, b := e.client(), e.client()
 	s := a.Semaphore(name, 3)
