@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-func TestSubscriptionQuietIsPinged(t *testing.T) {
+func TestSubscriptionQuietGivesSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)
 		sub, s := pubsubtest.Subscribe(t, redisstore.New(srv.Client()))
@@ -25,7 +25,7 @@ func TestSubscriptionQuietIsPinged(t *testing.T) {
 		idle := commands()
 		<-time.After(time.Minute)
 		if n := commands() - idle; n < 11 || n > 12 {
-			t.Errorf("%d commands in a quiet minute, want a ping each 5 s", n)
+			t.Errorf("%d commands in a quiet minute, want a sign of life each 5 s", n)
 		}
 		if s.Heard("gap") {
 			t.Error("a gap while all was well")
@@ -54,7 +54,7 @@ func TestSubscriptionHalfOpenTellsGap(t *testing.T) {
 		sub, s := pubsubtest.Subscribe(t, redisstore.New(srv.Client()))
 		pubsubtest.Add(t, sub, "a", "b")
 		began := time.Now()
-		srv.DropAnswer("ping") // and all that would come on that connection
+		srv.DropAnswer("subscribe") // to the sign of life, and all that would come on that connection
 		<-time.After(4 * time.Second)
 		srv.Redis.Publish("a", "heard")
 		for !s.Heard("gap") {
