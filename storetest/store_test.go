@@ -33,11 +33,14 @@ func TestPlainStoreSeam(t *testing.T) {
 
 func TestPlainStoreConformance(t *testing.T) {
 	srv := redisserver.Start(t)
-	storetest.Run(t, storetest.Backend{Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
-		client, err := holdfast.New(open(tb, srv.Addr(), "", ""), config)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return client
-	}})
+	storetest.Run(t, storetest.Backend{
+		Parallel: 4,
+		Open: func(tb testing.TB, config *holdfast.Config) *holdfast.Client {
+			client, err := holdfast.New(open(tb, srv.Addr(), "", ""), config)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return client
+		},
+	})
 }
