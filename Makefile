@@ -18,7 +18,7 @@ fmt: ## format all Go files
 lint: ## gofmt, golangci-lint, and comments and prose of at most 100 columns, changing nothing
 	@scripts/unformatted
 	@scripts/columns .
-	scripts/each $(GOLANGCI) run ./...
+	scripts/each $(GOLANGCI) run --allow-parallel-runners ./...
 
 .PHONY: test
 test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path takes another server)

@@ -24,7 +24,7 @@ func Must(t *testing.T, srv *redisserver.Server, args ...any) any {
 // KeyOf is the key of a name's state.
 func KeyOf(name string) string { return "holdfast:{" + name + "}" }
 
-// InLine is the number of tickets in the server's queue.
+// Queued is the number of tickets in the server's queue.
 func Queued(srv *redisserver.Server, name string) int64 {
 	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":line", "1", "+inf")
 	n, _ := v.(int64)
