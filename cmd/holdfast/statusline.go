@@ -18,10 +18,18 @@ type statusLine struct{ to *os.File }
 
 // newStatusLine returns nil if there is no terminal.
 func newStatusLine(to *os.File) *statusLine {
-	if to == nil || !term.IsTerminal(int(to.Fd())) {
+	if terminal(to) == nil {
 		return nil
 	}
 	return &statusLine{to}
+}
+
+// terminal returns the file behind a stream if it is a terminal, and else nil.
+func terminal(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && f != nil && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // show keeps the line up to date until stop is called. It asks for mutex and never waits for it.

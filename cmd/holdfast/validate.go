@@ -12,15 +12,29 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
+// A checklist collects all that is wrong with the arguments of a command.
+type checklist []error
+
+// check notes what is wrong, unless ok.
+func (c *checklist) check(ok bool, format string, args ...any) {
+	if !ok {
+		*c = append(*c, fmt.Errorf(format, args...))
+	}
+}
+
+// err returns nil, or a *usageError with all that is wrong.
+func (c checklist) err() error {
+	if len(c) == 0 {
+		return nil
+	}
+	return &usageError{errors.Join(c...)}
+}
+
 // Validate refuses bad arguments, and names each with its value. It sends nothing and shows no
 // password.
 func (r *Run) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
+	var c checklist
+	check := c.check
 	check(r.Name != "" && len(r.Name) <= maxText, "NAME of %d bytes: it must have 1 to %d", len(r.Name), maxText)
 	check(len(r.Command) > 0 && r.Command[0] != "", "no command")
 	check(r.TTL >= leastTTL && r.TTL <= mostTTL, "--ttl %v: it must be %v to %v", r.TTL, leastTTL, mostTTL)
@@ -42,13 +56,9 @@ func (r *Run) Validate() error {
 		check(r.TTL <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", r.TTL, server.QuorumTTL)
 		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
 	}
-	if err := server.Check(r.Redis, r.TLS); err != nil {
-		errs = append(errs, fmt.Errorf("--redis or REDIS_URL: %w", err))
-	}
-	if len(errs) > 0 {
-		return &usageError{errors.Join(errs...)}
-	}
-	return nil
+	err := server.Check(r.Redis, r.TLS)
+	check(err == nil, "--redis or REDIS_URL: %w", err)
+	return c.err()
 }
 
 // lookUp finds a program as a shell does, before the wait for the lock.

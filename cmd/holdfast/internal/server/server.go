@@ -22,6 +22,28 @@ type Server struct {
 	stop func() error
 }
 
+// Open returns a server for the demo: the one at a URL if there is a URL, or else a server program
+// on the PATH, started with keeper as by Start, or else an embedded server. embedded asks for that
+// even where there is a program. where says which server it is, for people.
+func Open(ctx context.Context, rawURL string, embedded bool, keeper []string) (s *Server, where string, err error) {
+	path, found := Find()
+	switch {
+	case rawURL != "":
+		s, err = Use(ctx, rawURL)
+		return s, "at " + Redact(rawURL), err
+	case embedded:
+		s, err = Embed()
+		return s, "as asked for", err
+	case !found:
+		s, err = Embed()
+		return s, "as there is no redis-server on the PATH", err
+	}
+	if s, err = Start(ctx, path, keeper); err != nil {
+		return nil, "", fmt.Errorf("%w (--embedded does without)", err)
+	}
+	return s, fmt.Sprintf("%s, started for this demo at %s", path, s.URL), nil
+}
+
 // Use returns the server at a URL. It sends one request: a wrong address is an error here, and not
 // later.
 func Use(ctx context.Context, rawURL string) (*Server, error) {
@@ -40,7 +62,7 @@ func (s *Server) Stop() error {
 
 // Forget deletes all keys that begin with prefix. The prefix must have no character of a pattern.
 func (s *Server) Forget(ctx context.Context, prefix string) error {
-	return s.with(func(rdb *redis.Client) error {
+	err := s.with(func(rdb *redis.Client) error {
 		keys := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(ctx) {
 			if err := rdb.Del(ctx, keys.Val()).Err(); err != nil {
@@ -49,6 +71,10 @@ func (s *Server) Forget(ctx context.Context, prefix string) error {
 		}
 		return keys.Err()
 	})
+	if err != nil {
+		return fmt.Errorf("deleting the keys %s*: %w", prefix, err)
+	}
+	return nil
 }
 
 // ask sets Name to the product and version that the server reports.
