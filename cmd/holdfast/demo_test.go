@@ -15,21 +15,20 @@ import (
 // The leases outlast a machine that stands still, and take-overs may be late: only make proof
 // judges how long they take. What ends early is in testdata/script/demo.txtar.
 func TestDemo(t *testing.T) {
-	for name, change := range map[string]func(*testing.T, *Demo){
-		"embedded":           func(_ *testing.T, d *Demo) { d.Embedded = true },
-		"server of its own":  func(*testing.T, *Demo) {}, // embedded without a redis-server
-		"server of the user": func(t *testing.T, d *Demo) { d.Redis = "redis://" },
-		"one round":          func(_ *testing.T, d *Demo) { d.Embedded, d.Rounds, d.Workers = true, 1, 2 },
+	for name, d := range map[string]*Demo{
+		"embedded":           {Embedded: true, Config: demo.Config{Rounds: 3, Workers: 4}},
+		"server of its own":  {Config: demo.Config{Rounds: 3, Workers: 4}}, // embedded without a redis-server
+		"server of the user": {Redis: "redis://", Config: demo.Config{Rounds: 3, Workers: 4}},
+		"one round":          {Embedded: true, Config: demo.Config{Rounds: 1, Workers: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			c := demo.Config{Rounds: 3, Workers: 4, TTL: 4 * time.Second, Draw: 20 * time.Millisecond}
-			d := &Demo{Config: c, Out: &out, Err: os.Stderr}
+			d.TTL, d.Out, d.Stderr = 4*time.Second, &out, os.Stderr
 			if !measured() {
 				d.Slack = 8 * time.Second
 			}
-			if change(t, d); d.Redis != "" {
+			if d.Redis != "" {
 				s := redisserver.Start(t)
 				d.Redis += s.Addr()
 				if _, err := s.Do("SET", "holdfast-demo", "of the user"); err != nil {
@@ -44,10 +43,12 @@ func TestDemo(t *testing.T) {
 			if err := d.Run(t.Context()); err != nil {
 				t.Fatalf("%v\n%s", err, &out)
 			}
-			want := []string{"is killed with -9", "takes over", "after the kill", "double draws  0\n", "\nkill -9 ", "Every round had exactly one draw."}
+			want := []string{"is killed with -9", "takes over", "after the kill", "double draws  0\n", "\nkill -9 ",
+				"Every round had exactly one draw."}
 			if d.Rounds > 1 {
-				want = append(want, "is stopped before it draws", "draws late: REFUSED by the ledger, token #", "; late draw refused; loss seen",
-					"takes its time, and renews", "lease is lost: no renewal was confirmed", "lease is lost: the max hold is over")
+				want = append(want, "is stopped before it draws", "draws late: REFUSED by the ledger, token #",
+					"; late draw refused; loss seen", "see the draw: 2; hand-over ", "takes its time, and renews",
+					"lease is lost: no renewal was confirmed", "lease is lost: the max hold is over")
 			}
 			for _, want := range want {
 				if !strings.Contains(out.String(), want) {

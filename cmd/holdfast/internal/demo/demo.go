@@ -39,103 +39,99 @@ type Config struct {
 	Pause, Resume   os.Signal   `json:"-"` // stop a process and continue it; nil where none does
 }
 
-// settingsVariable has the Config of a worker: a command line would show the password of the URL.
-const settingsVariable = "HOLDFAST_DEMO_WORKER"
-
-// A report goes from a worker to the parent.
+// A report goes from a worker to the parent. A round has one report, which grows with each step.
 type report struct {
-	Worker      int `json:"-"`
-	Step        string
-	Token       int64
-	Waiting, At time.Time // entered: the start of the wait, and the grant; ready: the start of the release
-	Until       time.Time // entered, renewed: the end of trust
-	Ticket      int       // leaving: the draw; 0: none
-	Lost        string    // leaving: how the lease was lost
-	Failed      string    // ready, ended
+	Worker           int `json:"-"`
+	Step             string
+	Token            int64
+	Waiting, Granted time.Time // the start of the wait for the lock, and its end
+	Until            time.Time // the end of trust
+	Ticket           int       // the draw; 0: none
+	Lost             string    // how the lease was lost
+	Failed           string    // why the worker cannot go on
 }
 
-// The steps of a worker. The answer to ready is the start of the next round. A renewal is reported
-// at any time and gets no answer. The reader of a worker's output reports the end of the process.
-const ready, entered, renewed, leaving, ended = "ready", "entered", "renewed", "leaving", "ended"
+// The steps of a worker. The first is before all rounds. The end is reported by the worker if it
+// fails, and by the reader of its output.
+const ready, entered, leaving, ended = "ready", "entered", "leaving", "ended"
 
-// An answer goes from the parent to a worker.
-type answer struct {
-	Drawn bool  // entered: the round is drawn
-	Trial trial // ready: of the round; entered: of this worker
-}
+// A task goes from the parent to a worker. It answers entered. After leaving and before each round,
+// it says only that the worker may go on.
+type task int
 
-// Run plays the lottery. When it returns, no worker is left. broken says what did not go as
-// promised, and err why the lottery could not be finished.
-func Run(ctx context.Context, c Config) (summary string, broken, err error) {
+const (
+	leave    task = iota // the round is drawn
+	draw                 // the others are trials:
+	stop                 // the worker is stopped past its TTL, and continued when the others are done
+	overstay             // it does not end before its max hold
+	kill                 // it is killed with -9
+)
+
+// Run plays the lottery, and returns nil if everything went as promised. When it returns, no worker
+// is left.
+func Run(ctx context.Context, c Config) (err error) {
 	l := newLottery(c)
 	alive, end := context.WithCancel(context.WithoutCancel(ctx))
 	var readers sync.WaitGroup
 	for n := 1; n <= c.Workers && err == nil; n++ {
 		err = l.start(alive, &readers, n)
 	}
-	for err == nil {
-		if err = l.collect(ctx); err != nil || l.Round == c.Rounds {
-			break
+	for err == nil && (l.busy > 0 || l.Round < c.Rounds) {
+		if l.busy == 0 {
+			l.open()
 		}
-		l.open()
+		l.show()
+		select {
+		case r := <-l.reports:
+			err = l.judge(r)
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
 	end()
 	readers.Wait()
-	if err != nil {
-		err = fmt.Errorf("round %d: %w", l.Round, err)
+	l.Text += "\n" + l.summary()
+	switch broken := l.broken(); {
+	case err != nil:
+		err = fmt.Errorf("the lottery was not finished: round %d: %w", l.Round, err)
+	case broken != nil && l.NoLock:
+		err = fmt.Errorf("without the lock it goes wrong: %w", broken)
+	case broken != nil:
+		err = fmt.Errorf("the lock did not keep its promise: %w", broken)
+	default:
+		l.Text += "\nEvery round had exactly one draw.\n"
 	}
-	return l.summary(), l.broken(), err
+	l.show()
+	return err
 }
 
 // start starts a worker. At the end of ctx its standard input ends; after 2 s more it is killed.
 func (l *lottery) start(ctx context.Context, readers *sync.WaitGroup, number int) error {
-	settings, err := json.Marshal(worker{Config: l.Config, Number: number})
 	cmd := exec.CommandContext(ctx, l.Command[0], l.Command[1:]...)
-	cmd.Env = append(os.Environ(), settingsVariable+"="+string(settings))
 	cmd.Stderr, cmd.WaitDelay = l.Stderr, 2*time.Second
 	stdin, errIn := cmd.StdinPipe()
 	stdout, errOut := cmd.StdoutPipe()
-	if err := errors.Join(err, errIn, errOut); err != nil {
+	if err := errors.Join(errIn, errOut); err != nil {
 		return err
 	}
 	cmd.Cancel = stdin.Close
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	l.processes[number] = &process{cmd.Process, json.NewEncoder(stdin)}
 	readers.Go(func() {
 		in := json.NewDecoder(stdout)
 		for alive := true; alive; {
-			r := report{}
+			r := report{Worker: number}
 			if alive = in.Decode(&r) == nil; !alive {
-				r = report{Step: ended, Failed: fmt.Sprintf("its process ended: %v", cmd.Wait())}
+				r.Step, r.Failed = ended, fmt.Sprintf("its process ended: %v", cmd.Wait())
 			}
-			r.Worker = number
 			select {
 			case l.reports <- r:
 			case <-ctx.Done():
 			}
 		}
 	})
+	l.processes[number], l.tasks[number] = cmd.Process, json.NewEncoder(stdin)
+	_ = l.tasks[number].Encode(worker{Config: l.Config, Number: number}) // the end of a process is reported
 	return nil
-}
-
-// collect judges reports until every worker is ready for the next round. A round without a draw is
-// the end.
-func (l *lottery) collect(ctx context.Context) (err error) {
-	for err == nil && len(l.busy) > 0 {
-		select {
-		case r := <-l.reports:
-			err = l.judge(r)
-		case <-l.overdue:
-			err = l.problem(l.trial.worker, "nobody takes over")
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-		l.show()
-	}
-	if err == nil && l.Round > 0 && l.winners[l.Round] == 0 {
-		err = errors.New("nobody drew")
-	}
-	return err
 }

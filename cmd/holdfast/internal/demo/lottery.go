@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,71 +13,55 @@ import (
 type lottery struct {
 	Config
 	State
-	processes map[int]*process // of the workers that are alive
+	processes map[int]*os.Process   // of the workers that are alive
+	tasks     map[int]*json.Encoder // to the workers
 	reports   chan report
-	busy      map[int]bool // workers that are not ready for the next round
-	turns     []turn
-	newest    int64    // token
-	trial     *outcome // of this round; without a worker before
-	overdue   <-chan time.Time
+	tokens    []int64 // of all leases, in the order in which they were granted
+	results   string  // of the trials, for the summary
+	problems  []error
 
-	winners  map[int]int // the ledger: by round
-	largest  int64       // the ledger: token
-	doubles  int         // draws that the ledger refused as the round was drawn
-	problems []error
-	trials   []*outcome
-}
+	// Of this round:
+	busy      int             // workers that are not ready, or did not have their turn
+	trial     trial           // what happens to the first holder
+	released  time.Time       // when the last holder was sent to release the lock
+	handOvers []time.Duration // after the draw, from a release to the grant of the next worker
 
-// A process is a worker as the parent sees it.
-type process struct {
-	*os.Process
-	answers *json.Encoder
-}
-
-// A turn is one hold of the lock. released is zero for a holder that was killed.
-type turn struct {
-	round, worker         int
-	token                 int64
-	waiting, at, released time.Time
+	// The ledger:
+	winner         int   // of this round; 0: nobody drew
+	largest        int64 // token
+	draws, doubles int   // draws that it took, and that it refused as the round was drawn
 }
 
 // A State is what a view shows.
 type State struct {
 	Round  int
-	Marks  []string // one for each round
+	Marks  []string // one for each round; the first is for the start
 	Doing  []string // what each worker does; the first is worker 1
 	Holder int      // 0: nobody
 	Token  string
-	Until  time.Time // the end of the holder's trust
-	Text   string    // what happened since the last State, as lines
+	Until  time.Time     // the end of the holder's trust
+	Lasts  time.Duration // from the grant, or the trial, to Until
+	Text   string        // what happened since the last State, as lines
 }
 
 func newLottery(c Config) *lottery {
-	l := &lottery{Config: c, processes: map[int]*process{}, reports: make(chan report), busy: map[int]bool{},
-		trial: &outcome{}, winners: map[int]int{}}
-	l.Marks, l.Doing = slices.Repeat([]string{"·"}, c.Rounds), slices.Repeat([]string{"ready"}, c.Workers)
-	for n := range c.Workers {
-		l.busy[n+1] = true
-	}
+	l := &lottery{Config: c, processes: map[int]*os.Process{}, tasks: map[int]*json.Encoder{},
+		reports: make(chan report), busy: c.Workers, trial: trial{task: draw}}
+	l.Marks = append([]string{""}, slices.Repeat([]string{"·"}, c.Rounds)...)
+	l.Doing = slices.Repeat([]string{"ready"}, c.Workers)
 	return l
 }
 
 // answer needs no error: the end of a process is reported.
-func (l *lottery) answer(number int, a answer) {
-	if p := l.processes[number]; p != nil {
-		_ = p.answers.Encode(a)
+func (l *lottery) answer(worker int, t task) {
+	if tasks := l.tasks[worker]; tasks != nil {
+		_ = tasks.Encode(t)
 	}
 }
 
-// tell adds a line about a worker. mark is for the round, and doing for the worker; "": as before.
-func (l *lottery) tell(number int, mark, doing, format string, args ...any) {
-	if mark != "" && l.Round > 0 {
-		l.Marks[l.Round-1] = mark
-	}
-	if doing != "" {
-		l.Doing[number-1] = doing
-	}
-	l.Text += fmt.Sprintf("  worker %-2d %s\n", number, fmt.Sprintf(format, args...))
+// tell adds a line about a worker.
+func (l *lottery) tell(worker int, format string, args ...any) {
+	l.Text += fmt.Sprintf("  worker %-2d %s\n", worker, fmt.Sprintf(format, args...))
 }
 
 func (l *lottery) show() {
@@ -85,84 +70,91 @@ func (l *lottery) show() {
 	l.View(s)
 }
 
-// number is a token for people: #1 is the first that was seen, and so on.
+// number is a token for people: #1 is the first that was granted, and so on.
 func (l *lottery) number(token int64) string {
-	return fmt.Sprintf("#%d", 1+slices.IndexFunc(l.turns, func(t turn) bool { return t.token == token }))
+	return fmt.Sprintf("#%d", slices.Index(l.tokens, token)+1)
 }
 
 // problem is for what must not happen. The error is for a worker that cannot go on: it may hold the
 // lock, and the others would wait until the end of the demo.
-func (l *lottery) problem(number int, format string, args ...any) error {
+func (l *lottery) problem(worker int, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
-	l.problems = append(l.problems, fmt.Errorf("round %d, worker %d: %s", l.Round, number, text))
-	l.tell(number, "!", "", "PROBLEM: %s", text)
-	return fmt.Errorf("worker %d could not go on", number)
+	l.problems = append(l.problems, fmt.Errorf("round %d, worker %d: %s", l.Round, worker, text))
+	l.Marks[l.Round] = "!"
+	l.tell(worker, "PROBLEM: %s", text)
+	return fmt.Errorf("worker %d could not go on", worker)
 }
 
 // open begins a round for all workers that are alive, in the random order of a map.
 func (l *lottery) open() {
 	l.Round++
-	l.trial, l.Holder = &outcome{}, 0
-	l.Text = fmt.Sprintf("\nround %d: %d processes want to draw\n", l.Round, len(l.processes))
+	l.busy, l.trial = len(l.processes), trial{task: l.taskIn(l.Round)}
+	l.Holder, l.winner, l.handOvers = 0, 0, nil
+	l.Text += fmt.Sprintf("\nround %d: %d processes want to draw\n", l.Round, l.busy)
 	for n := range l.processes {
-		l.busy[n], l.Doing[n-1] = true, "waits"
-	}
-	l.show()
-	for n := range l.processes {
-		l.answer(n, answer{Trial: l.trialOf(l.Round)})
+		l.Doing[n-1] = "waits"
+		l.answer(n, leave)
 	}
 }
 
 // judge takes a report down and answers it.
 func (l *lottery) judge(r report) error {
 	switch r.Step {
+	case ready:
+		l.busy--
 	case entered:
 		return l.entered(r)
-	case renewed:
-		if l.Holder == r.Worker {
-			l.Until = r.Until
-		}
 	case leaving:
-		l.leaving(r)
-	case ready, ended:
-		return l.finished(r)
+		return l.leaving(r)
+	case ended:
+		if l.trial.task != kill || l.trial.worker != r.Worker {
+			return l.problem(r.Worker, "%s", r.Failed)
+		}
+		delete(l.processes, r.Worker)
+		return l.finished()
 	}
 	return nil
 }
 
 func (l *lottery) entered(r report) error {
-	drawn, kind := l.winners[l.Round] != 0, l.trialOf(l.Round)
-	if l.NoLock {
-		if !drawn {
-			l.tell(r.Worker, "", "believes it holds", "believes it holds the lock, and sees no draw")
-		}
-		l.answer(r.Worker, answer{Drawn: drawn})
+	if !l.NoLock {
+		l.granted(r)
+	}
+	switch t := &l.trial; {
+	case l.winner != 0:
+		l.handOvers = append(l.handOvers, min(r.Granted.Sub(l.released), r.Granted.Sub(r.Waiting)))
+		l.answer(r.Worker, leave)
 		return nil
-	}
-	if l.Holder != 0 && l.Holder != l.trial.worker {
-		_ = l.problem(r.Worker, "got the lock while worker %d held it", l.Holder)
-	}
-	if r.Token <= l.newest {
-		_ = l.problem(r.Worker, "token %d came after %d", r.Token, l.newest)
-	}
-	l.newest = max(l.newest, r.Token)
-	l.turns = append(l.turns, turn{round: l.Round, worker: r.Worker, token: r.Token, waiting: r.Waiting, at: r.At})
-	l.Holder, l.Token, l.Until, l.Doing[r.Worker-1] = r.Worker, l.number(r.Token), r.Until, "HOLDS"
-	switch {
-	case l.overdue != nil:
-		l.trial.took, l.overdue = r.At.Sub(l.trial.began), nil
-		l.tell(r.Worker, "", "", "takes over %s after %s, token %s", short(l.trial.took), trialStarts[kind], l.Token)
-	case !drawn:
-		l.tell(r.Worker, "", "", "holds the lock, token %s", l.Token)
-		if kind != none {
-			return l.begin(kind, r.Worker)
+	case l.NoLock:
+		l.Doing[r.Worker-1] = "believes it holds"
+		l.tell(r.Worker, "believes it holds the lock, and sees no draw")
+	case t.worker != 0:
+		t.took = r.Granted.Sub(t.began)
+		l.tell(r.Worker, "takes over %v after %s, token %s", t.took.Round(10*time.Millisecond), trialWords[t.task].start, l.Token)
+	default:
+		l.tell(r.Worker, "holds the lock, token %s", l.Token)
+		if t.task != draw {
+			return l.begin(r.Worker)
 		}
 	}
-	l.answer(r.Worker, answer{Drawn: drawn})
+	l.answer(r.Worker, draw)
 	return nil
 }
 
-func (l *lottery) leaving(r report) {
+// granted judges what the lock promises: one holder at a time, and tokens that grow.
+func (l *lottery) granted(r report) {
+	if l.Holder != 0 && l.Holder != l.trial.worker {
+		_ = l.problem(r.Worker, "got the lock while worker %d held it", l.Holder)
+	}
+	if n := len(l.tokens); n > 0 && r.Token <= l.tokens[n-1] {
+		_ = l.problem(r.Worker, "token %d came after %d", r.Token, l.tokens[n-1])
+	}
+	l.tokens = append(l.tokens, r.Token)
+	l.Holder, l.Token, l.Doing[r.Worker-1] = r.Worker, l.number(r.Token), "HOLDS"
+	l.Until, l.Lasts = r.Until, l.TTL
+}
+
+func (l *lottery) leaving(r report) error {
 	if l.Holder == r.Worker {
 		l.Holder = 0
 	}
@@ -170,10 +162,15 @@ func (l *lottery) leaving(r report) {
 		l.draw(r)
 	}
 	if r.Lost != "" {
-		l.tell(r.Worker, "", "lost its lease", "learns that its lease is lost: %s", r.Lost)
-		l.trial.lost = l.trial.lost || l.trial.worker == r.Worker
+		l.tell(r.Worker, "learns that its lease is lost: %s", r.Lost)
+		if l.trial.worker == r.Worker {
+			l.trial.seen += "; loss seen"
+		}
 	}
-	l.answer(r.Worker, answer{})
+	l.Doing[r.Worker-1] = "had its turn"
+	l.released = time.Now().Round(0) // compared with the times of other processes
+	l.answer(r.Worker, leave)
+	return l.finished()
 }
 
 // draw is the ledger. A draw that it refuses leaves it as it was.
@@ -181,49 +178,136 @@ func (l *lottery) draw(r report) {
 	if l.NoLock {
 		r.Token = l.largest + 1 // without a lock, there are no tokens to compare
 	}
-	switch winner := l.winners[l.Round]; {
-	case r.Token <= l.largest && l.trial.worker == r.Worker && l.trial.kind == stop:
-		l.trial.refused = true
-		l.tell(r.Worker, "", "", "draws late: REFUSED by the ledger, token %s is older than %s", l.number(r.Token), l.number(l.largest))
+	switch {
+	case r.Token <= l.largest && l.trial.task == stop && l.trial.worker == r.Worker:
+		l.trial.seen += "; late draw refused"
+		l.tell(r.Worker, "draws late: REFUSED by the ledger, token %s is older than %s", l.number(r.Token), l.number(l.largest))
 	case r.Token <= l.largest:
 		_ = l.problem(r.Worker, "draw REFUSED by the ledger: token %d is not larger than %d", r.Token, l.largest)
-	case winner != 0:
+	case l.winner != 0:
 		l.doubles++
-		l.tell(r.Worker, "!", "", "wants to draw TOO: REFUSED by the ledger, worker %d drew", winner)
+		l.Marks[l.Round] = "!"
+		l.tell(r.Worker, "wants to draw TOO: REFUSED by the ledger, worker %d drew", l.winner)
 	default:
-		l.winners[l.Round], l.largest = r.Worker, r.Token
-		l.tell(r.Worker, map[trial]string{none: "✓"}[l.trial.kind], "", "draws: ticket %04d wins", r.Ticket)
+		l.draws++
+		l.winner, l.largest = r.Worker, r.Token
+		if l.trial.worker == 0 {
+			l.Marks[l.Round] = "✓"
+		}
+		l.tell(r.Worker, "draws: ticket %04d wins", r.Ticket)
 	}
 }
 
-// finished is the end of a worker's round, or of its process.
-func (l *lottery) finished(r report) error {
-	delete(l.busy, r.Worker)
-	here := slices.IndexFunc(l.turns, func(t turn) bool { return t.round == l.Round })
-	for i := max(here, 0); i < len(l.turns); i++ {
-		if t := &l.turns[i]; t.worker == r.Worker {
-			t.released = r.At
-		}
-	}
-	switch {
-	case r.Step == ended && l.trial.worker == r.Worker && l.trial.kind == kill:
-		delete(l.processes, r.Worker)
-	case r.Failed != "":
-		return l.problem(r.Worker, "%s", r.Failed)
-	case l.Round > 0:
-		l.Doing[r.Worker-1] = "had its turn"
-	}
-	if late := l.trial.worker; l.trial.kind == stop && len(l.busy) == 1 && l.busy[late] {
-		l.tell(late, "", "goes on, too late", "goes on, and draws without another look at its lease")
+// finished is called when a worker had its turn, or was killed.
+func (l *lottery) finished() error {
+	l.busy--
+	switch late := l.trial.worker; {
+	case l.busy == 1 && l.trial.task == stop:
+		l.tell(late, "goes on, and draws without another look at its lease")
 		if err := l.processes[late].Signal(l.Resume); err != nil {
 			return l.problem(late, "%v", err)
 		}
-	}
-	if len(l.busy) == 0 && here >= 0 {
-		if took := handOvers(l.turns[here:]); len(took) > 0 {
-			l.Text += fmt.Sprintf("  others that hold it in turn, and see the draw: %d; hand-over %s\n",
-				len(l.turns[here:])-1-min(l.trial.worker, 1), short(quantile(took, 0.5)))
+	case l.busy == 0 && l.winner == 0:
+		return errors.New("nobody drew")
+	case l.busy == 0:
+		if others := len(l.handOvers); others > 0 && !l.NoLock {
+			slices.Sort(l.handOvers)
+			median := l.handOvers[(others-1)/2].Round(10 * time.Microsecond)
+			l.Text += fmt.Sprintf("  others that hold it in turn, and see the draw: %d; hand-over %v\n", others, median)
 		}
+		l.endTrial()
 	}
 	return nil
+}
+
+func (l *lottery) summary() string {
+	text := fmt.Sprintf("rounds        %d\ndraws         %d\ndouble draws  %d\n", l.Rounds, l.draws, l.doubles)
+	if !l.NoLock && len(l.problems) == 0 {
+		text += fmt.Sprintf("tokens        %d leases, each token larger than the one before\n", len(l.tokens))
+	}
+	return text + l.results
+}
+
+// broken is nil if all went as promised.
+func (l *lottery) broken() error {
+	errs := slices.Clone(l.problems)
+	if l.doubles > 0 {
+		errs = append(errs, fmt.Errorf("%d double draws were tried", l.doubles))
+	}
+	return errors.Join(errs...)
+}
+
+// A trial is what happens to the first holder of a round if its task is not just to draw.
+type trial struct {
+	task   task
+	worker int // 0: it did not begin
+	began  time.Time
+	took   time.Duration // until the next worker held the lock
+	limit  time.Duration // the most that took may be
+	seen   string        // what else happened, as the summary says it
+}
+
+// trialWords are for the views, and seen is to be that of the trial. story has a verb for a time.
+var trialWords = []struct{ title, start, mark, doing, story, seen string }{
+	stop: {"stopped", "the stop", "S", "stopped",
+		"is stopped before it draws; its lease lasts up to %v more", "; late draw refused; loss seen"},
+	overstay: {"max hold", "the grant", "M", "HOLDS on and on", "takes its time, and renews; its max hold is %v", "; loss seen"},
+	kill:     {"kill -9", "the kill", "K", "killed", "is killed with -9 before it draws; its lease lasts up to %v more", ""},
+}
+
+// taskIn is the task of the first holder in a round. Rounds without a trial come before, between
+// and after. The kill is the last trial, as it costs a worker.
+func (c *Config) taskIn(round int) task {
+	switch n := c.Rounds; {
+	case c.NoLock:
+		return draw // nobody would notice
+	case round == (3*n+3)/4:
+		return kill
+	case round == (n+3)/4 && c.Pause != nil:
+		return stop
+	case round == (n+1)/2:
+		return overstay
+	}
+	return draw
+}
+
+func (c *Config) maxHold() time.Duration { return c.TTL + c.TTL/4 }
+
+// begin puts the holder on trial. Other workers may enter when its lease is over, whatever the
+// holder itself believes.
+func (l *lottery) begin(worker int) (err error) {
+	t, words := &l.trial, trialWords[l.trial.task]
+	t.worker, t.began = worker, time.Now().Round(0) // compared with the times of other processes
+	switch t.task {
+	case kill:
+		err = l.processes[worker].Kill()
+	case stop:
+		err = l.processes[worker].Signal(l.Pause)
+	case overstay:
+		l.Lasts = l.maxHold()
+	}
+	if err != nil {
+		return l.problem(worker, "%v", err)
+	}
+	t.limit, l.Until = l.Lasts+l.Slack, t.began.Add(l.Lasts)
+	l.Marks[l.Round], l.Doing[worker-1] = words.mark, words.doing
+	l.tell(worker, words.story, l.Lasts)
+	l.answer(worker, t.task) // a stopped worker reads it later
+	return nil
+}
+
+// endTrial judges a trial: the holder was replaced in time, and what else was to happen was seen.
+func (l *lottery) endTrial() {
+	t, words := &l.trial, trialWords[l.trial.task]
+	if t.worker == 0 {
+		return
+	}
+	if t.took <= 0 || t.took > t.limit {
+		_ = l.problem(t.worker, "replaced %v after %s, limit %v", t.took, words.start, t.limit)
+	}
+	if t.seen != words.seen {
+		_ = l.problem(t.worker, "after %s, %q was seen, and not %q", words.start, t.seen, words.seen)
+	}
+	took := t.took.Round(10 * time.Millisecond)
+	l.results += fmt.Sprintf("%-13s replaced after %v, limit %v%s\n", words.title, took, t.limit, t.seen)
 }

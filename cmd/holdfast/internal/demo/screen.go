@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,23 +19,28 @@ type screen struct {
 	server        string
 	quit          func()
 	width, height int
-	now           time.Time
-	text          string
+	story         string
 }
 
-// Screen takes a terminal over and shows states on it. quit is called when the user wants to leave.
-// leave gives the terminal back, and returns all that happened as lines of text.
-func Screen(in, out *os.File, c Config, server string, quit func()) (show func(State), leave func() string) {
-	s := &screen{config: c, server: server, quit: quit}
+// RunOnScreen is Run on a terminal. In the end, it gives the terminal back and prints all that
+// happened as lines of text. left is the cause of the end if the user leaves.
+func RunOnScreen(ctx context.Context, c Config, in, out *os.File, server string, left error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &screen{config: c, server: server, quit: func() { cancel(left) }}
 	program := tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
+	var shown sync.WaitGroup
+	shown.Go(func() {
 		if _, err := program.Run(); err != nil {
-			quit() // the lottery must not go on unseen
+			s.quit() // the lottery must not go on unseen
 		}
-	}()
-	return func(state State) { program.Send(state) }, func() string { program.Quit(); <-left; return s.text }
+	})
+	c.View = func(state State) { program.Send(state) }
+	err := Run(ctx, c)
+	program.Quit()
+	shown.Wait()
+	fmt.Fprint(out, s.story)
+	return err
 }
 
 // Init implements tea.Model: the bar moves 20 times a second.
@@ -51,11 +58,10 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			s.quit()
 		}
 	case time.Time:
-		s.now = msg
 		return s, s.Init()
 	case State:
 		s.State = msg
-		s.text += msg.Text
+		s.story += msg.Text
 	}
 	return s, nil
 }
@@ -78,38 +84,36 @@ func (s *screen) View() tea.View {
 	columns := max(s.width/24, 1)
 	grid := make([]string, (len(s.Doing)+columns-1)/columns)
 	for i, doing := range s.Doing {
-		grid[i%len(grid)] += styles[doing].Styled(fmt.Sprintf("%2d %-20.20s ", i+1, doing))
+		grid[i%len(grid)] += styles[doing].Styled(fmt.Sprintf("%2d %-20s ", i+1, doing))
 	}
 	lines = append(append(lines, grid...), "")
-	story := strings.Split(ansi.Wordwrap(strings.TrimSpace(s.text), s.width, ""), "\n")
+	story := strings.Split(ansi.Wordwrap(strings.TrimSpace(s.story), s.width, ""), "\n")
 	room := min(max(s.height-len(lines)-1, 0), len(story))
 	lines = append(append(lines, story[len(story)-room:]...), faint.Styled("ctrl-c or q leaves"))
 	lines = lines[max(len(lines)-s.height, 0):]
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, s.width, "…")
 	}
-	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen = true
-	return v
+	return tea.View{Content: strings.Join(lines, "\n"), AltScreen: true}
 }
 
 // lease says who holds, and draws a bar of what is left of the lease.
 func (s *screen) lease() (holder, bar string) {
-	if s.config.NoLock {
+	switch {
+	case s.config.NoLock:
 		return yellow.Styled("there is no lock"), ""
-	}
-	if s.Holder == 0 {
+	case s.Holder == 0:
 		return faint.Styled("nobody holds the lock"), ""
 	}
 	holder = green.Styled(fmt.Sprintf("worker %d holds the lock, token %s", s.Holder, s.Token))
 	if doing := s.Doing[s.Holder-1]; doing == "killed" || doing == "stopped" {
 		holder = red.Styled(fmt.Sprintf("worker %d is %s; its lease is not over yet", s.Holder, doing))
 	}
-	left, width, style := max(s.Until.Sub(s.now), 0), max(min(s.width-30, 100), 10), green
-	if left < s.config.TTL/3 {
+	left, width, style := max(time.Until(s.Until), 0), max(min(s.width-30, 100), 10), green
+	if left < s.Lasts/3 {
 		style = red
 	}
-	full := min(int(int64(width)*int64(left)/int64(s.config.TTL)), width)
+	full := min(int(float64(width)*left.Seconds()/s.Lasts.Seconds()), width)
 	return holder, style.Styled(strings.Repeat("█", full)) + strings.Repeat("░", width-full) +
-		fmt.Sprintf(" %.1f s of %v", left.Seconds(), s.config.TTL)
+		fmt.Sprintf(" %.1f s of %v", left.Seconds(), s.Lasts)
 }
