@@ -112,7 +112,7 @@ func (r *channelRouter) relocateMoved(now time.Time) {
 func (r *channelRouter) look(due []*channel, again bool) {
 	ctx, cancel := context.WithTimeout(r.s.ctx, placingTimeout)
 	defer cancel()
-	cluster, err := r.s.router.cluster(ctx)
+	cluster, err := r.s.router.isCluster(ctx)
 	table := r.s.router.slots.latest()
 	if cluster {
 		table, err = r.s.router.slots.known(ctx, again) // on failure, what was known before

@@ -199,7 +199,7 @@ func (c *pubsubConn) lost(l *pubsubLink, err error) {
 			c.sendAway(ch)
 		}
 	}
-	c.s.router.doubtSlots() // its node may be gone
+	c.s.router.refreshSlots() // its node may be gone
 }
 
 // answer takes what the server said of a channel: that it is subscribed, or taken away, or, where

@@ -72,7 +72,7 @@ func newSubscription(r *router, sink Sink) *subscription {
 func (s *subscription) anyNode() func(context.Context) (string, error) {
 	last := ""
 	return func(ctx context.Context) (string, error) {
-		cluster, err := s.router.cluster(ctx)
+		cluster, err := s.router.isCluster(ctx)
 		if err != nil || !cluster {
 			return "", err
 		}
