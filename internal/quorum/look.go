@@ -18,13 +18,14 @@ const lookTimeout = time.Second
 // do not answer, so Look asks up to three times. Then it returns what judge makes of the last
 // replies: the hold, if a majority may have accepted its token, or else nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	if watcher != nil && watcher.NoMessages {
-		watcher = nil // it could not be told
+	var watch protocol.ID // empty: nobody is to be told
+	if watcher != nil && !watcher.NoMessages {
+		watch = watcher.ID
 	}
 	deadline := within(ctx, lookTimeout)
 	const tries = 3
 	for try := 1; ; try++ {
-		standing, retry, err := r.lookOnce(ctx, watcher, deadline)
+		standing, retry, err := r.lookOnce(ctx, watch, deadline)
 		if !retry || try == tries || !r.p.pause(ctx, try) {
 			return standing, err
 		}
@@ -42,7 +43,7 @@ func within(ctx context.Context, limit time.Duration) time.Time {
 
 // lookOnce asks all nodes once. It returns as soon as a majority agrees, and no later than ctx
 // ends. If retry is true, the standing may be another one at the next try.
-func (r *resource) lookOnce(ctx context.Context, watcher *protocol.Ticket, deadline time.Time) (standing protocol.Standing, retry bool, err error) {
+func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline time.Time) (standing protocol.Standing, retry bool, err error) {
 	replies := r.sendLook(watcher, deadline)
 	tally := newLookTally(r)
 	for range r.p.nodes {
@@ -69,16 +70,16 @@ func (r *resource) lookEnded(ctx context.Context) error {
 
 // sendLook asks all nodes at the same time. Each gives one reply by the deadline, and the channel
 // has room for all.
-func (r *resource) sendLook(watcher *protocol.Ticket, deadline time.Time) <-chan *lookReply {
+func (r *resource) sendLook(watcher protocol.ID, deadline time.Time) <-chan *lookReply {
 	replies := make(chan *lookReply, len(r.p.nodes))
 	for _, n := range r.p.nodes {
-		if watcher != nil {
-			n.askSent(watcher.ID) // an Unwatch waits for it
+		if watcher != "" {
+			n.askSent(watcher) // an Unwatch waits for it
 		}
 		r.p.run(func() {
 			reply := r.lookAt(n, watcher, deadline)
-			if watcher != nil {
-				n.askDone(watcher.ID)
+			if watcher != "" {
+				n.askDone(watcher)
 			}
 			replies <- reply
 		})
@@ -180,7 +181,7 @@ func (t *lookTally) largestToken() (best *lookReply) {
 // Unwatch implements protocol.Resource. It returns when a majority of nodes has forgotten the
 // watcher. A node that does not answer forgets it by itself.
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
-	results := r.sendUnwatch(&watcher, within(ctx, lookTimeout))
+	results := r.sendUnwatch(watcher.ID, within(ctx, lookTimeout))
 	forgotten, failures := 0, 0
 	for { // the last result decides at the latest
 		select {
@@ -203,11 +204,11 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 }
 
 // sendUnwatch asks all nodes at the same time to forget a watcher. Each gives one result.
-func (r *resource) sendUnwatch(watcher *protocol.Ticket, deadline time.Time) <-chan error {
+func (r *resource) sendUnwatch(watcher protocol.ID, deadline time.Time) <-chan error {
 	results := make(chan error, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		r.p.run(func() {
-			n.awaitAsks(watcher.ID, deadline) // a look that overtakes would leave the watcher
+			n.awaitAsks(watcher, deadline) // a look that arrives later would leave the watcher
 			_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, forgetWatcher))
 			results <- err
 		})
@@ -221,16 +222,16 @@ const (
 	forgetWatcher   = "w"
 )
 
-// lookArgs is the command of look.lua. Exec fills in the name of the command and the digest.
-func (r *resource) lookArgs(watcher *protocol.Ticket, how string) []any {
-	channel := "" // of the watcher, behind its id
-	if watcher != nil {
-		channel = string(watcher.ID) + r.p.channel
+// lookArgs is the command of look.lua. Node.exec fills in its name and the digest.
+func (r *resource) lookArgs(watcher protocol.ID, how string) []any {
+	address := "" // where the node sends a message: the watcher's id, and this process's channel
+	if watcher != "" {
+		address = string(watcher) + r.p.channel
 	}
-	const keys = 4
+	const numKeys = 4
 	return []any{
-		nil, nil, keys, r.state, r.waiting, r.watching, r.p.factsKey(),
-		r.mode, channel, r.life, how,
+		nil, nil, numKeys, r.state, r.waiting, r.watching, r.p.factsKey(),
+		r.mode, address, r.life, how,
 	}
 }
 
@@ -245,8 +246,8 @@ type lookReply struct {
 	protocol.Standing             // with the first hold and its token
 }
 
-// lookAt asks one node. The watcher may be nil.
-func (r *resource) lookAt(n *node, watcher *protocol.Ticket, deadline time.Time) *lookReply {
+// lookAt asks one node.
+func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *lookReply {
 	reply, sent := &lookReply{node: n}, time.Now()
 	text, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, rememberWatcher))
 	if err != nil {

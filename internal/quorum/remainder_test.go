@@ -55,7 +55,7 @@ func TestRemainderIsNoHold(t *testing.T) {
 			}
 		},
 		"look": func(t *testing.T, h *half) {
-			s := h.r.lookAt(h.n, nil, time.Now().Add(enough))
+			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
 			if s.err != nil || s.Holders != 1 || onlyRemainders(s.id) != (value(t, h.server, 2) == "") || onlyRemainders(s.id) && (s.Token != 0 || s.Holder != protocol.Party{}) {
 				t.Errorf("got %+v", s)
 			}

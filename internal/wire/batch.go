@@ -40,10 +40,10 @@ const (
 // goroutine that ends a batch starts the next ones.
 type Batcher struct {
 	store     Store
-	deadlines deadlines // of the batches under way
+	deadlines deadlines // the timer that the contexts of all batches share
 	calls     sync.Pool // of *call, for newCall
 
-	mu         sync.Mutex // guards all below; not held while a request is under way
+	mu         sync.Mutex // guards all below; never held over a request
 	inFlight   int        // batches under way, also those of one request
 	requests   int        // requests in these batches
 	answeredAt time.Time  // of the last answer; zero: there was none, or not to the last request sent
