@@ -15,8 +15,8 @@ const (
 	// maxRedirects is how often one Do sends a request again, after MOVED, ASK, or unsent.
 	maxRedirects = 3
 
-	// waitMargin is what a request that waits for replicas is given beside the time that it gives
-	// them, if it has no deadline.
+	// waitMargin bounds a request that waits for replicas and has no deadline, on top of the time
+	// that it gives them.
 	waitMargin = 10 * time.Second
 )
 
@@ -165,12 +165,12 @@ func sendToNodes(ctx context.Context, routed []routedRequest, deliver func(conte
 	for _, q := range routed {
 		byNode[q.node] = append(byNode[q.node], q)
 	}
+	if len(byNode) == 1 {
+		deliver(ctx, routed)
+		return
+	}
 	var all sync.WaitGroup
 	for _, group := range byNode {
-		if len(byNode) == 1 {
-			deliver(ctx, group)
-			return
-		}
 		all.Go(func() { deliver(ctx, group) })
 	}
 	all.Wait()
@@ -178,14 +178,16 @@ func sendToNodes(ctx context.Context, routed []routedRequest, deliver func(conte
 
 // deliver sends requests to their one node in one flush, and fills in their replies.
 func (r *router) deliver(ctx context.Context, group []routedRequest) {
-	commands, wait := pipelineOf(group)
+	commands, waitTimeout := pipelineOf(group)
+	waits := waitTimeout > 0
 	// Without a deadline the client's own timeout holds, which may be shorter than the WAIT.
-	if _, bounded := ctx.Deadline(); wait > 0 && !bounded {
+	if _, bounded := ctx.Deadline(); waits && !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait+waitMargin)
+		ctx, cancel = context.WithTimeout(ctx, waitTimeout+waitMargin)
 		defer cancel()
 	}
-	distribute(group, doAt(ctx, r.store, group[0].node, commands), wait > 0)
+	answers := doAt(ctx, r.store, group[0].node, commands)
+	distribute(group, answers, waits)
 }
 
 // deliverCluster is deliver to a node of a cluster. If a reply suggests that another node serves
@@ -201,9 +203,9 @@ func (r *router) deliverCluster(ctx context.Context, group []routedRequest) {
 }
 
 // pipelineOf returns the commands of requests to one node: for each request its own, behind ASKING
-// if it needs that. If requests ask for replicas, one WAIT is behind all, and wait is its timeout:
-// it counts the replicas that have everything written on its connection, so it holds for all.
-func pipelineOf(group []routedRequest) (commands []store.Command, wait time.Duration) {
+// if it needs that. If requests ask for replicas, one WAIT is behind them, and its timeout is not
+// zero. One is enough, as it counts the replicas that have everything written on its connection.
+func pipelineOf(group []routedRequest) (commands []store.Command, waitTimeout time.Duration) {
 	commands = make([]store.Command, 0, len(group)+1)
 	replicas, timeout := 0, int64(0)
 	for _, q := range group {
@@ -222,19 +224,24 @@ func pipelineOf(group []routedRequest) (commands []store.Command, wait time.Dura
 	return commands, time.Duration(timeout) * time.Millisecond
 }
 
-// distribute fills in the replies to requests from the answers to their pipeline.
-func distribute(group []routedRequest, answers []store.Reply, waited bool) {
+// distribute fills in the replies to requests from the answers to their pipeline. If it waits for
+// replicas, the last answer is that of WAIT.
+func distribute(group []routedRequest, answers []store.Reply, waits bool) {
 	var wait store.Reply
-	if waited {
+	if waits {
 		wait = answers[len(answers)-1]
+	}
+	next := func() store.Reply {
+		answer := answers[0]
+		answers = answers[1:]
+		return answer
 	}
 	for _, q := range group {
 		var asking store.Reply
 		if q.asking {
-			asking, answers = answers[0], answers[1:]
+			asking = next()
 		}
-		answer := answers[0]
-		answers = answers[1:]
+		answer := next()
 		// The user may not use ASKING, and so the request was not carried out. That is the reason
 		// to report, not the redirect back.
 		if asking.Refused != "" && hasPrefix(answer.Refused, "MOVED ", "ASK ") {
