@@ -15,18 +15,18 @@ import (
 // ReadTimeout is not shorter: go-redis does not watch for the end of a context meanwhile.
 const handshakeTimeout = 2 * time.Second
 
-// A listener is a PubSub that is given up at its first error. Otherwise go-redis would connect
-// again by itself, and ask for all channels by one command, which fails as a whole if one is
-// refused.
+// A listener is a PubSub that is given up at its first error. When a connection is lost, go-redis
+// makes another one by itself and asks for all channels by one command, which fails as a whole if
+// one is refused. That connection is closed unread.
 //
-// The caller's goroutine writes commands and a goroutine of the listener reads. As a refusal does
+// The caller's goroutine writes commands, and a goroutine of the listener reads. As a refusal does
 // not name its channel, the answers are matched with the commands by their order.
 type listener struct {
 	pubsub      *redis.PubSub
 	subscribe   func(context.Context, ...string) error // SUBSCRIBE or SSUBSCRIBE
 	unsubscribe func(context.Context, ...string) error
 	events      store.Events
-	ctx         context.Context // ends with the connection
+	ctx         context.Context // ends with the first error, or with Close
 	cancel      context.CancelFunc
 	reader      sync.WaitGroup // the goroutine of read
 
@@ -63,19 +63,19 @@ func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
 
 // Subscribe implements store.Listener.
 func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
-	return l.write(ctx, l.subscribe, false, channels)
+	return l.send(ctx, l.subscribe, false, channels)
 }
 
 // Unsubscribe implements store.Listener.
 func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
-	return l.write(ctx, l.unsubscribe, true, channels)
+	return l.send(ctx, l.unsubscribe, true, channels)
 }
 
-// write writes a command for each channel. The first one connects. A command is pending before it
+// send writes a command for each channel. The first one connects. A command is pending before it
 // is written, as the answer may be quick.
-func (l *listener) write(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
+func (l *listener) send(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
 	for _, channel := range channels {
-		if l.ctx.Err() != nil { // go-redis would connect again
+		if l.ctx.Err() != nil { // go-redis would write it on another connection
 			return redis.ErrClosed
 		}
 		l.mu.Lock()
@@ -131,8 +131,8 @@ func (l *listener) received(msg any) error {
 	return nil
 }
 
-// confirmed reports a confirmation. It is the answer to the oldest command, or else the server
-// takes a channel away by itself.
+// confirmed reports a confirmation, which is the answer to the oldest command. Without one, the
+// server may still take a channel away by itself, but it cannot subscribe one.
 func (l *listener) confirmed(msg *redis.Subscription) error {
 	off := msg.Kind == "unsubscribe" || msg.Kind == "sunsubscribe"
 	l.mu.Lock()
