@@ -62,7 +62,7 @@ func (r *channelRouter) isUnsharded(c *channel, kind int32) bool {
 // requeue queues a channel that could not be placed, or that its connection gave away, to be placed
 // after a pause.
 func (r *channelRouter) requeue(c *channel) {
-	if r.noSharding { // this is known since the channel was placed
+	if r.noSharding { // the servers may have said so since the channel was placed
 		r.sub.unsharded.attach(c)
 		return
 	}
@@ -87,8 +87,8 @@ func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 	due, retryAt := r.takeDue(now)
 	if len(due) > 0 {
 		r.locating = true
-		failed := slices.ContainsFunc(due, func(c *channel) bool { return c.backoff > 0 })
-		r.sub.goroutines.Go(func() { r.locate(due, failed) })
+		reread := slices.ContainsFunc(due, func(c *channel) bool { return c.backoff > 0 }) // it failed
+		r.sub.goroutines.Go(func() { r.locate(due, reread) })
 	}
 	return earlier(wake, retryAt)
 }
@@ -135,8 +135,8 @@ type location struct {
 }
 
 // locate finds out where channels are served, and has those that are due placed. It runs on a
-// goroutine of its own. If one of them failed before, the slots are read anew.
-func (r *channelRouter) locate(due []*channel, failed bool) {
+// goroutine of its own. If reread, the slots of a cluster are read anew.
+func (r *channelRouter) locate(due []*channel, reread bool) {
 	ctx, cancel := context.WithTimeout(r.sub.ctx, locateTimeout)
 	defer cancel()
 	var at location
@@ -145,7 +145,7 @@ func (r *channelRouter) locate(due []*channel, failed bool) {
 	case err != nil:
 		at = location{kind: kindUnknown, table: &slotTable{}, err: err}
 	case cluster:
-		table, err := r.sub.router.slots.known(ctx, failed)
+		table, err := r.sub.router.slots.known(ctx, reread)
 		at = location{kind: kindCluster, table: table, err: err}
 	default:
 		at = location{kind: kindSingle, table: &slotTable{}}
