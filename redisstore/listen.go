@@ -11,43 +11,51 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A listener is a PubSub that is given up at its first error: it would connect again by itself,
-// and ask for all channels by one command, which fails as a whole if one channel is refused.
-type listener struct {
-	ps      *redis.PubSub
-	on, off func(context.Context, ...string) error
-	events  store.Events
-	ctx     context.Context // ends with the connection
-	cancel  context.CancelFunc
-	reads   bool // the goroutine of read was started; only Subscribe and Unsubscribe look
-	reading sync.WaitGroup
+// handshakeTimeout bounds each answer of the server while a connection is made, if the client's own
+// ReadTimeout is not shorter: go-redis does not watch for the end of a context meanwhile.
+const handshakeTimeout = 2 * time.Second
 
-	mu    sync.Mutex
-	asked []question // written and not answered, in order
+// A listener is a PubSub that is given up at its first error. When a connection is lost, go-redis
+// makes another one by itself and asks for all channels by one command, which fails as a whole if
+// one is refused. That connection is closed unread.
+//
+// The caller's goroutine writes commands, and a goroutine of the listener reads. As a refusal does
+// not name its channel, the answers are matched with the commands by their order.
+type listener struct {
+	pubsub      *redis.PubSub
+	subscribe   func(context.Context, ...string) error // SUBSCRIBE or SSUBSCRIBE
+	unsubscribe func(context.Context, ...string) error
+	events      store.Events
+	ctx         context.Context // ends with the first error, or with Close
+	cancel      context.CancelFunc
+	reader      sync.WaitGroup // the goroutine of read
+
+	mu            sync.Mutex // guards all below, and startReader against Close
+	readerStarted bool
+	pending       []pendingCommand // about to be written, or not answered; oldest first
 }
 
-// A question is a command on a connection for messages. The server's refusal does not name its
-// channel.
-type question struct {
+// A pendingCommand subscribes a channel, or, if off, gives it up.
+type pendingCommand struct {
 	channel string
 	off     bool
 }
 
 // listen makes a listener that is not connected. It speaks RESP2, in which go-redis reads nothing
-// but the messages, and takes no longer than limit for an answer, as no context interrupts that.
+// but the messages.
 func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
-	limit := 2 * time.Second // of each answer while the connection is made
-	if user := rdb.Options().ReadTimeout; user > 0 {
-		limit = min(limit, user)
+	timeout := handshakeTimeout
+	if own := rdb.Options().ReadTimeout; own > 0 {
+		timeout = min(timeout, own)
 	}
-	quiet := rdb.WithTimeout(limit)
-	quiet.Options().ContextTimeoutEnabled = true
-	quiet.Options().Protocol = 2
-	quiet.Options().DialerRetries = 1 // the next connection is the caller's concern
-	ps := quiet.Subscribe(context.Background())
-	l := &listener{ps: ps, on: ps.Subscribe, off: ps.Unsubscribe, events: events}
+	client := rdb.WithTimeout(timeout) // with options of its own
+	client.Options().ContextTimeoutEnabled = true
+	client.Options().Protocol = 2
+	client.Options().DialerRetries = 1 // the next connection is the caller's concern
+	pubsub := client.Subscribe(context.Background())
+	l := &listener{pubsub: pubsub, subscribe: pubsub.Subscribe, unsubscribe: pubsub.Unsubscribe, events: events}
 	if sharded {
-		l.on, l.off = ps.SSubscribe, ps.SUnsubscribe
+		l.subscribe, l.unsubscribe = pubsub.SSubscribe, pubsub.SUnsubscribe
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -55,54 +63,55 @@ func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
 
 // Subscribe implements store.Listener.
 func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
-	return l.ask(ctx, l.on, false, channels)
+	return l.send(ctx, l.subscribe, false, channels)
 }
 
 // Unsubscribe implements store.Listener.
 func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
-	return l.ask(ctx, l.off, true, channels)
+	return l.send(ctx, l.unsubscribe, true, channels)
 }
 
-// ask writes a command for each channel. A question counts as asked before it is written, as the
-// answer may be quick. The first one connects.
-func (l *listener) ask(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
+// send writes a command for each channel. The first one connects. A command is pending before it
+// is written, as the answer may be quick.
+func (l *listener) send(ctx context.Context, write func(context.Context, ...string) error, off bool, channels []string) error {
 	for _, channel := range channels {
-		if l.ctx.Err() != nil { // go-redis would connect again
+		if l.ctx.Err() != nil { // go-redis would write it on another connection
 			return redis.ErrClosed
 		}
 		l.mu.Lock()
-		l.asked = append(l.asked, question{channel, off})
+		l.pending = append(l.pending, pendingCommand{channel, off})
 		l.mu.Unlock()
 		if err := write(ctx, channel); err != nil {
 			return err
 		}
-		if !l.reads {
-			l.reads = true
-			l.reading.Go(l.read)
-		}
+		l.startReader()
 	}
 	return nil
+}
+
+// startReader starts the goroutine that reads, once, when there is a connection. After Close, which
+// waits for it, it is not started any more.
+func (l *listener) startReader() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.readerStarted && l.ctx.Err() == nil {
+		l.readerStarted = true
+		l.reader.Go(l.read)
+	}
 }
 
 // read reports what comes, until the connection fails. It reads without a timeout, which could
 // strike in the middle of a message.
 func (l *listener) read() {
 	for {
-		msg, err := l.ps.ReceiveTimeout(l.ctx, 0)
-		refused, isLine := refusal(err)
-		switch msg := msg.(type) {
-		case *redis.Message:
-			l.events.Message(msg.Channel, msg.Payload)
-			continue
-		case *redis.Subscription:
-			err = l.answer(msg)
-		default:
-			if isLine {
-				err = l.refuse(refused)
-			}
+		msg, err := l.pubsub.ReceiveTimeout(l.ctx, 0)
+		if line, refused := refusal(err); refused {
+			err = l.refused(line)
+		} else if err == nil {
+			err = l.received(msg)
 		}
 		if err != nil {
-			if l.ctx.Err() == nil {
+			if l.ctx.Err() == nil { // the end is not the caller's doing
 				l.cancel()
 				l.events.Closed(err)
 			}
@@ -111,20 +120,31 @@ func (l *listener) read() {
 	}
 }
 
-// answer takes a confirmation: the answer to the oldest question, or a channel that the server
-// takes away by itself.
-func (l *listener) answer(msg *redis.Subscription) error {
+// received reports what is no refusal: a message or a confirmation.
+func (l *listener) received(msg any) error {
+	switch msg := msg.(type) {
+	case *redis.Message:
+		l.events.Message(msg.Channel, msg.Payload)
+	case *redis.Subscription:
+		return l.confirmed(msg)
+	}
+	return nil
+}
+
+// confirmed reports a confirmation, which is the answer to the oldest command. Without one, the
+// server may still take a channel away by itself, but it cannot subscribe one.
+func (l *listener) confirmed(msg *redis.Subscription) error {
 	off := msg.Kind == "unsubscribe" || msg.Kind == "sunsubscribe"
 	l.mu.Lock()
-	answers := len(l.asked) > 0 && l.asked[0] == question{msg.Channel, off}
-	if answers {
-		l.asked = l.asked[1:]
+	asked := len(l.pending) > 0 && l.pending[0] == pendingCommand{msg.Channel, off}
+	if asked {
+		l.pending = l.pending[1:]
 	}
 	l.mu.Unlock()
 	switch {
 	case off:
 		l.events.Unsubscribed(msg.Channel)
-	case !answers:
+	case !asked:
 		return fmt.Errorf("redisstore: the server answers what was not asked: %s %q", msg.Kind, msg.Channel)
 	default:
 		l.events.Subscribed(msg.Channel)
@@ -132,23 +152,25 @@ func (l *listener) answer(msg *redis.Subscription) error {
 	return nil
 }
 
-// refuse takes an error line, the answer to the oldest question.
-func (l *listener) refuse(line string) error {
+// refused reports the line of a refusal, which is the answer to the oldest command.
+func (l *listener) refused(line string) error {
 	l.mu.Lock()
-	if len(l.asked) == 0 {
+	if len(l.pending) == 0 {
 		l.mu.Unlock()
 		return fmt.Errorf("redisstore: the server refuses what was not asked: %s", line)
 	}
-	refused := l.asked[0]
-	l.asked = l.asked[1:]
+	oldest := l.pending[0]
+	l.pending = l.pending[1:]
 	l.mu.Unlock()
-	l.events.Refused(refused.channel, line)
+	l.events.Refused(oldest.channel, line)
 	return nil
 }
 
-// Close implements store.Listener.
+// Close implements store.Listener. It waits for the reader, which closing the connection ends.
 func (l *listener) Close() {
+	l.mu.Lock()
 	l.cancel()
-	_ = l.ps.Close() // it is of no use any more
-	l.reading.Wait()
+	l.mu.Unlock()
+	_ = l.pubsub.Close() // the connection is of no use any more
+	l.reader.Wait()
 }

@@ -9,23 +9,27 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// A listener is one connection for messages: a dedicated one of the client, as Receive would
-// subscribe again by itself, and nobody could tell when all channels are confirmed.
+// A listener is one connection for messages. It is a dedicated one of the client and not that of
+// Receive, which would subscribe again by itself, so that nobody could tell when all channels are
+// confirmed.
 type listener struct {
-	client   rueidis.DedicatedClient
-	sharded  bool
-	events   store.Events
-	gone     <-chan error  // gets a value, or is closed, when the connection is lost
-	closed   chan struct{} // by Close
-	closing  sync.Once
-	watching bool // only Subscribe and Unsubscribe look
+	client  rueidis.DedicatedClient
+	sharded bool
+	events  store.Events
+	lost    <-chan error  // gets the reason and is closed when the connection is lost
+	closed  chan struct{} // closed by Close
+	closing sync.Once
+
+	// Whether watch was started. Subscribe and Unsubscribe alone use it, and store.Listener says
+	// that no two of them run at the same time.
+	watching bool
 
 	mu      sync.Mutex
-	leaving map[string]bool // channels that Unsubscribe gives up now
+	leaving map[string]bool // the channels that Unsubscribe is giving up; guarded by mu
 }
 
-// listen takes a connection of a client. No context interrupts that, so a caller that waits for
-// it may go first.
+// listen takes a connection of a client. No context interrupts that, so it is done on a goroutine
+// that a caller does not wait for after the end of ctx.
 func listen(ctx context.Context, client rueidis.Client, sharded bool, events store.Events) (store.Listener, error) {
 	if err := over(ctx); err != nil {
 		return nil, err
@@ -34,7 +38,7 @@ func listen(ctx context.Context, client rueidis.Client, sharded bool, events sto
 	go func() {
 		l := &listener{sharded: sharded, events: events, closed: make(chan struct{}), leaving: map[string]bool{}}
 		l.client, _ = client.Dedicate()
-		l.gone = l.client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: l.message, OnSubscription: l.moved})
+		l.lost = l.client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: l.onMessage, OnSubscription: l.onSubscription})
 		select {
 		case made <- l:
 		case <-ctx.Done():
@@ -49,26 +53,27 @@ func listen(ctx context.Context, client rueidis.Client, sharded bool, events sto
 	}
 }
 
-// message hands a message on. It runs on the goroutine that reads, as moved does.
-func (l *listener) message(m rueidis.PubSubMessage) { l.events.Message(m.Channel, m.Message) }
+// onMessage hands a message on. The client calls it from the goroutine that reads, as it does
+// onSubscription.
+func (l *listener) onMessage(m rueidis.PubSubMessage) { l.events.Message(m.Channel, m.Message) }
 
-// moved hears that the server takes a sharded channel away. The client says so also where
-// Unsubscribe asked for it; that is answered there.
-func (l *listener) moved(m rueidis.PubSubSubscription) {
+// onSubscription reports a sharded channel that the server takes away by itself. The client also
+// calls it for what Subscribe and Unsubscribe asked for, which they report themselves.
+func (l *listener) onSubscription(m rueidis.PubSubSubscription) {
 	if m.Kind != "sunsubscribe" {
 		return
 	}
 	l.mu.Lock()
-	asked := l.leaving[m.Channel]
+	leaving := l.leaving[m.Channel]
 	l.mu.Unlock()
-	if !asked {
+	if !leaving {
 		l.events.Unsubscribed(m.Channel)
 	}
 }
 
 // Subscribe implements store.Listener. The client returns when the server has answered.
 func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
-	results, err := l.ask(ctx, channels, func(channel string) rueidis.Completed {
+	results, err := l.send(ctx, channels, func(channel string) rueidis.Completed {
 		if l.sharded {
 			return l.client.B().Ssubscribe().Channel(channel).Build()
 		}
@@ -90,12 +95,13 @@ func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
 	return nil
 }
 
-// Unsubscribe implements store.Listener. The client asks for a PING behind each, which may be
-// refused where the channel was not: an answer is an answer.
+// Unsubscribe implements store.Listener. The client sends a PING behind each command, and returns
+// the answer to that. The server may refuse the PING and not the command, so a refusal is taken for
+// a yes.
 func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
-	l.leave(channels, true)
-	defer l.leave(channels, false)
-	results, err := l.ask(ctx, channels, func(channel string) rueidis.Completed {
+	l.markLeaving(channels)
+	defer l.unmarkLeaving(channels)
+	results, err := l.send(ctx, channels, func(channel string) rueidis.Completed {
 		if l.sharded {
 			return l.client.B().Sunsubscribe().Channel(channel).Build()
 		}
@@ -113,30 +119,36 @@ func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
 	return nil
 }
 
-func (l *listener) leave(channels []string, asked bool) {
+func (l *listener) markLeaving(channels []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, channel := range channels {
-		if asked {
-			l.leaving[channel] = true
-		} else {
-			delete(l.leaving, channel)
-		}
+		l.leaving[channel] = true
 	}
 }
 
-// ask sends a command for each channel, in one flush, and returns their results.
-func (l *listener) ask(ctx context.Context, channels []string, command func(string) rueidis.Completed) ([]rueidis.RedisResult, error) {
+func (l *listener) unmarkLeaving(channels []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, channel := range channels {
+		delete(l.leaving, channel)
+	}
+}
+
+// send sends a command for each channel, in one flush, and returns their results. The error is why
+// the connection was lost. Once one flush was answered, watch reports that as well.
+func (l *listener) send(ctx context.Context, channels []string, command func(string) rueidis.Completed) ([]rueidis.RedisResult, error) {
 	commands := make([]rueidis.Completed, len(channels))
 	for i, channel := range channels {
 		commands[i] = command(channel)
 	}
-	if err := l.end(); err != nil {
+	if err := l.lostBecause(); err != nil {
 		return nil, err
 	}
 	results := l.client.DoMulti(ctx, commands...)
-	if err := l.end(); err != nil {
-		return nil, err // the results may look like refusals, when one of the greeting was
+	// If the server refused the handshake, the results look as if it refused the channels.
+	if err := l.lostBecause(); err != nil {
+		return nil, err
 	}
 	if !l.watching {
 		l.watching = true
@@ -145,26 +157,31 @@ func (l *listener) ask(ctx context.Context, channels []string, command func(stri
 	return results, nil
 }
 
-// end is why the connection was lost, or nil.
-func (l *listener) end() error {
+// lostBecause is why the connection was lost, or nil if it is there.
+func (l *listener) lostBecause() error {
 	select {
-	case err := <-l.gone:
+	case err := <-l.lost:
 		return reason(err)
 	default:
 		return nil
 	}
 }
 
-// watch reports the end of the connection.
+// watch reports the end of the connection, unless Close ended it.
 func (l *listener) watch() {
 	select {
-	case err := <-l.gone:
-		l.events.Closed(reason(err))
+	case err := <-l.lost:
+		select {
+		case <-l.closed: // both have come
+		default:
+			l.events.Closed(reason(err))
+		}
 	case <-l.closed:
 	}
 }
 
-// reason is why a connection was lost.
+// reason is why a connection was lost. The client gives the reason once, and then closes the
+// channel.
 func reason(err error) error {
 	if err == nil {
 		return rueidis.ErrClosing

@@ -53,7 +53,7 @@ func hasty(t *testing.T, quiet, linger time.Duration, change func(*rueidis.Clien
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *rueidis.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
 	s := new(pubsubtest.Sink)
-	sub, err := wire.Impatient(rueidisstore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
+	sub, err := wire.RouteWithTimeouts(rueidisstore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func hasty(t *testing.T, quiet, linger time.Duration, change func(*valkey.Client
 	dials := new(atomic.Int32)
 	rdb := client(t, p.Addr(), change, counted(dials), func(o *valkey.ClientOption) { o.Dialer.KeepAlive = time.Hour }) // no pings of its own
 	s := new(pubsubtest.Sink)
-	sub, err := wire.Impatient(valkeystore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
+	sub, err := wire.RouteWithTimeouts(valkeystore.New(rdb), quiet, linger).Subscribe(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func payload(spec protocol.Spec, channel string) string {
 // partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
 func partyOf(id protocol.ID, payload string) protocol.Party {
 	fields := strings.SplitN(payload, ":", 5)
-	if leftover(id) || len(fields) != 5 {
+	if onlyRemainders(id) || len(fields) != 5 {
 		return protocol.Party{}
 	}
 	tail := fields[4]
@@ -53,8 +53,8 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 	return id, token, partyOf(id, text[head:]), ok && token >= 0
 }
 
-// leftover tells whether an id is that of nobody, where only remainders are left (state.lua).
-func leftover(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
+// onlyRemainders tells whether an id is that of nobody, where only remainders are left (state.lua).
+func onlyRemainders(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
 
 // takenBy reads who took a hold over: a letter that says why, and the label. It is false if the
 // text says nothing.

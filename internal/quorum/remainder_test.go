@@ -56,7 +56,7 @@ func TestRemainderIsNoHold(t *testing.T) {
 		},
 		"look": func(t *testing.T, h *half) {
 			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
-			if s.err != nil || s.Holders != 1 || leftover(s.id) != (value(t, h.server, 2) == "") || leftover(s.id) && (s.Token != 0 || s.Holder != protocol.Party{}) {
+			if s.err != nil || s.Holders != 1 || onlyRemainders(s.id) != (value(t, h.server, 2) == "") || onlyRemainders(s.id) && (s.Token != 0 || s.Holder != protocol.Party{}) {
 				t.Errorf("got %+v", s)
 			}
 		},
@@ -131,7 +131,7 @@ func TestRemainderExcludes(t *testing.T) {
 			if a.won() != c.enters {
 				t.Fatalf("got %c, want to enter: %v", a.status, c.enters)
 			}
-			if !c.enters && c.gone && (a.party != protocol.Party{} || !leftover(a.holder) || a.token != 0) {
+			if !c.enters && c.gone && (a.party != protocol.Party{} || !onlyRemainders(a.holder) || a.token != 0) {
 				t.Errorf("held by %+v, %q, token %d", a.party, a.holder, a.token)
 			}
 			if !c.enters && !c.gone && (a.party.Label != "of "+c.next || a.holder != id(2) || a.token != h.next) {
@@ -246,7 +246,7 @@ func TestMinHoldOfAnOwner(t *testing.T) {
 		}
 		h.frees(t, 3, 'f', endless, 10*time.Second)
 		h.frees(t, 4, 'f', endless, 0)
-		if a := h.asks(t, h.of(other), 4, nil); a.won() || !leftover(a.holder) || a.remaining < 15*time.Second {
+		if a := h.asks(t, h.of(other), 4, nil); a.won() || !onlyRemainders(a.holder) || a.remaining < 15*time.Second {
 			t.Errorf("%q, beside what is left: %+v", other, a)
 		}
 	}

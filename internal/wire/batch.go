@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,134 +11,147 @@ import (
 )
 
 const (
-	maxInFlight = 3   // batches under way at once
-	fewRequests = 2   // requests under way beside which another may go; beside more, waiting for a batch is quicker for all
-	minShare    = 8   // requests that are worth a batch of their own
-	maxBatch    = 256 // requests in a batch
+	// maxInFlight is how many batches are under way at once.
+	maxInFlight = 3
 
-	// A caller that can be cancelled sends its own request only if the last answer is no older than
-	// this. If the server answers, the caller learns of the end of its context one answer late. If
-	// the server just ceased to answer, it learns of it one time-out late.
-	responsive = time.Second
+	// fewRequests is how many requests may be under way when another one goes alone. Beside more of
+	// them, it is quicker for all if it waits for a batch.
+	fewRequests = 2
+
+	// minShare is how many requests are worth a batch of their own.
+	minShare = 8
+
+	// maxBatch bounds the requests of one batch.
+	maxBatch = 256
+
+	// responsiveFor is how long after an answer the server is taken to be responsive. A caller that
+	// sends its request itself does not watch its context meanwhile. So a caller whose context can
+	// be cancelled does that only with a responsive server. If the server still answers, the caller
+	// learns of a cancellation one answer late; if it has just ceased to, one time-out late.
+	responsiveFor = time.Second
 )
 
 // A Batcher carries the requests of many goroutines to one server. While few are under way, each
-// goes at once and alone. Requests that come while more are under way travel together in the next
-// batch. No batch takes more than its share of all: if one carried everything, the server would
-// rest while the goroutines work, and the goroutines while the server does.
+// goes at once and alone. Requests that come while more are under way wait in a queue, and travel
+// together in the next batch. No batch takes more than its share of all: if one carried everything,
+// the server would rest while the goroutines work, and the goroutines while the server does.
+//
+// No goroutine waits for work. Requests wait in the queue only while a batch is under way. The
+// goroutine that ends a batch starts the next ones.
 type Batcher struct {
-	store Store
-	ends  deadlines
-	spare sync.Pool // *call, that nobody refers to any more
+	store     Store
+	deadlines deadlines // the timer that the contexts of all batches share
+	calls     sync.Pool // of *call, for newCall
 
-	mu       sync.Mutex
-	inFlight int // batches under way
-	requests int // requests under way
-	answered time.Time
-	queue    []*call
+	mu         sync.Mutex // guards all below; never held over a request
+	inFlight   int        // batches under way, also those of one request
+	requests   int        // requests in these batches
+	answeredAt time.Time  // of the last answer; zero: there was none, or not to the last request sent
+	queue      []*call    // not yet in a batch, in the order in which they came
 }
 
 // NewBatcher makes a Batcher. It sends nothing.
 func NewBatcher(s Store) *Batcher { return &Batcher{store: s} }
 
-// A call is one request that waits for its reply.
+// A call is one request that waits for its reply, in the queue or in a batch.
 type call struct {
 	request  Request
 	deadline time.Time
-	done     chan Reply  // of one
-	timer    *time.Timer // of the deadline
+	done     chan Reply  // gets the one reply; has room for it, as the caller may have gone
+	timer    *time.Timer // of the deadline; the caller's alone
 }
 
-// A direct request is sent by its caller. This is what it needs, in one allocation.
-type direct struct {
-	until    until
+// A directSend is what a caller needs to send its request itself, in one allocation.
+type directSend struct {
+	ctx      until
 	requests [1]Request
 }
 
-// errOver answers a request that was not sent in its time.
-var errOver = errors.New("not sent in time: earlier requests got no answer")
+// errExpiredBeforeSend answers a request whose deadline was over before its batch was sent.
+var errExpiredBeforeSend = errors.New("not sent in time: earlier requests got no answer")
 
-// Do sends one request and waits for its reply or for the deadline, and for the end of ctx unless
-// the caller sends the request itself (responsive). A reply that comes later is dropped.
+// Do sends one request and returns its reply. It returns without one when ctx ends or the deadline
+// is over, and then drops a reply that comes later. It may notice a cancellation late, as
+// responsiveFor says.
 func (b *Batcher) Do(ctx context.Context, request Request, deadline time.Time) Reply {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return Reply{Err: protocol.EndOf(ctx), Unsent: true}
 	}
 	b.mu.Lock()
-	alone := b.inFlight == 0 || b.inFlight < maxInFlight && b.requests <= fewRequests
-	if alone {
-		b.inFlight++
-		b.requests++
-		// The caller sends its request itself where it can, which saves a goroutine.
-		if ctx.Done() == nil || time.Since(b.answered) < responsive {
-			b.mu.Unlock()
-			return b.sendDirect(ctx, request, deadline)
-		}
+	if b.mayGoAloneLocked() && (ctx.Done() == nil || b.responsiveLocked()) {
+		b.startLocked(1)
+		b.mu.Unlock()
+		return b.sendDirect(ctx, request, deadline)
 	}
-	c := b.call(request, deadline)
-	var batch []*call
-	if alone {
-		batch = []*call{c}
-	} else if b.queue = append(b.queue, c); b.inFlight < maxInFlight && len(b.queue) >= b.share() {
-		b.inFlight++
-		batch = b.take()
-	}
+	c := b.newCall(request, deadline)
+	batch := b.enqueueLocked(c)
 	b.mu.Unlock()
 	if batch != nil {
-		go b.send(batch)
+		go b.sendBatches(batch)
 	}
-	c.timer.Reset(time.Until(deadline))
-	select {
-	case reply := <-c.done:
-		b.reuse(c)
-		return reply
-	case <-ctx.Done():
-		return b.abandon(c, protocol.EndOf(ctx))
-	case <-c.timer.C: // the batch, or one before it, has more time
-		return b.abandon(c, context.DeadlineExceeded)
-	}
+	return b.await(ctx, c)
 }
 
-// sendDirect sends a request that is counted already, as a batch of its own.
+// sendDirect sends a request as a batch of its own, which startLocked has counted. The caller's
+// goroutine does it, which saves another one.
 func (b *Batcher) sendDirect(ctx context.Context, request Request, deadline time.Time) Reply {
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
-	d := &direct{until{deadline: deadline, all: &b.ends}, [1]Request{request}}
-	reply := b.store.Do(&d.until, d.requests[:])[0]
-	d.until.over()
-	b.finish(1, reply)
-	return reply
+	d := &directSend{until{deadline: deadline, all: &b.deadlines}, [1]Request{request}}
+	replies := b.store.Do(&d.ctx, d.requests[:])
+	d.ctx.over()
+	if next := b.finish(1, replies); next != nil {
+		go b.sendBatches(next)
+	}
+	return replies[0]
 }
 
-// call is one that has been used before, if there is any. Its timer is still to be set.
-func (b *Batcher) call(request Request, deadline time.Time) *call {
-	c, _ := b.spare.Get().(*call)
+// newCall returns a call that was used before, or a new one.
+func (b *Batcher) newCall(request Request, deadline time.Time) *call {
+	c, _ := b.calls.Get().(*call)
 	if c == nil {
-		c = &call{done: make(chan Reply, 1), timer: time.NewTimer(time.Until(deadline))}
+		c = &call{done: make(chan Reply, 1)}
 	}
 	c.request, c.deadline = request, deadline
 	return c
 }
 
-// reuse takes back a call that was answered. To an abandoned one, an answer may still come.
-func (b *Batcher) reuse(c *call) {
-	c.timer.Stop()
-	c.request = Request{}
-	b.spare.Put(c)
+// await waits for the reply to a call that is in the queue or in a batch.
+func (b *Batcher) await(ctx context.Context, c *call) Reply {
+	if wait := time.Until(c.deadline); c.timer == nil {
+		c.timer = time.NewTimer(wait)
+	} else {
+		c.timer.Reset(wait)
+	}
+	select {
+	case reply := <-c.done:
+		b.recycle(c)
+		return reply
+	case <-ctx.Done():
+		return b.abandon(c, protocol.EndOf(ctx))
+	case <-c.timer.C: // its batch, or the one before it, has more time
+		return b.abandon(c, context.DeadlineExceeded)
+	}
 }
 
-// abandon leaves a call: it is taken from the queue if it is still there, else its outcome is
-// unknown.
+// recycle takes back a call that was answered, for newCall: nobody refers to it any more.
+func (b *Batcher) recycle(c *call) {
+	c.timer.Stop()
+	c.request = Request{}
+	b.calls.Put(c)
+}
+
+// abandon gives up a call, and returns the reply if it has come at the last moment. Else the
+// reply's error is why. A call that is still in the queue is taken out, and its request is unsent.
+// Else a batch may still answer the call, so it is not recycled.
 func (b *Batcher) abandon(c *call, why error) Reply {
 	c.timer.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, other := range b.queue {
-		if other == c {
-			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			return Reply{Err: why, Unsent: true}
-		}
+	if i := slices.Index(b.queue, c); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+		return Reply{Err: why, Unsent: true}
 	}
 	select {
 	case reply := <-c.done:
@@ -147,18 +161,13 @@ func (b *Batcher) abandon(c *call, why error) Reply {
 	}
 }
 
-// finish ends a batch of so many requests, or sends what is in the queue in its place.
-func (b *Batcher) finish(requests int, reply Reply) {
-	if next := b.next(requests, reply); next != nil {
-		go b.send(next)
-	}
-}
-
-// send sends batches until the queue is empty.
-func (b *Batcher) send(batch []*call) {
+// sendBatches sends a batch, and then another one in its place as long as there are any.
+func (b *Batcher) sendBatches(batch []*call) {
 	for batch != nil {
+		size := len(batch)
+		batch = answerExpired(batch)
 		replies := b.exchange(batch)
-		next := b.next(len(batch), replies[len(replies)-1])
+		next := b.finish(size, replies)
 		for i, reply := range replies {
 			batch[i].done <- reply
 		}
@@ -166,75 +175,113 @@ func (b *Batcher) send(batch []*call) {
 	}
 }
 
-// next takes what has come into the queue while a batch of so many requests was under way. If that
-// is nothing, one batch less is under way. Reply is one of the batch's.
-func (b *Batcher) next(requests int, reply Reply) []*call {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.requests -= requests
-	b.answered = time.Time{}
-	if reply.Err == nil {
-		b.answered = time.Now()
-	}
-	if len(b.queue) == 0 {
-		b.inFlight--
+// answerExpired answers the calls whose deadline is over: they are not sent. It returns the others,
+// in the same slice.
+func answerExpired(batch []*call) []*call {
+	now := time.Now()
+	return slices.DeleteFunc(batch, func(c *call) bool {
+		if c.deadline.After(now) {
+			return false
+		}
+		c.done <- Reply{Err: errExpiredBeforeSend, Unsent: true}
+		return true
+	})
+}
+
+// exchange sends the requests of a batch and returns their replies. Its deadline is the latest of
+// its calls': a caller whose own is over sooner does not wait for the batch.
+func (b *Batcher) exchange(batch []*call) []Reply {
+	if len(batch) == 0 {
 		return nil
 	}
-	batch := b.take()
-	for len(b.queue) > 0 && b.inFlight < maxInFlight {
-		b.inFlight++
-		go b.send(b.take())
-	}
-	return batch
-}
-
-// share is how many requests a batch carries where there are enough. mu is held, as in take.
-func (b *Batcher) share() int {
-	return max(minShare, (b.requests+len(b.queue)+maxInFlight-1)/maxInFlight)
-}
-
-// take takes a batch from the front of the queue.
-func (b *Batcher) take() []*call {
-	n := min(len(b.queue), b.share(), maxBatch)
-	b.requests += n
-	batch := make([]*call, n)
-	copy(batch, b.queue)
-	rest := copy(b.queue, b.queue[n:])
-	clear(b.queue[rest:])
-	b.queue = b.queue[:rest]
-	return batch
-}
-
-// exchange sends one batch and returns its replies. Its deadline is the last of its calls': each
-// call waits no longer than for its own context.
-func (b *Batcher) exchange(batch []*call) []Reply {
-	now := time.Now()
-	requests := make([]Request, 0, len(batch))
-	var deadline time.Time
-	for _, c := range batch {
-		if c.deadline.After(now) {
-			requests = append(requests, c.request)
-			if c.deadline.After(deadline) {
-				deadline = c.deadline
-			}
-		}
-	}
-	var sent []Reply
-	if len(requests) > 0 {
-		ctx := &until{deadline: deadline, all: &b.ends}
-		sent = b.store.Do(ctx, requests)
-		ctx.over()
-	}
-	if len(requests) == len(batch) {
-		return sent
-	}
-	replies := make([]Reply, len(batch))
+	requests := make([]Request, len(batch))
+	ctx := &until{all: &b.deadlines}
 	for i, c := range batch {
-		if c.deadline.After(now) {
-			replies[i], sent = sent[0], sent[1:]
-		} else {
-			replies[i] = Reply{Err: errOver, Unsent: true}
+		requests[i] = c.request
+		if c.deadline.After(ctx.deadline) {
+			ctx.deadline = c.deadline
 		}
 	}
+	replies := b.store.Do(ctx, requests)
+	ctx.over()
 	return replies
+}
+
+// finish ends a batch of so many requests, with the replies to those that were sent, and starts
+// batches from the queue. It returns one of them for the caller to send in its place, or nil.
+func (b *Batcher) finish(requests int, replies []Reply) (next []*call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inFlight--
+	b.requests -= requests
+	b.noteAnswerLocked(replies)
+	for len(b.queue) > 0 && b.inFlight < maxInFlight {
+		batch := b.startBatchLocked()
+		if next == nil {
+			next = batch
+		} else {
+			go b.sendBatches(batch)
+		}
+	}
+	return next
+}
+
+// noteAnswerLocked notes whether the server answers. Of a batch, the last reply is the newest. A
+// request that was not sent says nothing of the server.
+func (b *Batcher) noteAnswerLocked(replies []Reply) {
+	for i := len(replies) - 1; i >= 0; i-- {
+		switch {
+		case replies[i].Unsent:
+		case replies[i].Err == nil:
+			b.answeredAt = time.Now()
+			return
+		default:
+			b.answeredAt = time.Time{}
+			return
+		}
+	}
+}
+
+// responsiveLocked tells whether the server answered the last request that was sent, and recently.
+func (b *Batcher) responsiveLocked() bool { return time.Since(b.answeredAt) < responsiveFor }
+
+// mayGoAloneLocked tells whether a request may go at once beside those under way. Then the queue is
+// empty.
+func (b *Batcher) mayGoAloneLocked() bool {
+	return b.inFlight == 0 || b.inFlight < maxInFlight && b.requests <= fewRequests
+}
+
+// enqueueLocked puts a call into the queue. It starts a batch and returns it if there may be
+// another one, and if the call may go alone or the queue is worth a batch. Else it returns nil, and
+// finish starts the batch.
+func (b *Batcher) enqueueLocked(c *call) (batch []*call) {
+	alone := b.mayGoAloneLocked()
+	b.queue = append(b.queue, c)
+	if alone || b.inFlight < maxInFlight && len(b.queue) >= b.shareLocked() {
+		return b.startBatchLocked()
+	}
+	return nil
+}
+
+// startBatchLocked makes a batch from the front of the queue, which is not empty. The batch counts
+// as under way, and the caller must have it sent.
+func (b *Batcher) startBatchLocked() []*call {
+	n := min(len(b.queue), b.shareLocked(), maxBatch)
+	batch := slices.Clone(b.queue[:n])
+	b.queue = slices.Delete(b.queue, 0, n) // keeps the array, for the next calls
+	b.startLocked(n)
+	return batch
+}
+
+// shareLocked is how many requests a batch carries if there are enough: an equal part of those that
+// are under way or in the queue.
+func (b *Batcher) shareLocked() int {
+	all := b.requests + len(b.queue)
+	return max(minShare, (all+maxInFlight-1)/maxInFlight)
+}
+
+// startLocked counts a batch of so many requests as under way, until finish.
+func (b *Batcher) startLocked(requests int) {
+	b.inFlight++
+	b.requests += requests
 }

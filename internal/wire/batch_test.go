@@ -83,13 +83,13 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 					t.Errorf("left: %d batches, %d requests", b.inFlight, b.requests)
 				}
 				b.mu.Unlock()
-				b.ends.mu.Lock()
-				if n := len(b.ends.open); n > 0 {
+				b.deadlines.mu.Lock()
+				if n := len(b.deadlines.open); n > 0 {
 					t.Errorf("left: %d contexts", n)
 				}
-				b.ends.mu.Unlock()
+				b.deadlines.mu.Unlock()
 				<-time.After(time.Minute) // the timer fires for nothing
-				b.ends.idle(t)
+				b.deadlines.idle(t)
 			})
 		})
 	}
@@ -109,7 +109,7 @@ func TestBatcherSendsQueueWhenBatchEnds(t *testing.T) {
 		if len(server.sizes) > 0 {
 			t.Fatalf("%v went beside a batch of 60", server.sizes)
 		}
-		b.finish(60, Reply{})
+		b.sendBatches(b.finish(60, nil))
 		wg.Wait()
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("took %v: %v", took, server.sizes)

@@ -17,7 +17,7 @@ func (r *router) Describe(ctx context.Context) (Topology, error) {
 	if err := ended(ctx); err != nil {
 		return Topology{}, err
 	}
-	cluster, err := r.cluster(ctx)
+	cluster, err := r.isCluster(ctx)
 	switch {
 	case err != nil:
 		return Topology{}, err
@@ -75,7 +75,7 @@ func (r *router) describeCluster(ctx context.Context) (Topology, error) {
 // describe asks a server for its version, role and eviction policy. What it refuses to say stays
 // empty.
 func (r *router) describe(ctx context.Context, address string) (Node, error) {
-	reply := send(ctx, r.store, address, []store.Command{{"INFO"}})[0]
+	reply := doAt(ctx, r.store, address, []store.Command{{"INFO"}})[0]
 	if reply.Err != nil {
 		return Node{}, reply.Err
 	}

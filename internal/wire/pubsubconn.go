@@ -11,109 +11,128 @@ import (
 
 const (
 	// silentAfter is how long nothing may be heard before the server is asked for a sign of life,
-	// and how long the server may then take for it.
+	// and how long the server may then take for it. It also bounds connecting, and each writing.
 	silentAfter = 5 * time.Second
+
 	// idleAfter is how long a connection without channels stays, for the next channel to find it.
 	idleAfter = 10 * time.Second
-	// steadyAfter is how long a connection must have lived for the next one to be made without much
-	// waiting.
+
+	// steadyAfter is how long a connection must have lived for the pause after it to be the
+	// shortest again.
 	steadyAfter = 10 * time.Second
-	// The pause before a new connection, doubled each time.
-	shortestPause, longestPause = 10 * time.Millisecond, 2 * time.Second
+
+	// The pause before a new connection begins with the shortest, and doubles up to the longest.
+	minReconnectBackoff, maxReconnectBackoff = 10 * time.Millisecond, 2 * time.Second
 )
 
-var (
-	// errIdle ends a connection that no channel needs.
-	errIdle = errors.New("no channels")
-	// errSilent ends a connection on which even a question is not answered.
-	errSilent = errors.New("the server does not answer")
-)
+// errSilent ends a connection on which not even a question is answered.
+var errSilent = errors.New("the server does not answer")
 
-// A pubsubConn keeps one connection for messages while it has a channel, and makes it again when it
+// A pubsubConn keeps one connection for messages while it has channels, and makes it again when it
 // is lost. Its state belongs to the goroutine of the subscription.
 //
 // A sharded one gives away the channels whose slot its node does not serve, and all of them when
 // its connection is lost: by then another node may serve them.
 type pubsubConn struct {
-	s       *subscription
-	node    func(context.Context) (string, error) // where to connect
+	sub     *subscription
 	sharded bool
+	// node names the node to connect to. It runs on the goroutine of a link.
+	node func(context.Context) (string, error)
 
-	channels map[string]*channel
-	link     *pubsubLink   // the present connection, or one that is being made; nil: none
-	retryAt  time.Time     // no new connection before
-	pause    time.Duration // before the next new connection
-	hurry    bool          // a call of Add came since the last connection: do not rest
-	missing  int           // channels that were confirmed before, and are not on
-	gap      bool          // messages may have been missed, and the sink was not told
-	emptied  time.Time     // when the last channel was removed
+	channels   map[string]*channel // all attached ones, by name
+	numMissing int                 // how many of them are missing
+	gap        bool                // messages may have been missed, and the sink was not told
+	emptiedAt  time.Time           // when the last channel was detached
+
+	link    *pubsubLink   // the present connection, or one that is being made; nil: none
+	retryAt time.Time     // no new connection before, unless hurry
+	backoff time.Duration // the longest pause before the next new connection
+	hurry   bool          // a channel was attached, or Add was called, while there was no link
 }
 
 func newPubsubConn(s *subscription, node func(context.Context) (string, error)) *pubsubConn {
-	return &pubsubConn{s: s, node: node, channels: map[string]*channel{}, pause: shortestPause}
+	return &pubsubConn{sub: s, node: node, channels: map[string]*channel{}, backoff: minReconnectBackoff}
 }
 
-// attach takes a channel in. What it may have missed on another connection is a gap of this one.
+// attach subscribes a channel on this connection. What it may have missed on another connection is
+// a gap of this one.
 func (c *pubsubConn) attach(ch *channel) {
 	ch.conn = c
 	c.channels[ch.name] = ch
-	if ch.confirmedBefore {
-		c.missing++
+	if ch.missing() {
+		c.numMissing++
 		c.gap = true
 	}
 	if c.link != nil {
-		c.link.ask(ask{channel: ch})
+		c.link.enqueue(question{channel: ch})
 	}
-	c.hasten()
+	c.connectNow()
 }
 
-// hasten ends a rest before a new connection.
-func (c *pubsubConn) hasten() { c.hurry = c.hurry || c.link == nil }
+// connectNow ends the pause before a new connection, if there is none.
+func (c *pubsubConn) connectNow() {
+	if c.link == nil {
+		c.hurry = true
+	}
+}
 
-// giveUp takes a channel out, at the server too.
-func (c *pubsubConn) giveUp(ch *channel) {
+// unsubscribe detaches a channel, and has the server give it up.
+func (c *pubsubConn) unsubscribe(ch *channel) {
 	c.detach(ch)
 	if c.link != nil {
-		c.link.ask(ask{channel: ch, off: true})
+		c.link.enqueue(question{channel: ch, off: true})
 	}
 }
 
-// detach takes a channel out.
+// detach takes a channel off this connection, and sends nothing.
 func (c *pubsubConn) detach(ch *channel) {
-	if ch.confirmedBefore && !ch.on {
-		c.missing--
+	if ch.missing() {
+		c.numMissing--
 	}
-	ch.conn, ch.on = nil, false
+	ch.conn, ch.confirmed = nil, false
 	delete(c.channels, ch.name)
 	if len(c.channels) == 0 {
-		c.emptied = time.Now()
-		c.gap = false // each channel takes its own along
+		c.emptiedAt = time.Now()
+		c.gap = false // a channel that was confirmed makes a gap where it is attached next
 	}
 }
 
-// sendAway takes a channel out that another node may serve by now, and has it placed anew.
-func (c *pubsubConn) sendAway(ch *channel) {
+// giveAway detaches a channel that another node may serve by now, and has it placed anew.
+func (c *pubsubConn) giveAway(ch *channel) {
 	c.detach(ch)
-	c.s.places.failed(ch)
+	c.sub.placement.requeue(ch)
 }
 
-// advance connects, asks and tells the sink of a gap, as far as it is time for it, and returns when
-// to look again at the latest.
-func (c *pubsubConn) advance(now time.Time) time.Time {
+// advance does what is due: it connects, tells the sink of a gap, writes, and ends a connection
+// that is idle or silent. It returns when to call it again at the latest.
+func (c *pubsubConn) advance(now time.Time) (wake time.Time) {
 	if c.link == nil {
-		switch {
-		case len(c.channels) == 0:
-			return now.Add(never)
-		case now.Before(c.retryAt) && !c.hurry:
+		if len(c.channels) == 0 {
+			return now.Add(idleWake)
+		}
+		if now.Before(c.retryAt) && !c.hurry {
 			return c.retryAt
 		}
 		c.connect(now)
 	}
-	if c.gap && c.missing == 0 {
+	if c.gap && c.numMissing == 0 {
 		c.gap = false
-		c.s.sink.gap()
+		c.sub.sink.gap()
 	}
-	return c.check(now)
+	idle := len(c.channels) == 0
+	idleUntil := c.emptiedAt.Add(c.sub.router.idleAfter)
+	if idle && !now.Before(idleUntil) {
+		c.disconnect()
+		return now.Add(idleWake)
+	}
+	c.link.flush(now)
+	switch {
+	case idle:
+		return idleUntil
+	case c.link.writing:
+		return now.Add(idleWake) // the writing has a time limit, and its end is posted
+	}
+	return c.checkAlive(now)
 }
 
 // connect begins a connection, with questions for all channels.
@@ -121,114 +140,114 @@ func (c *pubsubConn) connect(now time.Time) {
 	c.hurry = false
 	c.link = newPubsubLink(c, now)
 	for _, ch := range c.channels {
-		c.link.ask(ask{channel: ch})
+		c.link.enqueue(question{channel: ch})
 	}
-	c.s.works.Go(c.link.run)
+	c.sub.goroutines.Go(c.link.run)
 }
 
-// check looks whether the connection is alive and needed, asks for a sign of life when that is due,
-// and returns when to look again.
-func (c *pubsubConn) check(now time.Time) time.Time {
+// disconnect ends the connection, if there is one, as no channel needs it.
+func (c *pubsubConn) disconnect() {
+	if c.link != nil {
+		c.link.cancel()
+	}
+	c.link, c.backoff = nil, minReconnectBackoff
+}
+
+// checkAlive asks for a sign of life if nothing was heard for long, and gives up a connection on
+// which it does not come. It returns when to call it again.
+func (c *pubsubConn) checkAlive(now time.Time) (wake time.Time) {
 	l := c.link
-	if len(c.channels) == 0 {
-		idle := c.emptied.Add(c.s.router.idleAfter)
-		if now.Before(idle) {
-			l.flush(now)
-			return idle
-		}
-		c.lost(l, errIdle)
-		return now.Add(never)
+	silentSince := l.lastHeard()
+	if l.unanswered > 0 && l.unansweredSince.After(silentSince) {
+		silentSince = l.unansweredSince
 	}
-	l.flush(now)
-	if l.writing {
-		return now.Add(never) // the writing has a time limit, and its end is reported
-	}
-	since := l.lastHeard()
-	if l.unanswered > 0 && l.askedSince.After(since) {
-		since = l.askedSince
-	}
-	silent := since.Add(c.s.router.silentAfter)
+	due := silentSince.Add(c.sub.router.silentAfter)
 	switch {
-	case now.Before(silent):
-		return silent
+	case now.Before(due):
+		return due
 	case l.unanswered > 0:
 		c.lost(l, errSilent)
 		return now // to connect again
 	}
 	for _, ch := range c.channels {
-		l.ask(ask{channel: ch}) // a channel that is on: the server answers again
-		break
+		l.enqueue(question{channel: ch}) // the server confirms it once more
+		break                            // one is enough
 	}
 	l.flush(now)
-	return now.Add(never) // the end of the writing is reported
+	return now.Add(idleWake) // the end of the writing is posted
 }
 
-// lost takes the end of a connection, and decides when the next is made. A waiting call of Add is
-// told the reason if the server never answered on the connection; if it did, the next is likely
-// to do.
+// lost ends a connection for a reason, and decides when the next is made. If the server never
+// answered on this one, the waiting calls of Add are told the reason. If it did, the next
+// connection is likely to work, and they go on waiting.
 func (c *pubsubConn) lost(l *pubsubLink, err error) {
 	if c.link != l {
-		return
+		return // its end is known
 	}
 	c.link = nil
 	l.cancel()
-	now := time.Now()
 	for _, ch := range c.channels {
-		if ch.on {
-			ch.on = false
-			c.missing++
+		if ch.confirmed {
+			ch.confirmed = false
+			c.numMissing++
 			c.gap = true
 		}
 		if !l.answered && len(ch.waiters) > 0 {
 			ch.resolve(err)
 			if !ch.confirmedBefore {
-				c.s.drop(ch)
+				c.sub.drop(ch) // which deletes from the map
 			}
 		}
 	}
-	if now.Sub(l.born) >= steadyAfter || errors.Is(err, errIdle) {
-		c.pause = shortestPause
+	now := time.Now()
+	if now.Sub(l.born) >= steadyAfter {
+		c.backoff = minReconnectBackoff
 	}
-	c.retryAt = now.Add(c.pause/2 + rand.N(c.pause/2))
-	c.pause = min(2*c.pause, longestPause)
-	if errors.Is(err, errIdle) {
-		return
-	}
+	c.retryAt = now.Add(c.backoff/2 + rand.N(c.backoff/2))
+	c.backoff = min(2*c.backoff, maxReconnectBackoff)
 	if c.sharded {
 		for _, ch := range c.channels {
-			c.sendAway(ch)
+			c.giveAway(ch)
 		}
 	}
-	c.s.router.doubtSlots() // its node may be gone
+	c.sub.router.refreshSlots() // the node may be gone
 }
 
-// answer takes what the server said of a channel: that it is subscribed, or taken away, or, where
-// refused is not empty, neither.
-func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string) {
+// handle takes in what the server said of a channel on a connection: the answer to the oldest
+// question about the channel, or that it takes the channel away by itself.
+func (c *pubsubConn) handle(l *pubsubLink, a answer) {
 	if c.link != l {
-		return
+		return // it was lost
 	}
 	l.answered = true
-	asked := l.asked[name]
-	if off && (len(asked) == 0 || !asked[0].off) { // by itself: the slot has moved
-		if ch := c.channels[name]; c.sharded && ch != nil && ch.on {
-			c.sendAway(ch)
-		}
+	oldest, asked := l.oldest(a.channel)
+	if a.off && !(asked && oldest.off) {
+		c.takenAway(a.channel)
 		return
 	}
-	if len(asked) == 0 || refused == "" && asked[0].off != off {
-		c.lost(l, fmt.Errorf("the server answers what was not asked about channel %q", name))
+	if !asked || a.refused == "" && oldest.off != a.off {
+		c.lost(l, fmt.Errorf("the server answers what was not asked about channel %q", a.channel))
 		return
 	}
-	question := l.answers(name)
-	ch := question.channel
+	l.removeOldest(a.channel)
+	ch := oldest.channel
+	_, askedSince := l.oldest(a.channel)
 	switch {
-	case question.off: // an answer is an answer
-	case len(l.asked[name]) > 0 || c.channels[name] != ch: // a later question counts; or it was removed
-	case refused == "":
-		c.confirm(ch)
+	case oldest.off: // nobody waits for this answer
+	case askedSince: // the answer to the last question counts
+	case c.channels[ch.name] != ch: // it was detached
+	case a.refused != "":
+		c.refuse(l, ch, a.refused)
 	default:
-		c.refuse(l, ch, refused)
+		c.confirm(ch)
+	}
+}
+
+// takenAway has a channel placed anew that the server takes away by itself, as its slot moved. A
+// channel that is not confirmed has a question under way, whose answer decides.
+func (c *pubsubConn) takenAway(name string) {
+	if ch := c.channels[name]; c.sharded && ch != nil && ch.confirmed {
+		c.giveAway(ch)
 	}
 }
 
@@ -236,23 +255,24 @@ func (c *pubsubConn) answer(l *pubsubLink, name string, off bool, refused string
 func (c *pubsubConn) refuse(l *pubsubLink, ch *channel, refused string) {
 	switch {
 	case c.sharded && hasPrefix(refused, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
-		c.sendAway(ch)
+		c.giveAway(ch)
 	case c.sharded && strings.HasPrefix(strings.TrimPrefix(refused, "ERR "), "unknown command"):
-		c.s.places.noSharding = true
-		c.sendAway(ch)
-	case ch.on: // the answer to a sign of life
+		c.sub.placement.noSharding = true
+		c.giveAway(ch)
+	case ch.confirmed: // a refusal is a sign of life too, and the channel stays subscribed
 	case ch.confirmedBefore && !strings.HasPrefix(refused, "NOPERM"):
 		c.lost(l, errors.New(refused)) // it was allowed, and may be again
 	default:
 		ch.resolve(errors.New(refused))
-		c.s.drop(ch)
+		c.sub.drop(ch)
 	}
 }
 
+// confirm notes that the server has confirmed a channel.
 func (c *pubsubConn) confirm(ch *channel) {
-	if ch.confirmedBefore && !ch.on {
-		c.missing--
+	if ch.missing() {
+		c.numMissing--
 	}
-	ch.on, ch.confirmedBefore, ch.pause = true, true, 0
+	ch.confirmed, ch.confirmedBefore, ch.backoff = true, true, 0
 	ch.resolve(nil)
 }

@@ -8,69 +8,109 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// An ask is a question to the server: for a channel, or, if off, for the end of it.
-type ask struct {
+// A question asks the server to subscribe a channel, or, if off, to give it up.
+type question struct {
 	channel *channel
 	off     bool
 }
 
-// A pubsubLink is one connection for messages, from its dialing to its end. A goroutine of its own
-// connects and writes. What the server says comes as events.
+// An answer is what the server said of a channel: that it is subscribed, or, if off, that it is
+// not any more; or the line of a refusal.
+type answer struct {
+	channel string
+	off     bool
+	refused string
+}
+
+// A pubsubLink is one connection for messages, from its dialing to its end. A goroutine of its own,
+// that of run, connects and writes. What the server says comes as store.Events, on goroutines of
+// the adapter. Both post to the goroutine of the subscription.
 type pubsubLink struct {
 	conn    *pubsubConn
-	ctx     context.Context
+	ctx     context.Context // ends with the link
 	cancel  context.CancelFunc
 	born    time.Time
-	heard   atomic.Int64 // when something came, in nanoseconds since born
-	toWrite chan []ask   // holds one
-	closed  chan error   // why the connection ended; holds one
+	heard   atomic.Int64    // when something came, in nanoseconds since born
+	toWrite chan []question // has room for one; filled by flush and emptied by run
+	closed  chan error      // why the connection has ended; has room for one
 
 	// Owned by the goroutine of the subscription.
-	queue      []ask            // not yet given to run
-	writing    bool             // run has asks that it has not written
-	answered   bool             // the server has answered something
-	asked      map[string][]ask // given to run and not answered, by the channel's name, in order
-	unanswered int              // how many those are
-	askedSince time.Time        // since when there are some
+	queue           []question            // not yet given to run
+	writing         bool                  // run has questions that it has not written
+	answered        bool                  // the server has answered something
+	pending         map[string][]question // given to run and not answered, by channel, oldest first
+	unanswered      int                   // how many are pending
+	unansweredSince time.Time             // since when some are
 }
 
 func newPubsubLink(c *pubsubConn, now time.Time) *pubsubLink {
-	l := &pubsubLink{conn: c, born: now, toWrite: make(chan []ask, 1), closed: make(chan error, 1), asked: map[string][]ask{}}
-	l.ctx, l.cancel = context.WithCancel(c.s.ctx)
+	l := &pubsubLink{
+		conn:    c,
+		born:    now,
+		toWrite: make(chan []question, 1),
+		closed:  make(chan error, 1),
+		pending: map[string][]question{},
+	}
+	l.ctx, l.cancel = context.WithCancel(c.sub.ctx)
 	return l
 }
 
-// ask queues a question.
-func (l *pubsubLink) ask(a ask) { l.queue = append(l.queue, a) }
+// enqueue has a question written by the next flush.
+func (l *pubsubLink) enqueue(q question) { l.queue = append(l.queue, q) }
 
-// flush gives the queue to run, unless it is busy. A question counts as asked before it is
-// written, as the answer may be quick.
+// flush gives the queue to run, unless run is busy. A question is pending before it is written, as
+// the answer may be quick.
 func (l *pubsubLink) flush(now time.Time) {
 	if l.writing || len(l.queue) == 0 {
 		return
 	}
 	if l.unanswered == 0 {
-		l.askedSince = now
+		l.unansweredSince = now
 	}
-	for _, a := range l.queue {
-		l.asked[a.channel.name] = append(l.asked[a.channel.name], a)
+	for _, q := range l.queue {
+		l.pending[q.channel.name] = append(l.pending[q.channel.name], q)
 	}
 	l.unanswered += len(l.queue)
 	l.writing = true
-	l.toWrite <- l.queue // it is empty, as nothing is being written
+	l.toWrite <- l.queue // does not block: it is empty unless writing
 	l.queue = nil
 }
 
-// lastHeard is when something came, or when the connection began.
-func (l *pubsubLink) lastHeard() time.Time { return l.born.Add(time.Duration(l.heard.Load())) }
+// wrote notes that run has written what it was given. The server's silence begins now: the time
+// that connecting took is not its silence.
+func (l *pubsubLink) wrote(now time.Time) {
+	l.writing = false
+	if l.unansweredSince.Before(now) {
+		l.unansweredSince = now
+	}
+}
+
+// oldest is the oldest question about a channel that is not answered; false if there is none.
+func (l *pubsubLink) oldest(channel string) (question, bool) {
+	if pending := l.pending[channel]; len(pending) > 0 {
+		return pending[0], true
+	}
+	return question{}, false
+}
+
+// removeOldest notes that the oldest question about a channel is answered.
+func (l *pubsubLink) removeOldest(channel string) {
+	if pending := l.pending[channel]; len(pending) > 1 {
+		l.pending[channel] = pending[1:]
+	} else {
+		delete(l.pending, channel)
+	}
+	l.unanswered--
+}
 
 // run connects and writes, until the connection ends.
 func (l *pubsubLink) run() {
 	err := l.serve()
 	l.cancel()
-	l.conn.s.post(func() { l.conn.lost(l, err) })
+	l.conn.sub.post(func() { l.conn.lost(l, err) })
 }
 
+// serve does the work of run, and returns why the connection has ended.
 func (l *pubsubLink) serve() error {
 	listener, err := l.listen()
 	if err != nil {
@@ -79,96 +119,86 @@ func (l *pubsubLink) serve() error {
 	defer listener.Close()
 	for {
 		select {
-		case asks := <-l.toWrite:
-			if err := l.write(listener, asks); err != nil {
+		case questions := <-l.toWrite:
+			if err := l.write(listener, questions); err != nil {
 				return err
 			}
-			written := time.Now() // connecting does not count as silence
-			l.conn.s.post(func() {
-				l.writing = false
-				if l.askedSince.Before(written) {
-					l.askedSince = written
-				}
-			})
+			now := time.Now()
+			l.conn.sub.post(func() { l.wrote(now) })
 		case err := <-l.closed:
 			return err
 		case <-l.ctx.Done():
-			return context.Canceled
+			return context.Canceled // the subscription has ended the link, and does not ask why
 		}
 	}
 }
 
 // listen opens the connection.
 func (l *pubsubLink) listen() (store.Listener, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.conn.s.router.silentAfter)
+	ctx, cancel := context.WithTimeout(l.ctx, l.conn.sub.router.silentAfter)
 	defer cancel()
 	node, err := l.conn.node(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return l.conn.s.router.store.Listen(ctx, node, l.conn.sharded, l)
+	return l.conn.sub.router.store.Listen(ctx, node, l.conn.sharded, l)
 }
 
-// write asks the server, in order, neighbours of one kind in one call.
-func (l *pubsubLink) write(listener store.Listener, asks []ask) error {
-	ctx, cancel := context.WithTimeout(l.ctx, l.conn.s.router.silentAfter)
+// write asks the server the questions in their order, in one call for neighbours of one kind.
+func (l *pubsubLink) write(listener store.Listener, questions []question) error {
+	ctx, cancel := context.WithTimeout(l.ctx, l.conn.sub.router.silentAfter)
 	defer cancel()
-	for len(asks) > 0 {
-		off := asks[0].off
+	for len(questions) > 0 {
+		off := questions[0].off
 		var names []string
-		for len(asks) > 0 && asks[0].off == off {
-			names = append(names, asks[0].channel.name)
-			asks = asks[1:]
+		for len(questions) > 0 && questions[0].off == off {
+			names = append(names, questions[0].channel.name)
+			questions = questions[1:]
 		}
-		call := listener.Subscribe
+		ask := listener.Subscribe
 		if off {
-			call = listener.Unsubscribe
+			ask = listener.Unsubscribe
 		}
-		if err := call(ctx, names...); err != nil {
+		if err := ask(ctx, names...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *pubsubLink) hear() { l.heard.Store(int64(time.Since(l.born))) }
+// noteHeard notes that the server has just sent something.
+func (l *pubsubLink) noteHeard() { l.heard.Store(int64(time.Since(l.born))) }
 
-func (l *pubsubLink) report(name string, off bool, refused string) {
-	l.hear()
-	l.conn.s.post(func() { l.conn.answer(l, name, off, refused) })
+// lastHeard is when the server last sent something; before that, when the link was made.
+func (l *pubsubLink) lastHeard() time.Time { return l.born.Add(time.Duration(l.heard.Load())) }
+
+// report hands an answer to the goroutine of the subscription.
+func (l *pubsubLink) report(a answer) {
+	l.noteHeard()
+	l.conn.sub.post(func() { l.conn.handle(l, a) })
 }
 
-// Message implements store.Events.
+// Message implements store.Events. Messages do not go through the goroutine of the subscription.
 func (l *pubsubLink) Message(channel, payload string) {
-	l.hear()
-	l.conn.s.sink.message(channel, payload)
+	l.noteHeard()
+	l.conn.sub.sink.message(channel, payload)
 }
 
 // Subscribed implements store.Events.
-func (l *pubsubLink) Subscribed(channel string) { l.report(channel, false, "") }
+func (l *pubsubLink) Subscribed(channel string) { l.report(answer{channel: channel}) }
 
 // Unsubscribed implements store.Events.
-func (l *pubsubLink) Unsubscribed(channel string) { l.report(channel, true, "") }
+func (l *pubsubLink) Unsubscribed(channel string) { l.report(answer{channel: channel, off: true}) }
 
 // Refused implements store.Events.
-func (l *pubsubLink) Refused(channel, line string) { l.report(channel, false, line) }
+func (l *pubsubLink) Refused(channel, line string) {
+	l.report(answer{channel: channel, refused: line})
+}
 
 // Closed implements store.Events.
 func (l *pubsubLink) Closed(err error) {
 	select {
 	case l.closed <- err:
-	default:
+	default: // it has ended for another reason
 	}
-}
-
-// answers takes the oldest question about a channel, which is answered now.
-func (l *pubsubLink) answers(name string) ask {
-	asked := l.asked[name]
-	if len(asked) == 1 {
-		delete(l.asked, name)
-	} else {
-		l.asked[name] = asked[1:]
-	}
-	l.unanswered--
-	return asked[0]
 }

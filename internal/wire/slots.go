@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -38,3 +39,25 @@ var tags = sync.OnceValue(func() *[Slots]uint32 {
 
 // SlotTag is a short fixed hash tag that lies in the slot.
 func SlotTag(slot int) string { return strconv.FormatUint(uint64(tags()[slot]), 36) }
+
+// slotOfKey is the slot of a key: that of its hash tag, if it has one. A request without a key may
+// go anywhere; its slot is 0.
+func slotOfKey(key string) int {
+	if key == "" {
+		return 0
+	}
+	if tag, ok := hashTag(key); ok {
+		return SlotOf(tag)
+	}
+	return SlotOf(key)
+}
+
+// hashTag is what stands between the first brace and the next closing one, if that is anything.
+func hashTag(key string) (string, bool) {
+	_, rest, open := strings.Cut(key, "{")
+	end := strings.Index(rest, "}")
+	if !open || end <= 0 {
+		return "", false
+	}
+	return rest[:end], true
+}

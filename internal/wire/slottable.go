@@ -14,28 +14,41 @@ import (
 )
 
 const (
-	askedForSlots = 4               // nodes at once: some may be down
-	slotsTimeout  = 2 * time.Second // of one node
+	// nodesAsked is how many nodes are asked for the slots at once, as some may be down.
+	nodesAsked = 4
+
+	// slotsTimeout bounds each step of a reading.
+	slotsTimeout = 2 * time.Second
 )
 
-// errSlots is about a server that speaks another dialect.
-var errSlots = errors.New("cannot read the answer to CLUSTER SLOTS")
+// errUnreadableSlots is about a server that answers otherwise than Redis and Valkey.
+var errUnreadableSlots = errors.New("cannot read the answer to CLUSTER SLOTS")
 
-// A slotTable is what one node knew of the slots at one time. It does not change.
+// A slotTable is what one node knew of the slots at one time. It does not change, so goroutines
+// share it. The zero slotTable knows no node.
 type slotTable struct {
 	nodes     []Node
-	addresses map[string]string // by id
-	ranges    []servedRange     // in order
-	met       map[string]bool   // addresses that the client had met when the table was read
+	addresses map[string]string // of all nodes, by id
+	ranges    []servedRange     // in ascending order
+	met       map[string]bool   // the addresses that the client had met when the table was read
 }
 
-// A servedRange of slots has a master at an address.
+// A servedRange is a range of slots, both ends included, and the address of its master.
 type servedRange struct {
 	from, to int
 	address  string
 }
 
-// master is the address of the node that serves a slot; empty: none does.
+// nodeOf is the address of the node that a request is for: the node that it names, or the master of
+// its slot. Empty: there is none.
+func (t *slotTable) nodeOf(request *Request) string {
+	if request.Node != "" {
+		return t.addresses[request.Node]
+	}
+	return t.master(slotOfKey(request.Key))
+}
+
+// master is the address of the node that serves a slot. Empty: none does.
 func (t *slotTable) master(slot int) string {
 	i, found := slices.BinarySearchFunc(t.ranges, slot, func(r servedRange, slot int) int {
 		switch {
@@ -52,15 +65,16 @@ func (t *slotTable) master(slot int) string {
 	return t.ranges[i].address
 }
 
-// anyMaster is one of the masters that the client has met, another than the last one where there
-// are several: that may be gone.
+// anyMaster is the address of a master that the client has met. It is another than the last one if
+// there are several, as that one may be gone.
 func (t *slotTable) anyMaster(last string) (string, error) {
 	found := ""
 	for _, i := range rand.Perm(len(t.ranges)) {
-		if address := t.ranges[i].address; t.met[address] {
-			if address != last {
-				return address, nil
-			}
+		switch address := t.ranges[i].address; {
+		case !t.met[address]:
+		case address != last:
+			return address, nil
+		default:
 			found = address
 		}
 	}
@@ -80,22 +94,24 @@ func (t *slotTable) has(address string) bool {
 	return false
 }
 
-// slotTables keeps the newest slot table. One reading is under way at a time, for all that want it.
+// slotTables keeps the newest slot table. One reading is under way at a time, for all callers, and
+// none of them can cancel it for the others.
 type slotTables struct {
 	store store.Store
 
-	mu      sync.Mutex
-	table   *slotTable // nil: none was read
-	reading *slotReading
+	mu      sync.Mutex   // guards all below
+	table   *slotTable   // nil: none was read
+	reading *slotReading // nil: none is under way
 }
 
-// A slotReading is one reading of the slots.
+// A slotReading is one reading of the slots. A caller may wait until done is closed, and then read
+// err.
 type slotReading struct {
 	done chan struct{}
-	err  error // once done is closed
+	err  error
 }
 
-// latest is the table that was read last; without any, an empty one.
+// latest is the table that was read last, or an empty one.
 func (s *slotTables) latest() *slotTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,53 +121,54 @@ func (s *slotTables) latest() *slotTable {
 	return s.table
 }
 
-// known is the latest table, or, where fresh, one that is read now. Without an answer, the error
-// comes with the table of before.
-func (s *slotTables) known(ctx context.Context, fresh bool) (*slotTable, error) {
+// known is the latest table. If there is none, or if it is to be reread, known waits for the end of
+// a reading. If that fails or takes longer than ctx, the error comes with the latest table.
+func (s *slotTables) known(ctx context.Context, reread bool) (*slotTable, error) {
 	s.mu.Lock()
 	table := s.table
 	s.mu.Unlock()
-	if table != nil && !fresh {
+	if table != nil && !reread {
 		return table, nil
 	}
-	r := s.refresh()
+	reading := s.refresh()
 	select {
-	case <-r.done:
+	case <-reading.done:
+		return s.latest(), reading.err
 	case <-ctx.Done():
 		return s.latest(), ctx.Err()
 	}
-	return s.latest(), r.err
 }
 
-// refresh begins to read the slots, unless that is under way. On failure the table stays what it
-// was.
+// refresh returns the reading that is under way, or begins one. If it fails, the table stays.
 func (s *slotTables) refresh() *slotReading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reading != nil {
-		return s.reading
+	if s.reading == nil {
+		s.reading = &slotReading{done: make(chan struct{})}
+		go s.read(s.reading)
 	}
-	r := &slotReading{done: make(chan struct{})}
-	s.reading = r
-	go func() {
-		t, err := s.read()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err == nil {
-			s.table = t
-		}
-		s.reading, r.err = nil, err
-		close(r.done)
-	}()
-	return r
+	return s.reading
 }
 
-// read asks some of the nodes for the slots, and takes the first answer. Where none answers, the
-// client is made to learn of others, for the next reading.
-func (s *slotTables) read() (*slotTable, error) {
+// read carries a reading out.
+func (s *slotTables) read(reading *slotReading) {
+	table, err := readSlots(s.store)
+	s.mu.Lock()
+	if err == nil {
+		s.table = table
+	}
+	s.reading = nil
+	s.mu.Unlock()
+	reading.err = err
+	close(reading.done)
+}
+
+// readSlots asks some of the nodes for the slots, all at the same time, and takes the first answer.
+// If none answers, it has the client look for other nodes, for the next reading.
+func readSlots(s store.Store) (*slotTable, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), slotsTimeout)
 	defer cancel()
-	nodes, err := s.store.Nodes(ctx)
+	nodes, err := s.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +176,11 @@ func (s *slotTables) read() (*slotTable, error) {
 		table *slotTable
 		err   error
 	}
-	asked := min(len(nodes.Addresses), askedForSlots)
-	outcomes := make(chan outcome, asked)
+	asked := min(len(nodes.Addresses), nodesAsked)
+	outcomes := make(chan outcome, asked) // has room for those that come after the first answer
 	for _, i := range rand.Perm(len(nodes.Addresses))[:asked] {
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), slotsTimeout)
-			defer cancel()
-			table, err := slotsOf(ctx, s.store, nodes.Addresses[i])
+			table, err := slotsOf(s, nodes.Addresses[i])
 			outcomes <- outcome{table, err}
 		}()
 	}
@@ -178,12 +193,13 @@ func (s *slotTables) read() (*slotTable, error) {
 		}
 		err = o.err
 	}
-	again, cancel := context.WithTimeout(context.Background(), slotsTimeout)
+	refreshing, cancel := context.WithTimeout(context.Background(), slotsTimeout)
 	defer cancel()
-	_ = s.store.Refresh(again, "")
+	_ = s.Refresh(refreshing, "") // the error of the reading tells more
 	return nil, err
 }
 
+// setOf makes a set of a list.
 func setOf(list []string) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, s := range list {
@@ -192,35 +208,38 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// slotsOf asks the node at an address for CLUSTER SLOTS.
-func slotsOf(ctx context.Context, s store.Store, asked string) (*slotTable, error) {
-	r := send(ctx, s, asked, []store.Command{{"CLUSTER", "SLOTS"}})[0]
-	if r.Err != nil {
-		return nil, r.Err
+// slotsOf asks one node for the slots. The table does not yet say which nodes the client has met.
+func slotsOf(s store.Store, address string) (*slotTable, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), slotsTimeout)
+	defer cancel()
+	answer := doAt(ctx, s, address, []store.Command{{"CLUSTER", "SLOTS"}})[0]
+	if answer.Err != nil {
+		return nil, answer.Err
 	}
-	if r.Refused != "" {
-		return nil, errors.New(r.Refused)
+	if answer.Refused != "" {
+		return nil, errors.New(answer.Refused)
 	}
-	return parseSlots(r.Value, asked)
+	return parseSlots(answer.Value, address)
 }
 
-// parseSlots reads the answer to CLUSTER SLOTS of the node at an address.
+// parseSlots reads what the node at an address answered to CLUSTER SLOTS: for each range its ends,
+// its master and its replicas.
 func parseSlots(value any, asked string) (*slotTable, error) {
 	entries, ok := value.([]any)
 	if !ok {
-		return nil, errSlots
+		return nil, errUnreadableSlots
 	}
 	t := &slotTable{addresses: map[string]string{}}
-	index := map[string]int{}
+	index := map[string]int{} // in t.nodes, by id
 	for _, e := range entries {
-		entry, _ := e.([]any) // from, to, master, replicas ...
+		entry, _ := e.([]any)
 		if len(entry) < 3 {
-			return nil, errSlots
+			return nil, errUnreadableSlots
 		}
 		from, _ := entry[0].(int64)
 		to, _ := entry[1].(int64)
 		for i, e := range entry[2:] {
-			id, address := identity(e, asked)
+			id, address := parseNode(e, asked)
 			at, seen := index[id]
 			if !seen {
 				at = len(t.nodes)
@@ -238,9 +257,10 @@ func parseSlots(value any, asked string) (*slotTable, error) {
 	return t, nil
 }
 
-// identity reads a node in CLUSTER SLOTS: host, port, id, and more in newer versions.
-func identity(e any, asked string) (id, address string) {
-	fields, _ := e.([]any)
+// parseNode reads a node in the answer to CLUSTER SLOTS: host, port, id, and more in newer
+// versions. A node without an id is known by its address.
+func parseNode(value any, asked string) (id, address string) {
+	fields, _ := value.([]any)
 	if len(fields) < 2 {
 		return "", ""
 	}
@@ -256,7 +276,8 @@ func identity(e any, asked string) (id, address string) {
 	return id, address
 }
 
-// endpoint is an address. A node that does not know its own host is where it was asked.
+// endpoint is the address of a node. A node that does not know its own host leaves it empty: then
+// it is that of the node that was asked.
 func endpoint(host, port, asked string) string {
 	if host == "" {
 		host, _, _ = net.SplitHostPort(asked)

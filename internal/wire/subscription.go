@@ -6,52 +6,62 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // ErrSubscriptionClosed is what Add says after Close.
 var ErrSubscriptionClosed = errors.New("the subscription is closed")
 
+// idleWake is how soon advance is called again if nothing is due before.
+const idleWake = time.Hour
+
 // A subscription keeps the channels that are wanted, each on a connection: all on one, or, on a
 // cluster, those with a hash tag on the connection to the node that serves their slot.
 //
-// One goroutine, that of run, owns all of its state. Others send it functions to run. It never
-// waits for a server: each connection has a goroutine that connects and writes, and that reports
-// back.
+// One goroutine, that of run, owns the channels and the state of the connections. Other goroutines
+// post functions to it. It never waits for a server: each connection has a goroutine that connects
+// and writes, and the cluster is asked on a goroutine of its own.
 type subscription struct {
-	router *router
-	sink   *serialSink
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	works  sync.WaitGroup
-	inbox  chan func()
+	router     *router
+	sink       *serialSink
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup // all that were started; Close waits for them
+	inbox      chan func()    // unbuffered, so run runs what it was given
 
-	mu      sync.Mutex
-	started bool
-	closed  bool
+	mu      sync.Mutex // guards started and closed, so that nothing is started after Close
+	started bool       // run was started
+	closed  bool       // Close was called
 
 	// Owned by run.
-	channels map[string]*channel
-	plain    *pubsubConn
-	places   *channelRouter
+	channels  map[string]*channel // those that are wanted, by name
+	unsharded *pubsubConn         // for channels that any node can serve
+	placement *channelRouter      // the connections to the nodes of a cluster
 }
 
-// A channel is one that was added and not removed.
+// A channel is one that was added and not removed. Run owns it.
 type channel struct {
 	name            string
 	conn            *pubsubConn // nil: unplaced
-	on              bool        // confirmed on the present connection
-	confirmedBefore bool        // confirmed on this connection or an earlier one
+	confirmed       bool        // on the present connection
+	confirmedBefore bool        // on this connection or an earlier one
 	waiters         []*waiter
 
-	retryAt time.Time     // not to be placed before
-	pause   time.Duration // before the last attempt to place it; zero: none failed
+	retryAt time.Time     // while it is unplaced: not to be placed before
+	backoff time.Duration // before the last attempt to place it; zero: none failed
 }
 
-// A waiter is a call of Add.
-type waiter struct{ done chan error } // of one
+// missing tells whether messages on the channel are being missed: it was confirmed once, and is not
+// confirmed now.
+func (c *channel) missing() bool { return c.confirmedBefore && !c.confirmed }
 
-// resolve ends the waiting for the channel.
+// A waiter is a call of Add.
+type waiter struct {
+	done chan error // gets one result, and has room for it
+}
+
+// resolve ends all calls of Add for the channel.
 func (c *channel) resolve(err error) {
 	for _, w := range c.waiters {
 		w.done <- err
@@ -62,17 +72,18 @@ func (c *channel) resolve(err error) {
 func newSubscription(r *router, sink Sink) *subscription {
 	s := &subscription{router: r, sink: &serialSink{sink: sink}, inbox: make(chan func()), channels: map[string]*channel{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.plain = newPubsubConn(s, s.anyNode())
-	s.places = newChannelRouter(s)
+	s.unsharded = newPubsubConn(s, s.anyNode())
+	s.placement = newChannelRouter(s)
 	return s
 }
 
-// anyNode returns a function that names the node for channels that are not sharded. On a cluster
-// that is some master, as a message that is not sharded goes to all nodes.
+// anyNode returns a function that names the node for channels that are not sharded. On a cluster it
+// is any master, as a message that is not sharded goes to all nodes. It is another one each time,
+// as the last one may be gone.
 func (s *subscription) anyNode() func(context.Context) (string, error) {
-	last := ""
+	var last atomic.Value // string; the goroutines of a lost connection and of the next may meet here
 	return func(ctx context.Context) (string, error) {
-		cluster, err := s.router.cluster(ctx)
+		cluster, err := s.router.isCluster(ctx)
 		if err != nil || !cluster {
 			return "", err
 		}
@@ -80,8 +91,10 @@ func (s *subscription) anyNode() func(context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		last, err = table.anyMaster(last)
-		return last, err
+		before, _ := last.Load().(string)
+		node, err := table.anyMaster(before)
+		last.Store(node)
+		return node, err
 	}
 }
 
@@ -96,40 +109,41 @@ func (s *subscription) Add(ctx context.Context, name string) error {
 		return err
 	case <-ctx.Done():
 	}
-	if !s.post(func() { s.giveUp(name, w, ctx.Err()) }) {
+	if !s.post(func() { s.cancelAdd(name, w, ctx.Err()) }) {
 		return ErrSubscriptionClosed
 	}
-	return <-w.done
+	return <-w.done // cancelAdd has seen to it that there is a result
 }
 
-// Remove implements Subscription. It waits for nothing.
+// Remove implements Subscription. It does not wait for the server.
 func (s *subscription) Remove(_ context.Context, name string) error {
 	s.mu.Lock()
 	started := s.started
 	s.mu.Unlock()
-	if started {
-		s.post(func() {
-			if c := s.channels[name]; c != nil {
-				c.resolve(fmt.Errorf("channel %q was removed", name))
-				s.drop(c)
-			}
-		})
+	if !started {
+		return nil // no channel was ever added
 	}
+	s.post(func() {
+		if c := s.channels[name]; c != nil {
+			c.resolve(fmt.Errorf("channel %q was removed", name))
+			s.drop(c)
+		}
+	})
 	return nil
 }
 
 // Close implements Subscription. Its goroutines are gone when it returns.
 func (s *subscription) Close() error {
 	s.mu.Lock()
-	s.closed = true // too late for start
+	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
 	s.sink.close()
-	s.works.Wait()
+	s.goroutines.Wait()
 	return nil
 }
 
-// start starts run with the first channel. It is false after Close.
+// start starts run, when the first channel is added. It is false after Close.
 func (s *subscription) start() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,12 +152,13 @@ func (s *subscription) start() bool {
 	}
 	if !s.started {
 		s.started = true
-		s.works.Go(s.run)
+		s.goroutines.Go(s.run)
 	}
 	return true
 }
 
-// post has run run f. It is false after Close, and f does not run.
+// post hands f to run, and reports whether run has taken it: then f runs. It is false if Close came
+// first.
 func (s *subscription) post(f func()) bool {
 	select {
 	case s.inbox <- f:
@@ -153,7 +168,8 @@ func (s *subscription) post(f func()) bool {
 	}
 }
 
-// run owns the state until Close.
+// run owns the state until Close. After each function that was posted, and when it is time, it does
+// what is due.
 func (s *subscription) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -173,53 +189,53 @@ func (s *subscription) run() {
 	}
 }
 
-// never is when nothing is to be done before something happens.
-const never = time.Hour
-
 // advance does what is due, and returns when it is to be called again at the latest.
 func (s *subscription) advance(now time.Time) (wake time.Time) {
-	wake = now.Add(never)
-	for _, step := range []func(time.Time) time.Time{s.places.advance, s.plain.advance} {
-		if at := step(now); at.Before(wake) {
-			wake = at
-		}
-	}
-	for _, conn := range s.places.conns {
-		if at := conn.advance(now); at.Before(wake) {
-			wake = at
-		}
+	wake = now.Add(idleWake)
+	wake = earlier(wake, s.placement.advance(now))
+	wake = earlier(wake, s.unsharded.advance(now))
+	for _, conn := range s.placement.conns {
+		wake = earlier(wake, conn.advance(now))
 	}
 	return wake
 }
 
-// add takes a call of Add. A call for a channel that is resting ends the rest: the caller paces the
-// attempts, and is told of each.
+// earlier is the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// add begins a call of Add. The caller paces the attempts, and is told of each. So if the channel's
+// connection was lost, the next one is made at once.
 func (s *subscription) add(name string, w *waiter) {
 	c := s.channels[name]
-	if c != nil && c.on {
-		w.done <- nil
-		return
-	}
-	if c == nil {
+	switch {
+	case c == nil:
 		c = &channel{name: name}
 		s.channels[name] = c
-		s.places.add(c)
-	} else if c.conn != nil {
-		c.conn.hasten()
+		s.placement.add(c)
+	case c.confirmed:
+		w.done <- nil
+		return
+	case c.conn != nil:
+		c.conn.connectNow()
 	}
 	c.waiters = append(c.waiters, w)
 }
 
-// giveUp ends a call of Add whose context is over, unless it has ended otherwise. A channel that
-// was never confirmed and that no other call waits for is given up with it.
-func (s *subscription) giveUp(name string, w *waiter, why error) {
+// cancelAdd ends a call of Add whose context is over, unless it has a result. A channel that was
+// never confirmed is dropped with the last call that waits for it.
+func (s *subscription) cancelAdd(name string, w *waiter, why error) {
 	c := s.channels[name]
 	if c == nil {
-		return // and so the call has ended
+		return // the call has a result: a channel that is dropped has no waiters
 	}
 	i := slices.Index(c.waiters, w)
 	if i < 0 {
-		return
+		return // it has a result
 	}
 	c.waiters = slices.Delete(c.waiters, i, i+1)
 	if len(c.waiters) == 0 && !c.confirmedBefore {
@@ -228,20 +244,23 @@ func (s *subscription) giveUp(name string, w *waiter, why error) {
 	w.done <- fmt.Errorf("channel %q is not confirmed: %w", name, why)
 }
 
-// drop makes the channel unwanted, whatever its state.
+// wants tells whether the channel was neither removed nor dropped.
+func (s *subscription) wants(c *channel) bool { return s.channels[c.name] == c }
+
+// drop forgets a channel that no call of Add waits for, and unsubscribes it.
 func (s *subscription) drop(c *channel) {
-	if s.channels[c.name] != c {
+	if !s.wants(c) {
 		return
 	}
 	delete(s.channels, c.name)
 	if c.conn != nil {
-		c.conn.giveUp(c)
+		c.conn.unsubscribe(c)
 	}
 }
 
 // A serialSink lets several connections into a sink one after the other, until it is closed.
 type serialSink struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // also held while the sink is called
 	sink   Sink
 	closed bool
 }
@@ -262,6 +281,7 @@ func (s *serialSink) gap() {
 	}
 }
 
+// close waits for the call that is under way, and lets no other in.
 func (s *serialSink) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

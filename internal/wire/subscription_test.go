@@ -320,7 +320,7 @@ func TestSubscriptionLastQuestionCounts(t *testing.T) {
 		s.post(func() {
 			c := s.channels["a"]
 			conn := c.conn
-			conn.giveUp(c)
+			conn.unsubscribe(c)
 			conn.attach(c)
 		})
 		synctest.Wait()

@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A slow server answers every batch after a millisecond, whatever becomes of its context, or, if it
+// is silent, no batch. It leaves requests unsent whose time is over, as a router does.
+type slow struct {
+	Store
+	silent bool
+}
+
+func (s *slow) Do(ctx context.Context, requests []Request) []Reply {
+	if err := ended(ctx); err != nil {
+		return unsent(len(requests), err)
+	}
+	<-time.After(time.Millisecond)
+	replies := make([]Reply, len(requests))
+	for i := range replies {
+		if s.silent {
+			replies[i].Err = errors.New("no answer")
+		}
+	}
+	return replies
+}
+
+// sendsItself tells whether a caller whose context can be cancelled sends its request itself: then
+// it learns of the cancellation only with the reply.
+func sendsItself(t *testing.T, b *Batcher) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	replies := make(chan Reply, 1)
+	go func() { replies <- b.Do(ctx, Request{}, time.Now().Add(time.Minute)) }()
+	synctest.Wait()
+	cancel()
+	reply := <-replies
+	<-time.After(time.Millisecond) // for the reply to a caller that did not wait
+	synctest.Wait()
+	return !errors.Is(reply.Err, context.Canceled)
+}
+
+// Whether a server is responsive depends on the last request that was sent. A request that was not
+// sent in its time says nothing of the server.
+func TestBatcherUnsentRequestSaysNothingOfServer(t *testing.T) {
+	for name, unsent := range map[string][]bool{
+		"all sent":             {false, false},
+		"the first unsent":     {true, false},
+		"the last unsent":      {false, true},
+		"the only one unsent":  {true},
+		"all of several alike": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &slow{}
+				b := NewBatcher(server)
+				send := func() {
+					var batch []*call
+					for _, unsent := range unsent {
+						deadline := time.Now().Add(time.Minute)
+						if unsent {
+							deadline = time.Now()
+						}
+						batch = append(batch, b.newCall(Request{}, deadline))
+					}
+					b.mu.Lock()
+					b.startLocked(len(batch))
+					b.mu.Unlock()
+					b.sendBatches(slices.Clone(batch))
+					for i, c := range batch {
+						if reply := <-c.done; reply.Unsent != unsent[i] {
+							t.Errorf("request %d: got %+v", i, reply)
+						}
+					}
+				}
+				b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
+				if send(); !sendsItself(t, b) {
+					t.Error("a healthy server counts as not responsive")
+				}
+				server.silent = true
+				b.Do(context.Background(), Request{}, time.Now().Add(time.Minute))
+				if send(); sendsItself(t, b) {
+					t.Error("a silent server counts as responsive")
+				}
+			})
+		})
+	}
+}
+
+// A caller that sends its request itself, too late, says nothing of the server either.
+func TestBatcherRequestOfCallerSentTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBatcher(&slow{})
+		b.Do(t.Context(), Request{}, time.Now().Add(time.Minute))
+		if reply := b.Do(t.Context(), Request{}, time.Now()); !reply.Unsent {
+			t.Errorf("got %+v", reply)
+		}
+		if !sendsItself(t, b) {
+			t.Error("a healthy server counts as not responsive")
+		}
+	})
+}
+
+// No caller whose context can be cancelled waits for a server of which nothing was heard lately.
+func TestBatcherCallerOfQuietServerCanBeCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBatcher(&slow{})
+		if sendsItself(t, b) {
+			t.Error("before the server has ever answered")
+		}
+		if !sendsItself(t, b) {
+			t.Error("it has just answered")
+		}
+		<-time.After(responsiveFor)
+		if sendsItself(t, b) {
+			t.Error("the last answer is old")
+		}
+	})
+}
