@@ -306,6 +306,26 @@ func TestFileLength(t *testing.T) {
 	})
 }
 
+// An adapter has at most maxLines in all: what two adapters would have in common is below the seam.
+func TestAdapterLength(t *testing.T) {
+	lines := map[string]int{"redisstore": 0, "rueidisstore": 0, "valkeystore": 0}
+	walk(t, func(name string) {
+		if _, adapter := lines[path.Dir(name)]; !adapter || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[path.Dir(name)] += bytes.Count(text, []byte("\n"))
+	})
+	for adapter, n := range lines {
+		if n == 0 || n > maxLines {
+			t.Errorf("%s has %d lines, want at most %d", adapter, n, maxLines)
+		}
+	}
+}
+
 func TestPackagesHaveDocuments(t *testing.T) {
 	_, files := sources(t)
 	documented := map[string]bool{}

@@ -97,10 +97,7 @@ func (c *cluster) Refresh(ctx context.Context, _ string) error {
 
 func (c *cluster) Listen(ctx context.Context, address string, sharded bool, events store.Events) (store.Listener, error) {
 	n, err := c.node(address)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
 	return listen(n.rdb, sharded, events), nil

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,10 +15,6 @@ import (
 type command struct {
 	redis.Cmd
 	written bool // go-redis has asked for the arguments, which it does in order to write them
-}
-
-func newCommand(ctx context.Context, args store.Command) command {
-	return command{Cmd: *redis.NewCmd(ctx, args...)}
 }
 
 // NoRetry makes every kind of client send the command once, alone and in pipelines.

@@ -28,11 +28,11 @@ type listener struct {
 	events      store.Events
 	ctx         context.Context // ends with the first error, or with Close
 	cancel      context.CancelFunc
-	reader      sync.WaitGroup // the goroutine of read
+	start       sync.Once      // of the goroutine of read; used up by Close
+	reader      sync.WaitGroup // that goroutine
 
-	mu            sync.Mutex // guards all below, and startReader against Close
-	readerStarted bool
-	pending       []pendingCommand // about to be written, or not answered; oldest first
+	mu      sync.Mutex       // guards pending
+	pending []pendingCommand // about to be written, or not answered; oldest first
 }
 
 // A pendingCommand subscribes a channel, or, if off, gives it up.
@@ -84,20 +84,9 @@ func (l *listener) send(ctx context.Context, write func(context.Context, ...stri
 		if err := write(ctx, channel); err != nil {
 			return err
 		}
-		l.startReader()
+		l.start.Do(func() { l.reader.Go(l.read) }) // now there is a connection
 	}
 	return nil
-}
-
-// startReader starts the goroutine that reads, once, when there is a connection. After Close, which
-// waits for it, it is not started any more.
-func (l *listener) startReader() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.readerStarted && l.ctx.Err() == nil {
-		l.readerStarted = true
-		l.reader.Go(l.read)
-	}
 }
 
 // read reports what comes, until the connection fails. It reads without a timeout, which could
@@ -107,8 +96,12 @@ func (l *listener) read() {
 		msg, err := l.pubsub.ReceiveTimeout(l.ctx, 0)
 		if line, refused := refusal(err); refused {
 			err = l.refused(line)
-		} else if err == nil {
-			err = l.received(msg)
+		}
+		switch msg := msg.(type) { // nil with an error
+		case *redis.Message:
+			l.events.Message(msg.Channel, msg.Payload)
+		case *redis.Subscription:
+			err = l.confirmed(msg)
 		}
 		if err != nil {
 			if l.ctx.Err() == nil { // the end is not the caller's doing
@@ -118,17 +111,6 @@ func (l *listener) read() {
 			return
 		}
 	}
-}
-
-// received reports what is no refusal: a message or a confirmation.
-func (l *listener) received(msg any) error {
-	switch msg := msg.(type) {
-	case *redis.Message:
-		l.events.Message(msg.Channel, msg.Payload)
-	case *redis.Subscription:
-		return l.confirmed(msg)
-	}
-	return nil
 }
 
 // confirmed reports a confirmation, which is the answer to the oldest command. Without one, the
@@ -168,9 +150,8 @@ func (l *listener) refused(line string) error {
 
 // Close implements store.Listener. It waits for the reader, which closing the connection ends.
 func (l *listener) Close() {
-	l.mu.Lock()
 	l.cancel()
-	l.mu.Unlock()
-	_ = l.pubsub.Close() // the connection is of no use any more
+	l.start.Do(func() {}) // no reader begins any more
+	_ = l.pubsub.Close()  // the connection is of no use any more
 	l.reader.Wait()
 }

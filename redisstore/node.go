@@ -40,7 +40,7 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 		alone := &struct {
 			command
 			reply [1]store.Reply
-		}{command: newCommand(ctx, commands[0])}
+		}{command: command{Cmd: *redis.NewCmd(ctx, commands[0]...)}}
 		_ = rdb.Process(ctx, &alone.command) // the command has the error too
 		alone.reply[0] = alone.answer()
 		return alone.reply[:]
@@ -49,7 +49,7 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 	sent := make([]command, len(commands))
 	pipe := rdb.Pipeline()
 	for i := range sent {
-		sent[i] = newCommand(ctx, commands[i])
+		sent[i].Cmd = *redis.NewCmd(ctx, commands[i]...)
 		_ = pipe.Process(ctx, &sent[i]) // which only queues
 	}
 	_, _ = pipe.Exec(ctx) // the commands have the errors too

@@ -18,8 +18,6 @@ type cluster struct {
 	nodes  atomic.Pointer[map[string]rueidis.Client] // by address, as Nodes last saw them
 }
 
-func newCluster(client rueidis.Client) *cluster { return &cluster{client: client} }
-
 // at is the client's own client of a node.
 func (c *cluster) at(address string) (rueidis.Client, error) {
 	if nodes := c.nodes.Load(); nodes != nil && (*nodes)[address] != nil {

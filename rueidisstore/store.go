@@ -18,7 +18,7 @@ func New(client rueidis.Client) store.Store {
 		return unusable{errors.New("rueidisstore: the client is nil")}
 	}
 	if client.Mode() == rueidis.ClientModeCluster {
-		return newCluster(client)
+		return &cluster{client: client}
 	}
 	return &single{client}
 }

@@ -20,8 +20,6 @@ type cluster struct {
 	nodes  atomic.Pointer[map[string]valkey.Client] // by address, as Nodes last saw them
 }
 
-func newCluster(client valkey.Client) *cluster { return &cluster{client: client} }
-
 // at is the client's own client of a node.
 func (c *cluster) at(address string) (valkey.Client, error) {
 	if nodes := c.nodes.Load(); nodes != nil && (*nodes)[address] != nil {

@@ -101,8 +101,8 @@ func (l *listener) Subscribe(ctx context.Context, channels ...string) error {
 // the answer to that. The server may refuse the PING and not the command, so a refusal is taken for
 // a yes.
 func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
-	l.markLeaving(channels)
-	defer l.unmarkLeaving(channels)
+	l.setLeaving(channels, true)
+	defer l.setLeaving(channels, false)
 	results, err := l.send(ctx, channels, func(channel string) valkey.Completed {
 		if l.sharded {
 			return l.client.B().Sunsubscribe().Channel(channel).Build()
@@ -121,19 +121,15 @@ func (l *listener) Unsubscribe(ctx context.Context, channels ...string) error {
 	return nil
 }
 
-func (l *listener) markLeaving(channels []string) {
+func (l *listener) setLeaving(channels []string, leaving bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, channel := range channels {
-		l.leaving[channel] = true
-	}
-}
-
-func (l *listener) unmarkLeaving(channels []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, channel := range channels {
-		delete(l.leaving, channel)
+		if leaving {
+			l.leaving[channel] = true
+		} else {
+			delete(l.leaving, channel)
+		}
 	}
 }
 

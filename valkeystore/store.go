@@ -20,7 +20,7 @@ func New(client valkey.Client) store.Store {
 		return unusable{errors.New("valkeystore: the client is nil")}
 	}
 	if client.Mode() == valkey.ClientModeCluster {
-		return newCluster(client)
+		return &cluster{client: client}
 	}
 	return &single{client}
 }
