@@ -83,7 +83,7 @@ func scriptMutants() []Mutant {
 			"return reply\n", "return 1\n"}}},
 		{"former holder not told", model("mutex"), []Patch{{lua + "resume.lua",
 			"if channel ~= '' then\n", "if false then\n"}}},
-		{"resumed beside another hold of the owner", model("mutex"), []Patch{{lua + "resume.lua",
+		{"resumed beside another hold of the owner", suite("resume/of_one_of_several_holds_of_an_owner,_by_another_owner"), []Patch{{lua + "resume.lua",
 			"if not old or others then\n", "if not old then\n"}}},
 		{"min hold told to one who left", clock("TestMinHoldFirstLeavesNextIsTold"), []Patch{{lua + "free.lua",
 			"hand_on(nil, true)", "hand_on(nil)"}}},
