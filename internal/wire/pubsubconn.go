@@ -100,7 +100,7 @@ func (c *pubsubConn) detach(ch *channel) {
 // giveAway detaches a channel that another node may serve by now, and has it placed anew.
 func (c *pubsubConn) giveAway(ch *channel) {
 	c.detach(ch)
-	c.sub.placement.requeue(ch)
+	c.sub.placement.retryPlacement(ch)
 }
 
 // advance does what is due: it connects, tells the sink of a gap, writes, and ends a connection
