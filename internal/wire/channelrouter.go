@@ -84,7 +84,7 @@ func (r *channelRouter) retryPlacement(c *channel) {
 // latest. Run also calls it after each function that was posted.
 func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 	wake = now.Add(idleWake)
-	if len(r.conns) > 0 && len(r.sub.channels) > 0 {
+	if len(r.conns) > 0 && len(r.sub.channels) > 0 { // otherwise no channel can have moved
 		if !now.Before(r.recheckAt) {
 			r.recheckAt = now.Add(recheckEvery)
 			r.relocateMoved(now)
@@ -141,7 +141,7 @@ func (r *channelRouter) relocateMoved(now time.Time) {
 
 // A location is what locate found out.
 type location struct {
-	kind  int32      // of the servers; unknown if they did not answer
+	kind  int32      // of the servers; kindUnknown if they did not answer
 	table *slotTable // of a cluster, else nil; the latest one, even if it could not be reread
 	err   error      // why the kind is unknown, or why the table could not be read
 }
