@@ -220,7 +220,9 @@ func (r *resource) sendUnwatch(watcher protocol.ID, deadline time.Time) <-chan e
 	results := make(chan error, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		r.p.run(func() {
-			n.awaitAsks(watcher, deadline) // a look that arrives later would add the watcher again
+			// A look that arrives later would add the watcher again. If one is still under way at
+			// the deadline, the request is too late as well, and its error is the result.
+			n.awaitAsks(watcher, deadline)
 			_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, forgetWatcher))
 			results <- err
 		})
@@ -261,7 +263,7 @@ const (
 type lookReply struct {
 	node   *node
 	facts  facts
-	counts bool  // the node counts, and has answered
+	counts bool  // the node has answered, and counts: it forgot no hold, as far as is known
 	err    error // why it has not answered
 
 	state             nameState
