@@ -26,8 +26,8 @@ var errNoMaster = errors.New("no node serves the slot of the channel")
 
 // A channelRouter places channels: it attaches each to the connection that it belongs on. A channel
 // with a hash tag belongs, on a cluster, on the connection to the node that serves its slot. All
-// others belong on the unsharded connection. Slots move and nodes die, so a channel may have to be
-// placed again.
+// others belong on the unsharded connection, and so do all channels if the servers know no sharded
+// ones. Slots move and nodes die, so a channel may have to be placed again.
 //
 // All fields belong to the goroutine of the subscription. Two functions wait for a server and run
 // on goroutines of their own: locate, and the one that connTo makes. They use nothing of the state
