@@ -50,9 +50,10 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 //   - StoreUnsupported: a command that the server lacks.
 //   - StoreOther: an error that the library does not know.
 //
-// Once Lock stands in the server's queue, only the first two do. Lock waits for the end of all
-// other refusals, and TryLock returns them. Such a server loads its data, is read-only, has no
-// memory left (OOM), cannot persist (MISCONF) or has too few replicas; or its cluster is down.
+// Once Lock is queued, only StoreDenied and StoreForeign end it, and it retries after every other
+// refusal. Before that, it retries after transient refusals. TryLock never retries after a refusal.
+// Transient refusals come from a server that loads its data, is read-only, has no memory left
+// (OOM), cannot persist (MISCONF) or has too few replicas, or whose cluster is down.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -97,8 +98,9 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 //
 // The error is ErrHeld if there is no such hold. Then the hold is over, or another caller has
 // resumed it, or other holds of its owner exclude this one. All other errors are as for TryLock.
-// After an error the hold is as it was, with one exception. If the error says that the request may
-// have been applied, the hold may be gone for everybody. Three answers must be lost for that.
+// After an error the hold is as it was, with one exception. In the rare case that the answers to
+// three requests in a row are lost, the hold may be gone for everybody. The error then says that
+// the request may have been applied.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ const handshakeTimeout = 2 * time.Second
 // one is refused. That connection is closed unread.
 //
 // The caller's goroutine writes commands, and a goroutine of the listener reads. As a refusal does
-// not name its channel, the answers are matched with the commands by their order.
+// not name its channel, the answers are matched with the commands by their order. A write that
+// fails leaves its command pending: the caller closes a listener after an error.
 type listener struct {
 	pubsub      *redis.PubSub
 	subscribe   func(context.Context, ...string) error // SUBSCRIBE or SSUBSCRIBE
@@ -94,14 +95,14 @@ func (l *listener) send(ctx context.Context, write func(context.Context, ...stri
 func (l *listener) read() {
 	for {
 		msg, err := l.pubsub.ReceiveTimeout(l.ctx, 0)
-		if line, refused := refusal(err); refused {
-			err = l.refused(line)
+		if line, ok := refusal(err); ok {
+			err = l.takeRefusal(line)
 		}
 		switch msg := msg.(type) { // nil with an error
 		case *redis.Message:
 			l.events.Message(msg.Channel, msg.Payload)
 		case *redis.Subscription:
-			err = l.confirmed(msg)
+			err = l.takeConfirmation(msg)
 		}
 		if err != nil {
 			if l.ctx.Err() == nil { // the end is not the caller's doing
@@ -113,9 +114,10 @@ func (l *listener) read() {
 	}
 }
 
-// confirmed reports a confirmation, which is the answer to the oldest command. Without one, the
-// server may still take a channel away by itself, but it cannot subscribe one.
-func (l *listener) confirmed(msg *redis.Subscription) error {
+// takeConfirmation reports a confirmation, which is the answer to the oldest command. An
+// unsubscription may also come unasked, when the slot of the channel moved. A subscription that was
+// not asked for is a protocol error.
+func (l *listener) takeConfirmation(msg *redis.Subscription) error {
 	off := msg.Kind == "unsubscribe" || msg.Kind == "sunsubscribe"
 	l.mu.Lock()
 	asked := len(l.pending) > 0 && l.pending[0] == pendingCommand{msg.Channel, off}
@@ -134,8 +136,8 @@ func (l *listener) confirmed(msg *redis.Subscription) error {
 	return nil
 }
 
-// refused reports the line of a refusal, which is the answer to the oldest command.
-func (l *listener) refused(line string) error {
+// takeRefusal reports the line of a refusal, which is the answer to the oldest command.
+func (l *listener) takeRefusal(line string) error {
 	l.mu.Lock()
 	if len(l.pending) == 0 {
 		l.mu.Unlock()

@@ -14,11 +14,12 @@ import (
 const lookTimeout = time.Second
 
 // Look implements protocol.Resource. The holder is the one that a majority of nodes names with the
-// same token. A hold whose nodes have no such token is in the middle of its rounds, or some of them
-// do not answer, so Look asks up to three times. Then it returns what judge makes of the last
-// replies: the hold, if a majority may have accepted its token, or else nobody.
+// same token. If a majority names a holder but no such token, the hold is in the middle of its
+// rounds, or some nodes do not answer. Then Look asks again, up to three times in all. After that
+// the last replies decide: they tell of the hold if a majority may have accepted its token, and
+// else of nobody.
 func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	var watch protocol.ID // empty: nobody is to be told
+	var watch protocol.ID // whom the nodes are to tell of the next change; empty: nobody
 	if watcher != nil && !watcher.NoMessages {
 		watch = watcher.ID
 	}
@@ -26,13 +27,13 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	const tries = 3
 	for try := 1; ; try++ {
 		standing, retry, err := r.lookOnce(ctx, watch, deadline)
-		if !retry || try == tries || !r.p.pause(ctx, try) {
+		if !retry || try == tries || !r.p.pause(ctx, try) { // pause is false when ctx or Close ends it
 			return standing, err
 		}
 	}
 }
 
-// within is the deadline of ctx, but no later than after so long.
+// within returns the deadline of ctx, or the end of the limit from now if that is earlier.
 func within(ctx context.Context, limit time.Duration) time.Time {
 	deadline := time.Now().Add(limit)
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
@@ -41,8 +42,8 @@ func within(ctx context.Context, limit time.Duration) time.Time {
 	return deadline
 }
 
-// lookOnce asks all nodes once. It returns as soon as a majority agrees, and no later than ctx
-// ends. If retry is true, the standing may be another one at the next try.
+// lookOnce asks all nodes once. It returns as soon as a majority agrees, or when all nodes have
+// replied, or when ctx ends. If retry is true, the standing may be another one at the next try.
 func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline time.Time) (standing protocol.Standing, retry bool, err error) {
 	replies := r.sendLook(watcher, deadline)
 	tally := newLookTally(r)
@@ -50,31 +51,32 @@ func (r *resource) lookOnce(ctx context.Context, watcher protocol.ID, deadline t
 		select {
 		case reply := <-replies:
 			tally.add(reply)
-			if err := tally.foreignKey(); err != nil {
-				return standing, false, err
+			if tally.tooManyForeign() {
+				return standing, false, tally.foreignErr
 			}
-			if tally.agreesOn(reply) {
+			if tally.majorityAgreesWith(reply) {
 				return reply.Standing, false, nil
 			}
 		case <-ctx.Done():
-			return standing, false, r.lookEnded(ctx)
+			return standing, false, r.noAnswer(ctx)
 		}
 	}
-	return tally.judge()
+	return tally.decideWithoutAgreement()
 }
 
-// lookEnded is the error when ctx ends before a majority has answered.
-func (r *resource) lookEnded(ctx context.Context) error {
+// noAnswer is the error of Look and of Unwatch when ctx ends before a majority has answered. Both
+// send look.lua, so their errors name the same operation.
+func (r *resource) noAnswer(ctx context.Context) error {
 	return &protocol.Failure{Op: "look", Name: r.spec.Name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 }
 
-// sendLook asks all nodes at the same time. Each gives one reply by the deadline, and the channel
-// has room for all.
+// sendLook asks all nodes at the same time. Each gives one reply by the deadline. The channel has
+// room for all, so no goroutine waits for a reader that has left.
 func (r *resource) sendLook(watcher protocol.ID, deadline time.Time) <-chan *lookReply {
 	replies := make(chan *lookReply, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		if watcher != "" {
-			n.askSent(watcher) // an Unwatch waits for it
+			n.askSent(watcher) // until askDone, an Unwatch of the watcher waits at this node
 		}
 		r.p.run(func() {
 			reply := r.lookAt(n, watcher, deadline)
@@ -87,17 +89,19 @@ func (r *resource) sendLook(watcher protocol.ID, deadline time.Time) <-chan *loo
 	return replies
 }
 
-// A lookTally counts the replies to a look.
+// A lookTally counts the replies to a look. Only the goroutine of lookOnce uses it.
 type lookTally struct {
 	r       *resource
-	answers []Node // what each node said, for errors
+	answers []Node // what each node said, for the error of no majority
 
-	foreign   int               // nodes whose key is of another kind or format
-	foreigner *protocol.Foreign // the error of one of them
+	foreign    int               // nodes whose key is of another kind or format
+	foreignErr *protocol.Foreign // the error of the last of them
 
-	counted []*lookReply        // of the nodes that count
-	holders map[protocol.ID]int // how many of them name a hold; the empty id: none
-	tokens  map[heldToken]int   // how many of them name it with this token
+	counted        []*lookReply        // of the nodes that count; the rest is about these
+	free           int                 // how many of them keep nothing of the name
+	remaindersOnly int                 // how many keep remainders and no hold
+	holders        map[protocol.ID]int // how many name a hold
+	tokens         map[heldToken]int   // how many name a hold with this token
 }
 
 // A heldToken is a hold with the token that a node accepted for it. The token is 0 if the node
@@ -114,42 +118,48 @@ func newLookTally(r *resource) *lookTally {
 // add counts a reply.
 func (t *lookTally) add(reply *lookReply) {
 	t.answers[reply.node.index] = t.r.p.answerOf(reply.node, reply.facts, reply.counts, reply.err)
-	var foreigner *protocol.Foreign
-	if errors.As(reply.err, &foreigner) {
+	var foreign *protocol.Foreign
+	if errors.As(reply.err, &foreign) {
 		t.foreign++
-		t.foreigner = foreigner
+		t.foreignErr = foreign
 	}
-	if reply.counts {
-		t.counted = append(t.counted, reply)
+	if !reply.counts {
+		return
+	}
+	t.counted = append(t.counted, reply)
+	switch reply.state {
+	case nameFree:
+		t.free++
+	case nameRemaindersOnly:
+		t.remaindersOnly++
+	case nameHeld:
 		t.holders[reply.id]++
-		t.tokens[heldToken{reply.id, reply.Token}]++
+		t.tokens[reply.heldToken()]++
 	}
 }
 
-// foreignKey is the error that a node has a foreign key, if so many have one that the others are no
-// majority; else nil.
-func (t *lookTally) foreignKey() error {
-	if t.foreign > len(t.r.p.nodes)-t.r.p.need {
-		return t.foreigner
-	}
-	return nil
+// tooManyForeign tells whether so many nodes have a foreign key that the others are no majority.
+func (t *lookTally) tooManyForeign() bool {
+	return t.foreign > len(t.r.p.nodes)-t.r.p.need
 }
 
-// agreesOn tells whether a majority agrees with a reply: on a hold and its token, that there is
-// none, or that there are only remainders.
-func (t *lookTally) agreesOn(reply *lookReply) bool {
+// majorityAgreesWith tells whether a majority says what a reply says: that the name is free, that
+// there are only remainders, or that there is this hold with this token.
+func (t *lookTally) majorityAgreesWith(reply *lookReply) bool {
 	if !reply.counts {
 		return false
 	}
-	hasHold := reply.id != "" && !onlyRemainders(reply.id)
-	if !hasHold {
-		return t.holders[reply.id] >= t.r.p.need
+	switch reply.state {
+	case nameFree:
+		return t.free >= t.r.p.need
+	case nameRemaindersOnly:
+		return t.remaindersOnly >= t.r.p.need
 	}
-	return reply.Token != 0 && t.tokens[heldToken{reply.id, reply.Token}] >= t.r.p.need
+	return reply.Token != 0 && t.tokens[reply.heldToken()] >= t.r.p.need
 }
 
-// judge decides when all nodes have answered or failed, and no majority agreed on a token.
-func (t *lookTally) judge() (standing protocol.Standing, retry bool, err error) {
+// decideWithoutAgreement decides when all nodes have answered or failed, and no majority agreed.
+func (t *lookTally) decideWithoutAgreement() (standing protocol.Standing, retry bool, err error) {
 	p := t.r.p
 	if len(t.counted) < p.need {
 		return standing, false, p.noMajority("look", t.r.spec.Name, t.answers)
@@ -157,21 +167,22 @@ func (t *lookTally) judge() (standing protocol.Standing, retry bool, err error) 
 	nobody := protocol.Standing{Server: p.now()}
 	best := t.largestToken()
 	if best == nil {
-		return nobody, false, nil
+		return nobody, false, nil // no hold is at a majority
 	}
 	// The nodes that are not counted may have accepted the token, and so a majority may have.
 	uncounted := len(p.nodes) - len(t.counted)
-	if best.Token != 0 && t.tokens[heldToken{best.id, best.Token}]+uncounted >= p.need {
+	if best.Token != 0 && t.tokens[best.heldToken()]+uncounted >= p.need {
 		return best.Standing, true, nil
 	}
 	return nobody, true, nil // the hold is in the middle of its rounds
 }
 
-// largestToken is a reply that names the hold that a majority names, with the largest token of it;
-// nil if no majority names the same hold.
+// largestToken returns the reply with the largest token of those that name the hold at a majority.
+// It is nil if no majority names the same hold.
 func (t *lookTally) largestToken() (best *lookReply) {
 	for _, reply := range t.counted {
-		if t.holders[reply.id] >= t.r.p.need && (best == nil || reply.Token > best.Token) {
+		atMajority := reply.state == nameHeld && t.holders[reply.id] >= t.r.p.need
+		if atMajority && (best == nil || reply.Token > best.Token) {
 			best = reply
 		}
 	}
@@ -183,7 +194,7 @@ func (t *lookTally) largestToken() (best *lookReply) {
 func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 	results := r.sendUnwatch(watcher.ID, within(ctx, lookTimeout))
 	forgotten, failures := 0, 0
-	for { // the last result decides at the latest
+	for { // ends at the latest with the last result: then one of the two counts is reached
 		select {
 		case err := <-results:
 			if err == nil {
@@ -198,17 +209,20 @@ func (r *resource) Unwatch(ctx context.Context, watcher protocol.Ticket) error {
 				return err
 			}
 		case <-ctx.Done():
-			return r.lookEnded(ctx)
+			return r.noAnswer(ctx)
 		}
 	}
 }
 
-// sendUnwatch asks all nodes at the same time to forget a watcher. Each gives one result.
+// sendUnwatch asks all nodes at the same time to forget a watcher. Each gives one result by the
+// deadline, and the channel has room for all.
 func (r *resource) sendUnwatch(watcher protocol.ID, deadline time.Time) <-chan error {
 	results := make(chan error, len(r.p.nodes))
 	for _, n := range r.p.nodes {
 		r.p.run(func() {
-			n.awaitAsks(watcher, deadline) // a look that arrives later would leave the watcher
+			// A look that arrives later would add the watcher again. If one is still under way at
+			// the deadline, the request is too late as well, and its error is the result.
+			n.awaitAsks(watcher, deadline)
 			_, err := n.ask(&r.p.scripts.look, r.spec.Name, deadline, r.lookArgs(watcher, forgetWatcher))
 			results <- err
 		})
@@ -216,7 +230,7 @@ func (r *resource) sendUnwatch(watcher protocol.ID, deadline time.Time) <-chan e
 	return results
 }
 
-// What look.lua does with a watcher.
+// What look.lua does with a watcher, if it gets one.
 const (
 	rememberWatcher = ""
 	forgetWatcher   = "w"
@@ -235,16 +249,30 @@ func (r *resource) lookArgs(watcher protocol.ID, how string) []any {
 	}
 }
 
+// A nameState is what a node keeps of a name. A remainder is what is left of a hold that another
+// caller took over, or of a min hold: it keeps others out as the hold did, and has no holder.
+type nameState int
+
+const (
+	nameFree nameState = iota
+	nameRemaindersOnly
+	nameHeld
+)
+
 // A lookReply is what one node says of a name.
 type lookReply struct {
 	node   *node
 	facts  facts
-	counts bool  // the node counts, and has answered
+	counts bool  // the node has answered, and counts: it forgot no hold, as far as is known
 	err    error // why it has not answered
 
-	id                protocol.ID // of the first hold; empty: none
-	protocol.Standing             // with the first hold and its token
+	state             nameState
+	id                protocol.ID // of the first of the holds by their ids; only if held
+	protocol.Standing             // what Look returns: if held, with that hold and its token
 }
+
+// heldToken is the first hold with its token.
+func (l *lookReply) heldToken() heldToken { return heldToken{l.id, l.Token} }
 
 // lookAt asks one node.
 func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *lookReply {
@@ -259,7 +287,7 @@ func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *loo
 		return reply
 	}
 	reply.counts = n.heard(&reply.facts, sent, time.Now(), deadline)
-	reply.Since = reply.Token // all that look see the same
+	reply.Since = reply.Token // the same for all that look, and mostly near the time of the grant
 	reply.Server = reply.facts.now
 	return reply
 }
@@ -269,7 +297,7 @@ func (r *resource) lookAt(n *node, watcher protocol.ID, deadline time.Time) *loo
 //	"S" facts holders "|" waiters "|" hold
 //
 // The hold is the first one, and is empty if there is none. If only remainders are left, holders
-// counts them, and the hold is that of nobody. It is false if the text is none of ours.
+// counts them, and the hold is that of nobody. Read returns false if the text is none of ours.
 func (l *lookReply) read(text string) bool {
 	f, rest, ok := head(text)
 	if !ok || text[0] != 'S' {
@@ -286,8 +314,14 @@ func (l *lookReply) read(text string) bool {
 	}
 	l.facts, l.Holders, l.Waiters = f, int(holders), int(waiters)
 	if holders == 0 {
+		l.state = nameFree
 		return true
 	}
-	l.id, l.Token, l.Holder, ok = holderOf(fields[2])
+	id, token, holder, ok := holderOf(fields[2])
+	if onlyRemainders(id) {
+		l.state = nameRemaindersOnly
+		return ok
+	}
+	l.state, l.id, l.Token, l.Holder = nameHeld, id, token, holder
 	return ok
 }

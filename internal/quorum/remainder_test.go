@@ -56,7 +56,11 @@ func TestRemainderIsNoHold(t *testing.T) {
 		},
 		"look": func(t *testing.T, h *half) {
 			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
-			if s.err != nil || s.Holders != 1 || onlyRemainders(s.id) != (value(t, h.server, 2) == "") || onlyRemainders(s.id) && (s.Token != 0 || s.Holder != protocol.Party{}) {
+			want := nameHeld
+			if value(t, h.server, 2) == "" {
+				want = nameRemaindersOnly
+			}
+			if s.err != nil || s.Holders != 1 || s.state != want || want != nameHeld && (s.id != "" || s.Token != 0 || s.Holder != protocol.Party{}) {
 				t.Errorf("got %+v", s)
 			}
 		},

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// maxInFlight is how many batches are under way at once.
+	// maxInFlight is how many batches are in flight at once.
 	maxInFlight = 3
 
-	// fewRequests is how many requests may be under way when another one goes alone. Beside more of
-	// them, it is quicker for all if it waits for a batch.
+	// fewRequests bounds going alone: a request is sent alone while at most so many are in flight.
+	// Above that, batching gives more throughput.
 	fewRequests = 2
 
-	// minShare is how many requests are worth a batch of their own.
+	// minShare is the smallest share of a batch. Fewer requests in the queue wait for the end of a
+	// batch.
 	minShare = 8
 
 	// maxBatch bounds the requests of one batch.
@@ -26,25 +27,26 @@ const (
 
 	// responsiveFor is how long after an answer the server is taken to be responsive. A caller that
 	// sends its request itself does not watch its context meanwhile. So a caller whose context can
-	// be cancelled does that only with a responsive server. If the server still answers, the caller
-	// learns of a cancellation one answer late; if it has just ceased to, one time-out late.
+	// be cancelled sends its request itself only to a responsive server. If the server still
+	// answers, the caller learns of a cancellation one answer late. If the server has just ceased
+	// to answer, the caller learns of it at its deadline.
 	responsiveFor = time.Second
 )
 
-// A Batcher carries the requests of many goroutines to one server. While few are under way, each
-// goes at once and alone. Requests that come while more are under way wait in a queue, and travel
+// A Batcher carries the requests of many goroutines to one server. While few are in flight, each
+// goes at once and alone. Requests that come while more are in flight wait in a queue, and travel
 // together in the next batch. No batch takes more than its share of all: if one carried everything,
 // the server would rest while the goroutines work, and the goroutines while the server does.
 //
-// No goroutine waits for work. Requests wait in the queue only while a batch is under way. The
-// goroutine that ends a batch starts the next ones.
+// There is no background goroutine. Requests wait in the queue only while a batch is in flight, and
+// the goroutine that ends a batch starts the next ones.
 type Batcher struct {
 	store     Store
 	deadlines deadlines // the timer that the contexts of all batches share
 	calls     sync.Pool // of *call, for newCall
 
 	mu         sync.Mutex // guards all below; never held over a request
-	inFlight   int        // batches under way, also those of one request
+	inFlight   int        // batches sent and not ended, also those of one request; at most maxInFlight
 	requests   int        // requests in these batches
 	answeredAt time.Time  // of the last answer; zero: there was none, or not to the last request sent
 	queue      []*call    // not yet in a batch, in the order in which they came
@@ -58,12 +60,12 @@ type call struct {
 	request  Request
 	deadline time.Time
 	done     chan Reply  // gets the one reply; has room for it, as the caller may have gone
-	timer    *time.Timer // of the deadline; the caller's alone
+	timer    *time.Timer // of the deadline; only the caller's goroutine uses it
 }
 
 // A directSend is what a caller needs to send its request itself, in one allocation.
 type directSend struct {
-	ctx      until
+	ctx      deadlineContext
 	requests [1]Request
 }
 
@@ -78,7 +80,7 @@ func (b *Batcher) Do(ctx context.Context, request Request, deadline time.Time) R
 		return Reply{Err: protocol.EndOf(ctx), Unsent: true}
 	}
 	b.mu.Lock()
-	if b.mayGoAloneLocked() && (ctx.Done() == nil || b.responsiveLocked()) {
+	if b.mayGoAloneLocked() && b.mayBlockLocked(ctx) {
 		b.startLocked(1)
 		b.mu.Unlock()
 		return b.sendDirect(ctx, request, deadline)
@@ -98,9 +100,9 @@ func (b *Batcher) sendDirect(ctx context.Context, request Request, deadline time
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
-	d := &directSend{until{deadline: deadline, all: &b.deadlines}, [1]Request{request}}
+	d := &directSend{deadlineContext{deadline: deadline, all: &b.deadlines}, [1]Request{request}}
 	replies := b.store.Do(&d.ctx, d.requests[:])
-	d.ctx.over()
+	d.ctx.release()
 	if next := b.finish(1, replies); next != nil {
 		go b.sendBatches(next)
 	}
@@ -130,12 +132,13 @@ func (b *Batcher) await(ctx context.Context, c *call) Reply {
 		return reply
 	case <-ctx.Done():
 		return b.abandon(c, protocol.EndOf(ctx))
-	case <-c.timer.C: // its batch, or the one before it, has more time
+	case <-c.timer.C: // the batch that it is in or waits for may have a later deadline
 		return b.abandon(c, context.DeadlineExceeded)
 	}
 }
 
-// recycle takes back a call that was answered, for newCall: nobody refers to it any more.
+// recycle takes back a call that was answered, for newCall. Its batch has sent the one reply, and
+// uses the call no more.
 func (b *Batcher) recycle(c *call) {
 	c.timer.Stop()
 	c.request = Request{}
@@ -144,7 +147,7 @@ func (b *Batcher) recycle(c *call) {
 
 // abandon gives up a call, and returns the reply if it has come at the last moment. Else the
 // reply's error is why. A call that is still in the queue is taken out, and its request is unsent.
-// Else a batch may still answer the call, so it is not recycled.
+// An abandoned call is not recycled, as its batch may still answer it.
 func (b *Batcher) abandon(c *call, why error) Reply {
 	c.timer.Stop()
 	b.mu.Lock()
@@ -169,7 +172,7 @@ func (b *Batcher) sendBatches(batch []*call) {
 		replies := b.exchange(batch)
 		next := b.finish(size, replies)
 		for i, reply := range replies {
-			batch[i].done <- reply
+			batch[i].done <- reply // does not block: done has room
 		}
 		batch = next
 	}
@@ -195,7 +198,7 @@ func (b *Batcher) exchange(batch []*call) []Reply {
 		return nil
 	}
 	requests := make([]Request, len(batch))
-	ctx := &until{all: &b.deadlines}
+	ctx := &deadlineContext{all: &b.deadlines}
 	for i, c := range batch {
 		requests[i] = c.request
 		if c.deadline.After(ctx.deadline) {
@@ -203,7 +206,7 @@ func (b *Batcher) exchange(batch []*call) []Reply {
 		}
 	}
 	replies := b.store.Do(ctx, requests)
-	ctx.over()
+	ctx.release()
 	return replies
 }
 
@@ -242,11 +245,18 @@ func (b *Batcher) noteAnswerLocked(replies []Reply) {
 	}
 }
 
+// mayBlockLocked tells whether a caller may send its request itself, without watching its context:
+// the context cannot be cancelled, or an answer is expected soon (responsiveFor).
+func (b *Batcher) mayBlockLocked(ctx context.Context) bool {
+	return ctx.Done() == nil || b.responsiveLocked()
+}
+
 // responsiveLocked tells whether the server answered the last request that was sent, and recently.
 func (b *Batcher) responsiveLocked() bool { return time.Since(b.answeredAt) < responsiveFor }
 
-// mayGoAloneLocked tells whether a request may go at once beside those under way. Then the queue is
-// empty.
+// mayGoAloneLocked tells whether a new request may go at once beside those in flight. Then the
+// queue is empty, and the request overtakes none: finish leaves requests in the queue only while
+// maxInFlight batches are in flight, and enqueueLocked only while a request may not go alone.
 func (b *Batcher) mayGoAloneLocked() bool {
 	return b.inFlight == 0 || b.inFlight < maxInFlight && b.requests <= fewRequests
 }
@@ -264,7 +274,7 @@ func (b *Batcher) enqueueLocked(c *call) (batch []*call) {
 }
 
 // startBatchLocked makes a batch from the front of the queue, which is not empty. The batch counts
-// as under way, and the caller must have it sent.
+// as in flight, and the caller must have it sent.
 func (b *Batcher) startBatchLocked() []*call {
 	n := min(len(b.queue), b.shareLocked(), maxBatch)
 	batch := slices.Clone(b.queue[:n])
@@ -274,13 +284,13 @@ func (b *Batcher) startBatchLocked() []*call {
 }
 
 // shareLocked is how many requests a batch carries if there are enough: an equal part of those that
-// are under way or in the queue.
+// are in flight or in the queue.
 func (b *Batcher) shareLocked() int {
 	all := b.requests + len(b.queue)
 	return max(minShare, (all+maxInFlight-1)/maxInFlight)
 }
 
-// startLocked counts a batch of so many requests as under way, until finish.
+// startLocked counts a batch of so many requests as in flight, until finish.
 func (b *Batcher) startLocked(requests int) {
 	b.inFlight++
 	b.requests += requests

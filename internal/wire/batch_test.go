@@ -128,7 +128,7 @@ func TestDeadlinesShareOneTimer(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, d := range []time.Duration{5, 2, 9, 2, 7, 1} {
 			d *= time.Second
-			u := &until{deadline: began.Add(d), all: &all}
+			u := &deadlineContext{deadline: began.Add(d), all: &all}
 			if first := u.Done(); u.Err() != nil || u.Done() != first {
 				t.Error("it ends too early, or has two channels")
 			}
@@ -142,9 +142,9 @@ func TestDeadlinesShareOneTimer(t *testing.T) {
 				}
 			})
 		}
-		gone := &until{deadline: began.Add(3 * time.Second), all: &all}
+		gone := &deadlineContext{deadline: began.Add(3 * time.Second), all: &all}
 		done := gone.Done()
-		gone.over()
+		gone.release()
 		wg.Wait()
 		for d, at := range ended {
 			if at != d {
@@ -153,10 +153,10 @@ func TestDeadlinesShareOneTimer(t *testing.T) {
 		}
 		select {
 		case <-done:
-			t.Error("a context that was over ended")
+			t.Error("a context that was released ended")
 		default:
 		}
-		late := &until{deadline: began, all: &all} // asked for when it is past
+		late := &deadlineContext{deadline: began, all: &all} // asked for when it is past
 		<-late.Done()
 		synctest.Wait()
 		all.idle(t)

@@ -12,33 +12,41 @@ const (
 	// longest.
 	minPlaceBackoff, maxPlaceBackoff = 10 * time.Millisecond, 250 * time.Millisecond
 
-	// locateTimeout bounds one question where channels are served.
+	// locateTimeout bounds one locate.
 	locateTimeout = time.Second
 
 	// recheckEvery is how often channels are compared with the slot table, as a node that hangs
-	// neither takes a channel away nor closes its connection. It costs no request.
+	// neither takes a channel away nor closes its connection. It costs no request: the table is
+	// reread for other reasons, such as a failed request.
 	recheckEvery = 250 * time.Millisecond
 )
 
-// A channelRouter finds the connection for each channel. On a cluster, a channel with a hash tag
-// belongs on the connection to the node that serves its slot. Slots move and nodes die, so the
-// router tries until a node takes the channel. Its state belongs to the goroutine of the
-// subscription. What waits for a server runs on other goroutines: locate, and the function that
-// connTo makes.
+// errNoMaster is why a channel cannot be placed although the slots are known.
+var errNoMaster = errors.New("no node serves the slot of the channel")
+
+// A channelRouter places channels: it attaches each to the connection that it belongs on. A channel
+// with a hash tag belongs, on a cluster, on the connection to the node that serves its slot. All
+// others belong on the unsharded connection, and so do all channels if the servers know no sharded
+// ones. Slots move and nodes die, so a channel may have to be placed again.
+//
+// All fields belong to the goroutine of the subscription. Two functions wait for a server and run
+// on goroutines of their own: locate, and the one that connTo makes. They use nothing of the state
+// but sub.router and sub.ctx, which do not change. Locate hands its result over by sub.post.
 type channelRouter struct {
 	sub        *subscription
-	noSharding bool                   // the servers know no sharded channels
-	unplaced   []*channel             // to be placed; some may not be wanted any more
-	locating   bool                   // locate is under way, with the channels that it was given
-	conns      map[string]*pubsubConn // by the node's address
-	recheckAt  time.Time
+	noSharding bool                   // a server said that it knows no sharded channels
+	unplaced   []*channel             // to be placed by advance; some may not be wanted any more
+	locating   bool                   // locate is under way, with channels taken out of unplaced
+	conns      map[string]*pubsubConn // the sharded ones, by the node's address
+	recheckAt  time.Time              // when relocateMoved is due
 }
 
 func newChannelRouter(s *subscription) *channelRouter {
 	return &channelRouter{sub: s, conns: map[string]*pubsubConn{}}
 }
 
-// add attaches a new channel to its connection, or queues it until its node is known.
+// add attaches a new channel if it is known to belong on the unsharded connection. Otherwise it
+// queues the channel, and the next advance has it placed.
 func (r *channelRouter) add(c *channel) {
 	if r.isUnsharded(c, r.sub.router.kind.Load()) {
 		r.sub.unsharded.attach(c)
@@ -47,7 +55,8 @@ func (r *channelRouter) add(c *channel) {
 	r.unplaced = append(r.unplaced, c)
 }
 
-// isUnsharded tells whether a channel is known to belong on the unsharded connection.
+// isUnsharded tells whether a channel belongs on the unsharded connection. It is false while that
+// is not known.
 func (r *channelRouter) isUnsharded(c *channel, kind int32) bool {
 	switch kind {
 	case kindSingle:
@@ -59,10 +68,10 @@ func (r *channelRouter) isUnsharded(c *channel, kind int32) bool {
 	return false
 }
 
-// requeue queues a channel that could not be placed, or that its connection gave away, to be placed
-// after a pause.
-func (r *channelRouter) requeue(c *channel) {
-	if r.noSharding { // the servers may have said so since the channel was placed
+// retryPlacement has a channel placed again after a pause: its node is not known, or its connection
+// gave it away. If the servers know no sharded channels, its place is known and needs no pause.
+func (r *channelRouter) retryPlacement(c *channel) {
+	if r.noSharding { // a server may have said so since the channel was placed
 		r.sub.unsharded.attach(c)
 		return
 	}
@@ -71,10 +80,11 @@ func (r *channelRouter) requeue(c *channel) {
 	r.unplaced = append(r.unplaced, c)
 }
 
-// advance places the channels whose time has come, and returns when to call it again.
+// advance begins to place the channels whose time has come. It returns when to call it again at the
+// latest. Run also calls it after each function that was posted.
 func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 	wake = now.Add(idleWake)
-	if len(r.conns) > 0 && len(r.sub.channels) > 0 {
+	if len(r.conns) > 0 && len(r.sub.channels) > 0 { // otherwise no channel can have moved
 		if !now.Before(r.recheckAt) {
 			r.recheckAt = now.Add(recheckEvery)
 			r.relocateMoved(now)
@@ -82,29 +92,31 @@ func (r *channelRouter) advance(now time.Time) (wake time.Time) {
 		wake = r.recheckAt
 	}
 	if r.locating {
-		return wake // its end is posted, and calls advance
+		return wake // locate posts its result, and so advance is called then
 	}
 	due, retryAt := r.takeDue(now)
 	if len(due) > 0 {
 		r.locating = true
-		reread := slices.ContainsFunc(due, func(c *channel) bool { return c.backoff > 0 }) // it failed
+		// A channel with a pause is placed again: the slot table that it was placed by may be old.
+		reread := slices.ContainsFunc(due, func(c *channel) bool { return c.backoff > 0 })
 		r.sub.goroutines.Go(func() { r.locate(due, reread) })
 	}
 	return earlier(wake, retryAt)
 }
 
 // takeDue takes out the unplaced channels whose time has come, and returns when it comes for the
-// next one. Channels that are not wanted any more are left out.
+// next of those that stay. It drops channels that are not wanted any more.
 func (r *channelRouter) takeDue(now time.Time) (due []*channel, next time.Time) {
 	next = now.Add(idleWake)
 	var later []*channel
 	for _, c := range r.unplaced {
-		switch {
-		case !r.sub.wants(c):
-		case now.Before(c.retryAt):
+		if !r.sub.wants(c) {
+			continue // it was removed meanwhile
+		}
+		if now.Before(c.retryAt) {
 			later = append(later, c)
 			next = earlier(next, c.retryAt)
-		default:
+		} else {
 			due = append(due, c)
 		}
 	}
@@ -119,7 +131,7 @@ func (r *channelRouter) relocateMoved(now time.Time) {
 	for address, conn := range r.conns {
 		for _, c := range conn.channels {
 			if master := table.master(slotOfKey(c.name)); master != "" && master != address {
-				conn.unsubscribe(c) // which deletes from the map
+				conn.unsubscribe(c) // deletes from conn.channels, which a range over a map allows
 				c.retryAt, c.backoff = now, 0
 				r.unplaced = append(r.unplaced, c)
 			}
@@ -127,11 +139,19 @@ func (r *channelRouter) relocateMoved(now time.Time) {
 	}
 }
 
-// A location says where channels are served.
+// A location is what locate found out.
 type location struct {
-	kind  int32      // of the servers
-	table *slotTable // of a cluster; the latest one, even if it could not be reread
+	kind  int32      // of the servers; kindUnknown if they did not answer
+	table *slotTable // of a cluster, else nil; the latest one, even if it could not be reread
 	err   error      // why the kind is unknown, or why the table could not be read
+}
+
+// master is the address of the node that serves a channel by its slot; empty if none is known.
+func (l location) master(c *channel) string {
+	if l.kind != kindCluster {
+		return ""
+	}
+	return l.table.master(slotOfKey(c.name))
 }
 
 // locate finds out where channels are served, and has those that are due placed. It runs on a
@@ -139,16 +159,16 @@ type location struct {
 func (r *channelRouter) locate(due []*channel, reread bool) {
 	ctx, cancel := context.WithTimeout(r.sub.ctx, locateTimeout)
 	defer cancel()
-	var at location
+	at := location{kind: kindUnknown}
 	cluster, err := r.sub.router.isCluster(ctx)
 	switch {
 	case err != nil:
-		at = location{kind: kindUnknown, table: &slotTable{}, err: err}
+		at.err = err
 	case cluster:
-		table, err := r.sub.router.slots.known(ctx, reread)
-		at = location{kind: kindCluster, table: table, err: err}
+		at.kind = kindCluster
+		at.table, at.err = r.sub.router.slots.known(ctx, reread)
 	default:
-		at = location{kind: kindSingle, table: &slotTable{}}
+		at.kind = kindSingle
 	}
 	r.sub.post(func() {
 		r.locating = false
@@ -157,50 +177,56 @@ func (r *channelRouter) locate(due []*channel, reread bool) {
 				r.place(c, at)
 			}
 		}
-		r.prune(at.table)
+		if at.kind == kindCluster {
+			r.prune(at.table)
+		}
 	})
 }
 
-// place attaches a channel to the connection to its node. If there is none, a channel that was
-// confirmed before is tried again, and the calls of Add for a new one fail.
+// place attaches a channel to the connection that it belongs on. If its node is not known, what
+// happens depends on whether the channel was confirmed before. If so, its callers rely on it and do
+// not add it again, so the router retries. Otherwise the calls of Add for it fail, and their
+// callers may retry.
 func (r *channelRouter) place(c *channel, at location) {
 	if r.isUnsharded(c, at.kind) {
 		r.sub.unsharded.attach(c)
 		return
 	}
-	address := at.table.master(slotOfKey(c.name))
-	switch {
-	case address != "":
+	if address := at.master(c); address != "" {
 		r.connTo(address, c.name).attach(c)
-	case c.confirmedBefore:
-		r.requeue(c)
-	case at.err != nil:
-		c.resolve(at.err)
-		r.sub.drop(c)
-	default:
-		c.resolve(errors.New("no node serves the slot of the channel"))
-		r.sub.drop(c)
+		return
 	}
+	if c.confirmedBefore {
+		r.retryPlacement(c)
+		return
+	}
+	err := at.err
+	if err == nil {
+		err = errNoMaster
+	}
+	c.resolve(err)
+	r.sub.drop(c)
 }
 
-// connTo is the connection to a node, for channels that it serves. If the client has not met the
-// node, the name of one of them helps it to.
-func (r *channelRouter) connTo(address, name string) *pubsubConn {
-	conn := r.conns[address]
-	if conn == nil {
-		conn = newPubsubConn(r.sub, func(ctx context.Context) (string, error) {
-			if r.sub.router.slots.latest().met[address] {
-				return address, nil
-			}
-			return address, r.sub.router.meet(ctx, address, name)
-		})
-		conn.sharded = true
-		r.conns[address] = conn
+// connTo returns the connection to a node, and makes it if there is none. The name is that of any
+// channel that the node serves: a client that does not know the node yet discovers it by that.
+func (r *channelRouter) connTo(address, channelName string) *pubsubConn {
+	if conn := r.conns[address]; conn != nil {
+		return conn
 	}
+	conn := newPubsubConn(r.sub, func(ctx context.Context) (string, error) {
+		if r.sub.router.slots.latest().met[address] {
+			return address, nil
+		}
+		return address, r.sub.router.meet(ctx, address, channelName)
+	})
+	conn.sharded = true
+	r.conns[address] = conn
 	return conn
 }
 
-// prune ends the connections without channels to nodes that left the cluster.
+// prune forgets the connections to nodes that left the cluster, once they have no channels. Other
+// connections without channels close by themselves, and are kept for the next channel.
 func (r *channelRouter) prune(table *slotTable) {
 	for address, conn := range r.conns {
 		if len(conn.channels) == 0 && !table.has(address) {

@@ -39,10 +39,10 @@ type pubsubConn struct {
 	// node names the node to connect to. It runs on the goroutine of a link.
 	node func(context.Context) (string, error)
 
-	channels   map[string]*channel // all attached ones, by name
-	numMissing int                 // how many of them are missing
-	gap        bool                // messages may have been missed, and the sink was not told
-	emptiedAt  time.Time           // when the last channel was detached
+	channels       map[string]*channel // all attached ones, by name
+	numInterrupted int                 // how many of them are interrupted
+	gap            bool                // messages may have been missed, and the sink was not told
+	emptiedAt      time.Time           // when the last channel was detached
 
 	link    *pubsubLink   // the present connection, or one that is being made; nil: none
 	retryAt time.Time     // no new connection before, unless hurry
@@ -59,8 +59,8 @@ func newPubsubConn(s *subscription, node func(context.Context) (string, error)) 
 func (c *pubsubConn) attach(ch *channel) {
 	ch.conn = c
 	c.channels[ch.name] = ch
-	if ch.missing() {
-		c.numMissing++
+	if ch.interrupted() {
+		c.numInterrupted++
 		c.gap = true
 	}
 	if c.link != nil {
@@ -86,8 +86,8 @@ func (c *pubsubConn) unsubscribe(ch *channel) {
 
 // detach takes a channel off this connection, and sends nothing.
 func (c *pubsubConn) detach(ch *channel) {
-	if ch.missing() {
-		c.numMissing--
+	if ch.interrupted() {
+		c.numInterrupted--
 	}
 	ch.conn, ch.confirmed = nil, false
 	delete(c.channels, ch.name)
@@ -100,7 +100,7 @@ func (c *pubsubConn) detach(ch *channel) {
 // giveAway detaches a channel that another node may serve by now, and has it placed anew.
 func (c *pubsubConn) giveAway(ch *channel) {
 	c.detach(ch)
-	c.sub.placement.requeue(ch)
+	c.sub.placement.retryPlacement(ch)
 }
 
 // advance does what is due: it connects, tells the sink of a gap, writes, and ends a connection
@@ -115,7 +115,7 @@ func (c *pubsubConn) advance(now time.Time) (wake time.Time) {
 		}
 		c.connect(now)
 	}
-	if c.gap && c.numMissing == 0 {
+	if c.gap && c.numInterrupted == 0 {
 		c.gap = false
 		c.sub.sink.gap()
 	}
@@ -189,7 +189,7 @@ func (c *pubsubConn) lost(l *pubsubLink, err error) {
 	for _, ch := range c.channels {
 		if ch.confirmed {
 			ch.confirmed = false
-			c.numMissing++
+			c.numInterrupted++
 			c.gap = true
 		}
 		if !l.answered && len(ch.waiters) > 0 {
@@ -270,8 +270,8 @@ func (c *pubsubConn) refuse(l *pubsubLink, ch *channel, refused string) {
 
 // confirm notes that the server has confirmed a channel.
 func (c *pubsubConn) confirm(ch *channel) {
-	if ch.missing() {
-		c.numMissing--
+	if ch.interrupted() {
+		c.numInterrupted--
 	}
 	ch.confirmed, ch.confirmedBefore, ch.backoff = true, true, 0
 	ch.resolve(nil)

@@ -25,7 +25,7 @@ const (
 type router struct {
 	store store.Store
 	kind  atomic.Int32 // a kind of servers; it does not change once it is known
-	slots slotTables
+	slots slotTables   // of a cluster; guards itself
 
 	silentAfter, idleAfter time.Duration // of a pubsubConn
 }
@@ -81,16 +81,19 @@ func (r *router) Do(ctx context.Context, requests []Request) []Reply {
 	return r.doSingle(ctx, requests)
 }
 
+// A singleRequest is the memory that doOne needs, in one allocation.
+type singleRequest struct {
+	commands [1]store.Command
+	replies  [1]Reply
+}
+
 // doOne is doSingle for one request without a WAIT. Most requests come this way, so it allocates
 // once.
 func (r *router) doOne(ctx context.Context, request *Request) []Reply {
-	one := &struct {
-		command [1]store.Command
-		reply   [1]Reply
-	}{command: [1]store.Command{request.Args}}
-	one.reply[0] = replyOf(doAt(ctx, r.store, request.Node, one.command[:])[0])
-	r.refreshIfRedirected(ctx, request, &one.reply[0])
-	return one.reply[:]
+	one := &singleRequest{commands: [1]store.Command{request.Args}}
+	one.replies[0] = replyOf(doAt(ctx, r.store, request.Node, one.commands[:])[0])
+	r.refreshIfReplaced(ctx, request, &one.replies[0])
+	return one.replies[:]
 }
 
 // doSingle sends each request to the node that it names, or where the client's own routing leads.
@@ -102,21 +105,21 @@ func (r *router) doSingle(ctx context.Context, requests []Request) []Reply {
 	}
 	sendToNodes(ctx, routed, r.deliver)
 	for i := range replies {
-		if r.refreshIfRedirected(ctx, &requests[i], &replies[i]) {
-			break
+		if r.refreshIfReplaced(ctx, &requests[i], &replies[i]) {
+			break // once is enough for all
 		}
 	}
 	return replies
 }
 
-// refreshIfRedirected has the client look for the new master if a former one refused a request, for
-// the next requests.
-func (r *router) refreshIfRedirected(ctx context.Context, request *Request, reply *Reply) bool {
-	redirected := strings.HasPrefix(reply.Refused, "REDIRECT ")
-	if redirected {
-		_ = r.store.Refresh(ctx, request.Key)
+// refreshIfReplaced has the client look for the new master if a former one refused a request by
+// REDIRECT. The next requests go there; this one keeps its reply.
+func (r *router) refreshIfReplaced(ctx context.Context, request *Request, reply *Reply) bool {
+	replaced := strings.HasPrefix(reply.Refused, "REDIRECT ")
+	if replaced {
+		_ = r.store.Refresh(ctx, request.Key) // if it fails, the next refusal has it tried again
 	}
-	return redirected
+	return replaced
 }
 
 // A routedRequest is a request on its way to a node.
@@ -151,7 +154,7 @@ func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 	for i := range replies {
 		// A redirect that was not followed: once too often, or the client cannot reach the node.
 		// The request was not carried out, and may be tried again, which TRYAGAIN says.
-		if hasPrefix(replies[i].Refused, "MOVED ", "ASK ") {
+		if isRedirect(replies[i].Refused) {
 			replies[i].Refused = "TRYAGAIN " + replies[i].Refused
 		}
 	}
@@ -159,7 +162,8 @@ func (r *router) doCluster(ctx context.Context, requests []Request) []Reply {
 }
 
 // sendToNodes has the requests delivered, those for one node together, and those for several nodes
-// at the same time. Each goroutine writes the replies to its own requests alone.
+// at the same time. Each goroutine writes the replies to its own requests alone, and all have ended
+// when sendToNodes returns.
 func sendToNodes(ctx context.Context, routed []routedRequest, deliver func(context.Context, []routedRequest)) {
 	byNode := map[string][]routedRequest{}
 	for _, q := range routed {
@@ -196,7 +200,7 @@ func (r *router) deliverCluster(ctx context.Context, group []routedRequest) {
 	r.deliver(ctx, group)
 	for _, q := range group {
 		q.reply.Node = q.node
-		if q.reply.Err != nil || hasPrefix(q.reply.Refused, "READONLY", "CLUSTERDOWN", "MOVED") {
+		if suggestsStaleSlots(q.reply) {
 			r.slots.refresh()
 		}
 	}
@@ -231,7 +235,7 @@ func distribute(group []routedRequest, answers []store.Reply, waits bool) {
 	if waits {
 		wait = answers[len(answers)-1]
 	}
-	next := func() store.Reply {
+	next := func() store.Reply { // doAt made sure that there are enough
 		answer := answers[0]
 		answers = answers[1:]
 		return answer
@@ -244,7 +248,7 @@ func distribute(group []routedRequest, answers []store.Reply, waits bool) {
 		answer := next()
 		// The user may not use ASKING, and so the request was not carried out. That is the reason
 		// to report, not the redirect back.
-		if asking.Refused != "" && hasPrefix(answer.Refused, "MOVED ", "ASK ") {
+		if asking.Refused != "" && isRedirect(answer.Refused) {
 			answer = asking
 		}
 		*q.reply = replyOf(answer)
@@ -312,6 +316,15 @@ func ended(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
+}
+
+// isRedirect tells whether a node of a cluster refused a request because another node is to get it.
+func isRedirect(refused string) bool { return hasPrefix(refused, "MOVED ", "ASK ") }
+
+// suggestsStaleSlots tells whether, by its reply, a request may have gone to a node that does not
+// serve its slot any more. ASK does not suggest that: the node still serves the slot.
+func suggestsStaleSlots(reply *Reply) bool {
+	return reply.Err != nil || hasPrefix(reply.Refused, "READONLY", "CLUSTERDOWN", "MOVED")
 }
 
 // hasPrefix tells whether a text begins with one of the prefixes.

@@ -21,26 +21,27 @@ const idleWake = time.Hour
 //
 // One goroutine, that of run, owns the channels and the state of the connections. Other goroutines
 // post functions to it. It never waits for a server: each connection has a goroutine that connects
-// and writes, and the cluster is asked on a goroutine of its own.
+// and writes, and channelRouter.locate asks the cluster on a goroutine of its own.
 type subscription struct {
 	router     *router
 	sink       *serialSink
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
-	goroutines sync.WaitGroup // all that were started; Close waits for them
-	inbox      chan func()    // unbuffered, so run runs what it was given
+	goroutines sync.WaitGroup // run, and all that run starts; Close waits for them
+	inbox      chan func()    // unbuffered, so run runs every function that it has taken
 
-	mu      sync.Mutex // guards started and closed, so that nothing is started after Close
+	mu      sync.Mutex // guards started and closed, so that run is not started after Close
 	started bool       // run was started
 	closed  bool       // Close was called
 
-	// Owned by run.
+	// Owned by run. Add, Remove and cancelled calls reach them by post alone.
 	channels  map[string]*channel // those that are wanted, by name
 	unsharded *pubsubConn         // for channels that any node can serve
 	placement *channelRouter      // the connections to the nodes of a cluster
 }
 
-// A channel is one that was added and not removed. Run owns it.
+// A channel is one that was added. While it is neither removed nor dropped, it is in
+// subscription.channels. Run owns it.
 type channel struct {
 	name            string
 	conn            *pubsubConn // nil: unplaced
@@ -49,12 +50,12 @@ type channel struct {
 	waiters         []*waiter
 
 	retryAt time.Time     // while it is unplaced: not to be placed before
-	backoff time.Duration // before the last attempt to place it; zero: none failed
+	backoff time.Duration // the pause before retryAt, doubled by each retry; zero: none
 }
 
-// missing tells whether messages on the channel are being missed: it was confirmed once, and is not
-// confirmed now.
-func (c *channel) missing() bool { return c.confirmedBefore && !c.confirmed }
+// interrupted tells whether messages on the channel may be missed now: it was confirmed before, and
+// is not confirmed on the present connection.
+func (c *channel) interrupted() bool { return c.confirmedBefore && !c.confirmed }
 
 // A waiter is a call of Add.
 type waiter struct {
@@ -81,7 +82,7 @@ func newSubscription(r *router, sink Sink) *subscription {
 // is any master, as a message that is not sharded goes to all nodes. It is another one each time,
 // as the last one may be gone.
 func (s *subscription) anyNode() func(context.Context) (string, error) {
-	var last atomic.Value // string; the goroutines of a lost connection and of the next may meet here
+	var last atomic.Value // string; the links of a lost connection and of the next may be here at once
 	return func(ctx context.Context) (string, error) {
 		cluster, err := s.router.isCluster(ctx)
 		if err != nil || !cluster {
@@ -112,7 +113,7 @@ func (s *subscription) Add(ctx context.Context, name string) error {
 	if !s.post(func() { s.cancelAdd(name, w, ctx.Err()) }) {
 		return ErrSubscriptionClosed
 	}
-	return <-w.done // cancelAdd has seen to it that there is a result
+	return <-w.done // after cancelAdd there is a result
 }
 
 // Remove implements Subscription. It does not wait for the server.
@@ -157,8 +158,8 @@ func (s *subscription) start() bool {
 	return true
 }
 
-// post hands f to run, and reports whether run has taken it: then f runs. It is false if Close came
-// first.
+// post hands f to run, and waits until run takes it. If it returns true, f runs. It returns false
+// if Close came first. What run itself calls must not call post, as run would wait for itself.
 func (s *subscription) post(f func()) bool {
 	select {
 	case s.inbox <- f:
@@ -168,8 +169,8 @@ func (s *subscription) post(f func()) bool {
 	}
 }
 
-// run owns the state until Close. After each function that was posted, and when it is time, it does
-// what is due.
+// run owns the state until Close. It calls advance after each function that was posted, and when
+// the time has come that advance returned.
 func (s *subscription) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -184,12 +185,13 @@ func (s *subscription) run() {
 			for _, c := range s.channels {
 				c.resolve(ErrSubscriptionClosed)
 			}
-			return
+			return // the connections end with ctx
 		}
 	}
 }
 
-// advance does what is due, and returns when it is to be called again at the latest.
+// advance places channels and advances all connections, which connect, write and check that their
+// servers are alive. It returns when to call it again at the latest.
 func (s *subscription) advance(now time.Time) (wake time.Time) {
 	wake = now.Add(idleWake)
 	wake = earlier(wake, s.placement.advance(now))
@@ -208,8 +210,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// add begins a call of Add. The caller paces the attempts, and is told of each. So if the channel's
-// connection was lost, the next one is made at once.
+// add begins a call of Add. If the connection of the channel was lost, Add reconnects at once
+// instead of waiting for the backoff: the caller retries Add at its own pace.
 func (s *subscription) add(name string, w *waiter) {
 	c := s.channels[name]
 	switch {
@@ -231,11 +233,11 @@ func (s *subscription) add(name string, w *waiter) {
 func (s *subscription) cancelAdd(name string, w *waiter, why error) {
 	c := s.channels[name]
 	if c == nil {
-		return // the call has a result: a channel that is dropped has no waiters
+		return // the call has a result: a channel that was dropped has no waiters
 	}
 	i := slices.Index(c.waiters, w)
 	if i < 0 {
-		return // it has a result
+		return // the call has a result
 	}
 	c.waiters = slices.Delete(c.waiters, i, i+1)
 	if len(c.waiters) == 0 && !c.confirmedBefore {
@@ -258,7 +260,8 @@ func (s *subscription) drop(c *channel) {
 	}
 }
 
-// A serialSink lets several connections into a sink one after the other, until it is closed.
+// A serialSink lets several connections into a sink one after the other, until it is closed. They
+// call it on goroutines of the adapter, and run calls it for gaps.
 type serialSink struct {
 	mu     sync.Mutex // also held while the sink is called
 	sink   Sink
