@@ -35,7 +35,7 @@ func (s attemptState) String() string {
 
 // An attempt is one try to hold a name, from its first request until it holds or is abandoned. One
 // goroutine at a time runs it, and owns its fields; the fields of its waitLoop say which ones the
-// engine's mutex guards. It is an asker.
+// engine's mutex guards. It is a requester.
 type attempt struct {
 	waitLoop
 	state     attemptState
@@ -107,7 +107,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		a.ticket.NoMessages = e.subscription.recentlyDenied()
 	}
 	e.mu.Lock()
-	a.mailbox.messages.askAt, a.mailbox.messages.gap = time.Time{}, false // these were for an earlier leader
+	a.mailbox.clearAskNow() // also what came for an earlier leader of its pool
 	e.mailboxes[a.ticket.ID] = &a.mailbox
 	e.mu.Unlock()
 	next, at, err := a.request(ctx)
@@ -231,7 +231,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	if !a.ticket.NoMessages {
 		about = a.lock.resource
 	}
-	subscribed, missed, err := a.listen(ctx, about, answer, sent)
+	subscribed, missed, err := a.beginWaiting(ctx, about, answer, sent)
 	if err != nil && a.withoutMessages(err) || missed {
 		return stepAsk, time.Time{}, nil
 	}
