@@ -87,7 +87,7 @@ func (e *Engine) scheduleCleanup(h *hold) {
 		return
 	}
 	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))
-	for _, form := range h.forms.all() {
-		e.cleanup(form, h.freeRequest(), until, h.mayApplyUntil)
+	for _, mode := range h.serverModes.all() {
+		e.cleanup(mode, h.freeRequest(), until, h.mayApplyUntil)
 	}
 }

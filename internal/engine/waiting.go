@@ -13,8 +13,8 @@ import (
 type mailbox struct {
 	messages messages
 
-	// wakeUps has room for one wake-up; nil until the goroutine sleeps for the first time. Only that
-	// goroutine sets it, under the mutex, and therefore receives from it without the mutex.
+	// wakeUps has room for one wake-up; nil until the goroutine sleeps for the first time. Only
+	// that goroutine sets it, under the mutex, and therefore receives from it without the mutex.
 	wakeUps chan struct{}
 }
 
@@ -60,11 +60,11 @@ type requester interface {
 }
 
 // A waitLoop is the part that an attempt and a watcher have in common: it sends requests until the
-// requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex is
-// never held while that goroutine sleeps or sends.
+// requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex
+// is never held while that goroutine sleeps or sends.
 type waitLoop struct {
-	// Set when it is made. A pool that gives an attempt to another goroutine sets since anew, before
-	// that goroutine runs it.
+	// Set when it is made. A pool that gives an attempt to another goroutine sets since anew,
+	// before that goroutine runs it.
 	engine *Engine
 	name   string
 	since  time.Time // when the caller began to wait
@@ -115,8 +115,8 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 	for {
 		m := w.takeMessages()
 		if m.gap {
-			// A grant that came along is dropped, as the request finds the hold. So is a hold to join:
-			// the request asks for another.
+			// A grant that came along is dropped, as the request finds the hold. So is a hold to
+			// join: the request asks for another.
 			return stepAsk, nil
 		}
 		if m.grant != nil || m.join != nil {
@@ -173,8 +173,8 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	return sent.Add(backoff(w.failures))
 }
 
-// beginWaiting begins or continues to wait, after the answer to a request that was sent at a moment.
-// The name to watch is nil where no messages can come. The results are those of subscribe.
+// beginWaiting begins or continues to wait, after the answer to a request that was sent at a
+// moment. The name to watch is nil where no messages can come. The results are those of subscribe.
 func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
 	w.record(answer)
 	w.failures = 0
@@ -217,8 +217,8 @@ func (w *waitLoop) ended(ctx context.Context) error {
 	}
 }
 
-// isOver tells whether ctx is over. Its deadline counts too: a request fails at the deadline, and ctx
-// may say so a moment later.
+// isOver tells whether ctx is over. Its deadline counts too: a request fails at the deadline, and
+// ctx may say so a moment later.
 func isOver(ctx context.Context) bool {
 	end, hasEnd := ctx.Deadline()
 	return ctx.Err() != nil || hasEnd && !time.Now().Before(end)
