@@ -35,9 +35,9 @@ func (s attemptState) String() string {
 // is the requester of its waitLoop.
 //
 // One goroutine at a time runs an attempt: its caller's or, in a pool, the leader. Only that
-// goroutine reads and writes the fields below, so no mutex guards them. A leader passes them on
-// with the handoff of the attempt. Other goroutines use only what the waitLoop says is guarded by
-// the engine's mutex: they put messages into the mailbox, and read the last answer.
+// goroutine reads and writes the fields below, so no mutex guards them. The attempt passes to the
+// next leader by a handoff. Other goroutines use only what the waitLoop says is guarded by the
+// engine's mutex: they put messages into the mailbox, and read the last answer.
 type attempt struct {
 	waitLoop
 	lock      *Lock // what it asks for; a Resize changes the number of permits

@@ -63,8 +63,8 @@ type requester interface {
 // requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex
 // is never held while that goroutine sleeps or sends.
 type waitLoop struct {
-	// Set when it is made. A pool that gives an attempt to another goroutine sets since anew,
-	// before that goroutine runs it.
+	// Set when it is made. A goroutine of a pool that takes an attempt over sets since anew, before
+	// it runs the attempt.
 	engine *Engine
 	name   string
 	since  time.Time // when the caller began to wait
