@@ -28,8 +28,8 @@ func (l *Lock) poolKey() poolKey {
 // makes one and leads it: it asks the server for all of them. When the leader gets the hold, its
 // lead ends:
 //
-//   - A mutex passes from goroutine to goroutine (Engine.releaseHold in release.go). The pool has no
-//     leader until the hold is yielded, lost or downgraded; then the first waiter leads.
+//   - A mutex passes from goroutine to goroutine (Engine.releaseHold in release.go). The pool has
+//     no leader until the hold is yielded, lost or downgraded; then the first waiter leads.
 //   - Readers join the hold (Engine.openToReaders in readers.go). A reader that comes when the hold
 //     is no longer young leads, beside it, and goroutines wait only for such a leader.
 //   - Permits do not pass: the first waiter leads at once.
@@ -168,7 +168,9 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 		}
 		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
-	case <-e.closing: // a handoff that comes now is dropped: its lease is over
+	case <-e.closing:
+		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what the
+		// server keeps of that ends by itself.
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
