@@ -14,7 +14,7 @@ type attemptState int
 
 const (
 	attemptNew       attemptState = iota // no answer said that the server has anything of its ticket
-	attemptQueued                        // the server has a place of its ticket, or a hold that is not trusted
+	attemptQueued                        // the server has its ticket in its queue, or as a hold not trusted here
 	attemptHeld                          // it won: there is nothing to abandon
 	attemptAbandoned                     // what the server has, or may get, is given back
 )
@@ -42,7 +42,7 @@ type attempt struct {
 	waitLoop
 	lock      *Lock // what it asks for; a Resize changes the number of permits
 	state     attemptState
-	ticket    protocol.Ticket
+	ticket    protocol.Ticket  // its identity at the server
 	release   *protocol.Ticket // a hold to give back with the first request that is answered
 	takesOver bool             // a Resume: the hold that it replaced comes back if it is abandoned
 
@@ -76,19 +76,6 @@ func (a *attempt) to(next attemptState) bool {
 	}
 	a.state = next
 	return true
-}
-
-// check refuses a call on a closed engine, or under a ctx that is over.
-func (e *Engine) check(ctx context.Context) error {
-	select {
-	case <-e.closing:
-		return e.config.Closed
-	default:
-	}
-	if ctx.Err() != nil {
-		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
-	}
-	return nil
 }
 
 // run asks until the attempt holds. The error is errJoin for a leader of readers that may join a
@@ -132,14 +119,18 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	return a.mustWait(ctx, answer, sent)
 }
 
-// ask sends one request, and keeps what its answer, or the want of one, says about the times. Join
-// tells the server to put the ticket into its queue if others hold.
-func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (protocol.Answer, time.Time, error) {
+// A sendAsk sends one request for a hold: an ask, or a Resume.
+type sendAsk func(context.Context, protocol.Ask) (protocol.Answer, error)
+
+// ask sends one request. It keeps what the answer says about the server's clock; without an answer,
+// until when the request may still take effect. Join tells the server to put the ticket into its
+// queue if others hold.
+func (a *attempt) ask(ctx context.Context, join bool, send sendAsk) (answer protocol.Answer, sent time.Time, err error) {
 	o := &a.lock.options
 	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
 		return protocol.Answer{}, time.Now(), err
 	}
-	sent := time.Now()
+	sent = time.Now()
 	ask := protocol.Ask{
 		Ticket:   a.ticket,
 		Join:     join,
@@ -148,7 +139,7 @@ func (a *attempt) ask(ctx context.Context, join bool, send func(context.Context,
 		Release:  a.release,
 		Deadline: sent.Add(timeout(o.TTL)),
 	}
-	answer, err := send(ctx, ask)
+	answer, err = send(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
 		if errors.As(err, &failure) {
@@ -227,12 +218,12 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 		return stepAsk, time.Time{}, nil // with the new ticket
 	}
 	if missed {
-		return stepAsk, time.Time{}, nil // a hand-over, perhaps
+		return stepAsk, time.Time{}, nil // what was missed may be a hand-over
 	}
-	// After any other err no messages come, but the attempt goes on: askAfter makes it ask more
-	// often.
+	// After any other err the attempt goes on without messages: askAfter makes it ask more often.
 	//
-	// The event comes only now, as the request after a subscription often wins: no caller waited.
+	// The observer learns only now that the caller waits: a hand-over before the subscription would
+	// have let it in with the next request.
 	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining})
 	next := sent.Add(a.askAfter(answer, subscribed))
 	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
@@ -244,28 +235,33 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 // handle takes a grant, or tells the leader of a pool that there is a hold to join.
 func (a *attempt) handle(m messages) (step, error) {
 	a.joinable = m.join
-	// Without an answered request there is no clock to measure the grant against. It is ignored:
-	// the next request finds the hold.
-	if g := m.grant; g != nil && a.clock.known() {
-		// A hold to join that came along is dropped, as the attempt has a grant of its own.
-		from, trusted := a.trustsGrant(g)
-		if !trusted {
-			return stepAsk, nil // the server confirms it, or tells that it is over
-		}
-		return a.won(grantNotice{
-			token: g.Token, block: g.Block, serverTime: g.At,
-			from: from, ttl: g.Claim, renewAfter: g.Claim / 10, // a holder that stays needs more than the claim
-		})
-	}
-	if m.join != nil {
+	switch {
+	case m.grant != nil && a.clock.known():
+		return a.takeGrant(m.grant) // a hold to join that came along is dropped
+	case m.join != nil:
 		return stepDone, errJoin
 	}
+	// A grant before any answer is dropped: there is no clock sample to measure it against. The
+	// next request finds the hold.
 	return stepWait, nil
+}
+
+// takeGrant holds by the message of a hand-over, if that is worth trust. Else it asks the server,
+// which confirms the hand-over or tells that it is over.
+func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
+	from, trusted := a.trustsGrant(g)
+	if !trusted {
+		return stepAsk, nil
+	}
+	return a.won(grantNotice{
+		token: g.Token, block: g.Block, serverTime: g.At,
+		from: from, ttl: g.Claim, renewAfter: g.Claim / 10, // soon: a holder that stays needs a TTL
+	})
 }
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
 // the hold was over when the answer arrived.
-func (a *attempt) try(ctx context.Context, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*hold, error) {
+func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
 	e := a.engine
 	for {
 		if err := e.check(ctx); err != nil {

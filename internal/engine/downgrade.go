@@ -244,13 +244,13 @@ func (h *hold) remainingTTL(now time.Time) time.Duration {
 	o := &h.lock.options
 	ttl := o.TTL
 	if o.Fixed {
-		ttl = h.trust.Add(margin(o.TTL)).Sub(now)
+		ttl = h.trustEnd.Add(margin(o.TTL)).Sub(now)
 	}
 	if o.MinHold > 0 {
 		ttl = max(ttl, h.heldSince.Add(o.MinHold).Sub(now))
 	}
-	if !h.ceiling.IsZero() {
-		ttl = min(ttl, h.ceiling.Add(margin(o.MaxHold)).Sub(now))
+	if !h.maxHoldEnd.IsZero() {
+		ttl = min(ttl, h.maxHoldEnd.Add(margin(o.MaxHold)).Sub(now))
 	}
 	return max(ttl.Truncate(time.Millisecond), time.Millisecond)
 }

@@ -39,12 +39,12 @@ func (s holdState) String() string {
 type hold struct {
 	grant
 	state       holdState
-	token       int64 // the fencing token of the present tenure
-	serverModes serverModes
-	trustWindow
-	renewal
-	localUse
-	takeover
+	token       int64       // the fencing token of the present tenure
+	serverModes serverModes // what the server may have
+	trustWindow             // until when this process may act on it (trust.go)
+	renewal                 // what prolongs the trust
+	localUse                // the goroutines that have it, or may get it
+	takeover                // another caller that took it over
 
 	lossCause error     // the cause of its leases' end, once it is lost; else nil
 	dueAt     time.Time // when the watchdog has to look at it: for its renewal or its end
@@ -133,15 +133,15 @@ func (h *hold) live() bool {
 	return false
 }
 
-// confirm notes that the server keeps the hold for ttl, counted from the moment sent at which the
-// request for that was sent, and that a renewal is due so long after sent. There is none if the
-// lock forbids it, or if trust lasts until the max hold ends anyway. The engine's mutex is held, or
-// the hold is new.
+// confirm notes that the server keeps the hold for ttl, counted from the moment at which the
+// request was sent, as the answer does not say when the server got it. The next renewal is due
+// renewAfter after that moment. There is none if the lock forbids it, or if trust ends with the max
+// hold anyway. The engine's mutex is held, or the hold is new.
 func (h *hold) confirm(sent time.Time, ttl, renewAfter time.Duration) {
-	h.trust = sent.Add(ttl - margin(ttl))
+	h.trustEnd = sent.Add(ttl - margin(ttl))
 	h.failure = nil
 	h.renewAt = time.Time{}
-	prolongable := h.ceiling.IsZero() || h.trust.Before(h.ceiling)
+	prolongable := h.maxHoldEnd.IsZero() || h.trustEnd.Before(h.maxHoldEnd)
 	if prolongable && !h.lock.options.Fixed {
 		h.renewAt = sent.Add(renewAfter)
 	}
@@ -172,7 +172,7 @@ func (a *attempt) newHold(n grantNotice) *hold {
 		index:       -1,
 	}
 	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
-		h.ceiling = n.from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
+		h.maxHoldEnd = n.from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long
 	}
 	h.confirm(n.from, n.ttl, n.renewAfter)
 	if past(h.end(), h.heldSince) {

@@ -40,7 +40,7 @@ func (e *Engine) expireIfPast(h *hold, now time.Time) {
 
 // lossReason tells how a hold whose trust is over was lost.
 func (h *hold) lossReason() Why {
-	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
+	if !h.maxHoldEnd.IsZero() && !h.maxHoldEnd.After(h.trustEnd) {
 		return MaxHold
 	}
 	return Expired

@@ -135,6 +135,8 @@ func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolW
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p = e.pools[key]
+	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
+	// passes to its waiters.
 	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
 		p = &pool{key: key}
@@ -169,8 +171,8 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
 	case <-e.closing:
-		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what the
-		// server keeps of that ends by itself.
+		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what
+		// the server keeps of that ends by itself.
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
@@ -299,7 +301,9 @@ func (e *Engine) promoteNext(h *hold) {
 		return
 	}
 	lead := h.lock.newAttempt(p.tokenBlock())
-	lead.permitsAccepted = true // the server granted h with this number
+	// The server granted h with this number of permits. If it refuses the number now, the name was
+	// resized.
+	lead.permitsAccepted = true
 	p.leader = lead
 	e.handOff(w, handoff{attempt: lead})
 }

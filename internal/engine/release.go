@@ -100,7 +100,7 @@ func (e *Engine) free(h *hold, until time.Time) error {
 func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	until = earlier(until, h.trust)
+	until = earlier(until, h.trustEnd)
 	if renewing := h.renewing; renewing != nil {
 		e.mu.Unlock()
 		select {

@@ -27,9 +27,9 @@ func (a *attempt) mayPass(err error) bool {
 // life, or until the known end of the hold. A waiter behind the first asks a little later, in case
 // the first is dead.
 func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duration {
-	d := jitter(askEvery)
-	if !subscribed {
-		d = jitter(claim(a.lock.options.TTL) / 3)
+	slow := jitter(askEvery)
+	if !subscribed { // no message tells of a hand-over, so asking must find it within its claim
+		slow = jitter(claim(a.lock.options.TTL) / 3)
 	}
 	end := answer.Remaining + time.Millisecond
 	if answer.Remaining < 0 { // not told: it may be a hand-over that nobody takes up
@@ -39,7 +39,7 @@ func (a *attempt) askAfter(answer protocol.Answer, subscribed bool) time.Duratio
 	if !a.engine.features.Queue { // all waiters are first
 		end += jitter(10 * time.Millisecond)
 	}
-	return min(d, end)
+	return min(slow, end)
 }
 
 // lastAsk is when to ask once more before ctx ends, with time for the answer. So a caller that

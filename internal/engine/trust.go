@@ -9,12 +9,12 @@ import (
 // A trustWindow says until when this process may act on a hold, by its own clocks. Both moments are
 // earlier than the end at the server by a margin, which covers the drift of the clocks.
 type trustWindow struct {
-	trust   time.Time // the end by the last confirmation, which the next one moves
-	ceiling time.Time // the end of the max hold, which nothing moves; zero: no max hold
+	trustEnd   time.Time // the end by the last confirmation, which the next one moves
+	maxHoldEnd time.Time // the end of the max hold, which nothing moves; zero: no max hold
 }
 
-// end is when trust ends, as far as is known now. Earlier ignores a ceiling that is zero.
-func (t *trustWindow) end() time.Time { return earlier(t.ceiling, t.trust) }
+// end is when trust ends, as far as is known now. A zero maxHoldEnd does not count (earlier).
+func (t *trustWindow) end() time.Time { return earlier(t.maxHoldEnd, t.trustEnd) }
 
 // A clockSample pairs the clock of the server with that of this process. A request that was sent at
 // the local moment sent was answered at the server's time server, in microseconds: so the server's

@@ -9,7 +9,8 @@ import (
 
 // A mailbox has the messages for one goroutine that waits. Engine.Granted, Engine.Nudge, Engine.Gap
 // and Engine.openToReaders put them in and wake the goroutine, which takes them out in
-// waitLoop.sleep. The engine's mutex guards both fields.
+// waitLoop.sleep. Engine.passLead and attempt.replace drop what is not for the next leader or the
+// next ticket. The engine's mutex guards both fields.
 type mailbox struct {
 	messages messages
 
