@@ -167,7 +167,7 @@
 // prolongs the hold. Without an answer it is sent again, with the same ticket, until one comes or
 // trust ends. It goes on in the background when its caller's context is over. Nobody here takes the
 // hold for exclusive meanwhile, so it does not matter what the server takes it for. A release that
-// crosses a downgrade frees both forms, until the request can take no effect any more.
+// crosses a downgrade frees both modes, until the request can take no effect any more.
 //
 // # Watching
 //
@@ -242,8 +242,9 @@
 //
 // A hand-over is trusted when at least half of the claim lies ahead, and when g is not later than
 // our clock allows (otherwise the server's clock was set). Else the server is asked, which confirms
-// or denies. A message for another ticket, or one that is older than the last answer, is ignored.
-// So a hand-over that was under way while the process stood still is never taken for a lease.
+// or denies. A message for another ticket is ignored, and one that is older than the last answer
+// is not trusted. So a hand-over that was under way while the process stood still is never taken
+// for a lease.
 //
 // # Renewal
 //

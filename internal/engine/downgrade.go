@@ -123,7 +123,7 @@ func (d *downgrade) begin() bool {
 		d.done <- h.endCause()
 		return false
 	}
-	h.forms.next, h.renewing, h.renewAt = d.sharedLock, make(chan struct{}), time.Time{}
+	h.serverModes.downgraded, h.renewing, h.renewAt = d.sharedLock, make(chan struct{}), time.Time{}
 	e.watchdog.reschedule(h)
 	return true
 }
@@ -189,9 +189,13 @@ func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl
 func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	e, h := d.engine, d.hold
 	h.to(holdSharing)
-	h.forms = forms{now: d.sharedLock}
+	h.serverModes = serverModes{current: d.sharedLock}
 	if !h.lock.options.Fixed {
-		h.confirm(sent, ttl)
+		renewAfter := ttl / 3
+		if ttl < h.lock.options.TTL { // little of the max hold is left
+			renewAfter = ttl / 10
+		}
+		h.confirm(sent, ttl, renewAfter)
 	}
 	e.watchdog.reschedule(h)
 	if h.pool != nil { // writers of this process ask behind it
@@ -207,7 +211,7 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 func (d *downgrade) refused(err error) {
 	e, h := d.engine, d.hold
 	h.to(holdHeld)
-	h.forms.next = nil
+	h.serverModes.downgraded = nil
 	h.renewed()
 	if !h.lock.options.Fixed {
 		h.renewAt = time.Now()
@@ -240,22 +244,22 @@ func (h *hold) remainingTTL(now time.Time) time.Duration {
 	o := &h.lock.options
 	ttl := o.TTL
 	if o.Fixed {
-		ttl = h.trust.Add(margin(o.TTL)).Sub(now)
+		ttl = h.trustEnd.Add(margin(o.TTL)).Sub(now)
 	}
 	if o.MinHold > 0 {
 		ttl = max(ttl, h.heldSince.Add(o.MinHold).Sub(now))
 	}
-	if !h.ceiling.IsZero() {
-		ttl = min(ttl, h.ceiling.Add(margin(o.MaxHold)).Sub(now))
+	if !h.maxHoldEnd.IsZero() {
+		ttl = min(ttl, h.maxHoldEnd.Add(margin(o.MaxHold)).Sub(now))
 	}
 	return max(ttl.Truncate(time.Millisecond), time.Millisecond)
 }
 
-// settledForm is what the hold is at the server, once that is known.
-func (e *Engine) settledForm(ctx context.Context, h *hold) (*Lock, error) {
+// settledMode is what the hold is at the server, once that is known.
+func (e *Engine) settledMode(ctx context.Context, h *hold) (*Lock, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for h.forms.next != nil && h.renewing != nil {
+	for h.serverModes.downgraded != nil && h.renewing != nil {
 		renewing := h.renewing
 		e.mu.Unlock()
 		var err error
@@ -269,5 +273,5 @@ func (e *Engine) settledForm(ctx context.Context, h *hold) (*Lock, error) {
 			return nil, err
 		}
 	}
-	return h.forms.now, nil
+	return h.serverModes.current, nil
 }

@@ -109,6 +109,19 @@ func (e *Engine) begin() error {
 	return nil
 }
 
+// check refuses a call on a closed engine, or under a ctx that is over.
+func (e *Engine) check(ctx context.Context) error {
+	select {
+	case <-e.closing:
+		return e.config.Closed
+	default:
+	}
+	if ctx.Err() != nil {
+		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+	}
+	return nil
+}
+
 // await waits for a group, but not past a moment.
 func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
 	done := make(chan struct{})

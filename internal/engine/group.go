@@ -212,11 +212,10 @@ func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.
 // fill makes leases of what was granted at once. The error is about the first name for which that
 // fails.
 func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, answers []protocol.Answer, sent time.Time) (err error) {
-	e, ttl := p.group.engine, p.group.options.TTL
 	for n, i := range missing {
 		a, answer := attempts[n], answers[n]
-		a.answeredAsk, a.serverTime = sent, answer.Server
-		next, failed := a.won(answer.Token, answer.Block, answer.Server, sent, ttl)
+		a.clock = clockSample{sent, answer.Server}
+		next, failed := a.wonAnswer(answer, sent)
 		switch {
 		case next == stepDone && failed == nil:
 			p.leases[i], failed = a.lease(ctx, a.hold, nil)
@@ -227,7 +226,7 @@ func (p *parts) fill(ctx context.Context, missing []int, attempts []*attempt, an
 			err = &PartError{a.lock.spec.Name, failed}
 		}
 	}
-	e.abandon(attempts) // those that did not win
+	p.group.engine.abandon(attempts) // those that did not win
 	return err
 }
 

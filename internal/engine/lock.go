@@ -109,7 +109,7 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 }
 
 // tryOnce makes one attempt of one request.
-func (l *Lock) tryOnce(ctx context.Context, a *attempt, send func(context.Context, protocol.Ask) (protocol.Answer, error)) (*Lease, error) {
+func (l *Lock) tryOnce(ctx context.Context, a *attempt, send sendAsk) (*Lease, error) {
 	h, err := a.try(ctx, send)
 	return a.lease(ctx, h, err)
 }

@@ -40,7 +40,7 @@ func (e *Engine) expireIfPast(h *hold, now time.Time) {
 
 // lossReason tells how a hold whose trust is over was lost.
 func (h *hold) lossReason() Why {
-	if !h.ceiling.IsZero() && !h.ceiling.After(h.trust) {
+	if !h.maxHoldEnd.IsZero() && !h.maxHoldEnd.After(h.trustEnd) {
 		return MaxHold
 	}
 	return Expired
@@ -87,7 +87,7 @@ func (e *Engine) scheduleCleanup(h *hold) {
 		return
 	}
 	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))
-	for _, form := range h.forms.all() {
-		e.cleanup(form, h.freeRequest(), until, h.mayApplyUntil)
+	for _, mode := range h.serverModes.all() {
+		e.cleanup(mode, h.freeRequest(), until, h.mayApplyUntil)
 	}
 }

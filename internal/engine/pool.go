@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A poolKey tells which callers may follow one another on one hold, or share one: those for whom
-// only the goroutine differs.
+// A poolKey is what callers must have in common to wait in one pool: then only the goroutine
+// differs, and one may have the hold of another.
 type poolKey struct {
 	name, label string
 	kind        protocol.Kind
@@ -24,12 +24,20 @@ func (l *Lock) poolKey() poolKey {
 	return poolKey{l.spec.Name, l.spec.Label, l.spec.Kind, l.spec.Shared, l.spec.Permits, l.weight, l.options.TTL}
 }
 
-// A pool is the queue of this process's goroutines for one lock. While it exists, one goroutine
-// leads, which means that it asks the server for all of them, or one holds. The goroutine that
-// finds no pool makes one and leads it. A leader that gets the hold, or gives up, ends its lead:
-// then the hold passes from goroutine to goroutine, or the first waiter leads. Where holds share,
-// the others join the hold of the first, and goroutines wait for a leader only. The engine's mutex
-// guards the fields.
+// A pool is the queue of this process's goroutines for one lock. The goroutine that finds no pool
+// makes one and leads it: it asks the server for all of them. When the leader gets the hold, its
+// lead ends:
+//
+//   - A mutex passes from goroutine to goroutine (Engine.releaseHold in release.go). The pool has
+//     no leader until the hold is yielded, lost or downgraded; then the first waiter leads.
+//   - Readers join the hold (Engine.openToReaders in readers.go). A reader that comes when the hold
+//     is no longer young leads, beside it, and goroutines wait only for such a leader.
+//   - Permits do not pass: the first waiter leads at once.
+//
+// A leader that gives up makes the first waiter lead. So while goroutines wait, one of them leads
+// or one of this process holds. Where a leader or a hold goes, the code keeps that true before it
+// unlocks the engine's mutex, which guards the fields. If nobody waits then, the pool leaves the
+// engine's table.
 type pool struct {
 	key     poolKey
 	leader  *attempt  // the attempt of the leader; nil: no goroutine asks
@@ -37,30 +45,31 @@ type pool struct {
 	waiters list.List // of *poolWaiter, in the order in which they came
 }
 
-// A poolWaiter is a goroutine that waits in a pool.
+// A poolWaiter is a goroutine that waits in a pool. The engine's mutex guards place; the rest never
+// changes.
 type poolWaiter struct {
 	ctx     context.Context
 	since   time.Time
-	handoff chan handoff  // holds one, so that sending never blocks
-	place   *list.Element // nil: it is no longer in the queue
+	handoff chan handoff  // gets one handoff; it has room for it, so that sending never blocks
+	place   *list.Element // nil: it is out of the queue
 }
 
-// A handoff is what a waiter of a pool gets: a lease, or the attempt with which it leads from now
-// on.
+// A handoff is what a goroutine gets from its pool without a request: a lease, or the lead. One of
+// the two is nil.
 type handoff struct {
 	lease   *Lease
-	attempt *attempt
+	attempt *attempt // with which it leads from now on
 }
 
-// push makes a waiter the last of the pool.
+// push makes a waiter the last of the pool. The engine's mutex is held, as in all methods of pool.
 func (p *pool) push(ctx context.Context) *poolWaiter {
 	w := &poolWaiter{ctx: ctx, since: time.Now(), handoff: make(chan handoff, 1)}
 	w.place = p.waiters.PushBack(w)
 	return w
 }
 
-// remove takes a waiter out of the queue. It returns false if the waiter was out before: then a
-// handoff is on its way to it.
+// remove takes a waiter that gives up out of the queue. It returns false if pop took it out before:
+// then a handoff is on its way to it.
 func (p *pool) remove(w *poolWaiter) bool {
 	if w.place == nil {
 		return false
@@ -70,7 +79,8 @@ func (p *pool) remove(w *poolWaiter) bool {
 	return true
 }
 
-// pop takes the first waiter out of the queue, and returns nil if there is none.
+// pop takes the first waiter out of the queue, and returns nil if there is none. The caller must
+// hand something off to it.
 func (p *pool) pop() *poolWaiter {
 	first := p.waiters.Front()
 	if first == nil {
@@ -81,7 +91,9 @@ func (p *pool) pop() *poolWaiter {
 	return w
 }
 
-// tokenBlock is how many tokens the next grant of a pool should reserve: many when goroutines wait.
+// tokenBlock is how many fencing tokens the next grant of a pool should reserve: many when
+// goroutines wait, as each that the hold passes to needs one. Readers join a hold with the token
+// that it has.
 func (p *pool) tokenBlock() int64 {
 	if p.waiters.Len() == 0 || p.key.shared {
 		return 1
@@ -89,24 +101,42 @@ func (p *pool) tokenBlock() int64 {
 	return passBlock
 }
 
-// handOff gives a waiter that was popped what it waits for, once the engine's mutex is unlocked:
-// the waiter does not wake up into a locked mutex. The mutex is held.
+// handOff gives a waiter that was popped what it waits for. The engine's mutex is held. The effect
+// runs right after the next Unlock, so that the waiter does not wake up into a locked mutex.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
-// dropPool takes a pool out of the table, unless another one has its place there. The engine's
-// mutex is held.
+// dropPool takes a pool out of the table. After a Resize another pool may have its place there,
+// which stays. The engine's mutex is held.
 func (e *Engine) dropPool(p *pool) {
 	if e.pools[p.key] == p {
 		delete(e.pools, p.key)
 	}
 }
 
-// acquirePooled takes the lock through the queue of this process: the goroutine joins a hold of
-// readers, leads, or waits for a handoff.
+// acquirePooled takes the lock through the pool of its key: the goroutine joins a hold of readers,
+// leads, or waits for a handoff.
 func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
+	p, atOnce, w := l.enterPool(ctx)
+	switch {
+	case atOnce.lease != nil:
+		return atOnce.lease, nil
+	case atOnce.attempt != nil:
+		return l.lead(ctx, p, atOnce.attempt)
+	case w == nil: // ctx was over when the goroutine came
+		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+	}
+	return l.awaitHandoff(ctx, p, w)
+}
+
+// enterPool finds or makes the pool of a lock. It returns what the goroutine gets at once, or else
+// the waiter that it becomes; neither if it would have to wait and ctx is over.
+func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolWaiter) {
 	e, key := l.engine, l.poolKey()
 	e.mu.Lock()
-	p := e.pools[key]
+	defer e.mu.Unlock()
+	p = e.pools[key]
+	// A pool of readers may have a hold and no leader. Any other pool has a leader, or a hold that
+	// passes to its waiters.
 	leads := p == nil || p.key.shared && p.leader == nil
 	if p == nil {
 		p = &pool{key: key}
@@ -115,24 +145,18 @@ func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
 	if p.hold != nil {
 		if lease := p.join(ctx); lease != nil {
 			e.report(lease.tenure.hold.event(Passed, 0))
-			e.mu.Unlock()
-			return lease, nil
+			return p, handoff{lease: lease}, nil
 		}
 	}
-	if leads {
+	if leads { // the attempt looks at ctx itself
 		p.leader = l.newAttempt(1)
-		lead := p.leader
-		e.mu.Unlock()
-		return l.lead(ctx, p, lead)
+		return p, handoff{attempt: p.leader}, nil
 	}
 	if ctx.Err() != nil {
-		e.mu.Unlock()
-		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+		return p, handoff{}, nil
 	}
-	w := p.push(ctx)
 	e.report(Event{Kind: Waiting, Name: l.spec.Name})
-	e.mu.Unlock()
-	return l.awaitHandoff(ctx, p, w)
+	return p, handoff{}, p.push(ctx)
 }
 
 // awaitHandoff waits in a pool for a lease or for the lead.
@@ -141,12 +165,14 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	select {
 	case h := <-w.handoff:
 		if h.attempt != nil {
-			h.attempt.since = w.since
+			h.attempt.since = w.since // it was made for, or run by, another caller
 			return l.lead(ctx, p, h.attempt)
 		}
 		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
-	case <-e.closing: // Close ends all holds: a handoff that comes now is of no use to anybody
+	case <-e.closing:
+		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what
+		// the server keeps of that ends by itself.
 		return nil, e.config.Closed
 	case <-ctx.Done():
 	}
@@ -157,19 +183,24 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	if removed {
 		return nil, ended
 	}
-	// The handoff came as ctx ended. Without this goroutine the pool would stand still (trap 20),
-	// so it finishes what it was given, and passes the hold on by releasing it.
-	h := <-w.handoff
+	return nil, l.passHandoffOn(ctx, p, <-w.handoff, ended)
+}
+
+// passHandoffOn is for a handoff that came as ctx ended. If the goroutine dropped it, none would
+// lead or hold, and all waiters of the pool would hang. So it leads, which passes the lead on at
+// once as ctx is over, or releases the lease, which passes the hold on. The error is that of the
+// lead, or ended.
+func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended error) error {
 	if h.attempt != nil {
 		var err error
 		if h.lease, err = l.lead(ctx, p, h.attempt); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := h.lease.Release(); err != nil {
-		e.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
+		l.engine.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
 	}
-	return nil, ended
+	return ended
 }
 
 // waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
@@ -184,42 +215,54 @@ func (p *pool) waitEnded(ctx context.Context, w *poolWaiter) *WaitEnded {
 	return ended
 }
 
-// lead asks the server on behalf of the pool. A leader that gives up hands its attempt, and with it
-// the place in the server's queue, to the next goroutine of the pool.
+// lead asks the server on behalf of the pool, until the leader holds or gives up.
 func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 	e := l.engine
 	for {
 		h, err := a.run(ctx)
+		var lease *Lease
 		e.mu.Lock()
 		switch {
 		case err == nil:
 			p.leader = nil
-			lease, err := l.firstLease(ctx, h, p)
-			e.mu.Unlock()
-			return lease, err
-		case !errors.Is(err, errJoin):
+			lease, err = l.firstLease(ctx, h, p)
+		case errors.Is(err, errJoin):
+			lease, err = p.leaderJoins(ctx, a), nil
+		default:
 			e.passLead(p, a, err)
-			e.mu.Unlock()
-			return nil, err
 		}
-		lease := p.joinHold(ctx, a.joinable)
-		if lease == nil {
-			e.mu.Unlock()
-			continue // the hold ended meanwhile: ask on
-		}
-		p.leader = nil
-		if a.answered {
-			a.to(attemptQueued) // without a queue, too, a server may remember the waiter
-		}
-		a.abandon()
-		e.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
 		e.mu.Unlock()
-		return lease, nil
+		if lease != nil || err != nil {
+			return lease, err
+		}
+		// The hold to join ended meanwhile, or ctx did: the attempt asks on, or returns its error.
 	}
 }
 
-// passLead makes the next goroutine of a pool its leader after a leader failed. The engine's mutex
-// is held.
+// leaderJoins ends the lead of a reader that enters a hold of this process instead. It returns nil,
+// and changes nothing, if the hold can no longer be joined. The lead goes to no waiter: those that
+// waited when the hold was opened are in, and later ones enter with the next reader that leads, or
+// one of them leads when the hold ends. The engine's mutex is held.
+func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
+	lease := p.joinHold(ctx, a.joinable)
+	if lease == nil {
+		return nil
+	}
+	p.leader = nil
+	if a.answered {
+		// Even a protocol without a queue may remember who waits. A queued attempt is one of which
+		// the server has something, which abandon then frees.
+		a.to(attemptQueued)
+	}
+	a.abandon()
+	a.engine.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
+	return lease
+}
+
+// passLead makes the first waiter of a pool its leader after a leader failed. If only the caller of
+// the leader gave up, the next leader goes on with its attempt, and so with its place in the
+// server's queue. Otherwise the server refused the attempt, or the engine is closed. The engine's
+// mutex is held.
 func (e *Engine) passLead(p *pool, a *attempt, err error) {
 	w := p.pop()
 	if w == nil {
@@ -227,24 +270,26 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		a.abandon()
 		return
 	}
-	next := a // only the caller gave up: the next one goes on with its place in the server's queue
-	if ended := (*WaitEnded)(nil); !errors.As(err, &ended) {
-		next = a.lock.newAttempt(p.tokenBlock()) // the server refused a, whose lock knows the number of permits
+	next := a
+	var ended *WaitEnded
+	callerGaveUp := errors.As(err, &ended)
+	if !callerGaveUp {
+		next = a.lock.newAttempt(p.tokenBlock()) // not of the pool's lock: a.lock knows the number of permits
 		next.permitsAccepted = a.permitsAccepted
 		a.abandon()
 	}
-	next.mailbox.messages.join = nil // it was a hold to join for the leader before
+	next.mailbox.messages.join = nil // that hold was opened before the new leader waited
 	p.leader = next
 	e.handOff(w, handoff{attempt: next})
 }
 
-// promoteNext takes a hold out of its pool, because it is lost or of no use to the others. The
-// first waiter becomes the leader if the pool is left without a leader and without a hold. The
-// engine's mutex is held.
+// promoteNext takes a hold out of its pool, because it is lost or of no use to the others. If the
+// pool is left without a leader and without a hold, the first waiter leads, with an attempt of its
+// own. The engine's mutex is held.
 func (e *Engine) promoteNext(h *hold) {
 	p := h.pool
 	h.pool = nil
-	if p.hold == h {
+	if p.hold == h { // for readers, p may have a younger one
 		p.hold = nil
 	}
 	if p.leader != nil || p.hold != nil {
@@ -256,6 +301,8 @@ func (e *Engine) promoteNext(h *hold) {
 		return
 	}
 	lead := h.lock.newAttempt(p.tokenBlock())
+	// The server granted h with this number of permits. If it refuses the number now, the name was
+	// resized.
 	lead.permitsAccepted = true
 	p.leader = lead
 	e.handOff(w, handoff{attempt: lead})

@@ -69,10 +69,10 @@ func (e *Engine) freeReleased(h *hold, took time.Duration) error {
 // free gives a hold back at the server. It tries again until a moment or until trust ends. A hold
 // that is not there any more is lost, unless an earlier try may have been what removed it.
 func (e *Engine) free(h *hold, until time.Time) error {
-	until, forms := e.awaitRenewal(h, until)
+	until, modes := e.awaitRenewal(h, until)
 	request, limit := h.freeRequest(), timeout(h.lock.options.TTL)
 	for unknown := false; ; {
-		removed, err := freeForms(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, forms, request)
+		removed, err := freeModes(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, modes, request)
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {
 			return e.freed(h, removed || unknown, err)
@@ -87,8 +87,8 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			continue
 		}
 		e.mu.Lock()
-		for _, form := range forms.all() {
-			e.cleanup(form, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
+		for _, mode := range modes.all() {
+			e.cleanup(mode, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 		e.mu.Unlock()
 		return &Uncertain{Err: err}
@@ -97,10 +97,10 @@ func (e *Engine) free(h *hold, until time.Time) error {
 
 // awaitRenewal waits for the renewal under way, which must not outlive the release. It returns
 // until when the hold may be freed, and what it may be at the server.
-func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, forms) {
+func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, serverModes) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	until = earlier(until, h.trust)
+	until = earlier(until, h.trustEnd)
 	if renewing := h.renewing; renewing != nil {
 		e.mu.Unlock()
 		select {
@@ -109,13 +109,13 @@ func (e *Engine) awaitRenewal(h *hold, until time.Time) (time.Time, forms) {
 		}
 		e.mu.Lock()
 	}
-	return until, h.forms
+	return until, h.serverModes
 }
 
-// freeForms frees what a hold may be at the server, up to the first that was there.
-func freeForms(ctx context.Context, forms forms, request protocol.Free) (removed bool, err error) {
-	for _, form := range forms.all() {
-		if removed, err = form.resource.Free(ctx, request); removed || err != nil {
+// freeModes frees what a hold may be at the server, up to the first that was there.
+func freeModes(ctx context.Context, modes serverModes, request protocol.Free) (removed bool, err error) {
+	for _, mode := range modes.all() {
+		if removed, err = mode.resource.Free(ctx, request); removed || err != nil {
 			break
 		}
 	}
@@ -153,8 +153,8 @@ func (h *hold) freeRequest() protocol.Free {
 // still arrive and win it again. The engine's mutex is held.
 func (e *Engine) cleanupLateAsk(h *hold) {
 	if time.Now().Before(h.mayApplyUntil) {
-		for _, form := range h.forms.all() {
-			e.cleanup(form, protocol.Free{Ticket: h.ticket}, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
+		for _, mode := range h.serverModes.all() {
+			e.cleanup(mode, protocol.Free{Ticket: h.ticket}, h.mayApplyUntil.Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func past(end, now time.Time) bool {
 	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
 }
 
-// earlier is the earlier of two moments; zero is none.
+// earlier is the earlier of two moments. Zero stands for no moment: then the other one is it.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

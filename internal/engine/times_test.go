@@ -86,7 +86,7 @@ func TestLeaseAfterSleep(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.mu.Lock()
-			l.tenure.hold.trust = asleep(t, l.tenure.hold.trust, time.Hour)
+			l.tenure.hold.trustEnd = asleep(t, l.tenure.hold.trustEnd, time.Hour)
 			e.mu.Unlock()
 			ask(t, l)
 		})

@@ -7,131 +7,149 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A mailbox is what messages said to one goroutine since its last request. Its fields are guarded
-// by the engine's mutex.
+// A mailbox has the messages for one goroutine that waits. Engine.Granted, Engine.Nudge, Engine.Gap
+// and Engine.openToReaders put them in and wake the goroutine, which takes them out in
+// waitLoop.sleep. Engine.passLead and attempt.replace drop what is not for the next leader or the
+// next ticket. The engine's mutex guards both fields.
 type mailbox struct {
 	messages messages
-	woken    chan struct{} // holds one; nil until the goroutine pauses for the first time
+
+	// wakeUps has room for one wake-up; nil until the goroutine sleeps for the first time. Only
+	// that goroutine sets it, under the mutex, and therefore receives from it without the mutex.
+	wakeUps chan struct{}
 }
 
+// messages are what came for a goroutine and was not yet taken.
 type messages struct {
-	grant *protocol.Grant // the hand-over to its ticket
-	join  *hold           // a hold of this process, which may be joined
-	askAt time.Time       // zero: no message said when to ask
-	gap   bool            // messages may have been missed: it asks at once
+	grant *protocol.Grant // its ticket was handed the name; nil: no
+	join  *hold           // a hold of this process that a leader of readers may join; nil: none
+	askAt time.Time       // when the server told it to ask; zero: it did not
+	gap   bool            // messages may have been missed, so it must ask at once
 }
 
-// wake says that there are messages. The engine's mutex is held.
+// wake tells the goroutine of the mailbox that there are messages. The engine's mutex is held.
 func (m *mailbox) wake() {
 	select {
-	case m.woken <- struct{}{}:
-	default: // it was woken before, or has no channel yet: it reads the messages before it pauses
+	case m.wakeUps <- struct{}{}:
+	default: // woken already, or not yet asleep: it takes the messages before it sleeps
 	}
 }
+
+// clearAskNow forgets why the goroutine should ask, because it asks now. That comes before the
+// request: a reason that comes later counts for the request after it. A grant stays, as it may
+// overtake the answer that it belongs to. The engine's mutex is held.
+func (m *mailbox) clearAskNow() { m.messages.askAt, m.messages.gap = time.Time{}, false }
 
 // A step is what a goroutine that waits does next.
 type step int
 
 const (
-	stepWait step = iota // it waits for a moment, or for a message
+	stepWait step = iota // it sleeps until a moment, or until a message
 	stepAsk              // it asks at once
 	stepDone             // it waits no more
 )
 
-// An asker is what differs between goroutines that wait.
-type asker interface {
-	// request sends a request under its ticket, and tells what to do next and, for stepWait, until
-	// when.
-	request(ctx context.Context) (next step, at time.Time, err error)
+// A requester sends the requests of a goroutine that waits. An attempt asks for a hold, and a
+// watcher looks at a name.
+type requester interface {
+	// request sends one request under its ticket, and tells what to do next and, for stepWait,
+	// when the next request is due.
+	request(ctx context.Context) (next step, due time.Time, err error)
 
-	// handle takes a hand-over, or a hold to join, and tells what to do next.
+	// handle takes a grant or a hold to join, and tells what to do next.
 	handle(m messages) (next step, err error)
 }
 
-// A waitLoop is the waiting of one goroutine at a time: of an attempt or of a watcher.
+// A waitLoop is the part that an attempt and a watcher have in common: it sends requests until the
+// requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex
+// is never held while that goroutine sleeps or sends.
 type waitLoop struct {
+	// Set when it is made. A goroutine of a pool that takes an attempt over sets since anew, before
+	// it runs the attempt.
 	engine *Engine
 	name   string
 	since  time.Time // when the caller began to wait
 
-	// Owned by the goroutine that waits.
+	// Owned by the goroutine that runs it; no mutex.
 	failures        int       // requests in a row without an answer
 	counted         bool      // it counts among the waiters of the subscription
 	reported        bool      // the observer knows that it waits
-	subscribedSince time.Time // what the last ensureSubscribed returned
+	subscribedSince time.Time // since when messages come, as last told; zero: they do not
 
-	// Guarded by the engine's mutex.
+	// Guarded by the engine's mutex. Waiters of a pool read the answer of their leader.
 	mailbox  mailbox
 	answer   protocol.Answer // the last one
 	answered bool            // whether there is one
-	failure  error           // of the last request, if it failed
+	failure  error           // of the request after it; nil: none failed
 }
 
-// wait asks again and again until the asker is done, ctx ends or the engine is closed. The caller
-// has sent the first request, which said what to do next.
-func (w *waitLoop) wait(ctx context.Context, a asker, next step, at time.Time) (err error) {
-	defer w.stop()
+// wait does the next step, again and again, until the requester is done, ctx ends or the engine is
+// closed. The caller has sent the first request, or says stepAsk.
+func (w *waitLoop) wait(ctx context.Context, r requester, next step, due time.Time) (err error) {
+	defer w.endWaiting()
 	for next != stepDone && err == nil {
 		if next == stepWait {
-			next, err = w.pause(ctx, a, at)
+			next, err = w.sleep(ctx, r, due)
 			continue
 		}
 		w.engine.mu.Lock()
-		w.mailbox.messages.askAt, w.mailbox.messages.gap = time.Time{}, false // it asks now
+		w.mailbox.clearAskNow()
 		w.engine.mu.Unlock()
-		next, at, err = a.request(ctx)
+		next, due, err = r.request(ctx)
 	}
 	return err
 }
 
-// stop ends the waiting of a goroutine; another one may begin.
-func (w *waitLoop) stop() {
+// endWaiting undoes beginWaiting. A goroutine that takes the attempt over begins anew.
+func (w *waitLoop) endWaiting() {
 	if w.counted {
 		w.engine.subscription.removeWaiter()
 	}
 	w.failures, w.counted, w.reported, w.subscribedSince = 0, false, false, time.Time{}
 }
 
-// pause waits for the moment of the next request, for a message, or for the end of waiting.
-func (w *waitLoop) pause(ctx context.Context, a asker, at time.Time) (step, error) {
-	e := w.engine
-	timer := time.NewTimer(time.Until(at))
+// sleep returns when the next request is due, when a message asks for one or makes the requester
+// done, or when waiting ends. It never returns stepWait.
+func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step, error) {
+	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
-		m := w.read()
+		m := w.takeMessages()
 		if m.gap {
+			// A grant that came along is dropped, as the request finds the hold. So is a hold to
+			// join: the request asks for another.
 			return stepAsk, nil
 		}
 		if m.grant != nil || m.join != nil {
-			if next, err := a.handle(m); next != stepWait || err != nil {
+			if next, err := r.handle(m); next != stepWait || err != nil {
 				return next, err
 			}
 		}
-		if !m.askAt.IsZero() && m.askAt.Before(at) {
-			at = m.askAt
-			timer.Reset(time.Until(at))
+		if !m.askAt.IsZero() && m.askAt.Before(due) {
+			due = m.askAt
+			timer.Reset(time.Until(due))
 		}
 		select {
 		case <-timer.C:
 			return stepAsk, nil
-		case <-w.mailbox.woken:
+		case <-w.mailbox.wakeUps:
 		case <-ctx.Done():
 			return stepDone, w.ended(ctx)
-		case <-e.closing:
-			return stepDone, e.config.Closed
+		case <-w.engine.closing:
+			return stepDone, w.engine.config.Closed
 		}
 	}
 }
 
-// read takes the messages out of the mailbox. The time of the next request stays until that
-// request.
-func (w *waitLoop) read() messages {
+// takeMessages takes the grant and the hold to join out of the mailbox. The reasons to ask are only
+// read: they stay until wait clears them, before the next request.
+func (w *waitLoop) takeMessages() messages {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	m := w.mailbox.messages
 	w.mailbox.messages.grant, w.mailbox.messages.join = nil, nil
-	if w.mailbox.woken == nil {
-		w.mailbox.woken = make(chan struct{}, 1)
+	if w.mailbox.wakeUps == nil {
+		w.mailbox.wakeUps = make(chan struct{}, 1)
 	}
 	return m
 }
@@ -143,8 +161,8 @@ func (w *waitLoop) record(answer protocol.Answer) {
 	w.answer, w.answered, w.failure = answer, true, nil
 }
 
-// retry keeps a failure, logs it as the message says, and returns when to ask again.
-func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message string) time.Time {
+// retry keeps and logs a failure, and returns when the next request is due.
+func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message string) (due time.Time) {
 	if !isOver(ctx) { // otherwise the request failed because its caller gave up
 		w.engine.mu.Lock()
 		w.failure = err
@@ -156,22 +174,28 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	return sent.Add(backoff(w.failures))
 }
 
-// listen begins to wait after an answer. It keeps the answer, counts the goroutine among the
-// waiters of the subscription, and subscribes to messages about a name; about is nil where none can
-// come. Subscribed tells whether messages come. Missed tells that a message may have been lost
-// between the request and the subscription: then the goroutine must ask again.
-func (w *waitLoop) listen(ctx context.Context, about protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
+// beginWaiting begins or continues to wait, after the answer to a request that was sent at a
+// moment. The name to watch is nil where no messages can come. The results are those of subscribe.
+func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, answer protocol.Answer, sent time.Time) (subscribed, missed bool, err error) {
 	w.record(answer)
 	w.failures = 0
 	if !w.counted {
 		w.counted = true
-		w.engine.subscription.addWaiter()
+		w.engine.subscription.addWaiter() // it keeps the subscription open
 	}
-	if about == nil {
+	if watched == nil {
 		return false, false, nil
 	}
-	since, err := w.engine.subscription.ensureSubscribed(ctx, about)
-	missed = !since.Before(sent) && since != w.subscribedSince // new, and not older than the request
+	return w.subscribe(ctx, watched, sent)
+}
+
+// subscribe makes messages about a name come. Subscribed tells whether they do; if not, err says
+// why. Missed tells that one may have been lost between the request and the subscription: then the
+// goroutine must ask again.
+func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool, err error) {
+	since, err := w.engine.subscription.ensureSubscribed(ctx, watched) // zero if it fails
+	isNew := since != w.subscribedSince
+	missed = isNew && !since.Before(sent) // between sent and since
 	w.subscribedSince = since
 	return !since.IsZero(), missed, err
 }
@@ -184,7 +208,7 @@ func (w *waitLoop) report(event Event) {
 	}
 }
 
-// ended is the error of a wait that its caller ended.
+// ended is the error of a wait that its caller's context ended.
 func (w *waitLoop) ended(ctx context.Context) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
@@ -194,15 +218,15 @@ func (w *waitLoop) ended(ctx context.Context) error {
 	}
 }
 
-// isOver tells whether a wait is over. The deadline counts too: a request fails at it, and its
-// context may notice a moment later.
+// isOver tells whether ctx is over. Its deadline counts too: a request fails at the deadline, and
+// ctx may say so a moment later.
 func isOver(ctx context.Context) bool {
-	end, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(end)
+	end, hasEnd := ctx.Deadline()
+	return ctx.Err() != nil || hasEnd && !time.Now().Before(end)
 }
 
-// backoff is the pause after so many failures in a row, at least 1: 40 ms at first and a second at
-// last, +-20 %.
+// backoff is how long to wait after so many failures in a row, at least 1: 40 ms at first and a
+// second at last, +-20 %.
 func backoff(failures int) time.Duration {
 	return jitter(min(20*time.Millisecond<<min(failures, 6), time.Second))
 }

@@ -114,7 +114,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.forms.now.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
+		renewals[i] = protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
 		if o := &h.lock.options; o.MinHold > 0 {
 			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
 		}
@@ -151,7 +151,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		e.lose(h, h.lossReason())
 		return
 	default:
-		h.confirm(sent, ttl)
+		h.confirm(sent, ttl, ttl/3)
 		e.watchdog.reschedule(h)
 	}
 	e.report(event)
@@ -191,14 +191,14 @@ func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
 func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 	var answer protocol.Renewed
 	for {
-		form, err := e.settledForm(ctx, h)
+		mode, err := e.settledMode(ctx, h)
 		if err != nil {
 			return err
 		}
-		renewal := protocol.Renewal{Resource: form.resource, Ticket: h.ticket, Token: h.grantToken}
+		renewal := protocol.Renewal{Resource: mode.resource, Ticket: h.ticket, Token: h.grantToken}
 		e.protocol.Renew(ctx, []protocol.Renewal{renewal}, func(_ int, r protocol.Renewed) { answer = r })
 		e.mu.Lock()
-		same := form == h.forms.now && h.forms.next == nil || !h.live()
+		same := mode == h.serverModes.current && h.serverModes.downgraded == nil || !h.live()
 		e.mu.Unlock()
 		if same || answer.Held || answer.Err != nil {
 			break

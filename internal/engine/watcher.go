@@ -15,7 +15,7 @@ type subject struct {
 	ttl  time.Duration // for the patience of one request
 }
 
-// A watcher is a goroutine that waits for a state of a name. It is an asker.
+// A watcher is a goroutine that waits for a state of a name. It is a requester.
 type watcher struct {
 	waitLoop
 	subject    subject
@@ -80,7 +80,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
 	w.report(Event{Kind: Waiting, Name: w.name})
 	before := w.subscribed
-	w.subscribed, _, _ = w.listen(ctx, w.subject.Watched, protocol.Answer{}, sent)
+	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Watched, protocol.Answer{}, sent)
 	switch {
 	case w.subscribed && !before:
 		return stepAsk, time.Time{}, nil // what changed before this is in the next answer; what changes later is told

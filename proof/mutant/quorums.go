@@ -10,8 +10,8 @@ func quorumMutants() []Mutant {
 			Caught: quorum("TestValidity"),
 			Patches: []Patch{{
 				File: "internal/engine/hold.go",
-				Old:  "\th.trust = sent.Add(ttl - margin(ttl))\n",
-				New:  "\th.trust = time.Now().Add(ttl - margin(ttl))\n",
+				Old:  "\th.trustEnd = sent.Add(ttl - margin(ttl))\n",
+				New:  "\th.trustEnd = time.Now().Add(ttl - margin(ttl))\n",
 			}},
 		},
 		{

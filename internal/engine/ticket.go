@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ID returns 128 random bits in base64url.
+func ID() protocol.ID {
+	var bits [16]byte
+	_, _ = rand.Read(bits[:]) // it never fails
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], bits[:])
+	return protocol.ID(text[:])
+}
+
+// withoutMessages changes to a ticket without messages when subscribing is not allowed: a hand-over
+// must not wait for a process that no message reaches.
+func (a *attempt) withoutMessages(err error) bool {
+	if a.ticket.NoMessages || !isDenied(err) {
+		return false
+	}
+	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
+	a.replace(a.lock, true)
+	return true
+}
+
+// resized changes to the number of permits that the server named in err, if it accepted another
+// before. The payload of a ticket says the number and never changes, so the ticket is new as well.
+// No place is given up for that: the server does not refuse a ticket that holds or is queued.
+func (a *attempt) resized(err error) bool {
+	l := a.lock.resized(err)
+	if l == nil || !a.permitsAccepted {
+		return false
+	}
+	e := a.engine
+	e.mu.Lock()
+	a.answered, a.failure = true, nil
+	// The pool serves the waiters that it has. A new caller with the old number asks for itself, as
+	// the server must see that number to refuse it.
+	delete(e.pools, a.lock.poolKey())
+	e.mu.Unlock()
+	a.replace(l, a.ticket.NoMessages)
+	return true
+}
+
+// replace changes to a new ticket. A cleanup gives back what the server has of the old one, or may
+// yet get. A hand-over to the old ticket is dropped: it is none to the new one. The engine's mutex
+// is not held.
+func (a *attempt) replace(l *Lock, noMessages bool) {
+	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
+	e.mu.Lock()
+	delete(e.mailboxes, a.ticket.ID)
+	a.ticket.ID, a.ticket.NoMessages = ID(), noMessages
+	e.mailboxes[a.ticket.ID] = &a.mailbox
+	a.mailbox.messages.grant = nil
+	e.mu.Unlock()
+	if a.clock.known() || !mayApplyUntil.IsZero() {
+		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
+		e.cleanup(old, request, until, mayApplyUntil)
+	}
+	a.to(attemptNew)
+	a.lock, a.mayApplyUntil, a.clock = l, time.Time{}, clockSample{} // nothing is known of the new ticket
+}
+
+// abandon gives up an attempt that does not hold. A cleanup in the background frees the place or
+// the hold that the server has of its ticket, or may still get, until that is certain. An attempt
+// that holds stays as it is: its hold is released by other means. The goroutine that runs the
+// attempt calls it, with the engine's mutex held.
+func (a *attempt) abandon() {
+	e := a.engine
+	delete(e.mailboxes, a.ticket.ID)
+	queued := a.state == attemptQueued
+	if !a.to(attemptAbandoned) {
+		return
+	}
+	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
+	if a.release != nil { // no request was answered that gave it back
+		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
+	}
+	if queued || !a.mayApplyUntil.IsZero() {
+		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.takesOver}, until, a.mayApplyUntil)
+	}
+}
+
+// abandon abandons attempts that did not win.
+func (e *Engine) abandon(attempts []*attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range attempts {
+		a.abandon()
+	}
+}
