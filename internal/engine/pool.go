@@ -240,15 +240,19 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 }
 
 // leaderJoins ends the lead of a reader that enters a hold of this process instead. It returns nil,
-// and changes nothing, if the hold can no longer be joined. The lead goes to no waiter: those that
-// waited when the hold was opened are in, and later ones enter with the next reader that leads, or
-// one of them leads when the hold ends. The engine's mutex is held.
+// and changes nothing, if the hold can no longer be joined. Those that waited when the hold was
+// opened are in. A waiter that came since then was too late to enter it, and leads. The engine's
+// mutex is held.
 func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	lease := p.joinHold(ctx, a.joinable)
 	if lease == nil {
 		return nil
 	}
 	p.leader = nil
+	if w := p.pop(); w != nil {
+		p.leader = a.lock.newAttempt(p.tokenBlock())
+		a.engine.handOff(w, handoff{attempt: p.leader})
+	}
 	if a.answered {
 		// Even a protocol without a queue may remember who waits. A queued attempt is one of which
 		// the server has something, which abandon then frees.
