@@ -358,6 +358,14 @@ func TestCheck(t *testing.T) {
 			s.op("a", Release, "a1", 15, 18, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
+		{"a reader before the end of the min hold of a writer whose own entry was downgraded", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.enter("a", "a2", "a1", 12, 13, 100, 5)
+			s.op("a", Release, "a1", 14, 14, OK)
+			s.op("a", Downgrade, "a2", 15, 18, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, nil},
 		{"a reader before the end of the min hold of a writer whose own reader had ended", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.records[len(s.records)-2].Min = second
