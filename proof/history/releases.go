@@ -100,8 +100,8 @@ func checkMin(holds []*Hold) []Violation {
 	return found
 }
 
-// readOn tells whether an entry that reads, or came to read, outlived the lease that it entered: the
-// release of the last writer of such a hold downgrades it.
+// readOn tells whether an entry that reads, or came to read, outlived the lease that it entered.
+// The release of the last writer of such a hold downgrades it.
 func readOn(hold *Hold, later []*Hold) bool {
 	for _, other := range later {
 		if other.Root == hold.Root && other.last().Shares && other.Start < hold.End && other.End > hold.End {
