@@ -171,8 +171,8 @@ func (a *attempt) won(n grantNotice) (step, error) {
 	e, h := a.engine, a.newHold(n)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Where the attempt does not come to hold, the server has a hold all the same. It is queued
-	// then, so that abandon gives that back.
+	// If this hold is of no use, the server has it all the same. A queued attempt is one of which
+	// the server has something: so abandon gives the hold back.
 	if e.closed {
 		a.to(attemptQueued)
 		return stepDone, e.config.Closed
@@ -190,7 +190,7 @@ func (a *attempt) won(n grantNotice) (step, error) {
 
 // failed tells whether to ask again after a failure, and when. A resized name is asked for at once.
 func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
-	if a.resized(err) {
+	if a.adoptResize(err) {
 		return stepAsk, time.Time{}, nil
 	}
 	if ctx.Err() != nil {
@@ -214,7 +214,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 		about = a.lock.resource
 	}
 	subscribed, missed, err := a.beginWaiting(ctx, about, answer, sent)
-	if err != nil && a.withoutMessages(err) {
+	if err != nil && a.switchToNoMessages(err) {
 		return stepAsk, time.Time{}, nil // with the new ticket
 	}
 	if missed {

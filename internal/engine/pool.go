@@ -224,7 +224,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		e.mu.Lock()
 		switch {
 		case err == nil:
-			p.leader = nil
+			p.leader = nil // from here on the hold passes on in the pool, or firstLease has the next one lead
 			lease, err = l.firstLease(ctx, h, p)
 		case errors.Is(err, errJoin):
 			lease, err = p.leaderJoins(ctx, a), nil
@@ -235,7 +235,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		if lease != nil || err != nil {
 			return lease, err
 		}
-		// The hold to join ended meanwhile, or ctx did: the attempt asks on, or returns its error.
+		// Neither: the hold to join ended meanwhile, or ctx did. The attempt asks on, or tells.
 	}
 }
 
@@ -254,8 +254,8 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 		a.engine.handOff(w, handoff{attempt: p.leader})
 	}
 	if a.answered {
-		// Even a protocol without a queue may remember who waits. A queued attempt is one of which
-		// the server has something, which abandon then frees.
+		// Even a server without a queue may remember the ticket. Only of a queued attempt does
+		// abandon free what the server has.
 		a.to(attemptQueued)
 	}
 	a.abandon()

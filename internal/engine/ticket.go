@@ -17,9 +17,9 @@ func ID() protocol.ID {
 	return protocol.ID(text[:])
 }
 
-// withoutMessages changes to a ticket without messages when subscribing is not allowed: a hand-over
-// must not wait for a process that no message reaches.
-func (a *attempt) withoutMessages(err error) bool {
+// switchToNoMessages changes to a ticket without messages when subscribing is not allowed: a hand-
+// over must not wait for a process that no message reaches.
+func (a *attempt) switchToNoMessages(err error) bool {
 	if a.ticket.NoMessages || !isDenied(err) {
 		return false
 	}
@@ -28,10 +28,10 @@ func (a *attempt) withoutMessages(err error) bool {
 	return true
 }
 
-// resized changes to the number of permits that the server named in err, if it accepted another
+// adoptResize changes to the number of permits that the server named in err, if it accepted another
 // before. The payload of a ticket says the number and never changes, so the ticket is new as well.
 // No place is given up for that: the server does not refuse a ticket that holds or is queued.
-func (a *attempt) resized(err error) bool {
+func (a *attempt) adoptResize(err error) bool {
 	l := a.lock.resized(err)
 	if l == nil || !a.permitsAccepted {
 		return false

@@ -35,9 +35,9 @@ func (m *mailbox) wake() {
 	}
 }
 
-// clearAskNow forgets why the goroutine should ask, because it asks now. That comes before the
-// request: a reason that comes later counts for the request after it. A grant stays, as it may
-// overtake the answer that it belongs to. The engine's mutex is held.
+// clearAskNow forgets why the goroutine should ask. It is called before the request is sent, so
+// that a reason that arrives during the request causes another one. A grant stays: it may arrive
+// before the answer to the request that won it. The engine's mutex is held.
 func (m *mailbox) clearAskNow() { m.messages.askAt, m.messages.gap = time.Time{}, false }
 
 // A step is what a goroutine that waits does next.
@@ -195,7 +195,7 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool, err error) {
 	since, err := w.engine.subscription.ensureSubscribed(ctx, watched) // zero if it fails
 	isNew := since != w.subscribedSince
-	missed = isNew && !since.Before(sent) // between sent and since
+	missed = isNew && !since.Before(sent) // a message between sent and since reached nobody
 	w.subscribedSince = since
 	return !since.IsZero(), missed, err
 }
