@@ -50,6 +50,13 @@ func (e *seamEvents) Closed(err error) {
 	e.note("closed")
 }
 
+// closing says that Close is called: nothing may be reported as closed from now on.
+func (e *seamEvents) closing() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shut = true
+}
+
 // count is how often something was noted.
 func (e *seamEvents) count(what string) (n int) {
 	e.mu.Lock()
@@ -79,9 +86,7 @@ func (s *seam) listen(st store.Store, node string, sharded bool) (store.Listener
 		s.Fatal(err)
 	}
 	s.Cleanup(func() {
-		e.mu.Lock()
-		e.shut = true
-		e.mu.Unlock()
+		e.closing()
 		l.Close()
 		l.Close()
 	})
@@ -188,9 +193,7 @@ func seamEnds(s *seam) {
 	second, e2 := s.listen(st, nodes[0], false)
 	s.ask(second.Subscribe(s.ctx(), "seam:a"))
 	e2.comes("+seam:a", 1)
-	e2.mu.Lock()
-	e2.shut = true
-	e2.mu.Unlock()
+	e2.closing()
 	second.Close()
 	listens := func() bool {
 		list, _ := s.must(st, nodes[0], "CLIENT", "LIST", "TYPE", "pubsub").(string)
@@ -223,9 +226,7 @@ func seamSilent(s *seam) {
 	defer p.Speak()
 	began := time.Now()
 	_ = l.Subscribe(s.within(300*time.Millisecond), "seam:b")
-	e.mu.Lock()
-	e.shut = true
-	e.mu.Unlock()
+	e.closing()
 	l.Close()
 	if took := time.Since(began); took > patience/2 {
 		s.Errorf("took %v", took)

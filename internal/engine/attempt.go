@@ -135,7 +135,7 @@ func (a *attempt) ask(ctx context.Context, join bool, send sendAsk) (answer prot
 		Ticket:   a.ticket,
 		Join:     join,
 		InLine:   a.state == attemptQueued,
-		TTL:      max(o.TTL, o.MinHold),
+		TTL:      o.grantTTL(),
 		Release:  a.release,
 		Deadline: sent.Add(timeout(o.TTL)),
 	}
@@ -161,7 +161,7 @@ func (a *attempt) wonAnswer(answer protocol.Answer, sent time.Time) (step, error
 	ttl := a.lock.options.TTL
 	return a.won(grantNotice{
 		token: answer.Token, block: answer.Block, serverTime: answer.Server,
-		from: sent, ttl: ttl, renewAfter: ttl / 3,
+		from: sent, ttl: ttl, renewAfter: renewalDelay(ttl),
 	})
 }
 
@@ -255,7 +255,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 	}
 	return a.won(grantNotice{
 		token: g.Token, block: g.Block, serverTime: g.At,
-		from: from, ttl: g.Claim, renewAfter: g.Claim / 10, // soon: a holder that stays needs a TTL
+		from: from, ttl: g.Claim, renewAfter: claimRenewalDelay(g.Claim),
 	})
 }
 

@@ -191,11 +191,11 @@ func (d *downgrade) applied(sent time.Time, ttl time.Duration) {
 	h.to(holdSharing)
 	h.serverModes = serverModes{current: d.sharedLock}
 	if !h.lock.options.Fixed {
-		renewAfter := ttl / 3
+		after := renewalDelay(ttl)
 		if ttl < h.lock.options.TTL { // little of the max hold is left
-			renewAfter = ttl / 10
+			after = claimRenewalDelay(ttl)
 		}
-		h.confirm(sent, ttl, renewAfter)
+		h.confirm(sent, ttl, after)
 	}
 	e.watchdog.reschedule(h)
 	if h.pool != nil { // writers of this process ask behind it

@@ -203,7 +203,7 @@ func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.
 		attempts[n] = l.newAttempt(1)
 		asks[n] = protocol.Asking{
 			Resource: l.resource,
-			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: max(o.TTL, o.MinHold), Deadline: until},
+			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: o.grantTTL(), Deadline: until},
 		}
 	}
 	return attempts, asks

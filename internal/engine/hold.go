@@ -46,6 +46,10 @@ type hold struct {
 	localUse                // the goroutines that have it, or may get it
 	takeover                // another caller that took it over
 
+	// Until then a request without an answer may still take effect: an ask, which would win the
+	// hold again, or a downgrade. Zero: none may.
+	mayApplyUntil time.Time
+
 	lossCause error     // the cause of its leases' end, once it is lost; else nil
 	dueAt     time.Time // when the watchdog has to look at it: for its renewal or its end
 	index     int       // in the watchdog's heap; -1: not there
@@ -62,8 +66,6 @@ type grant struct {
 	grantedAt int64     // the server's time of the grant, in microseconds
 	askedAt   time.Time // when its caller began to wait
 	heldSince time.Time // when this process learned of the grant
-
-	mayApplyUntil time.Time // until then an ask without an answer may still win it again
 }
 
 // A renewal is what the watchdog knows of the renewals of a hold. While a downgrade is under way it
@@ -165,11 +167,12 @@ func (a *attempt) newHold(n grantNotice) *hold {
 			lock: a.lock, ticket: a.ticket,
 			grantToken: n.token, lastToken: n.token + n.block - 1,
 			grantedAt: n.serverTime, askedAt: a.since, heldSince: time.Now(),
-			mayApplyUntil: a.mayApplyUntil,
 		},
 		token:       n.token,
 		serverModes: serverModes{current: a.lock},
-		index:       -1,
+
+		mayApplyUntil: a.mayApplyUntil,
+		index:         -1,
 	}
 	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
 		h.maxHoldEnd = n.from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long

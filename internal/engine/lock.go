@@ -20,6 +20,9 @@ type Options struct {
 	Attempts int           // of polling; 0: no end
 }
 
+// grantTTL is how long the server keeps a hold that is granted, unless it is prolonged.
+func (o *Options) grantTTL() time.Duration { return max(o.TTL, o.MinHold) }
+
 // A Lock is a name and how it is held. It has no state and is safe to share.
 type Lock struct {
 	engine   *Engine

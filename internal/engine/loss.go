@@ -86,7 +86,7 @@ func (e *Engine) scheduleCleanup(h *hold) {
 	if e.closed || h.live() || !h.to(holdCleared) {
 		return
 	}
-	until := time.Now().Add(max(h.lock.options.TTL, h.lock.options.MinHold))
+	until := time.Now().Add(h.lock.options.grantTTL())
 	for _, mode := range h.serverModes.all() {
 		e.cleanup(mode, h.freeRequest(), until, h.mayApplyUntil)
 	}

@@ -105,6 +105,12 @@ func (p *pool) tokenBlock() int64 {
 // runs right after the next Unlock, so that the waiter does not wake up into a locked mutex.
 func (e *Engine) handOff(w *poolWaiter, h handoff) { e.mu.after(func() { w.handoff <- h }) }
 
+// handLead makes a waiter that was popped the leader of its pool. The engine's mutex is held.
+func (e *Engine) handLead(p *pool, w *poolWaiter, a *attempt) {
+	p.leader = a
+	e.handOff(w, handoff{attempt: a})
+}
+
 // dropPool takes a pool out of the table. After a Resize another pool may have its place there,
 // which stays. The engine's mutex is held.
 func (e *Engine) dropPool(p *pool) {
@@ -250,8 +256,7 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	}
 	p.leader = nil
 	if w := p.pop(); w != nil {
-		p.leader = a.lock.newAttempt(p.tokenBlock())
-		a.engine.handOff(w, handoff{attempt: p.leader})
+		a.engine.handLead(p, w, a.lock.newAttempt(p.tokenBlock()))
 	}
 	if a.answered {
 		// Even a server without a queue may remember the ticket. Only of a queued attempt does
@@ -283,8 +288,7 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 		a.abandon()
 	}
 	next.mailbox.messages.join = nil // that hold was opened before the new leader waited
-	p.leader = next
-	e.handOff(w, handoff{attempt: next})
+	e.handLead(p, w, next)
 }
 
 // promoteNext takes a hold out of its pool, because it is lost or of no use to the others. If the
@@ -308,6 +312,5 @@ func (e *Engine) promoteNext(h *hold) {
 	// The server granted h with this number of permits. If it refuses the number now, the name was
 	// resized.
 	lead.permitsAccepted = true
-	p.leader = lead
-	e.handOff(w, handoff{attempt: lead})
+	e.handLead(p, w, lead)
 }

@@ -24,10 +24,10 @@ func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
 			} else {
 				h.to(holdReleasing)
 				e.watchdog.remove(h)
-				p.leader = h.lock.newAttempt(passBlock)
-				p.leader.release = &h.ticket
+				lead := h.lock.newAttempt(passBlock)
+				lead.release = &h.ticket
 				e.cleanupLateAsk(h)
-				e.handOff(w, handoff{attempt: p.leader})
+				e.handLead(p, w, lead)
 			}
 			e.report(event)
 			return true

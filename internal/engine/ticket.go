@@ -17,8 +17,8 @@ func ID() protocol.ID {
 	return protocol.ID(text[:])
 }
 
-// switchToNoMessages changes to a ticket without messages when subscribing is not allowed: a hand-
-// over must not wait for a process that no message reaches.
+// switchToNoMessages changes to a ticket without messages when subscribing is not allowed. A
+// hand-over must not wait for a process that no message reaches.
 func (a *attempt) switchToNoMessages(err error) bool {
 	if a.ticket.NoMessages || !isDenied(err) {
 		return false
@@ -59,7 +59,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
 	if a.clock.known() || !mayApplyUntil.IsZero() {
-		until := time.Now().Add(max(old.options.TTL, old.options.MinHold, placeLife))
+		until := time.Now().Add(max(old.options.grantTTL(), placeLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}
 	a.to(attemptNew)
@@ -77,7 +77,7 @@ func (a *attempt) abandon() {
 	if !a.to(attemptAbandoned) {
 		return
 	}
-	until := time.Now().Add(max(a.lock.options.TTL, a.lock.options.MinHold, placeLife))
+	until := time.Now().Add(max(a.lock.options.grantTTL(), placeLife))
 	if a.release != nil { // no request was answered that gave it back
 		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}

@@ -26,6 +26,13 @@ func claim(ttl time.Duration) time.Duration { return min(ttl/3, 500*time.Millise
 // timeout is how long one request may take.
 func timeout(ttl time.Duration) time.Duration { return min(ttl/6, time.Second) }
 
+// renewalDelay is how long after a confirmation a hold is renewed.
+func renewalDelay(ttl time.Duration) time.Duration { return ttl / 3 }
+
+// claimRenewalDelay is renewalDelay for the claim of a hand-over, and for a hold with less than a
+// TTL left. A holder that stays needs more soon.
+func claimRenewalDelay(claim time.Duration) time.Duration { return claim / 10 }
+
 // retry is how soon a renewal that failed is tried again.
 func retry(ttl time.Duration) time.Duration { return jitter(min(ttl/30, 250*time.Millisecond)) }
 

@@ -151,7 +151,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		e.lose(h, h.lossReason())
 		return
 	default:
-		h.confirm(sent, ttl, ttl/3)
+		h.confirm(sent, ttl, renewalDelay(ttl))
 		e.watchdog.reschedule(h)
 	}
 	e.report(event)

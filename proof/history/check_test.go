@@ -366,6 +366,16 @@ func TestCheck(t *testing.T) {
 			s.op("a", Downgrade, "a2", 15, 18, OK)
 			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
 		}, nil},
+		{"a reader before the end of the min hold of a writer whose own reader came by another entry", func(s *story) {
+			s.hold("a", "a1", 0, 10, 100, 5)
+			s.records[len(s.records)-2].Min = second
+			s.enter("a", "a2", "a1", 11, 12, 100, 5)
+			s.op("a", Release, "a1", 13, 13, OK)
+			s.enter("a", "a3", "a2", 14, 15, 100, 5)
+			s.records[len(s.records)-1].Shares = true
+			s.op("a", Release, "a2", 16, 18, OK)
+			s.hold("b", "b1", 20, 40, 200, 6).Shares = true
+		}, nil},
 		{"a reader before the end of the min hold of a writer whose own reader had ended", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
 			s.records[len(s.records)-2].Min = second

@@ -100,11 +100,11 @@ func checkMin(holds []*Hold) []Violation {
 	return found
 }
 
-// readOn tells whether an entry that reads, or came to read, outlived the lease that it entered.
-// The release of the last writer of such a hold downgrades it.
+// readOn tells whether another lease on the same hold, which reads or came to read, outlived this
+// one. The release of the last writer of such a hold downgrades it.
 func readOn(hold *Hold, later []*Hold) bool {
 	for _, other := range later {
-		if other.Root == hold.Root && other.last().Shares && other.Start < hold.End && other.End > hold.End {
+		if other.Root == hold.Root && other.last().Shares && other.End > hold.End {
 			return true
 		}
 	}

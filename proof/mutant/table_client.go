@@ -7,7 +7,7 @@ func clientMutants() []Mutant {
 	const engine, native_, wire_ = "internal/engine/", "internal/native/", "internal/wire/"
 	return []Mutant{
 		{"trust from an unknown answer", torture(judge.Overlap), []Patch{{engine + "watchdog.go",
-			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl, ttl/3)\n"}}},
+			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl, renewalDelay(ttl))\n"}}},
 		{"wall clock not looked at", inEngine("TestPast"), []Patch{{engine + "times.go",
 			" || !now.Round(0).Before(end.Round(0))", ""}}},
 		{"Until does not look at the clocks", inEngine("TestLeaseAfterSleep/Until"), []Patch{{engine + "lease.go",
@@ -15,7 +15,7 @@ func clientMutants() []Mutant {
 		{"no margin", inEngine("TestLeaseTrustEndsMarginEarly"), []Patch{{engine + "times.go",
 			"return ttl/100 + 5*time.Millisecond", "return 0 * ttl"}}},
 		{"trust from the answer on", inEngine("TestLeaseSlowRenewalTrustsFromItsSending"), []Patch{{engine + "watchdog.go",
-			"\t\th.confirm(sent, ttl, ttl/3)\n", "\t\th.confirm(now, ttl, ttl/3)\n"}}},
+			"\t\th.confirm(sent, ttl, renewalDelay(ttl))\n", "\t\th.confirm(now, ttl, renewalDelay(ttl))\n"}}},
 		{"trust of a hand-over for the whole TTL", inEngine("TestHandOverNotRenewedIsTrustedForClaim"), []Patch{{engine + "attempt.go",
 			"from: from, ttl: g.Claim,", "from: from, ttl: a.lock.options.TTL,"}}},
 		{"late hand-over believed", inEngine("TestHandOverLateMessageIsConfirmed"), []Patch{{engine + "trust.go",
