@@ -82,7 +82,7 @@ func downgradeLocal(e *env) {
 		e.release(w.in())
 	}
 	e.release(lease)
-	e.release(e.take(b.RWMutex(name).TryLock))
+	e.release(e.take(b.RWMutex(name).Lock))
 }
 
 // Readers of the process are in at once, even if they stand behind a writer of another process.
