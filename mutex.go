@@ -31,8 +31,9 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 }
 
 // Lock waits until the mutex is held. Only ctx, and WithWait or Config.Wait, bound the waiting:
-// while the server is away, Lock goes on asking. Under the context of a lease of the same name, Lock enters that hold at once, if
-// the hold is not over. Otherwise the caller is a new contender, with a new token.
+// while the server is away, Lock goes on asking. Under the context of a lease of the same name,
+// Lock enters that hold at once, if the hold is not over. Otherwise the caller is a new contender,
+// with a new token.
 //
 // After an error nothing is held. What was queued or won meanwhile is taken back in the background.
 // The errors are:
