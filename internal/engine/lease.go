@@ -16,9 +16,15 @@ type Lease struct {
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
 	released bool
-	index    int // in the entries of the tenure, until it is released
+	family   *Lease // under whose context it entered, if it entered: the first such lease; else nil
+	members  int    // how many leases of its family are not released; of a lease that entered, 0
+	index    int    // in the entries of the tenure, until it is released
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+
+	// What the observer knows.
+	toldAt    time.Time // when it was told that the lease began; zero: it was not, or was told of the end
+	contended bool      // the caller had to wait
 }
 
 type leaseKey struct{}
@@ -54,7 +60,10 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 			if !l.spec.Shared && t.writers == 0 {
 				return nil, ErrReader
 			}
-			return t.addLease(ctx, l.spec.Shared), nil
+			entry := t.addLease(ctx, l.spec.Shared)
+			entry.family, entry.members = outer.head(), 0
+			entry.family.members++
+			return entry, nil
 		}
 	}
 	return nil, nil
@@ -180,24 +189,35 @@ func (l *Lease) Release() error {
 		e.mu.Unlock()
 		return cause
 	}
-	took := time.Since(l.tenure.since)
 	lastWriter := l.leave()
 	others := len(l.tenure.entries) > 0
-	passed := !others && e.releaseHold(h, took)
+	event, told := Event{}, false
+	if l.head().members == 0 {
+		event, told = l.head().tellEnd(Released)
+	}
+	passed := !others && e.releaseHold(h)
 	e.mu.Unlock()
 	switch {
 	case others && lastWriter:
-		return e.downgradeForReaders(l)
+		event.Err = e.downgradeForReaders(l)
 	case others || passed:
-		return nil
+	default:
+		var lost bool
+		if lost, event.Err = e.freeReleased(h); lost {
+			event.Kind = LostHold
+		}
 	}
-	return e.freeReleased(h, took)
+	if told {
+		e.observe(event)
+	}
+	return event.Err
 }
 
 // leave takes a lease out of its tenure. It tells whether that was the last one that excludes
 // others who can share. The engine's mutex is held.
 func (l *Lease) leave() (lastWriter bool) {
 	l.released = true
+	l.head().members--
 	l.tenure.removeEntry(l)
 	if cancel := l.cancel; cancel != nil {
 		l.engine().mu.after(func() { cancel(context.Canceled) })
