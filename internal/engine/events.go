@@ -200,7 +200,7 @@ func (e *Engine) reportEnd(lease *Lease, cause error) {
 	if !told {
 		return
 	}
-	if event.Err = cause; cause == e.config.Closed {
+	if event.Err = cause; errors.Is(cause, e.config.Closed) {
 		event.Kind, event.Err = Released, nil
 	}
 	e.report(event, nil)
