@@ -60,6 +60,28 @@ func ExampleMutex_Lock() {
 	// Output: holds order:42 true <nil>
 }
 
+// The bound context ends with the request or with the lease, whichever is first. The context of the
+// lease lives on when the request is cancelled.
+func ExampleLease_Bind() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	request, cancelRequest := context.WithCancel(context.Background())
+	defer cancelRequest()
+	lease, err := client.Mutex("order:42").Lock(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(request)
+	ctx, cancel := lease.Bind(request)
+	defer cancel()
+
+	cancelRequest() // the customer goes away
+	<-ctx.Done()    // the work stops
+	fmt.Println(ctx.Err(), lease.Context().Err())
+	// Output: context canceled <nil>
+}
+
 // TryLock does not wait. Its error says who holds the lock.
 func ExampleMutex_TryLock() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)

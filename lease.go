@@ -21,6 +21,7 @@ type Lease struct {
 // held is one lease of the engine, or the leases of a group.
 type held interface {
 	Context() context.Context
+	Bind(ctx context.Context) (context.Context, context.CancelFunc)
 	Carry(ctx context.Context) context.Context
 	Err() error
 	Name() string
@@ -46,11 +47,46 @@ var (
 // context therefore do not exclude each other.
 func (l *Lease) Context() context.Context {
 	if l.empty() {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(ErrNotHeld)
-		return ctx
+		return over(context.Background(), ErrNotHeld)
 	}
 	return l.inner.Context()
+}
+
+// over returns a context that carries the values of ctx, and has ended with this cause.
+func over(ctx context.Context, cause error) context.Context {
+	ended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancel(cause)
+	return ended
+}
+
+// Bind returns a context that ends with ctx or with the lease, whichever is first. It is for work
+// that must stop when its request is cancelled, and when the lease is lost: Context does not end
+// with the ctx that Lock was called with. The bound context has the values and the deadline of ctx.
+// Its cause is that of the one that ended first: the cause of ctx, or what Context says. It is
+// context.Canceled after a call of cancel.
+//
+// A caller that locks a name under the bound context enters the hold that this lease has of the
+// name, or a lease under whose context this one was taken. If there is none, the caller enters the
+// hold that ctx carries, as it would under ctx.
+//
+// If the lease or ctx has ended already, the bound context is over from the start. If l is nil or
+// the zero Lease, the cause is ErrNotHeld. If ctx is nil, the cause is an *ArgumentError. Cancel
+// need not be called: nothing is left of the bound context once the lease or ctx has ended. The
+// lease is held until Release all the same, whatever becomes of the bound context.
+func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context.CancelFunc) {
+	none := ctx == nil
+	if none {
+		ctx = context.Background()
+	}
+	switch {
+	case l.empty():
+		return over(ctx, ErrNotHeld), func() {}
+	case none:
+		var bad problems
+		bad.check(false, "ctx", nil, "not nil")
+		return over(ctx, bad.err("Lease.Bind")), func() {}
+	}
+	return l.inner.Bind(ctx)
 }
 
 // Done returns a channel that is closed when the lease ends.
