@@ -29,6 +29,14 @@
 //	defer cancel()
 //	return bill(ctx)
 //
+// LeaseFrom returns the innermost lease that a context belongs to. So the function of Do has the
+// fencing token, and code that it calls needs no argument for the lease:
+//
+//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
+//		lease, _ := holdfast.LeaseFrom(ctx)
+//		return save(ctx, order, lease.Token())
+//	})
+//
 // # What holds
 //
 //   - Two leases of different owners that exclude each other are never trusted at one moment. This

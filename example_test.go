@@ -82,6 +82,29 @@ func ExampleLease_Bind() {
 	// Output: context canceled <nil>
 }
 
+// What runs under a lease finds that lease in its context. Here the storage gets the fencing token,
+// and refuses a holder that is late.
+func ExampleLeaseFrom() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	save := func(ctx context.Context, order string) error {
+		lease, ok := holdfast.LeaseFrom(ctx)
+		if !ok {
+			return errors.New("save needs a lease")
+		}
+		fmt.Println("saved", order, "with a token of", lease.Name(), lease.Token() > 0)
+		return nil
+	}
+	err := client.Mutex("order:42").Do(context.Background(), func(ctx context.Context) error {
+		return save(ctx, "42")
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: saved 42 with a token of order:42 true
+}
+
 // TryLock does not wait. Its error says who holds the lock.
 func ExampleMutex_TryLock() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)

@@ -39,6 +39,25 @@ var (
 	_ held = (*engine.GroupLease)(nil)
 )
 
+// LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or Run
+// whose function was called with ctx, the lease whose Context it is, or the lease that was bound to
+// a context by Bind. So code that is called under a lease has its token, and all other methods. For
+// a group it is the lease of the group, with all Tokens. A context that comes from such a context
+// belongs to the same lease.
+//
+// LeaseFrom returns false if ctx belongs to no lease, or is nil. It does not look whether the lease
+// is still held: Err of the lease says so. Each call returns a *Lease of its own for the same lease.
+func LeaseFrom(ctx context.Context) (*Lease, bool) {
+	if ctx == nil {
+		return nil, false
+	}
+	inner, ok := engine.LeaseFrom(ctx).(held)
+	if !ok {
+		return nil, false
+	}
+	return &Lease{inner: inner}, true
+}
+
 // Context returns a context that ends with the lease. It carries the values of the context that the
 // lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
 // loss, context.Canceled after Release, and ErrClosed after Client.Close.
