@@ -77,8 +77,8 @@ func Run(t *testing.T, backend Backend) {
 		latches = noLatches()
 	}
 	sections := []section{
-		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
-		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"max hold", maxHold()},
+		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"extend", extend()}, {"group", group()},
+		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},

@@ -70,7 +70,7 @@ func (g *GroupLease) Context() context.Context {
 
 // Carry is a context with all parts in it that ends when ctx does.
 func (g *GroupLease) Carry(ctx context.Context) context.Context {
-	return g.parts[len(g.parts)-1].Carry(ctx)
+	return context.WithValue(ctx, leaseKey{}, g)
 }
 
 // Err is nil while every part can be trusted. Then it is the cause of the first loss, or ErrNotHeld
@@ -132,6 +132,12 @@ func (g *GroupLease) Release() error {
 		all.Go(func() { errs[i] = part.Release() })
 	}
 	all.Wait()
+	return g.join(errs)
+}
+
+// join makes one error of those of the parts. Parts that had been released before count only if no
+// other part failed.
+func (g *GroupLease) join(errs []error) error {
 	var failed []error
 	again := 0
 	for i, err := range errs {
