@@ -14,6 +14,7 @@
 //	tenure         the time that one local holder has a hold; a hold passes from tenure to tenure
 //	entry          one lease on a hold; reentry adds one
 //	lease          what a caller gets: one entry into one tenure
+//	binding        a lease bound to a context: under it the names of both are entered
 //	trust          the time in which a process may act on its hold, by its own clocks
 //	margin         how much earlier trust ends than the hold: TTL/100 + 5 ms
 //	grant          the passage of a ticket from waiting to holding
