@@ -275,8 +275,9 @@
 //
 // Without an answer trust is as it was, the caller gets the failure, and nothing is sent again: the
 // caller decides whether its work still makes progress. The server may then keep the hold for
-// longer than it is trusted. If the caller's ctx ended, the request may still be under way when the
-// next one is sent. It makes no hold, and sets no earlier end than a request before it.
+// longer than it is trusted. If the caller's ctx ends, the caller leaves at once, and the request
+// keeps its place until it is answered or its time is over. Its answer can then end the lease, but
+// not prolong it.
 //
 // # A hold that is taken over
 //
