@@ -59,7 +59,7 @@ func panicked(call func()) (err error) {
 	return nil
 }
 
-// fails fails unless Lock tells onError one error, panics with the same, and it matches all targets.
+// fails fails unless Lock tells onError one error and panics with it, and it matches all targets.
 func fails(t *testing.T, seen *noted, l sync.Locker, targets ...error) {
 	t.Helper()
 	err := panicked(l.Lock)
