@@ -52,6 +52,11 @@ type Config struct {
 	// quorum and for tests. While it is set, a master that restarts without its data lets two
 	// holders in. Defaults to false. New ignores it.
 	TrustNewNodes bool
+
+	// Wait bounds the waiting of each call on a Mutex, RWMutex, Semaphore or Group, as WithWait
+	// does. It does not bound campaigns and the waiting for a Latch. Defaults to none: only the
+	// context of the call bounds its waiting.
+	Wait time.Duration
 }
 
 // Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken
@@ -106,6 +111,7 @@ func (c *Config) filled() (Config, error) {
 	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
 	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
 		"from 1ms to 1s")
+	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")
 	if f.Label == "" {
 		f.Label = defaultLabel()
 	}

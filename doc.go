@@ -81,6 +81,7 @@
 //	WithOwner         yes    yes      -          -      -         yes
 //	WithStrictOrder   yes    yes      yes        -      yes       yes
 //	WithLabel         yes    yes      yes        -      yes       yes
+//	WithWait          yes    yes      yes        yes    yes       yes
 //
 // # Errors
 //
@@ -88,7 +89,8 @@
 //
 //   - An *ArgumentError means that an argument is bad. Nothing was sent, or nothing was changed.
 //   - A *HeldError (ErrHeld) means that another contender holds the lock, or that a latch is set.
-//   - A *WaitError means that the context ended the waiting.
+//   - A *WaitError means that the context ended the waiting, or that the time of WithWait was over
+//     (ErrWaitOver).
 //   - A *LostError (ErrLost) means that a lease was lost.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request
 //     was applied.

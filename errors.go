@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,6 +32,10 @@ var (
 	// joined with the error that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
+	// ErrWaitOver means that the time of WithWait, or of Config.Wait, is over. The error is
+	// a *WaitError.
+	ErrWaitOver = errors.New("holdfast: the time to wait is over")
+
 	// ErrUnavailable means that the server could not be asked, or cannot serve now. The error is a
 	// *StoreError, a *QuorumError, or a *WaitError whose wait never got an answer.
 	ErrUnavailable = errors.New("holdfast: server unavailable")
@@ -42,9 +47,12 @@ type HeldError struct {
 	Name      string
 	Kind      string        // "mutex" and so on
 	Holder    string        // the label of a holder; empty if only the min hold of a released hold is left
+	Owner     string        // of that holder, if it was taken with WithOwner; else empty
+	Token     int64         // the first fencing token of its hold; 0 if it is not told
+	Since     time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Holders   int           // how many holders there are; of a latch, how many have yet to count down
 	Waiters   int           // how many wait in the queue
-	Remaining time.Duration // until the first hold is over, unless it is renewed
+	Remaining time.Duration // until the first hold is over, unless it is renewed, as most holds are
 }
 
 func (e *HeldError) Error() string {
@@ -54,11 +62,13 @@ func (e *HeldError) Error() string {
 	how := "kept from others"
 	switch {
 	case e.Holder != "":
-		how = fmt.Sprintf("held by %q", shortened(e.Holder))
+		how = heldBy(e.Holder, e.Since)
+		if e.Remaining > 0 { // otherwise the hold is being handed on
+			how += fmt.Sprintf(", %v left unless renewed", e.Remaining.Round(time.Millisecond))
+		}
 	case e.Holders == 0:
 		return fmt.Sprintf("holdfast: %s %q is held by nobody, %d waiting", e.Kind, shortened(e.Name), e.Waiters)
-	}
-	if e.Remaining > 0 { // otherwise the hold is being handed on
+	case e.Remaining > 0:
 		how += fmt.Sprintf(" for another %v", e.Remaining.Round(time.Millisecond))
 	}
 	return fmt.Sprintf("holdfast: %s %q is %s, %d waiting", e.Kind, shortened(e.Name), how, e.Waiters)
@@ -67,20 +77,36 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// A WaitError says that ctx ended the waiting for a lock. It matches what ctx.Err said
-// (context.Canceled or context.DeadlineExceeded), the cause of ctx, and ErrUnavailable if no answer
-// of the server ever came. It never matches ErrHeld.
+// heldBy says who holds, and since when. The date is told only of a hold older than a day.
+func heldBy(holder string, since time.Time) string {
+	text := fmt.Sprintf("held by %q since ", shortened(holder))
+	switch {
+	case since.IsZero():
+		return text + "unknown"
+	case time.Since(since) > 24*time.Hour:
+		return text + since.Format(time.DateTime)
+	}
+	return text + since.Format(time.TimeOnly)
+}
+
+// A WaitError says that the waiting for a lock ended. It matches ErrWaitOver if the time of
+// WithWait or Config.Wait was over, and then none of the context's errors. Otherwise ctx ended it:
+// it matches what ctx.Err said (context.Canceled or context.DeadlineExceeded) and the cause of ctx.
+// It matches ErrUnavailable if no answer of the server ever came, and never ErrHeld.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of a holder in the last answer; empty if not known
+	Owner  string        // of that holder, if it was taken with WithOwner; else empty
+	Token  int64         // the first fencing token of its hold; 0 if it is not told
+	Since  time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Waited time.Duration // since the call began
-	Err    error         // how ctx ended, and its cause; and the last *StoreError if the server was away
+	Err    error         // ErrWaitOver, or how ctx ended and its cause; and the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {
 	holder := ""
 	if e.Holder != "" {
-		holder = fmt.Sprintf(", held by %q", shortened(e.Holder))
+		holder = ", " + heldBy(e.Holder, e.Since)
 	}
 	waited := e.Waited.Round(time.Millisecond)
 	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, inner(e.Err))
@@ -312,7 +338,9 @@ func published(op, name string, err error) error {
 		return ErrNotHeld
 	case errors.As(err, &busy):
 		a := busy.Answer
-		return &HeldError{Name: name, Kind: busy.Kind.String(), Holder: a.Holder.Label, Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+		owner, since := namedOwner(a.Holder), sinceOf(a)
+		return &HeldError{Name: name, Kind: busy.Kind.String(), Holder: a.Holder.Label, Owner: owner, Token: a.Token, Since: since,
+			Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 	case errors.As(err, &ended):
 		return waitError(name, ended)
 	case errors.As(err, &uncertain):
@@ -334,15 +362,52 @@ func published(op, name string, err error) error {
 }
 
 func waitError(name string, ended *engine.WaitEnded) error {
-	out := &WaitError{Name: name, Holder: ended.Answer.Holder.Label, Waited: ended.Waited, Err: ended.Err}
-	if ended.Failure != nil {
-		out.Err = compose("; ", out.Err, public("lock", name, ended.Failure))
+	a := ended.Answer
+	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
+		Waited: ended.Waited, Err: ended.Err}
+	failure := public("lock", name, ended.Failure)
+	if ended.Err == protocol.ErrWaitOver {
+		out.Err = ErrWaitOver
+		if failure != nil {
+			failure = withoutContext{failure}
+		}
+	}
+	if failure != nil {
+		out.Err = compose("; ", out.Err, failure)
 	}
 	if !ended.Answered && !errors.Is(out.Err, ErrUnavailable) {
 		out.Err = compose("; ", out.Err, ErrUnavailable)
 	}
 	return out
 }
+
+// namedOwner is the owner of WithOwner. The id of a hold without one is told only to its holder.
+func namedOwner(p protocol.Party) string {
+	if p.Unnamed {
+		return ""
+	}
+	return p.Owner
+}
+
+// sinceOf is when the holder of an answer was granted; zero if it does not say.
+func sinceOf(a protocol.Answer) time.Time {
+	if a.Since == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(a.Since)
+}
+
+// withoutContext is the last failure of a wait whose time was over. One request of such a wait may
+// have ended at a deadline of its own, but the caller's context did not end.
+type withoutContext struct{ error }
+
+// Is matches what the failure matches, except the errors of contexts.
+func (w withoutContext) Is(target error) bool {
+	return target != context.DeadlineExceeded && target != context.Canceled && errors.Is(w.error, target)
+}
+
+// As finds what the failure is.
+func (w withoutContext) As(target any) bool { return errors.As(w.error, target) }
 
 func kindOf(r protocol.Reason) StoreKind {
 	kinds := map[protocol.Reason]StoreKind{

@@ -39,7 +39,7 @@ func (c *Client) All(names []string, options ...Option) *Group {
 			bad.check(name != "" && len(name) <= maxText, "names", shortened(name), "each from 1 to 1024 bytes")
 		}
 	}
-	s := c.apply(options)
+	s := c.apply("Group", options)
 	bad = append(bad, s.wrong("Group", "names are looked at above", c.config.MaxTTL)...)
 	if g.err = bad.err("All"); g.err == nil {
 		s = s.agreed()
@@ -48,7 +48,8 @@ func (c *Client) All(names []string, options ...Option) *Group {
 	return g
 }
 
-// Lock waits until all names are held. Only ctx bounds the waiting. If the server can, Lock asks
+// Lock waits until all names are held. ctx, and WithWait or Config.Wait, bound the waiting for all
+// of them together. If the server can, Lock asks
 // for all names in one round trip. Others may hold some names, or the names may lie on different
 // nodes. Lock then waits for one name after the other, in the order of their bytes. It holds the
 // names that it has meanwhile. If it loses one of them, it starts again.

@@ -33,18 +33,19 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 	if c == nil || c.engine == nil {
 		return &Latch{name: name, err: zeroHandle("Latch", "a client that New made")}
 	}
-	s := c.apply(options)
+	s := c.apply("Latch", options)
 	ttl := maxMaxTTL
 	if s.has(optTTL) {
 		ttl = s.TTL.Truncate(time.Millisecond)
 	}
 	bad := s.refused("Latch")
 	bad.check(name != "" && len(name) <= maxText, "name", shortened(name), "from 1 to 1024 bytes")
+	bad.check(!s.has(optWait) || s.Wait > 0, "WithWait", s.Wait, "above 0")
 	bad.check(ttl >= minTTL && ttl <= maxMaxTTL, "WithTTL", ttl, "from 100ms to 24h")
 	if err := bad.err(named("Latch", name)); err != nil {
 		return &Latch{name: name, err: err}
 	}
-	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl)}
+	return &Latch{name: name, latch: c.engine.Latch(protocol.Spec{Name: name, Label: s.label}, ttl, s.Wait)}
 }
 
 // Set sets how many must count down before the latch opens, from 0 to 2^31-1. A count of 0 opens

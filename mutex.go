@@ -30,14 +30,15 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	return &Mutex{lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Lock waits until the mutex is held. Only ctx bounds the waiting: while the server is away, Lock
-// goes on asking. Under the context of a lease of the same name, Lock enters that hold at once, if
-// the hold is not over. Otherwise the caller is a new contender, with a new token.
+// Lock waits until the mutex is held. Only ctx, and WithWait or Config.Wait, bound the waiting:
+// while the server is away, Lock goes on asking. Under the context of a lease of the same name,
+// Lock enters that hold at once, if the hold is not over. Otherwise the caller is a new contender,
+// with a new token.
 //
 // After an error nothing is held. What was queued or won meanwhile is taken back in the background.
 // The errors are:
 //
-//   - A *WaitError: ctx ended the waiting.
+//   - A *WaitError: ctx ended the waiting, or the time to wait was over (ErrWaitOver).
 //   - ErrHeld: polling ran out (WithPolling).
 //   - ErrClosed: the client is closed.
 //   - An *ArgumentError: an argument is bad.
@@ -74,7 +75,8 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 // Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
-// its cause is then a *LostError. Do gives the lock back when fn returns or panics.
+// its cause is then a *LostError. A deadline of ctx bounds the waiting and fn together. WithWait
+// bounds the waiting alone. Do gives the lock back when fn returns or panics.
 //
 // If fn was not called, the error is that of Lock. Otherwise the error is that of fn, joined with
 // the *LostError if the lease was lost meanwhile. A release that fails after fn goes to the

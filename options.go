@@ -32,6 +32,7 @@ const (
 	optOwner
 	optStrict
 	optLabel
+	optWait
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table in doc.go
@@ -93,6 +94,17 @@ func WithStrictOrder() Option {
 	return func(s *settings) { s.Strict, s.given = true, s.given|optStrict }
 }
 
+// WithWait bounds the waiting of one call, instead of Config.Wait; it is above 0. When the time is
+// over, the call returns a *WaitError that matches ErrWaitOver. The context of the call is not
+// touched: with Do, ctx bounds the waiting and the work, and WithWait the waiting alone. A group
+// waits for all of its names in that time. TryLock ignores the option, as it does not wait.
+//
+// Of an Election it bounds each campaign, so Run ends with the *WaitError of one that was not won
+// in time. Of a Latch it bounds Wait.
+func WithWait(d time.Duration) Option {
+	return func(s *settings) { s.Wait, s.given = d, s.given|optWait }
+}
+
 // WithLabel names the holder to other clients, instead of Config.Label; at most 1 KiB, any bytes.
 func WithLabel(label string) Option {
 	return func(s *settings) { s.label, s.given = label, s.given|optLabel }
@@ -100,17 +112,20 @@ func WithLabel(label string) Option {
 
 // settled applies options for a kind of lock, and checks them and the name.
 func (c *Client) settled(kind, name string, options []Option) (settings, error) {
-	s := c.apply(options)
+	s := c.apply(kind, options)
 	if bad := s.wrong(kind, name, c.config.MaxTTL); bad != nil {
 		return s, bad.err(named(kind, name))
 	}
 	return s.agreed(), nil
 }
 
-// apply returns the defaults, changed by options.
-func (c *Client) apply(options []Option) settings {
+// apply returns the defaults for a kind of lock, changed by options.
+func (c *Client) apply(kind string, options []Option) settings {
 	s := settings{label: c.config.Label}
 	s.TTL = c.config.TTL
+	if kind != "Election" && kind != "Latch" { // they wait as long as it takes, unless an option says otherwise
+		s.Wait = c.config.Wait
+	}
 	for _, option := range options {
 		if option != nil {
 			option(&s)
@@ -156,6 +171,9 @@ func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems
 	if s.has(optOwner) && (s.owner == "" || len(s.owner) > maxText) {
 		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
 	}
+	if s.has(optWait) && s.Wait <= 0 {
+		bad.add("WithWait", s.Wait, "above 0")
+	}
 	if len(s.label) > maxText {
 		bad.add("WithLabel", shortened(s.label), "at most 1024 bytes")
 	}
@@ -172,7 +190,7 @@ func (s *settings) refused(kind string) (bad problems) {
 		name  string
 		value any
 	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
-		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}} {
+		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}, {"WithWait", s.Wait}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
 		}

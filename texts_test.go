@@ -54,6 +54,11 @@ func TestTexts(t *testing.T) {
 			`waited 1s for "n": context deadline exceeded; lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
 			[]error{context.DeadlineExceeded, ErrUnavailable, refused},
 		},
+		"wait whose time was over, and the server is away": {
+			wait(protocol.ErrWaitOver, false, unknown),
+			`waited 1s for "n": the time to wait is over; release "n": no answer (may have been applied): context deadline exceeded`,
+			[]error{ErrWaitOver, ErrUnavailable},
+		},
 		"wait without any answer": {
 			wait(context.Canceled, false, nil), `waited 1s for "n": context canceled; server unavailable`,
 			[]error{context.Canceled, ErrUnavailable},
@@ -86,6 +91,9 @@ func TestTexts(t *testing.T) {
 				if !errors.Is(err, want) {
 					t.Errorf("it does not match %q", want)
 				}
+			}
+			if errors.Is(err, ErrWaitOver) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, ErrHeld)) {
+				t.Error("it matches an error of the context, which did not end, or ErrHeld")
 			}
 			if again := public("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
 				t.Errorf("made public twice: %s", again)

@@ -99,6 +99,8 @@ func badMutex(e *env) {
 		{"empty owner", name, []holdfast.Option{holdfast.WithOwner("")}, "WithOwner", `""`},
 		{"long owner", name, []holdfast.Option{holdfast.WithOwner(long)}, "WithOwner", "1025"},
 		{"long label", name, []holdfast.Option{holdfast.WithLabel(long)}, "WithLabel", "1025"},
+		{"no time to wait", name, []holdfast.Option{holdfast.WithWait(0)}, "WithWait", "0s"},
+		{"negative time to wait", name, []holdfast.Option{holdfast.WithWait(-time.Second)}, "WithWait", "-1s"},
 	} {
 		e.everyMethod(c.Mutex(test.lock, test.options...), func(err error) {
 			e.Helper()
@@ -129,6 +131,7 @@ func badConfig(e *env) {
 		{holdfast.Config{Prefix: "a}b"}, "Config.Prefix"},
 		{holdfast.Config{Prefix: long}, "Config.Prefix"},
 		{holdfast.Config{Label: long}, "Config.Label"},
+		{holdfast.Config{Wait: -time.Second}, "Config.Wait"},
 	} {
 		c, err := holdfast.New(st, &test.config)
 		if e.refused(err, test.argument); c != nil {

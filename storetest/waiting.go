@@ -20,6 +20,7 @@ func waiting() []test {
 		{"until it is given back", untilReleased, 0},
 		{"until a holder that is gone has run out", untilExpired, 0},
 		{"until the deadline", untilDeadline, 0},
+		{"until the time of WithWait", untilWaitOver, 0},
 		{"until it is cancelled", untilCancelled, 0},
 		{"a cause of the caller's own", ownCause, 0},
 		{"a context that was over before", overBefore, 0},
@@ -72,6 +73,37 @@ func untilDeadline(e *env) {
 	}
 	if answered && errors.Is(ended, holdfast.ErrUnavailable) || errors.Is(ended, context.Canceled) {
 		e.Errorf("%v: the server had answered, and nobody cancelled", ended)
+	}
+	e.release(lease)
+}
+
+// The wait ends, and not the context. Both errors say who holds, and since when.
+func untilWaitOver(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithOwner("night job")))
+	ctx := e.ctx()
+	_, err := b.Mutex(name, holdfast.WithWait(200*time.Millisecond)).Lock(ctx)
+	var waited *holdfast.WaitError
+	if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || ctx.Err() != nil {
+		e.Fatalf("got %v, and ctx: %v", err, ctx.Err())
+	}
+	for _, other := range []error{holdfast.ErrHeld, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, other) {
+			e.Errorf("%v matches %v", err, other)
+		}
+	}
+	answered := len(b.of(holdfast.EventWaiting)) > 0 // otherwise the time was over before
+	if answered && (waited.Holder != "A" || waited.Owner != "night job" || waited.Token != lease.Token()) {
+		e.Errorf("got %+v, token %d", waited, lease.Token())
+	}
+	var held *holdfast.HeldError
+	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Holder != "A" || held.Owner != "night job" || held.Token != lease.Token() {
+		e.Errorf("got %+v, token %d", err, lease.Token())
+	}
+	e.release(lease)
+	lease = e.lock(a.Mutex(name)) // nothing of the wait is left, and a hold without an owner shows no id
+	if err := e.tried(b.Mutex(name).TryLock); !errors.As(err, &held) || held.Owner != "" || held.Token != lease.Token() {
+		e.Errorf("got %+v, token %d", err, lease.Token())
 	}
 	e.release(lease)
 }

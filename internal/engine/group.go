@@ -30,7 +30,7 @@ func (p *PartError) Unwrap() error { return p.Err }
 func (e *Engine) Group(names []string, spec protocol.Spec, options Options) *Group {
 	g := &Group{engine: e, options: options}
 	waiting := options
-	waiting.Interval, waiting.Attempts = 0, 0 // a group polls as a whole
+	waiting.Interval, waiting.Attempts, waiting.Wait = 0, 0, 0 // a group polls and waits as a whole
 	for _, name := range names {
 		spec.Name = name
 		g.locks = append(g.locks, e.Lock(spec, waiting))
@@ -45,6 +45,8 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		return nil, err
 	}
 	defer g.engine.busy.Done()
+	ctx, cancel := boundedWait(ctx, g.options.Wait)
+	defer cancel()
 	if g.options.Interval > 0 {
 		return poll(ctx, g.engine, g.locks[0].spec.Name, g.options, g.once)
 	}

@@ -14,15 +14,17 @@ type Latch struct {
 	engine   *Engine
 	name     string
 	ttl      time.Duration
+	wait     time.Duration // of Wait; 0: none
 	resource protocol.LatchResource
 }
 
-// Latch binds a latch. It sends nothing.
-func (e *Engine) Latch(spec protocol.Spec, ttl time.Duration) *Latch {
+// Latch binds a latch, whose Wait waits for at most so long; 0: as long as its context lasts. It
+// sends nothing.
+func (e *Engine) Latch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
 	spec.Kind = protocol.Latch
 	spec.Claim = claim(ttl)
 	spec.Life = placeLife
-	return &Latch{engine: e, name: spec.Name, ttl: ttl, resource: e.protocol.BindLatch(spec)}
+	return &Latch{engine: e, name: spec.Name, ttl: ttl, wait: wait, resource: e.protocol.BindLatch(spec)}
 }
 
 // Set sets the count. False: the latch is set already, and is left as its standing says. The error
@@ -64,6 +66,8 @@ func (l *Latch) Wait(ctx context.Context) error {
 		return err
 	}
 	defer l.engine.busy.Done()
+	ctx, cancel := boundedWait(ctx, l.wait)
+	defer cancel()
 	return l.engine.watchFor(ctx, subject{l.resource, l.name, l.ttl}, func(s protocol.Standing) bool {
 		return s.Latch == protocol.LatchOpen
 	})

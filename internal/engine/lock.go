@@ -18,6 +18,7 @@ type Options struct {
 	Strict   bool          // every caller stands in the server's queue itself
 	Interval time.Duration // of polling; 0: it waits in the queue
 	Attempts int           // of polling; 0: no end
+	Wait     time.Duration // how long one call waits at most; 0: as long as its context lasts
 }
 
 // grantTTL is how long the server keeps a hold that is granted, unless it is prolonged.
@@ -88,6 +89,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
+	ctx, cancel := boundedWait(ctx, l.options.Wait)
+	defer cancel()
 	switch {
 	case l.options.Interval > 0:
 		return l.poll(ctx)

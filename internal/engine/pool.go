@@ -183,7 +183,7 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	ended := p.waitEnded(ctx, w)
+	ended := l.waitEnded(ctx, p, w)
 	removed := p.remove(w)
 	e.mu.Unlock()
 	if removed {
@@ -211,12 +211,18 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 
 // waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
 // mutex is held.
-func (p *pool) waitEnded(ctx context.Context, w *poolWaiter) *WaitEnded {
+func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
 	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
 	} else { // no goroutine asks, as one of this process holds
 		ended.Answer.Holder.Label = p.key.label
+		if h := l.engine.watchdog.ofPool(p); h != nil {
+			ended.Answer.Token = h.grantToken
+			if l.engine.features.Queue { // several masters have no common clock
+				ended.Answer.Since = h.grantedAt
+			}
+		}
 	}
 	return ended
 }

@@ -218,6 +218,15 @@ func (w *waitLoop) ended(ctx context.Context) error {
 	}
 }
 
+// boundedWait returns a context for the waiting of one call, for at most so long; 0 adds no bound.
+// Its cause is then protocol.ErrWaitOver. The caller must call cancel.
+func boundedWait(ctx context.Context, most time.Duration) (waiting context.Context, cancel context.CancelFunc) {
+	if most == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, most, protocol.ErrWaitOver)
+}
+
 // isOver tells whether ctx is over. Its deadline counts too: a request fails at the deadline, and
 // ctx may say so a moment later.
 func isOver(ctx context.Context) bool {

@@ -53,6 +53,16 @@ func (w *watchdog) find(id protocol.ID) *hold {
 	return nil
 }
 
+// ofPool is a hold that passes from goroutine to goroutine of a pool; nil when there is none.
+func (w *watchdog) ofPool(p *pool) *hold {
+	for _, h := range w.holds {
+		if h.pool == p {
+			return h
+		}
+	}
+	return nil
+}
+
 // all are the holds.
 func (w *watchdog) all() []*hold { return append([]*hold(nil), w.holds...) }
 

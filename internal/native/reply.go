@@ -86,6 +86,9 @@ func readBusy(text string) (protocol.Answer, bool) {
 		Waiters:   int(n[3]),
 	}
 	answer.Holder, answer.Token = holder(fields[4])
+	if answer.Token <= answer.Server { // a token is the time of its grant, unless the clock was set back
+		answer.Since = answer.Token
+	}
 	return answer, true
 }
 
@@ -115,7 +118,7 @@ func holder(member string) (protocol.Party, int64) {
 	}
 	who := protocol.Party{Owner: parts[1], Label: tail}
 	if who.Owner == "" {
-		who.Owner = member[4:ticket] // a hold of no owner is its own
+		who.Owner, who.Unnamed = member[4:ticket], true // a hold of no owner is its own
 	}
 	return who, first
 }

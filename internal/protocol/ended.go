@@ -6,10 +6,16 @@ import (
 	"fmt"
 )
 
+// ErrWaitOver is the cause of a context that bounds the waiting of a call alone.
+var ErrWaitOver = errors.New("the time to wait is over")
+
 // EndOf is how ctx ended: what ctx.Err says, and the cause where that is another error. It matches
-// both.
+// both. If the time to wait is over, the caller's own context is not: then it is ErrWaitOver alone.
 func EndOf(ctx context.Context) error {
 	end, cause := ctx.Err(), context.Cause(ctx)
+	if cause == ErrWaitOver {
+		return cause
+	}
 	if end == nil { // a request that ends with the deadline of ctx may see it first
 		end = context.DeadlineExceeded
 	}

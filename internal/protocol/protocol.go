@@ -237,6 +237,7 @@ const (
 type Answer struct {
 	Status  Status
 	Token   int64 // held: the first token of the hold; else: that of Holder, 0 where it is not told
+	Since   int64 // not held: when Holder was granted, server microseconds; 0: not known
 	Block   int64 // held: how many tokens are reserved, from Token on
 	Server  int64 // server time of the decision, microseconds
 	Holder  Party // else: one holder; empty where only remainders are left
@@ -249,7 +250,13 @@ type Answer struct {
 }
 
 // A Party is a holder or a waiter.
-type Party struct{ Owner, Label string }
+type Party struct {
+	Owner string
+	Label string
+
+	// Unnamed: it has no owner, and Owner is the id of its ticket instead.
+	Unnamed bool
+}
 
 // A Free gives back.
 type Free struct {

@@ -37,7 +37,7 @@ func partyOf(id protocol.ID, payload string) protocol.Party {
 	}
 	who := protocol.Party{Owner: parts[1], Label: tail}
 	if who.Owner == "" {
-		who.Owner = string(id) // a hold of no owner is its own
+		who.Owner, who.Unnamed = string(id), true // a hold of no owner is its own
 	}
 	return who
 }

@@ -215,7 +215,7 @@ func TestDowngradeOfWhatWasTakenOver(t *testing.T) {
 
 // Remainders are nobody's; beside them the holder is named, with its token.
 func TestLookAtWhatWasTakenOver(t *testing.T) {
-	by := protocol.Party{Owner: string(id(2)), Label: "by"}
+	by := protocol.Party{Owner: string(id(2)), Label: "by", Unnamed: true}
 	for _, c := range []struct {
 		masters string
 		want    protocol.Standing
@@ -227,7 +227,7 @@ func TestLookAtWhatWasTakenOver(t *testing.T) {
 		{"rrh", protocol.Standing{Holders: 1}},
 		{"rr-", protocol.Standing{Holders: 1}},
 		{"r--", protocol.Standing{}},
-		{"hhb", protocol.Standing{Holder: protocol.Party{Owner: string(id(1))}, Token: 7, Holders: 1}},
+		{"hhb", protocol.Standing{Holder: protocol.Party{Owner: string(id(1)), Unnamed: true}, Token: 7, Holders: 1}},
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			_, p := arranged(t, c.masters, "2mx")

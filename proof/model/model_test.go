@@ -103,7 +103,7 @@ func said(a protocol.Answer) string {
 	}
 	who := "some"
 	if a.Holders == 1 { // of several that end at one time, either may be named
-		who = fmt.Sprintf("%q", a.Holder)
+		who = fmt.Sprintf("%+v", a.Holder)
 	}
 	return fmt.Sprintf("status %d, %d hold, %s, %d wait", a.Status, a.Holders, who, a.Waiters)
 }

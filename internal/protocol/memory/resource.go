@@ -281,7 +281,7 @@ func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.
 		answer.Waiters = place
 	}
 	if h := n.holder(); h != nil {
-		answer.Holder, answer.Token = h.party(), h.token
+		answer.Holder, answer.Token, answer.Since = h.party(), h.token, h.since
 	}
 	h := n.holder()
 	if h == nil || h.spec.Shared {
