@@ -17,6 +17,26 @@
 //	work(lease.Context())        // ends when the lease is lost; context.Cause says why
 //	save(order, lease.Token())   // the fencing token
 //
+// # Contexts
+//
+// The ctx of Lock bounds the wait alone. Lease.Context ends with the lease, and lives on when ctx
+// is cancelled. Work that must also stop with its request runs under Lease.Bind. The bound context
+// ends with the request or with the lease, whichever is first, and has the values and the deadline
+// of the request. Under it the caller enters what the lease holds, and what the request's context
+// holds:
+//
+//	ctx, cancel := lease.Bind(ctx)
+//	defer cancel()
+//	return bill(ctx)
+//
+// LeaseFrom returns the innermost lease that a context belongs to. So the function of Do has the
+// fencing token, and code that it calls needs no argument for the lease:
+//
+//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
+//		lease, _ := holdfast.LeaseFrom(ctx)
+//		return save(ctx, order, lease.Token())
+//	})
+//
 // # What holds
 //
 //   - Two leases of different owners that exclude each other are never trusted at one moment. This

@@ -61,6 +61,51 @@ func ExampleMutex_Lock() {
 	// Output: holds order:42 true <nil>
 }
 
+// The bound context ends with the request or with the lease, whichever is first. The context of the
+// lease lives on when the request is cancelled.
+func ExampleLease_Bind() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	request, cancelRequest := context.WithCancel(context.Background())
+	defer cancelRequest()
+	lease, err := client.Mutex("order:42").Lock(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(request)
+	ctx, cancel := lease.Bind(request)
+	defer cancel()
+
+	cancelRequest() // the customer goes away
+	<-ctx.Done()    // the work stops
+	fmt.Println(ctx.Err(), lease.Context().Err())
+	// Output: context canceled <nil>
+}
+
+// What runs under a lease finds that lease in its context. Here the storage gets the fencing token,
+// and refuses a holder that is late.
+func ExampleLeaseFrom() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	save := func(ctx context.Context, order string) error {
+		lease, ok := holdfast.LeaseFrom(ctx)
+		if !ok {
+			return errors.New("save needs a lease")
+		}
+		fmt.Println("saved", order, "with a token of", lease.Name(), lease.Token() > 0)
+		return nil
+	}
+	err := client.Mutex("order:42").Do(context.Background(), func(ctx context.Context) error {
+		return save(ctx, "42")
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: saved 42 with a token of order:42 true
+}
+
 // TryLock does not wait. Its error says who holds the lock.
 func ExampleMutex_TryLock() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)

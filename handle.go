@@ -78,6 +78,9 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 	defer func() {
 		stop()
 		lost := l.Err()
+		if errors.Is(lost, ErrNotHeld) { // fn released it
+			lost = nil
+		}
 		released := l.inner.Release()
 		cancel(context.Canceled)
 		if lost == nil && errors.Is(released, ErrLost) { // only the server knew of the loss; all else goes to the observer

@@ -21,6 +21,7 @@ type Lease struct {
 // held is one lease of the engine, or the leases of a group.
 type held interface {
 	Context() context.Context
+	Bind(ctx context.Context) (context.Context, context.CancelFunc)
 	Carry(ctx context.Context) context.Context
 	Err() error
 	Name() string
@@ -38,6 +39,25 @@ var (
 	_ held = (*engine.GroupLease)(nil)
 )
 
+// LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or Run
+// whose function was called with ctx, the lease whose Context it is, or the lease that was bound to
+// a context by Bind. So code that is called under a lease has its token, and all other methods. For
+// a group it is the lease of the group, with all Tokens. A context that comes from such a context
+// belongs to the same lease.
+//
+// LeaseFrom returns false if ctx belongs to no lease, or is nil. It does not look whether the lease
+// is still held: Err of the lease says so. Each call returns a *Lease of its own for the same lease.
+func LeaseFrom(ctx context.Context) (*Lease, bool) {
+	if ctx == nil {
+		return nil, false
+	}
+	inner, ok := engine.LeaseFrom(ctx).(held)
+	if !ok {
+		return nil, false
+	}
+	return &Lease{inner: inner}, true
+}
+
 // Context returns a context that ends with the lease. It carries the values of the context that the
 // lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
 // loss, context.Canceled after Release, and ErrClosed after Client.Close.
@@ -46,11 +66,46 @@ var (
 // context therefore do not exclude each other.
 func (l *Lease) Context() context.Context {
 	if l.empty() {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(ErrNotHeld)
-		return ctx
+		return over(context.Background(), ErrNotHeld)
 	}
 	return l.inner.Context()
+}
+
+// over returns a context that carries the values of ctx, and has ended with this cause.
+func over(ctx context.Context, cause error) context.Context {
+	ended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancel(cause)
+	return ended
+}
+
+// Bind returns a context that ends with ctx or with the lease, whichever is first. It is for work
+// that must stop when its request is cancelled, and when the lease is lost: Context does not end
+// with the ctx that Lock was called with. The bound context has the values and the deadline of ctx.
+// Its cause is that of the one that ended first: the cause of ctx, or what Context says. It is
+// context.Canceled after a call of cancel.
+//
+// A caller that locks a name under the bound context enters the hold that this lease has of the
+// name, or a lease under whose context this one was taken. If there is none, the caller enters the
+// hold that ctx carries, as it would under ctx.
+//
+// If the lease or ctx has ended already, the bound context is over from the start. If l is nil or
+// the zero Lease, the cause is ErrNotHeld. If ctx is nil, the cause is an *ArgumentError. Cancel
+// need not be called: nothing is left of the bound context once the lease or ctx has ended. The
+// lease is held until Release all the same, whatever becomes of the bound context.
+func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context.CancelFunc) {
+	none := ctx == nil
+	if none {
+		ctx = context.Background()
+	}
+	switch {
+	case l.empty():
+		return over(ctx, ErrNotHeld), func() {}
+	case none:
+		var bad problems
+		bad.check(false, "ctx", nil, "not nil")
+		return over(ctx, bad.err("Lease.Bind")), func() {}
+	}
+	return l.inner.Bind(ctx)
 }
 
 // Done returns a channel that is closed when the lease ends.

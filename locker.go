@@ -21,10 +21,10 @@ import (
 //     release that is uncertain.
 //
 // Lock returns only with the lock held. While the server is away, or cannot serve now, Lock goes on
-// asking. Only ctx bounds the waiting, so the attempts of WithPolling do not end it. If Lock cannot
-// have the lock, it calls onError and then panics with the same error. The error is that of
-// Mutex.Lock: a *WaitError once ctx is over, ErrClosed, an *ArgumentError, or a *StoreError or
-// *QuorumError that waiting does not cure. Nothing is held then.
+// asking. Only ctx bounds the waiting: WithWait, Config.Wait and the attempts of WithPolling do not
+// end it. If Lock cannot have the lock, it calls onError and then panics with the same error. The
+// error is that of Mutex.Lock: a *WaitError once ctx is over, ErrClosed, an *ArgumentError, or
+// a *StoreError or *QuorumError that waiting does not cure. Nothing is held then.
 //
 // Unlock gives the lock back, as Lease.Release does, also when ctx is over. The error of a release
 // goes to onError: the *LostError of a lease that was lost, an error that matches ErrUncertain, a

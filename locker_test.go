@@ -79,6 +79,7 @@ func TestLockerExcludes(t *testing.T) {
 		"pooled":  nil,
 		"strict":  {holdfast.WithStrictOrder()},
 		"polling": {holdfast.WithPolling(10*time.Millisecond, 1)},
+		"bounded": {holdfast.WithWait(time.Millisecond)},
 		"owner":   {holdfast.WithOwner("o")}, // whose holds do not exclude each other
 	} {
 		t.Run(name, func(t *testing.T) {

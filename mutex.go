@@ -76,7 +76,8 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
 // its cause is then a *LostError. A deadline of ctx bounds the waiting and fn together. WithWait
-// bounds the waiting alone. Do gives the lock back when fn returns or panics.
+// bounds the waiting alone. Do gives the lock back when fn returns or panics. LeaseFrom returns the
+// lease to fn, which may release it earlier: the context of fn then ends.
 //
 // If fn was not called, the error is that of Lock. Otherwise the error is that of fn, joined with
 // the *LostError if the lease was lost meanwhile. A release that fails after fn goes to the

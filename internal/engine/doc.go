@@ -158,6 +158,11 @@
 // read in write. Write in read is refused, as two callers that did that would wait for each other
 // for ever. A semaphore is not entered: each acquire takes permits.
 //
+// A context carries its innermost lease, and that lease the context that it was taken with. A
+// context that a lease was bound to has two sides: the lease with its outer leases, and those that
+// the context carried before. The first live lease of the name is entered, of the lease's side
+// first. Each binding is looked at once, as the ways to one can double with each lease.
+//
 // The last entry that excludes others may be released or downgraded while others read on. Then the
 // hold is downgraded at the server. In one request it becomes one that shares, with the same
 // ticket, tokens and what is left of its times, and readers at the head of the queue enter. Readers

@@ -283,12 +283,4 @@ func (p *parts) release(ctx context.Context) {
 }
 
 // lease makes one lease of all parts.
-func (p *parts) lease() *GroupLease {
-	e := p.group.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, part := range p.leases[1:] {
-		part.previousPart = p.leases[i]
-	}
-	return &GroupLease{parts: p.leases}
-}
+func (p *parts) lease() *GroupLease { return &GroupLease{parts: p.leases} }

@@ -70,7 +70,7 @@ func (g *GroupLease) Context() context.Context {
 
 // Carry is a context with all parts in it that ends when ctx does.
 func (g *GroupLease) Carry(ctx context.Context) context.Context {
-	return g.parts[len(g.parts)-1].Carry(ctx)
+	return context.WithValue(ctx, leaseKey{}, g)
 }
 
 // Err is nil while every part can be trusted. Then it is the cause of the first loss, or ErrNotHeld

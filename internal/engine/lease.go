@@ -9,9 +9,8 @@ import (
 
 // A Lease is one entry into a hold. All methods are safe for concurrent use.
 type Lease struct {
-	tenure       *localTenure
-	parent       context.Context
-	previousPart *Lease // of a group: the part before this one
+	tenure *localTenure
+	parent context.Context
 
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
@@ -21,43 +20,27 @@ type Lease struct {
 	cancel   context.CancelCauseFunc
 }
 
-type leaseKey struct{}
-
-// leaseOf is the innermost lease whose context a context comes from.
-func leaseOf(ctx context.Context) *Lease {
-	lease, _ := ctx.Value(leaseKey{}).(*Lease)
-	return lease
-}
-
-// outer is the lease under whose context this one was taken, with all that it was taken with.
-func (l *Lease) outer() *Lease {
-	if l.previousPart != nil {
-		return l.previousPart
-	}
-	return leaseOf(l.parent)
-}
-
 // enter is reentry: under the context of a lease of this name, its hold gets one more entry. An
 // entry that excludes others is refused where only readers are in. Permits are taken, not entered.
 func (l *Lock) enter(ctx context.Context) (*Lease, error) {
-	outer := leaseOf(ctx)
-	if outer == nil || l.spec.Kind == protocol.Semaphore {
+	if LeaseFrom(ctx) == nil || l.spec.Kind == protocol.Semaphore {
 		return nil, nil
 	}
 	e := l.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ; outer != nil; outer = outer.outer() {
-		t, h := outer.tenure, outer.tenure.hold
-		if h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
-			!outer.released && h.live() && t.lossCause == nil && !past(h.end(), time.Now()) {
-			if !l.spec.Shared && t.writers == 0 {
-				return nil, ErrReader
-			}
-			return t.addLease(ctx, l.spec.Shared), nil
-		}
+	outer := findLease(ctx, func(outer *Lease) bool {
+		h := outer.tenure.hold
+		return h.lock.engine == e && h.lock.spec.Name == l.spec.Name && h.lock.spec.Kind == l.spec.Kind &&
+			!outer.released && h.live() && outer.tenure.lossCause == nil && !past(h.end(), time.Now())
+	})
+	switch {
+	case outer == nil:
+		return nil, nil
+	case !l.spec.Shared && outer.tenure.writers == 0:
+		return nil, ErrReader
 	}
-	return nil, nil
+	return outer.tenure.addLease(ctx, l.spec.Shared), nil
 }
 
 func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }

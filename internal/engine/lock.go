@@ -62,7 +62,7 @@ func (l *Lock) Weigh(n int64) *Lock {
 // Endless returns the lock without the limits on waiting of its options: only ctx ends a wait.
 func (l *Lock) Endless() *Lock {
 	endless := *l
-	endless.options.Attempts = 0
+	endless.options.Attempts, endless.options.Wait = 0, 0
 	return &endless
 }
 

@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+var errOver, errClosed = errors.New("lost"), errors.New("closed")
+
+// inMemory is an engine over a server in memory. The test closes it.
+func inMemory(t *testing.T) *Engine {
+	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Cause: func(Lost) error { return errOver }, Closed: errClosed})
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func (e *Engine) mutex(name string, fixed bool) *Lock {
+	return e.Lock(protocol.Spec{Name: name, Kind: protocol.Mutex}, Options{TTL: 15 * time.Second, Fixed: fixed})
+}
+
+// takes takes a mutex, which is free or entered.
+func takes(ctx context.Context, t *testing.T, e *Engine, name string) *Lease {
+	t.Helper()
+	lease, err := e.mutex(name, false).Try(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+var errCaller = errors.New("the caller's")
+
+// A bound context ends with the first of the two, with its cause, and at the same moment.
+func TestLeaseBindEndsWithFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		end   func(e *Engine, l *Lease, cancel context.CancelCauseFunc, unbind context.CancelFunc)
+		cause error
+		ended time.Duration
+	}{
+		"ctx":     {func(_ *Engine, _ *Lease, cancel context.CancelCauseFunc, _ context.CancelFunc) { cancel(errCaller) }, errCaller, 0},
+		"cancel":  {func(_ *Engine, _ *Lease, _ context.CancelCauseFunc, unbind context.CancelFunc) { unbind() }, context.Canceled, 0},
+		"release": {func(_ *Engine, l *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = l.Release() }, context.Canceled, 0},
+		"close":   {func(e *Engine, _ *Lease, _ context.CancelCauseFunc, _ context.CancelFunc) { _ = e.Close() }, errClosed, 0},
+		"loss":    {func(*Engine, *Lease, context.CancelCauseFunc, context.CancelFunc) {}, errOver, 15*time.Second - margin(15*time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := inMemory(t)
+				lease, err := e.mutex("n", true).Try(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				deadline := began.Add(time.Hour)
+				ctx, stop := context.WithDeadline(t.Context(), deadline)
+				defer stop()
+				ctx, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				bound, unbind := lease.Bind(ctx)
+				defer unbind()
+				if at, ok := bound.Deadline(); !ok || !at.Equal(deadline) || bound.Err() != nil {
+					t.Errorf("deadline %v, ended by %v", at, bound.Err())
+				}
+				test.end(e, lease, cancel, unbind)
+				<-bound.Done()
+				if cause := context.Cause(bound); !errors.Is(cause, test.cause) || time.Since(began) != test.ended {
+					t.Errorf("ended after %v by %v", time.Since(began), cause)
+				}
+			})
+		})
+	}
+}
+
+// The deadline of ctx ends a bound context, and not the lease.
+func TestLeaseBindDeadlineEndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease := takes(t.Context(), t, inMemory(t), "n")
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		bound, unbind := lease.Bind(ctx)
+		defer unbind()
+		<-bound.Done()
+		if cause := context.Cause(bound); !errors.Is(cause, context.DeadlineExceeded) || lease.Err() != nil {
+			t.Errorf("ended by %v; the lease by %v", cause, lease.Err())
+		}
+	})
+}
+
+// A lease that has ended gives a context that is over, also before the watchdog has noticed the
+// end (trap 39).
+func TestLeaseBindEndedIsOver(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, e *Engine, l *Lease) error{
+		"released": func(_ *testing.T, _ *Engine, l *Lease) error { _ = l.Release(); return context.Canceled },
+		"closed":   func(_ *testing.T, e *Engine, _ *Lease) error { _ = e.Close(); return errClosed },
+		"asleep": func(t *testing.T, e *Engine, l *Lease) error {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			l.tenure.hold.trustEnd = asleep(t, l.tenure.hold.trustEnd, time.Hour)
+			return errOver
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := inMemory(t)
+			lease := takes(t.Context(), t, e, "n")
+			want := end(t, e, lease)
+			bound, unbind := lease.Bind(t.Context())
+			defer unbind()
+			if cause := context.Cause(bound); bound.Err() == nil || !errors.Is(cause, want) {
+				t.Errorf("ended by %v", cause)
+			}
+		})
+	}
+}
+
+// A counted context counts what is registered at it.
+type counted struct {
+	context.Context
+	mu         sync.Mutex
+	registered int
+}
+
+// Value hides the context inside, as package context would register at that.
+func (c *counted) Value(any) any { return nil }
+
+// AfterFunc is what package context asks of a context that is none of its own.
+func (c *counted) AfterFunc(f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.registered++
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.registered--
+		return stop()
+	}
+}
+
+// Nothing stays registered at a long-lived ctx when the lease has ended and cancel is never called.
+func TestLeaseBindLeavesNothingAtContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		long := &counted{Context: ctx}
+		lease := takes(t.Context(), t, inMemory(t), "n")
+		for range 100 {
+			lease.Bind(long) //nolint:govet // the test is about a cancel that is never called
+		}
+		if long.registered != 100 {
+			t.Errorf("%d are registered", long.registered)
+		}
+		_ = lease.Release()
+		synctest.Wait()
+		if long.registered != 0 {
+			t.Errorf("%d are still registered", long.registered)
+		}
+	})
+}
+
+// Nothing stays at a long-lived lease when ctx has ended, or cancel was called.
+func TestLeaseBindLeavesNothingAtLease(t *testing.T) {
+	type key struct{}
+	type value struct{ self *value }
+	for name, end := range map[string]func(stop, unbind context.CancelFunc){
+		"ctx":    func(stop, _ context.CancelFunc) { stop() },
+		"cancel": func(_, unbind context.CancelFunc) { unbind() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lease := takes(t.Context(), t, inMemory(t), "n")
+				var values []weak.Pointer[value]
+				for range 100 {
+					v := new(value)
+					values = append(values, weak.Make(v))
+					ctx, stop := context.WithCancel(context.WithValue(context.Background(), key{}, v))
+					_, unbind := lease.Bind(ctx)
+					end(stop, unbind)
+				}
+				synctest.Wait()
+				runtime.GC()
+				for i, v := range values[:len(values)-1] { // the last may still be in a register
+					if v.Value() != nil {
+						t.Fatalf("context %d is still there", i)
+					}
+				}
+				if err := lease.Err(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Under a bound context the holds of both sides are entered: those of the lease first.
+func TestLeaseBindEntersBoth(t *testing.T) {
+	e := inMemory(t)
+	outer := takes(t.Context(), t, e, "outer")
+	inner := takes(outer.Context(), t, e, "inner")
+	request := takes(t.Context(), t, e, "request")
+	group, err := e.Group([]string{"a", "b"}, protocol.Spec{Kind: protocol.Mutex}, Options{TTL: 15 * time.Second}).Try(request.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, unbind := inner.Bind(group.Context())
+	defer unbind()
+	for name, of := range map[string]*Lease{
+		"inner": inner, "outer": outer, "request": request, "a": group.parts[0], "b": group.parts[1],
+	} {
+		if lease := takes(bound, t, e, name); lease.tenure != of.tenure {
+			t.Errorf("%s was not entered", name)
+		}
+	}
+	if _, err := e.mutex("outer", false).Try(group.Context()); err == nil {
+		t.Error("a context without the lease enters its hold")
+	}
+}
+
+// If both sides hold a name, the first live lease is entered: that of the lease's side, or else
+// that of ctx.
+func TestLeaseBindEntersFirstThatLives(t *testing.T) {
+	e := inMemory(t)
+	shared := e.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, Options{TTL: 15 * time.Second, Strict: true})
+	try := func(ctx context.Context) *Lease {
+		t.Helper()
+		lease, err := shared.Try(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lease
+	}
+	one, other := try(t.Context()), try(t.Context())
+	if one.tenure == other.tenure {
+		t.Fatal("both read by one hold")
+	}
+	bound, unbind := one.Bind(other.Context())
+	defer unbind()
+	live := context.WithoutCancel(bound)
+	first := try(live)
+	if first.tenure != one.tenure {
+		t.Error("the lease's hold is not entered first")
+	}
+	_, _ = first.Release(), one.Release()
+	if second := try(live); second.tenure != other.tenure {
+		t.Error("the hold of ctx is not entered when that of the lease is over")
+	}
+}
+
+// Leases that are taken under a bound context, and bound to that again, lead to the outer ones on
+// many ways: 2^30 here. Each is looked at a few times.
+func TestLeaseBindDeepIsWalkedOnce(t *testing.T) {
+	const depth, enough = 30, 1000
+	e := inMemory(t)
+	outermost := takes(t.Context(), t, e, "outermost")
+	ctx := outermost.Context()
+	for range depth {
+		lease := takes(ctx, t, e, string(ID()))
+		bound, unbind := lease.Bind(ctx)
+		defer unbind()
+		ctx = bound
+	}
+	visits := 0
+	findLease(ctx, func(*Lease) bool { visits++; return visits > enough })
+	if visits < depth+1 || visits > 2*depth+2 {
+		t.Errorf("%d visits of %d leases", visits, depth+1)
+	}
+	if lease := takes(ctx, t, e, "outermost"); lease.tenure != outermost.tenure {
+		t.Error("the outermost was not entered")
+	}
+}
+
+// Where no binding is on the way, the search for leases costs no memory.
+func TestFindLeaseWithoutBindingAllocatesNothing(t *testing.T) {
+	e := inMemory(t)
+	ctx := t.Context()
+	for range 10 {
+		ctx = takes(ctx, t, e, string(ID())).Context()
+	}
+	visits := 0
+	if n := testing.AllocsPerRun(100, func() { findLease(ctx, func(*Lease) bool { visits++; return false }) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

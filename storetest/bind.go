@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func bind() []test {
+	return []test{
+		{"ends with the request", bindRequest, 0},
+		{"ends with cancel", bindCancel, 0},
+		{"ends with the release", bindRelease, 0},
+		{"ends with the loss", bindLost, 0},
+		{"ends with the client", bindClosed, 0},
+		{"of a lease that has ended", bindEnded, 0},
+		{"of a group", bindGroup, 0},
+		{"enters what both hold", bindEnters, 0},
+		{"enters what outer leases hold", bindEntersOuter, 0},
+		{"bad arguments", bindArguments, 0},
+	}
+}
+
+var errCaller = errors.New("the caller's own")
+
+// The context of a lease lives on when the request is cancelled: it carries its values alone. Work
+// under it goes on for nobody. Work under the bound context ends, and the lease stays.
+func bindRequest(e *env) {
+	c := e.client()
+	request, cancel := context.WithCancelCause(context.WithValue(e.ctx(), contextKey{}, "value"))
+	defer cancel(nil)
+	lease, err := c.Mutex(name).Lock(request)
+	if err != nil {
+		e.Fatalf("Lock: %v", err)
+	}
+	bound, unbind := lease.Bind(request)
+	defer unbind()
+	at, ok := bound.Deadline()
+	if want, _ := request.Deadline(); !ok || !at.Equal(want) || bound.Value(contextKey{}) != "value" || bound.Err() != nil {
+		e.Errorf("deadline %v, value %v, ended %v", at, bound.Value(contextKey{}), bound.Err())
+	}
+	cancel(errCaller)
+	e.is(e.ended(bound), errCaller)
+	if lease.Context().Err() != nil || lease.Err() != nil {
+		e.Errorf("the lease has ended with the request: %v", lease.Err())
+	}
+	e.release(lease)
+}
+
+func bindCancel(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	bound, unbind := lease.Bind(e.ctx())
+	other, unbindOther := lease.Bind(e.ctx())
+	defer unbindOther()
+	unbind()
+	e.is(e.ended(bound), context.Canceled)
+	if other.Err() != nil || lease.Err() != nil {
+		e.Errorf("others ended too: %v, %v", other.Err(), lease.Err())
+	}
+	unbind()
+	e.release(lease)
+	e.is(e.ended(other), context.Canceled)
+}
+
+func bindRelease(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	ctx := e.ctx()
+	bound, unbind := lease.Bind(ctx)
+	defer unbind()
+	e.release(lease)
+	if e.is(e.ended(bound), context.Canceled); ctx.Err() != nil {
+		e.Error("the caller's context has ended, too")
+	}
+}
+
+func bindLost(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	bound, unbind := lease.Bind(e.ctx())
+	defer unbind()
+	e.lost(e.ended(bound), holdfast.LossExpired)
+	e.lost(lease.Err(), holdfast.LossExpired)
+}
+
+func bindClosed(e *env) {
+	c := e.client()
+	bound, unbind := e.lock(c.Mutex(name)).Bind(e.ctx())
+	defer unbind()
+	e.ok(c.Close())
+	e.is(e.ended(bound), holdfast.ErrClosed)
+}
+
+func bindEnded(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name))
+	e.release(lease)
+	bound, unbind := lease.Bind(e.ctx())
+	defer unbind()
+	if bound.Err() == nil {
+		e.Error("it goes on")
+	}
+	e.is(context.Cause(bound), context.Canceled)
+	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	_ = e.ended(lost.Context())
+	bound, unbindLost := lost.Bind(e.ctx())
+	defer unbindLost()
+	if bound.Err() == nil {
+		e.Error("it goes on")
+	}
+	e.lost(context.Cause(bound), holdfast.LossExpired)
+}
+
+func bindGroup(e *env) {
+	c := e.client()
+	lease, request := e.lockAll(c.All([]string{"a", "b"})), e.lock(c.Mutex("c"))
+	bound, unbind := lease.Bind(request.Context())
+	defer unbind()
+	inner, err := c.All([]string{"a", "b", "c", "d"}).TryLock(bound)
+	if err != nil {
+		e.Fatalf("entering: %v", err)
+	}
+	for _, n := range []string{"a", "b"} {
+		if inner.Tokens()[n] != lease.Tokens()[n] {
+			e.Errorf("%s was not entered", n)
+		}
+	}
+	e.release(inner)
+	e.release(lease)
+	e.is(e.ended(bound), context.Canceled)
+	e.release(request)
+}
+
+func bindEnters(e *env) {
+	a, b := e.client(), e.client()
+	one, request := e.lock(a.Mutex("one")), e.lock(a.Mutex("request"))
+	bound, unbind := one.Bind(request.Context())
+	defer unbind()
+	for n, outer := range map[string]*holdfast.Lease{"one": one, "request": request} {
+		inner := e.under(bound, a.Mutex(n))
+		if inner.Token() != outer.Token() || inner.Owner() != outer.Owner() {
+			e.Errorf("%s was not entered", n)
+		}
+		e.release(inner)
+	}
+	e.is(e.tried(with(request.Context(), a.Mutex("one").TryLock)), holdfast.ErrHeld)
+	e.is(e.tried(with(bound, b.Mutex("one").TryLock)), holdfast.ErrHeld)
+	e.release(request)
+	e.release(one)
+}
+
+func bindEntersOuter(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex("outer"))
+	inner, request := e.under(outer.Context(), c.Mutex("inner")), e.lock(c.Mutex("request"))
+	below := e.under(request.Context(), c.Mutex("below"))
+	bound, unbind := inner.Bind(below.Context())
+	defer unbind()
+	further := e.under(bound, c.Mutex("further")) // and bound once more
+	again, unbindAgain := further.Bind(bound)
+	defer unbindAgain()
+	for n, of := range map[string]*holdfast.Lease{"outer": outer, "inner": inner, "request": request, "below": below, "further": further} {
+		lease := e.under(again, c.Mutex(n))
+		if lease.Owner() != of.Owner() {
+			e.Errorf("%s was not entered", n)
+		}
+		e.release(lease)
+	}
+	for _, lease := range []*holdfast.Lease{further, below, request, inner, outer} {
+		e.release(lease)
+	}
+}
+
+func bindArguments(e *env) {
+	var none *holdfast.Lease
+	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
+		bound, unbind := lease.Bind(context.WithValue(e.ctx(), contextKey{}, "value"))
+		unbind()
+		e.is(e.ended(bound), holdfast.ErrNotHeld)
+		if bound.Value(contextKey{}) != "value" {
+			e.Error("values are not carried")
+		}
+	}
+	lease := e.lock(e.client().Mutex(name))
+	var noContext context.Context
+	bound, unbind := lease.Bind(noContext)
+	unbind()
+	e.refused(e.ended(bound), "ctx")
+	if _, ok := bound.Deadline(); ok || lease.Err() != nil {
+		e.Errorf("the lease: %v", lease.Err())
+	}
+	long, cancel := context.WithTimeout(context.Background(), time.Hour)
+	cancel()
+	over, unbindOver := lease.Bind(long)
+	defer unbindOver()
+	if over.Err() == nil {
+		e.Error("ctx was over before, and the bound context is not")
+	}
+	e.release(lease)
+}

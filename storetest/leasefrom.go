@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func leaseFrom() []test {
+	return []test{
+		{"in what runs under a lease", leaseFromRuns, 0},
+		{"under a lease's context", leaseFromContext, 0},
+		{"of a group", leaseFromGroup, 0},
+		{"under a bound context", leaseFromBound, 0},
+		{"the innermost", leaseFromInnermost, 0},
+		{"that has ended", leaseFromEnded, 0},
+		{"that was released in Do", leaseFromReleased, 0},
+		{"none", leaseFromNone, 0},
+	}
+}
+
+// from returns the lease of a context, which must have one.
+func (e *env) from(ctx context.Context) *holdfast.Lease {
+	e.Helper()
+	lease, ok := holdfast.LeaseFrom(ctx)
+	if !ok || lease == nil {
+		e.Fatalf("got %v, %v", lease, ok)
+	}
+	return lease
+}
+
+// same fails unless two leases are one entry into one hold.
+func (e *env) same(got, want *holdfast.Lease) {
+	e.Helper()
+	if got.Name() != want.Name() || got.Owner() != want.Owner() || !maps.Equal(got.Tokens(), want.Tokens()) || got.Done() != want.Done() {
+		e.Errorf("got the lease of %q by %q with %v, want %q by %q with %v",
+			got.Name(), got.Owner(), got.Tokens(), want.Name(), want.Owner(), want.Tokens())
+	}
+}
+
+func leaseFromRuns(e *env) {
+	c, other := e.client(), e.client()
+	ctx, stop := context.WithCancel(e.ctx())
+	defer stop()
+	rw := c.RWMutex("rw")
+	for n, run := range map[string]func(func(context.Context) error) error{
+		"m":       func(fn func(context.Context) error) error { return c.Mutex("m").Do(ctx, fn) },
+		"rw":      func(fn func(context.Context) error) error { return rw.Do(ctx, fn) },
+		"readers": func(fn func(context.Context) error) error { return c.RWMutex("readers").RDo(ctx, fn) },
+		"g":       func(fn func(context.Context) error) error { return c.All([]string{"g", "h"}).Do(ctx, fn) },
+	} {
+		err := run(func(ctx context.Context) error {
+			lease := e.from(ctx)
+			if lease.Name() != n || lease.Token() == 0 != e.backend.NoTokens || lease.Tokens()[n] != lease.Token() {
+				e.Errorf("got a lease of %q with %v", lease.Name(), lease.Tokens())
+			}
+			return errors.Join(lease.Err(), e.check(lease))
+		})
+		if err != nil {
+			e.Errorf("%s: %v", n, err)
+		}
+	}
+	err := c.Election("e").Run(ctx, func(ctx context.Context) error {
+		defer stop()
+		lease := e.from(ctx)
+		leader, err := other.Election("e").Leader(e.ctx())
+		if lease.Name() != "e" || err == nil && leader.Owner != lease.Owner() {
+			e.Errorf("got a lease of %q by %q, and the leader is %q", lease.Name(), lease.Owner(), leader.Owner)
+		}
+		return ctx.Err()
+	})
+	e.is(err, context.Canceled)
+}
+
+func leaseFromContext(e *env) {
+	lease := e.lock(e.client().Mutex(name))
+	got := e.from(context.WithValue(lease.Context(), contextKey{}, 1))
+	e.same(got, lease)
+	e.release(got) // the same entry
+	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+}
+
+func leaseFromGroup(e *env) {
+	lease := e.lockAll(e.client().All([]string{"b", "a", "c"}))
+	got := e.from(lease.Context())
+	if e.same(got, lease); len(got.Tokens()) != 3 {
+		e.Errorf("got the tokens %v", got.Tokens())
+	}
+	e.release(got)
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+}
+
+// Of a bound context it is the lease that was bound, and not that of the other side.
+func leaseFromBound(e *env) {
+	c := e.client()
+	one, other, all := e.lock(c.Mutex("one")), e.lock(c.Mutex("other")), e.lockAll(c.All([]string{"a", "b"}))
+	for _, lease := range []*holdfast.Lease{one, all} {
+		bound, unbind := lease.Bind(other.Context())
+		defer unbind()
+		e.same(e.from(bound), lease)
+		again, unbindAgain := one.Bind(bound)
+		defer unbindAgain()
+		e.same(e.from(again), one)
+	}
+	for _, lease := range []*holdfast.Lease{all, other, one} {
+		e.release(lease)
+	}
+}
+
+// The innermost may be of another client.
+func leaseFromInnermost(e *env) {
+	a, b := e.client(), e.client()
+	outer := e.lock(a.Mutex("outer"))
+	inner := e.under(outer.Context(), b.Mutex("inner"))
+	again := e.under(inner.Context(), a.Mutex("outer"))
+	e.same(e.from(outer.Context()), outer)
+	e.same(e.from(inner.Context()), inner)
+	e.same(e.from(again.Context()), again)
+	for _, lease := range []*holdfast.Lease{again, inner, outer} {
+		e.release(lease)
+	}
+}
+
+func leaseFromEnded(e *env) {
+	c := e.client()
+	released := e.lock(c.Mutex(name))
+	ctx := released.Context()
+	e.release(released)
+	e.is(e.from(ctx).Err(), holdfast.ErrNotHeld)
+	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	ctx = lost.Context()
+	_ = e.ended(ctx)
+	e.lost(e.from(ctx).Err(), holdfast.LossExpired)
+	e.lost(e.from(ctx).Release(e.ctx()), holdfast.LossExpired)
+}
+
+// What Do runs may give the lock back before it returns. That is no failure.
+func leaseFromReleased(e *env) {
+	a, b := e.client(), e.client()
+	e.ok(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {
+		e.release(e.from(ctx))
+		e.free(b.Mutex(name))
+		e.is(e.ended(ctx), context.Canceled)
+		return nil
+	}))
+}
+
+func leaseFromNone(e *env) {
+	var none context.Context
+	var zero holdfast.Lease
+	for _, ctx := range []context.Context{none, e.ctx(), zero.Context()} {
+		if lease, ok := holdfast.LeaseFrom(ctx); ok || lease != nil {
+			e.Errorf("got %v, %v", lease, ok)
+		}
+	}
+}
