@@ -20,7 +20,7 @@ type Config struct {
 	Label string
 
 	// Logger receives background failures, which no call can return: renewals that fail, and
-	// cleanups that fail. Defaults to discarding.
+	// cleanups that fail. A panic of its handler is caught. Defaults to discarding.
 	Logger *slog.Logger
 
 	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
@@ -119,6 +119,7 @@ func (c *Config) filled() (Config, error) {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
 	}
+	f.Logger = guarded(f.Logger)
 	return f, bad.err("New")
 }
 

@@ -366,7 +366,7 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
 		Waited: ended.Waited, Err: ended.Err}
 	failure := public("lock", name, ended.Failure)
-	if ended.Err == protocol.ErrWaitOver {
+	if errors.Is(ended.Err, protocol.ErrWaitOver) {
 		out.Err = ErrWaitOver
 		if failure != nil {
 			failure = withoutContext{failure}

@@ -38,25 +38,32 @@ func leased(kind string, lock *engine.Lock, inner *engine.Lease, err error) (*Le
 	if err == nil {
 		return &Lease{inner: inner}, nil
 	}
+	spec := lock.Spec()
+	if bad := wrongArgument(kind, spec.Name, spec.Owner, err); bad != nil {
+		return nil, bad
+	}
+	return nil, public("lock", spec.Name, err)
+}
+
+// wrongArgument returns an *ArgumentError if err says that an argument of a lock is bad, and nil
+// otherwise.
+func wrongArgument(kind, name, owner string, err error) error {
 	var (
 		bad      problems
 		mismatch *protocol.Mismatch
 		upgrade  *protocol.Upgrade
 	)
-	spec := lock.Spec()
 	switch {
 	case errors.Is(err, engine.ErrReader):
-		bad.add("ctx", "of a lease that reads "+shortened(spec.Name),
+		bad.add("ctx", "of a lease that reads "+shortened(name),
 			"one without such a lease: release it before you write (two who upgraded would wait for each other for ever)")
 	case errors.As(err, &upgrade):
-		bad.add("owner", shortened(spec.Owner),
+		bad.add("owner", shortened(owner),
 			"one that does not read this name: release that before you write (two who upgraded would wait for each other for ever)")
 	case errors.As(err, &mismatch):
 		bad.add("permits", mismatch.Want, permitsOf(mismatch.Have))
-	default:
-		return nil, public("lock", spec.Name, err)
 	}
-	return nil, bad.err(named(kind, spec.Name))
+	return bad.err(named(kind, name))
 }
 
 // named returns how an error names a handle.

@@ -1,14 +1,22 @@
 package holdfast
 
 import (
+	"context"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// An Observer receives what happens to the locks of a client. Many goroutines call Observe, and go
-// on when it returns. Observe must therefore be safe for concurrent use, return quickly, and not
-// call the client.
+// An Observer receives what happens to the locks of a client. Observe is called by the goroutines
+// of the callers, and by one goroutine in the background. It must therefore be safe for concurrent
+// use. An event of a caller comes in the caller's goroutine: Waiting, Watching, Granted, Passed,
+// Refused, GaveUp, Retried of a wait, and what Release ends. All other events come one after the
+// other in the background, never before the contexts of lost leases have ended.
+//
+// A slow Observe delays its own caller, and the later events in the background. Meanwhile the
+// renewals of one hold become one event; no other event is dropped. A panic of Observe is caught
+// and logged. Observe may call the client, but a call that waits for another event in the
+// background may wait for ever.
 type Observer interface {
 	Observe(Event)
 }
@@ -17,6 +25,11 @@ type Observer interface {
 type EventKind int
 
 // The kinds of events. Each comment names the durations and the error that the kind sets.
+//
+// Each Waiting is followed by one Granted, Passed, GaveUp or Refused of the same call. Each Granted
+// or Passed is followed by one Released or Lost. A call under the context of a lease of the same
+// name has no events: its entry belongs to that lease, which is Released with its last entry. A
+// group has the events of its names; if it polls, it waits for the first of them.
 const (
 	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
 	EventGranted                       // a lease began on an answer or a message of the server; Waited
@@ -24,39 +37,60 @@ const (
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError
-	EventReleased                      // a hold was given back; Held, and Err if that is not certain
+	EventReleased                      // a lease was given back, or ended by Close; Held, and Err if that is not certain
+	EventRefused                       // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
+	EventGaveUp                        // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
+	EventWatching                      // a caller waits for a Latch, or for another leader of an Election
 )
 
 // String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
-	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released"}
+	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused", "gave up", "watching"}
 	if k <= 0 || int(k) >= len(names) {
 		return "unknown"
 	}
 	return names[k]
 }
 
-// An Event is one thing that happened to one lock. Durations and errors that its kind does not name
-// are zero.
+// An Event is one thing that happened to one lock. Durations, the holder and the error are zero
+// unless the kind names them.
 type Event struct {
-	Kind     EventKind
-	Name     string
-	Token    int64
-	Waited   time.Duration
-	Held     time.Duration
-	Headroom time.Duration
-	Err      error
+	Kind      EventKind
+	Name      string
+	LockKind  string          // "mutex", "rwmutex", "semaphore", "election" or "latch"
+	Context   context.Context // of the caller that wants or has the lease; never nil
+	Contended bool            // that caller had to wait
+	Token     int64           // of the lease, if there is one
+	Waited    time.Duration   // since the call began
+	Held      time.Duration   // since the observer was told that the lease began
+	Headroom  time.Duration
+	Holder    string // the label of a holder in the last answer; empty if not known
+	Err       error
 }
 
 func eventOf(e engine.Event) Event {
-	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Token: e.Token, Headroom: e.Left, Err: public("background", e.Name, e.Err)}
+	out := Event{Kind: EventKind(e.Kind), Name: e.Name, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
+		Token: e.Token, Headroom: e.Left, Holder: e.Holder}
+	if e.Err != nil {
+		out.Err = eventError(e)
+	}
 	switch e.Kind {
-	case engine.Granted, engine.Passed:
+	case engine.Granted, engine.Passed, engine.Refused, engine.GaveUp:
 		out.Waited = e.Took
 	case engine.Released, engine.LostHold:
 		out.Held = e.Took
-	case engine.Waiting:
-		out.Headroom = 0
 	}
 	return out
+}
+
+// eventError returns the error that the call returns, or that no call returns.
+func eventError(e engine.Event) error {
+	if bad := wrongArgument(e.Lock.String(), e.Name, "", e.Err); bad != nil {
+		return bad
+	}
+	op := "background"
+	if e.Kind == engine.Refused || e.Kind == engine.GaveUp {
+		op = "lock"
+	}
+	return public(op, e.Name, e.Err)
 }

@@ -354,7 +354,7 @@ func electionObserveEarly(e *env) {
 	var leaders <-chan holdfast.Leader
 	var done *call
 	leaders, done = e.observe(ctx, b)
-	b.await(holdfast.EventWaiting, 1)
+	b.await(holdfast.EventWatching, 1)
 	lease := e.campaign(a.Election(name))
 	if leader := e.next(leaders); leader.Owner != lease.Owner() {
 		e.Errorf("got %+v", leader)
@@ -399,7 +399,7 @@ func electionObserveEnds(e *env) {
 		}
 		return last
 	})
-	b.await(holdfast.EventWaiting, 1)
+	b.await(holdfast.EventWatching, 1)
 	e.close(b)
 	e.is(closed.result(), holdfast.ErrClosed)
 	e.release(lease)

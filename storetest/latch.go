@@ -52,9 +52,10 @@ func (e *env) start(f func() error) *call {
 // to wait meanwhile.
 func (e *env) waits(c *client, f func() error) *call {
 	e.Helper()
-	before := len(c.of(holdfast.EventWaiting))
+	waiting := func() int { return len(c.of(holdfast.EventWaiting)) + len(c.of(holdfast.EventWatching)) }
+	before := waiting()
 	started := e.start(f)
-	if !soon(func() bool { return started.over() || len(c.of(holdfast.EventWaiting)) > before }) {
+	if !soon(func() bool { return started.over() || waiting() > before }) {
 		e.Fatal("it neither waits nor returns")
 	}
 	if started.over() {
@@ -185,7 +186,7 @@ func latchLate(e *env) {
 	e.ok(a.Latch(name).Set(e.ctx(), 1))
 	e.ok(a.Latch(name).CountDown(e.ctx()))
 	e.ok(b.Latch(name).Wait(e.ctx()))
-	if waits := b.of(holdfast.EventWaiting); len(waits) > 0 {
+	if waits := b.of(holdfast.EventWatching); len(waits) > 0 {
 		e.Errorf("it waited: %v", waits)
 	}
 	e.ok(a.Latch(name).CountDown(e.ctx())) // an open latch has nothing to take

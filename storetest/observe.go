@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -13,6 +14,7 @@ func observing() []test {
 		{"passing on inside the process", observePassed, 0},
 		{"polling waits too", observePolling, 0},
 		{"a reentry is no news", observeReentry, 0},
+		{"a try that is refused, and a wait that is given up", observeRefused, 0},
 	}
 }
 
@@ -77,6 +79,26 @@ func observePolling(e *env) {
 	w.gaveUp(context.Canceled)
 	if waits := b.of(holdfast.EventWaiting); len(waits) != 1 || waits[0].Name != name {
 		e.Errorf("told %d times: %v", len(waits), waits)
+	}
+	e.release(lease)
+}
+
+func observeRefused(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name))
+	_, err := b.Mutex(name).TryLock(e.ctx())
+	e.is(err, holdfast.ErrHeld)
+	if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].Name != name || refused[0].LockKind != "mutex" ||
+		refused[0].Contended || refused[0].Holder != "A" || refused[0].Err.Error() != err.Error() {
+		e.Errorf("%v, and refused: %+v", err, refused)
+	}
+	ctx, cancel := context.WithCancel(e.ctx())
+	w := e.wait(ctx, b, b.Mutex(name))
+	cancel()
+	w.gaveUp(context.Canceled)
+	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 || gaveUp[0].Holder != "A" ||
+		gaveUp[0].Context.Err() == nil || !errors.Is(gaveUp[0].Err, context.Canceled) {
+		e.Errorf("gave up: %+v", gaveUp)
 	}
 	e.release(lease)
 }

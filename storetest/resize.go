@@ -173,7 +173,7 @@ func resizeBackAndForth(e *env) {
 	waiters := e.crowd(b, b.Semaphore(name, 3), 1)
 	e.ok(e.resize(s, 5))
 	one, two := waiters[0].in(), waiters[1].in()
-	b.await(holdfast.EventWaiting, len(waiters)+1) // the third has asked, and learned of it
+	b.await(holdfast.EventRetried, 1) // the third has asked, and learned of it
 	e.ok(e.resize(s, 3))
 	e.has(3)
 	e.release(one)
@@ -207,10 +207,9 @@ func resizeGiveUp(e *env) {
 	e.ok(e.resize(s, 2))
 	cancels[0]()
 	waiters[0].gaveUp(context.Canceled)
-	b.await(holdfast.EventWaiting, len(waiters)+1) // the second stands at its place
-	e.release(lease)
+	e.release(lease) // the second stands at its place
 	lease = waiters[1].in()
-	b.await(holdfast.EventWaiting, len(waiters)+2) // the third has learned of it, and waits
+	b.await(holdfast.EventRetried, 1) // the third has asked, and learned of it
 	cancels[2]()
 	waiters[2].gaveUp(context.Canceled)
 	e.none(waiters[3:])
@@ -232,7 +231,7 @@ func resizeBelowWeight(e *env) {
 		lease := w.in()
 		e.has(2)
 		if left := waiters[i+1:]; len(left) > 0 {
-			b.await(holdfast.EventWaiting, len(waiters)+i+1) // the next one has asked too
+			b.await(holdfast.EventRetried, 1) // the second has asked, and the others know what it learned
 			e.none(left)
 		}
 		e.release(lease)
@@ -252,10 +251,10 @@ func resizeWeights(e *env) {
 	lease = large.in()
 	e.has(2)
 	e.none([]*waiter{small, later, last})
-	b.await(holdfast.EventWaiting, 5) // the later waiter for 3 stands in the queue, behind the first waiter for 1
+	b.await(holdfast.EventRetried, 1) // the later waiter for 3 has asked too
 	e.release(lease)
 	lease = small.in()
-	b.await(holdfast.EventWaiting, 6) // and the last waiter behind it
+	b.await(holdfast.EventRetried, 2) // and the last waiter
 	e.none([]*waiter{later, last})
 	e.release(lease)
 	lease = later.in()
@@ -336,7 +335,7 @@ func resizeOldNumber(e *env) {
 	e.ok(e.resize(a.Semaphore(name, 2), 4))
 	e.mismatched(e.tried(acquire(s, 1, true)), 2, 4)
 	one, two := waiters[0].in(), waiters[1].in()
-	b.await(holdfast.EventWaiting, len(waiters)+1) // the third has asked, and learned of it
+	b.await(holdfast.EventRetried, 1) // the third has asked, and learned of it
 	e.mismatched(e.tried(acquire(s, 1, true)), 2, 4)
 	for range 2 {
 		e.mismatched(second(s.Acquire(e.ctx(), 1)), 2, 4)

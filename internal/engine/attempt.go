@@ -61,7 +61,7 @@ type attempt struct {
 // nothing. The engine's mutex may be held.
 func (l *Lock) newAttempt(block int64) *attempt {
 	return &attempt{
-		waitLoop: waitLoop{engine: l.engine, name: l.spec.Name, since: time.Now()},
+		waitLoop: waitLoop{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, since: time.Now()},
 		lock:     l,
 		ticket:   protocol.Ticket{ID: ID(), Block: block, Weight: l.weight},
 	}
@@ -190,7 +190,7 @@ func (a *attempt) won(n grantNotice) (step, error) {
 
 // failed tells whether to ask again after a failure, and when. A resized name is asked for at once.
 func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
-	if a.adoptResize(err) {
+	if a.adoptResize(ctx, err) {
 		return stepAsk, time.Time{}, nil
 	}
 	if ctx.Err() != nil {
@@ -224,7 +224,7 @@ func (a *attempt) mustWait(ctx context.Context, answer protocol.Answer, sent tim
 	//
 	// The observer learns only now that the caller waits: a hand-over before the subscription would
 	// have let it in with the next request.
-	a.report(Event{Kind: Waiting, Name: a.name, Left: answer.Remaining})
+	a.reportWaiting(ctx, Waiting)
 	next := sent.Add(a.askAfter(answer, subscribed))
 	if last, ok := a.lastAsk(ctx); ok && sent.Before(last) {
 		next = earlier(next, last)

@@ -52,6 +52,7 @@
 //	watchdog      all holds, and one timer for the first that is due
 //	subscription  the one subscription of the client, while a goroutine waits
 //	cleanup       goroutines that remove what was given up
+//	reports       what the observer is to be told in the background
 //
 // One mutex guards all of it except the subscription, which has a mutex of its own. Neither is held
 // while a request is under way or while a caller's code runs. A goroutine that holds the first one
@@ -189,7 +190,8 @@
 // again as an attempt asks again. A watcher that is done takes its ticket back, once, in the
 // background. The server forgets the ticket by itself, too.
 //
-// Attempts and watchers wait in one loop (waitLoop).
+// Attempts and watchers wait in one loop (waitLoop). If the time of a wait is bounded
+// (Options.Wait), it waits under a context of its own, whose cause is protocol.ErrWaitOver.
 //
 // # Latches
 //
@@ -226,6 +228,20 @@
 // part of a cycle. Names that ctx's lease holds already are entered before, outside of that order.
 // As with any lock, a caller that holds one and waits for another must take care. A group's lease
 // is its parts', each with its own token; they share one context.
+//
+// # Events
+//
+// A call is told of by one goroutine, that of its caller: that it waits, once, and how it ended
+// (call.ended), after the hold of its lease is watched. So an observer that is slow, or panics,
+// delays its own caller alone. The end of a lease is told by the release of its last entry, or in
+// the background if it is lost or Close gives it back. The observer is told of the end only if it
+// was told that the lease began (Lease.toldAt). A lease that was handed to a caller that gave up is
+// therefore no news. Neither is a reentry: it belongs to the family of the lease under whose
+// context it entered, and the last of the family ends it.
+//
+// Events in the background queue up for one goroutine (reports), which lives while there are any.
+// They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
+// become one, so the queue of a slow observer does not grow without end while nothing else happens.
 //
 // # Trust
 //

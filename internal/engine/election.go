@@ -31,7 +31,7 @@ func (l *Lock) Await(ctx context.Context, wanted func(protocol.Standing) bool) (
 	return standing, err
 }
 
-func (l *Lock) subject() subject { return subject{l.resource, l.spec.Name, l.options.TTL} }
+func (l *Lock) subject() subject { return subject{l.resource, l.spec.Kind, l.spec.Name, l.options.TTL} }
 
 // Trouble is nil while every hold of this name in this process is trusted and its last renewal, if
 // there was any, was confirmed. Otherwise it is the failure of that renewal, or the cause of a

@@ -27,6 +27,7 @@ type Engine struct {
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
+	reports      reports
 
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
@@ -84,7 +85,13 @@ func (e *Engine) Close() error {
 	until := time.Now().Add(e.config.ReleaseTimeout)
 	failed := make(chan error, len(holds))
 	for _, h := range holds {
-		go func() { failed <- e.free(h, until) }()
+		go func() {
+			_, err := e.free(h, until)
+			e.mu.Lock()
+			e.reportEnds(h.tenure, e.config.Closed)
+			e.mu.Unlock()
+			failed <- err
+		}()
 	}
 	var first error
 	for range holds {
@@ -131,13 +138,6 @@ func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
 	select {
 	case <-done:
 	case <-timer.C:
-	}
-}
-
-// observe tells the observer. It is never called with the mutex held; report is for that.
-func (e *Engine) observe(event Event) {
-	if e.config.Observe != nil {
-		e.config.Observe(event)
 	}
 }
 

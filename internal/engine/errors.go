@@ -65,27 +65,3 @@ type Lost struct {
 	By    string // the label of the caller that took the hold over, if one did
 	Err   error  // the last failure of a renewal, if any
 }
-
-// An EventKind is what happened.
-type EventKind int
-
-// What happens.
-const (
-	Waiting  EventKind = iota + 1 // a caller has to wait
-	Granted                       // a lease began; Took is how long it was waited for
-	Renewed                       // Left is how much trust was left when the answer came
-	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
-	Passed                        // a lease began on a hold of this process
-	LostHold                      // a lease was lost: Err is its cause, Took is how long the hold lasted
-	Released                      // a hold was given back; Took is how long it lasted, Err why that is not certain
-)
-
-// An Event is one thing that happened.
-type Event struct {
-	Kind  EventKind
-	Name  string
-	Token int64
-	Took  time.Duration
-	Left  time.Duration
-	Err   error
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -48,7 +49,7 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 	ctx, cancel := boundedWait(ctx, g.options.Wait)
 	defer cancel()
 	if g.options.Interval > 0 {
-		return poll(ctx, g.engine, g.locks[0].spec.Name, g.options, g.once)
+		return g.poll(ctx)
 	}
 	start := time.Now()
 	for {
@@ -75,14 +76,48 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 		return nil, err
 	}
 	defer g.engine.busy.Done()
-	return g.once(ctx)
+	start := time.Now()
+	lease, err := g.once(ctx)
+	g.ended(ctx, start, lease, false, err)
+	return lease, err
 }
 
+// poll asks for all again and again. The observer knows the waiting as that for the first name.
+func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
+	start := time.Now()
+	lease, contended, err := poll(ctx, g.locks[0], g.options, g.once)
+	g.ended(ctx, start, lease, contended, err)
+	return lease, err
+}
+
+// ended tells the observer how a call ended that takes all names or none.
+func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, contended bool, err error) {
+	if err == nil {
+		for i, part := range lease.parts {
+			_, _ = call{g.locks[i], ctx, start}.ended(part, contended && i == 0, nil)
+		}
+		return
+	}
+	about := g.locks[0]
+	var part *PartError
+	if errors.As(err, &part) && !contended {
+		about = g.lock(part.Name)
+	}
+	_, _ = call{about, ctx, start}.ended(nil, contended, err)
+}
+
+// lock is the lock of a name of the group.
+func (g *Group) lock(name string) *Lock {
+	i := slices.IndexFunc(g.locks, func(l *Lock) bool { return l.spec.Name == name })
+	return g.locks[max(i, 0)]
+}
+
+// once asks for all. The observer is not told.
 func (g *Group) once(ctx context.Context) (*GroupLease, error) {
 	p := g.parts(ctx)
 	_, err := p.takeAtOnce(ctx, p.notHeld())
 	if errors.Is(err, protocol.ErrApart) {
-		err = p.takeEach(func(l *Lock) (*Lease, error) { return l.Try(ctx) })
+		err = p.takeEach(func(l *Lock) (*Lease, error) { return l.try(ctx) })
 	}
 	if err != nil {
 		p.release(ctx)
@@ -130,6 +165,7 @@ func (p *parts) takeEach(take func(*Lock) (*Lease, error)) (err error) {
 // takeAll waits for what is missing, in order. Names that are free before the first one that is
 // taken are taken at once.
 func (p *parts) takeAll(ctx context.Context) error {
+	start := time.Now()
 	for apart := false; ; {
 		missing := p.notHeld()
 		if !apart {
@@ -138,12 +174,15 @@ func (p *parts) takeAll(ctx context.Context) error {
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {
 			case err == nil:
+				p.began(ctx, start, missing)
 				return nil
 			case errors.As(err, &busy):
 				_, _ = p.takeAtOnce(ctx, missing[:taken]) // what comes before it; if not, it is waited for
 			case !apart && !(errors.As(err, &failure) && failure.Reason.Passing()):
+				p.group.ended(ctx, start, nil, false, err)
 				return err
 			}
+			p.began(ctx, start, missing)
 			missing = p.notHeld()
 		}
 		if len(missing) == 0 {
@@ -155,6 +194,15 @@ func (p *parts) takeAll(ctx context.Context) error {
 			return &PartError{l.spec.Name, err}
 		}
 		p.leases[missing[0]] = lease
+	}
+}
+
+// began tells the observer of the leases that began of those that were missing.
+func (p *parts) began(ctx context.Context, start time.Time, missing []int) {
+	for _, i := range missing {
+		if part := p.leases[i]; part != nil {
+			_, _ = call{p.group.locks[i], ctx, start}.ended(part, false, nil)
+		}
 	}
 }
 

@@ -25,14 +25,6 @@ func (g *guard) Unlock() {
 // after queues an effect. It is called with the mutex held.
 func (g *guard) after(effect func()) { g.effects = append(g.effects, effect) }
 
-// report queues an event for the observer. It is called with the mutex held.
-func (e *Engine) report(event Event) {
-	if e.config.Observe != nil {
-		queued := event // so that an event costs no memory where there is no observer
-		e.mu.after(func() { e.config.Observe(queued) })
-	}
-}
-
 // warn queues a line of the log. It is called with the mutex held.
 func (e *Engine) warn(message string, values ...any) {
 	e.mu.after(func() { e.config.Logger.Warn(message, values...) })

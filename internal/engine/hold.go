@@ -64,7 +64,6 @@ type grant struct {
 	lastToken  int64 // the last token that the grant reserved for the tenures to come
 
 	grantedAt int64     // the server's time of the grant, in microseconds
-	askedAt   time.Time // when its caller began to wait
 	heldSince time.Time // when this process learned of the grant
 }
 
@@ -166,7 +165,7 @@ func (a *attempt) newHold(n grantNotice) *hold {
 		grant: grant{
 			lock: a.lock, ticket: a.ticket,
 			grantToken: n.token, lastToken: n.token + n.block - 1,
-			grantedAt: n.serverTime, askedAt: a.since, heldSince: time.Now(),
+			grantedAt: n.serverTime, heldSince: time.Now(),
 		},
 		token:       n.token,
 		serverModes: serverModes{current: a.lock},
@@ -182,10 +181,4 @@ func (a *attempt) newHold(n grantNotice) *hold {
 		return nil
 	}
 	return h
-}
-
-// event makes an event about the hold. The engine's mutex is held, or the caller has a lease on the
-// present tenure, which keeps the token as it is.
-func (h *hold) event(kind EventKind, took time.Duration) Event {
-	return Event{Kind: kind, Name: h.lock.spec.Name, Token: h.token, Took: took}
 }

@@ -15,9 +15,15 @@ type Lease struct {
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
 	released bool
-	index    int // in the entries of the tenure, until it is released
+	family   *Lease // under whose context it entered, if it entered: the first such lease; else nil
+	members  int    // how many leases of its family are not released; of a lease that entered, 0
+	index    int    // in the entries of the tenure, until it is released
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+
+	// What the observer knows.
+	toldAt    time.Time // when it was told that the lease began; zero: it was not, or was told of the end
+	contended bool      // the caller had to wait
 }
 
 // enter is reentry: under the context of a lease of this name, its hold gets one more entry. An
@@ -40,7 +46,10 @@ func (l *Lock) enter(ctx context.Context) (*Lease, error) {
 	case !l.spec.Shared && outer.tenure.writers == 0:
 		return nil, ErrReader
 	}
-	return outer.tenure.addLease(ctx, l.spec.Shared), nil
+	entry := outer.tenure.addLease(ctx, l.spec.Shared)
+	entry.family, entry.members = outer.head(), 0
+	entry.family.members++
+	return entry, nil
 }
 
 func (l *Lease) engine() *Engine { return l.tenure.hold.lock.engine }
@@ -163,24 +172,35 @@ func (l *Lease) Release() error {
 		e.mu.Unlock()
 		return cause
 	}
-	took := time.Since(l.tenure.since)
 	lastWriter := l.leave()
 	others := len(l.tenure.entries) > 0
-	passed := !others && e.releaseHold(h, took)
+	event, told := Event{}, false
+	if l.head().members == 0 {
+		event, told = l.head().tellEnd(Released)
+	}
+	passed := !others && e.releaseHold(h)
 	e.mu.Unlock()
 	switch {
 	case others && lastWriter:
-		return e.downgradeForReaders(l)
+		event.Err = e.downgradeForReaders(l)
 	case others || passed:
-		return nil
+	default:
+		var lost bool
+		if lost, event.Err = e.freeReleased(h); lost {
+			event.Kind = LostHold
+		}
 	}
-	return e.freeReleased(h, took)
+	if told {
+		e.observe(event)
+	}
+	return event.Err
 }
 
 // leave takes a lease out of its tenure. It tells whether that was the last one that excludes
 // others who can share. The engine's mutex is held.
 func (l *Lease) leave() (lastWriter bool) {
 	l.released = true
+	l.head().members--
 	l.tenure.removeEntry(l)
 	if cancel := l.cancel; cancel != nil {
 		l.engine().mu.after(func() { cancel(context.Canceled) })

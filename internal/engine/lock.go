@@ -89,6 +89,13 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
+	call := l.newCall(ctx)
+	return call.ended(l.acquire(ctx))
+}
+
+// acquire waits for a lock that ctx's lease does not hold. Contended: the observer knows that the
+// caller waited.
+func (l *Lock) acquire(ctx context.Context) (lease *Lease, contended bool, err error) {
 	ctx, cancel := boundedWait(ctx, l.options.Wait)
 	defer cancel()
 	switch {
@@ -99,7 +106,8 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	a := l.newAttempt(1)
 	h, err := a.run(ctx)
-	return a.lease(ctx, h, err)
+	lease, err = a.lease(ctx, h, err)
+	return lease, a.reported, err
 }
 
 // Try asks once. The error is a *Busy when others hold, otherwise as Acquire's. It is
@@ -115,6 +123,13 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
+	call := l.newCall(ctx)
+	lease, err := l.try(ctx)
+	return call.ended(lease, false, err)
+}
+
+// try asks once for a lock that ctx's lease does not hold. The observer is not told.
+func (l *Lock) try(ctx context.Context) (*Lease, error) {
 	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
@@ -138,6 +153,12 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 		return nil, err
 	}
 	defer l.engine.busy.Done()
+	call := l.newCall(ctx)
+	lease, err := l.resume(ctx, owner, token)
+	return call.ended(lease, false, err)
+}
+
+func (l *Lock) resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	a := l.newAttempt(1)
 	a.takesOver = true
 	for try := 1; ; try++ {

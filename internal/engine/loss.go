@@ -25,9 +25,7 @@ func (e *Engine) lose(h *hold, why Why) {
 		e.busy.Add(1)
 		e.mu.after(func() { go e.releaseRemainder(h, time.Now()) })
 	}
-	event := h.event(LostHold, time.Since(h.heldSince))
-	event.Err = h.lossCause
-	e.report(event)
+	e.reportEnds(h.tenure, h.lossCause)
 }
 
 // expireIfPast ends a hold whose trust is over by the clocks, before the watchdog notices. The

@@ -8,30 +8,32 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// poll asks again and again. It does not join the queue.
-func poll[L any](ctx context.Context, e *Engine, name string, o Options, once func(context.Context) (L, error)) (none L, _ error) {
-	ended, waiting := &WaitEnded{}, false
+// poll asks for a lock, or for the first of a group, again and again. It does not join the queue.
+// Contended: the observer knows that the caller waited.
+func poll[L any](ctx context.Context, l *Lock, o Options, once func(context.Context) (L, error)) (lease L, contended bool, err error) {
+	e, ended := l.engine, &WaitEnded{}
+	var none L
 	for start, n := time.Now(), 1; ; n++ {
-		lease, err := once(ctx)
+		lease, err = once(ctx)
 		held, again := ended.polled(ctx, err, n == 1)
 		if !again {
-			return lease, err
+			return lease, contended, err
 		}
 		if n == o.Attempts && (held || !isOver(ctx)) {
-			return none, err
+			return none, contended, err
 		}
-		if held && !waiting {
-			waiting = true
-			e.observe(Event{Kind: Waiting, Name: name})
+		if held && !contended {
+			contended = true
+			e.observe(Event{Kind: Waiting, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true})
 		}
 		if ctx.Err() == nil && e.pause(ctx, o.Interval) {
 			continue
 		}
 		if ctx.Err() == nil {
-			return none, e.config.Closed
+			return none, contended, e.config.Closed
 		}
 		ended.Err, ended.Waited = protocol.EndOf(ctx), time.Since(start)
-		return none, ended
+		return none, contended, ended
 	}
 }
 
@@ -57,9 +59,9 @@ func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, ag
 
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
-func (l *Lock) poll(ctx context.Context) (*Lease, error) {
+func (l *Lock) poll(ctx context.Context) (lease *Lease, contended bool, err error) {
 	accepted := false
-	return poll(ctx, l.engine, l.spec.Name, l.options, func(ctx context.Context) (*Lease, error) {
+	return poll(ctx, l, l.options, func(ctx context.Context) (*Lease, error) {
 		for {
 			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
 			var busy *Busy

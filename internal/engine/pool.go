@@ -120,18 +120,20 @@ func (e *Engine) dropPool(p *pool) {
 }
 
 // acquirePooled takes the lock through the pool of its key: the goroutine joins a hold of readers,
-// leads, or waits for a handoff.
-func (l *Lock) acquirePooled(ctx context.Context) (*Lease, error) {
+// leads, or waits for a handoff. Contended: the observer knows that it waited.
+func (l *Lock) acquirePooled(ctx context.Context) (lease *Lease, contended bool, err error) {
 	p, atOnce, w := l.enterPool(ctx)
 	switch {
 	case atOnce.lease != nil:
-		return atOnce.lease, nil
+		return atOnce.lease, false, nil
 	case atOnce.attempt != nil:
 		return l.lead(ctx, p, atOnce.attempt)
 	case w == nil: // ctx was over when the goroutine came
-		return nil, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+		return nil, false, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
-	return l.awaitHandoff(ctx, p, w)
+	l.engine.observe(Event{Kind: Waiting, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true})
+	lease, err = l.awaitHandoff(ctx, p, w)
+	return lease, true, err
 }
 
 // enterPool finds or makes the pool of a lock. It returns what the goroutine gets at once, or else
@@ -150,7 +152,6 @@ func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolW
 	}
 	if p.hold != nil {
 		if lease := p.join(ctx); lease != nil {
-			e.report(lease.tenure.hold.event(Passed, 0))
 			return p, handoff{lease: lease}, nil
 		}
 	}
@@ -161,7 +162,6 @@ func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolW
 	if ctx.Err() != nil {
 		return p, handoff{}, nil
 	}
-	e.report(Event{Kind: Waiting, Name: l.spec.Name})
 	return p, handoff{}, p.push(ctx)
 }
 
@@ -171,10 +171,10 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 	select {
 	case h := <-w.handoff:
 		if h.attempt != nil {
-			h.attempt.since = w.since // it was made for, or run by, another caller
-			return l.lead(ctx, p, h.attempt)
+			h.attempt.since, h.attempt.reported = w.since, true // it was made for, or run by, another caller
+			lease, _, err := l.lead(ctx, p, h.attempt)
+			return lease, err
 		}
-		e.observe(h.lease.tenure.hold.event(Passed, time.Since(w.since)))
 		return h.lease, nil
 	case <-e.closing:
 		// A handoff that comes now is dropped: Close has ended its lease, or it is a lead, and what
@@ -199,7 +199,8 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended error) error {
 	if h.attempt != nil {
 		var err error
-		if h.lease, err = l.lead(ctx, p, h.attempt); err != nil {
+		h.attempt.reported = true
+		if h.lease, _, err = l.lead(ctx, p, h.attempt); err != nil {
 			return err
 		}
 	}
@@ -227,12 +228,14 @@ func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded
 	return ended
 }
 
-// lead asks the server on behalf of the pool, until the leader holds or gives up.
-func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
+// lead asks the server on behalf of the pool, until the leader holds or gives up. Contended: the
+// observer knows that it waited.
+func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, contended bool, err error) {
 	e := l.engine
 	for {
-		h, err := a.run(ctx)
-		var lease *Lease
+		var h *hold
+		h, err = a.run(ctx)
+		contended = a.reported // before another goroutine runs it
 		e.mu.Lock()
 		switch {
 		case err == nil:
@@ -245,7 +248,7 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (*Lease, error) {
 		}
 		e.mu.Unlock()
 		if lease != nil || err != nil {
-			return lease, err
+			return lease, contended, err
 		}
 		// Neither: the hold to join ended meanwhile, or ctx did. The attempt asks on, or tells.
 	}
@@ -270,7 +273,6 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 		a.to(attemptQueued)
 	}
 	a.abandon()
-	a.engine.report(lease.tenure.hold.event(Passed, time.Since(a.since)))
 	return lease
 }
 

@@ -11,13 +11,12 @@ import (
 // releaseHold ends the last tenure of a hold. True: the hold goes to the next goroutine of its
 // pool, or is yielded: the next goroutine gives it back with the request in which it asks. False:
 // the caller must free it. The engine's mutex is held.
-func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
+func (e *Engine) releaseHold(h *hold) bool {
 	p := h.pool
 	if p != nil && p.key.shared {
 		e.promoteNext(h) // no reader waits without a leader
 	} else if p != nil {
 		if w := p.pop(); w != nil {
-			event := h.event(Released, took)
 			if h.mayPassOn(time.Now()) {
 				h.token++
 				e.handOff(w, handoff{lease: h.beginTenure(w.ctx)})
@@ -29,7 +28,6 @@ func (e *Engine) releaseHold(h *hold, took time.Duration) bool {
 				e.cleanupLateAsk(h)
 				e.handLead(p, w, lead)
 			}
-			e.report(event)
 			return true
 		}
 		e.dropPool(p)
@@ -57,30 +55,28 @@ func (h *hold) mayPassOn(now time.Time) bool {
 }
 
 // freeReleased frees a hold for which releaseHold was false.
-func (e *Engine) freeReleased(h *hold, took time.Duration) error {
+func (e *Engine) freeReleased(h *hold) (lost bool, err error) {
 	defer e.busy.Done()
-	err := e.free(h, time.Now().Add(e.config.ReleaseTimeout))
-	event := h.event(Released, took)
-	event.Err = err
-	e.observe(event)
-	return err
+	return e.free(h, time.Now().Add(e.config.ReleaseTimeout))
 }
 
 // free gives a hold back at the server. It tries again until a moment or until trust ends. A hold
-// that is not there any more is lost, unless an earlier try may have been what removed it.
-func (e *Engine) free(h *hold, until time.Time) error {
+// that is not there any more is lost, unless an earlier try may have been what removed it. Lost:
+// the error is the cause of that loss.
+func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 	until, modes := e.awaitRenewal(h, until)
 	request, limit := h.freeRequest(), timeout(h.lock.options.TTL)
 	for unknown := false; ; {
 		removed, err := freeModes(deadline{context.Background(), earlier(time.Now().Add(limit), until)}, modes, request)
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {
-			return e.freed(h, removed || unknown, err)
+			cause := e.freed(h, removed || unknown, err)
+			return cause != nil, cause
 		}
 		unknown = unknown || failure.Unknown
 		err = failure.Or(unknown)
 		if !failure.Again() {
-			return err
+			return false, err
 		}
 		if pause := jitter(limit / 10); time.Now().Add(pause).Before(until) {
 			time.Sleep(pause)
@@ -91,7 +87,7 @@ func (e *Engine) free(h *hold, until time.Time) error {
 			e.cleanup(mode, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)
 		}
 		e.mu.Unlock()
-		return &Uncertain{Err: err}
+		return false, &Uncertain{Err: err}
 	}
 }
 
@@ -122,7 +118,7 @@ func freeModes(ctx context.Context, modes serverModes, request protocol.Free) (r
 	return removed, err
 }
 
-// freed judges the answer to a free.
+// freed judges the answer to a free. The error is the cause of a loss.
 func (e *Engine) freed(h *hold, removed bool, err error) error {
 	if err == nil && removed {
 		e.mu.Lock()

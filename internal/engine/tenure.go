@@ -42,12 +42,12 @@ func (t *localTenure) addLease(ctx context.Context, shared bool) *Lease {
 		t.writers++
 	}
 	if t.firstLease.tenure == nil {
-		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared}
+		t.firstLease = Lease{tenure: t, parent: ctx, shared: shared, members: 1}
 		t.oneEntry[0] = &t.firstLease
 		t.entries = t.oneEntry[:]
 		return &t.firstLease
 	}
-	l := &Lease{tenure: t, parent: ctx, shared: shared, index: len(t.entries)}
+	l := &Lease{tenure: t, parent: ctx, shared: shared, members: 1, index: len(t.entries)}
 	t.entries = append(t.entries, l)
 	return l
 }
@@ -85,6 +85,5 @@ func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error)
 	case l.joinable && live:
 		e.openToReaders(h, l.poolKey())
 	}
-	e.report(h.event(Granted, h.heldSince.Sub(h.askedAt)))
 	return lease, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"time"
@@ -31,7 +32,7 @@ func (a *attempt) switchToNoMessages(err error) bool {
 // adoptResize changes to the number of permits that the server named in err, if it accepted another
 // before. The payload of a ticket says the number and never changes, so the ticket is new as well.
 // No place is given up for that: the server does not refuse a ticket that holds or is queued.
-func (a *attempt) adoptResize(err error) bool {
+func (a *attempt) adoptResize(ctx context.Context, err error) bool {
 	l := a.lock.resized(err)
 	if l == nil || !a.permitsAccepted {
 		return false
@@ -44,6 +45,7 @@ func (a *attempt) adoptResize(err error) bool {
 	delete(e.pools, a.lock.poolKey())
 	e.mu.Unlock()
 	a.replace(l, a.ticket.NoMessages)
+	a.reportRetry(ctx, err)
 	return true
 }
 

@@ -64,9 +64,10 @@ type requester interface {
 // requester is done, and sleeps between them. One goroutine runs it at a time. The engine's mutex
 // is never held while that goroutine sleeps or sends.
 type waitLoop struct {
-	// Set when it is made. A goroutine of a pool that takes an attempt over sets since anew, before
-	// it runs the attempt.
+	// Set when it is made. A goroutine of a pool that takes an attempt over sets since and reported
+	// anew, before it runs the attempt.
 	engine *Engine
+	kind   protocol.Kind
 	name   string
 	since  time.Time // when the caller began to wait
 
@@ -105,7 +106,7 @@ func (w *waitLoop) endWaiting() {
 	if w.counted {
 		w.engine.subscription.removeWaiter()
 	}
-	w.failures, w.counted, w.reported, w.subscribedSince = 0, false, false, time.Time{}
+	w.failures, w.counted, w.subscribedSince = 0, false, time.Time{}
 }
 
 // sleep returns when the next request is due, when a message asks for one or makes the requester
@@ -170,7 +171,7 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 	}
 	w.failures++
 	w.engine.config.Logger.Warn(message, "name", w.name, "error", err)
-	w.engine.observe(Event{Kind: Retried, Name: w.name, Err: err})
+	w.reportRetry(ctx, err)
 	return sent.Add(backoff(w.failures))
 }
 
@@ -200,11 +201,16 @@ func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent
 	return !since.IsZero(), missed, err
 }
 
-// report tells the observer, once for each wait, that a caller has to wait.
-func (w *waitLoop) report(event Event) {
+// reportRetry tells the observer that a request failed and will be tried again.
+func (w *waitLoop) reportRetry(ctx context.Context, err error) {
+	w.engine.observe(Event{Kind: Retried, Lock: w.kind, Name: w.name, Context: ctx, Contended: w.reported, Err: err})
+}
+
+// reportWaiting tells the observer, once for each caller, that the caller has to wait.
+func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
 	if !w.reported {
 		w.reported = true
-		w.engine.observe(event)
+		w.engine.observe(Event{Kind: kind, Lock: w.kind, Name: w.name, Context: ctx, Contended: true})
 	}
 }
 

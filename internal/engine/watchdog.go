@@ -148,14 +148,14 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		return
 	}
 	now := time.Now()
-	event := h.event(Renewed, 0)
+	event, renewed := h.event(Renewed), h
 	event.Left = h.end().Sub(now)
 	switch {
 	case r.Err != nil:
 		h.failure = r.Err
 		h.renewAt = now.Add(retry(ttl))
 		e.watchdog.reschedule(h)
-		event.Kind, event.Err = Retried, r.Err
+		event.Kind, event.Err, renewed = Retried, r.Err, nil
 		e.warn("holdfast: renewal failed", "name", h.lock.spec.Name, "left", event.Left, "error", r.Err)
 	case past(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
@@ -164,7 +164,7 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		h.confirm(sent, ttl, renewalDelay(ttl))
 		e.watchdog.reschedule(h)
 	}
-	e.report(event)
+	e.report(event, renewed)
 }
 
 // applyQuery takes the answer to a query, which prolongs nothing.

@@ -11,6 +11,7 @@ import (
 // A subject is what a watcher watches.
 type subject struct {
 	protocol.Watched
+	kind protocol.Kind
 	name string
 	ttl  time.Duration // for the patience of one request
 }
@@ -32,7 +33,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 		return err
 	}
 	w := &watcher{
-		waitLoop: waitLoop{engine: e, name: s.name, since: time.Now()},
+		waitLoop: waitLoop{engine: e, kind: s.kind, name: s.name, since: time.Now()},
 		subject:  s,
 		enough:   enough,
 		ticket:   protocol.Ticket{ID: ID(), Block: 1},
@@ -78,7 +79,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 
 // mustWait makes messages come after a look that did not see enough, and tells when to look again.
 func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time, error) {
-	w.report(Event{Kind: Waiting, Name: w.name})
+	w.reportWaiting(ctx, Watching)
 	before := w.subscribed
 	w.subscribed, _, _ = w.beginWaiting(ctx, w.subject.Watched, protocol.Answer{}, sent)
 	switch {

@@ -1,0 +1,411 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+type callID struct{}
+
+// A grammar is an observer that knows which event may follow which, for each call and name.
+type grammar struct {
+	t *testing.T
+
+	mu       sync.Mutex
+	state    map[string]holdfast.EventKind // the last event of a call about a name
+	outcomes map[int]int                   // of a call: how many leases began, or were refused or given up
+}
+
+func (g *grammar) Observe(e holdfast.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e.Context == nil || e.LockKind == "" || e.Name == "" {
+		g.t.Errorf("incomplete: %+v", e)
+		return
+	}
+	id, known := e.Context.Value(callID{}).(int)
+	if e.Kind == holdfast.EventRenewed || e.Kind == holdfast.EventRetried || e.Kind == holdfast.EventWatching {
+		return
+	}
+	if !known {
+		g.t.Errorf("not the caller's context: %+v", e)
+		return
+	}
+	place := fmt.Sprintf("call %d, %s", id, e.Name)
+	before := g.state[place]
+	held := before == holdfast.EventGranted || before == holdfast.EventPassed
+	waiting := before == holdfast.EventWaiting
+	ok := true
+	switch e.Kind {
+	case holdfast.EventWaiting:
+		ok = !held && !waiting && e.Contended
+	case holdfast.EventGranted, holdfast.EventPassed:
+		ok = !held && e.Contended == waiting && e.Err == nil
+		g.outcomes[id]++
+	case holdfast.EventRefused:
+		ok = !held && !waiting && !e.Contended && e.Err != nil
+		g.outcomes[id]++
+	case holdfast.EventGaveUp:
+		ok = !held && e.Contended == waiting && e.Err != nil
+		g.outcomes[id]++
+	case holdfast.EventReleased:
+		ok = held
+	case holdfast.EventLost:
+		ok = held && errors.Is(e.Err, holdfast.ErrLost)
+	}
+	if !ok {
+		g.t.Errorf("%s: %v (contended: %v, %v) after %v", place, e.Kind, e.Contended, e.Err, before)
+	}
+	if e.Err != nil && !strings.HasPrefix(e.Err.Error(), "holdfast: ") {
+		g.t.Errorf("%s: %v: the text is none for users: %v", place, e.Kind, e.Err)
+	}
+	g.state[place] = e.Kind
+}
+
+// over shows that every wait and every lease has ended.
+func (g *grammar) over() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for place, last := range g.state {
+		if last == holdfast.EventWaiting || last == holdfast.EventGranted || last == holdfast.EventPassed {
+			g.t.Errorf("%s: nothing came after %v", place, last)
+		}
+	}
+}
+
+// A random caller takes and gives back locks of all kinds, in all ways.
+type randomCaller struct {
+	t       *testing.T
+	random  *rand.Rand
+	clients []*holdfast.Client
+	observe *grammar
+	last    *int // the last id of a call
+}
+
+func (r *randomCaller) chance(percent int) bool { return r.random.IntN(100) < percent }
+
+func (r *randomCaller) pause(most time.Duration) {
+	<-time.After(time.Duration(r.random.Int64N(int64(most))))
+}
+
+func (r *randomCaller) options() (out []holdfast.Option) {
+	for _, option := range []holdfast.Option{
+		holdfast.WithWait(time.Duration(1 + r.random.Int64N(int64(3*time.Second)))),
+		holdfast.WithPolling(time.Duration(r.random.IntN(300)+1)*time.Millisecond, r.random.IntN(4)),
+		holdfast.WithStrictOrder(),
+		holdfast.WithMaxHold(300 * time.Millisecond),
+		holdfast.WithoutRenewal(),
+		holdfast.WithTTL(time.Second),
+	} {
+		if r.chance(20) {
+			out = append(out, option)
+		}
+	}
+	return out
+}
+
+// take takes something in some way. Single: it is about one name.
+func (r *randomCaller) take(ctx context.Context) (lease *holdfast.Lease, single bool, err error) {
+	c := r.clients[r.random.IntN(len(r.clients))]
+	name, options := fmt.Sprintf("n%d", r.random.IntN(2)), r.options()
+	methods := []func(context.Context) (*holdfast.Lease, error){
+		c.Mutex(name, options...).Lock, c.Mutex(name, options...).Lock, c.Mutex(name, options...).TryLock,
+		c.RWMutex("rw"+name, options...).Lock, c.RWMutex("rw"+name, options...).RLock, c.RWMutex("rw"+name, options...).TryRLock,
+		func(ctx context.Context) (*holdfast.Lease, error) {
+			return c.Semaphore("s"+name, 2, options...).Acquire(ctx, 1+r.random.Int64N(2))
+		},
+		c.Election("e"+name, options...).Campaign,
+		c.All([]string{"n0", "n1"}, options...).Lock, c.All([]string{"n0", "n1"}, options...).TryLock,
+	}
+	n := r.random.IntN(len(methods))
+	lease, err = methods[n](ctx)
+	return lease, n < len(methods)-2, err
+}
+
+// once makes one call, and lives with what it got.
+func (r *randomCaller) once() {
+	r.observe.mu.Lock()
+	*r.last++
+	id := *r.last
+	r.observe.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), callID{}, id), time.Duration(1+r.random.Int64N(int64(4*time.Second))))
+	defer cancel()
+	lease, single, err := r.take(ctx)
+	r.observe.mu.Lock()
+	outcomes := r.observe.outcomes[id]
+	r.observe.mu.Unlock()
+	if single && outcomes != 1 || outcomes == 0 {
+		r.t.Errorf("call %d returned %v, and the observer was told of %d outcomes", id, err, outcomes)
+	}
+	if err != nil {
+		return
+	}
+	var inner *holdfast.Lease
+	if r.chance(20) { // a reentry, which may outlive the lease
+		inner, _ = r.clients[0].Mutex(lease.Name()).TryLock(context.WithValue(lease.Context(), callID{}, -id))
+	}
+	r.pause(time.Second)
+	if r.chance(90) { // else Close gives it back
+		_ = lease.Release(ctx)
+	}
+	if inner != nil {
+		r.pause(100 * time.Millisecond)
+		_ = inner.Release(ctx)
+	}
+}
+
+// Each Waiting is followed by exactly one of Granted, Passed, GaveUp and Refused of the same call,
+// and each Granted or Passed by exactly one of Released and Lost: in random operations on all kinds
+// of locks, with losses, and a Close in the middle of them.
+func TestEventsOfRandomCalls(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.New(protocol.Features{Queue: seed%3 != 0, Tokens: true})
+				seen := &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
+				var clients []*holdfast.Client
+				for range 3 {
+					client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: seen})
+					must(t, err)
+					clients = append(clients, client)
+				}
+				var all sync.WaitGroup
+				last := 0
+				for i := range 8 {
+					caller := &randomCaller{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), clients: clients, observe: seen, last: &last}
+					all.Go(func() {
+						for range 12 {
+							caller.once()
+						}
+					})
+				}
+				<-time.After(20 * time.Second)
+				must(t, clients[2].Close())
+				all.Wait()
+				for _, client := range clients {
+					_ = client.Close() // what is left may be lost by now
+				}
+				synctest.Wait()
+				seen.over()
+			})
+		})
+	}
+}
+
+// A hold that is lost, and one that Close gives back, end once for the observer.
+func TestEventsOfEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &grammar{t: t, state: map[string]holdfast.EventKind{}, outcomes: map[int]int{}}
+		client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: seen})
+		must(t, err)
+		ctx := context.WithValue(t.Context(), callID{}, 1)
+		lost, err := client.Mutex("lost", holdfast.WithoutRenewal()).Lock(ctx)
+		must(t, err)
+		_, err = client.Mutex("closed").Lock(ctx)
+		must(t, err)
+		<-lost.Done()
+		synctest.Wait()
+		if last := seen.state["call 1, lost"]; last != holdfast.EventLost {
+			t.Errorf("%v", last)
+		}
+		must(t, client.Close())
+		if last := seen.state["call 1, closed"]; last != holdfast.EventReleased {
+			t.Errorf("%v", last)
+		}
+		if err := lost.Release(ctx); !errors.Is(err, holdfast.ErrLost) {
+			t.Error(err)
+		}
+	})
+}
+
+// unruly is an observer that panics.
+type unruly struct{ kinds sync.Map }
+
+func (u *unruly) Observe(e holdfast.Event) {
+	u.kinds.Store(e.Kind, true)
+	panic("observer: " + e.Kind.String())
+}
+
+// A panic of the observer ends no call and keeps no lock.
+func TestObserverPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := memory.New(protocol.Features{Queue: true, Tokens: true}), &unruly{}
+		one, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: seen})
+		must(t, err)
+		other, err := holdfast.NewOn(server.Connect("p"), nil)
+		must(t, err)
+		t.Cleanup(func() { one.Close(); other.Close() })
+		for _, held := range []time.Duration{time.Millisecond, time.Minute} { // it passes on; it is renewed
+			lease, err := one.Mutex("m").Lock(t.Context())
+			must(t, err)
+			got := make(chan error, 2)
+			for range cap(got) {
+				go func() { got <- one.Mutex("m").Do(t.Context(), func(context.Context) error { return nil }) }()
+			}
+			synctest.Wait()
+			<-time.After(held)
+			must(t, lease.Release(t.Context()))
+			for range cap(got) {
+				must(t, <-got)
+			}
+			must(t, given(other.Mutex("m").TryLock(t.Context())))
+		}
+		fixed, err := one.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context())
+		must(t, err)
+		if _, err := one.Mutex("fixed", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err, holdfast.ErrWaitOver) {
+			t.Error(err)
+		}
+		if _, err := one.Mutex("fixed").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+			t.Error(err)
+		}
+		<-fixed.Done()
+		synctest.Wait()
+		for _, kind := range []holdfast.EventKind{holdfast.EventWaiting, holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRenewed,
+			holdfast.EventReleased, holdfast.EventLost, holdfast.EventRefused, holdfast.EventGaveUp} {
+			if _, told := seen.kinds.Load(kind); !told {
+				t.Errorf("never told: %v", kind)
+			}
+		}
+	})
+}
+
+// fragile is a handler of logs that panics.
+type fragile struct{ slog.Handler }
+
+func (fragile) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f fragile) Handle(context.Context, slog.Record) error { panic("handler") }
+
+// A panic of the logger keeps no lock either: a renewal that fails is logged, and tried again.
+func TestLoggerPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		f := &faulty{Client: server.Connect("p")}
+		client, err := holdfast.NewOn(f, &holdfast.Config{Logger: slog.New(fragile{slog.DiscardHandler}), Observer: new(unruly)})
+		must(t, err)
+		lease, err := client.Mutex("m").Lock(t.Context())
+		must(t, err)
+		f.set(func() { f.away = true })
+		<-time.After(9 * time.Second)
+		f.set(func() { f.away = false })
+		<-time.After(time.Minute)
+		must(t, lease.Err())
+		must(t, lease.Release(t.Context()))
+		must(t, given(client.Mutex("m").TryLock(t.Context())))
+		must(t, client.Close())
+	})
+}
+
+// A slow observer delays no renewal and no end of a context. The renewals of one hold become one
+// event meanwhile, and nothing else is dropped.
+func TestObserverIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, slow := memory.New(protocol.Features{Queue: true, Tokens: true}), make(chan struct{})
+		var mu sync.Mutex
+		told := map[holdfast.EventKind]int{}
+		client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Observer: observing(func(e holdfast.Event) {
+			if e.Kind == holdfast.EventRenewed {
+				<-slow
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told[e.Kind]++
+		})})
+		must(t, err)
+		lease, err := client.Mutex("m").Lock(t.Context())
+		must(t, err)
+		fixed, err := client.Mutex("fixed", holdfast.WithoutRenewal()).Lock(t.Context())
+		must(t, err)
+		for range 10 {
+			<-time.After(time.Minute)
+			must(t, lease.Err())
+		}
+		if !errors.Is(context.Cause(fixed.Context()), holdfast.ErrLost) {
+			t.Error("a lease does not end while the observer is slow")
+		}
+		close(slow)
+		synctest.Wait()
+		if told[holdfast.EventRenewed] != 2 || told[holdfast.EventLost] != 1 { // that which it was told, and the others
+			t.Errorf("told of %v", told)
+		}
+		must(t, lease.Release(t.Context()))
+		must(t, client.Close())
+	})
+}
+
+// observing is an observer that is a function.
+type observing func(holdfast.Event)
+
+func (f observing) Observe(e holdfast.Event) { f(e) }
+
+// The observer is told of a loss when the context of the lease has ended, and not before.
+func TestLossIsToldAfterTheEnd(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var leases []*holdfast.Lease
+			client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{
+				Observer: observing(func(e holdfast.Event) {
+					if e.Kind != holdfast.EventLost {
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					for _, lease := range leases {
+						if lease.Name() == e.Name && lease.Context().Err() == nil {
+							t.Errorf("%s: its context has not ended", e.Name)
+						}
+					}
+				}),
+			})
+			must(t, err)
+			mu.Lock()
+			for i := range 20 {
+				lease, err := client.Mutex(fmt.Sprint(i), holdfast.WithoutRenewal()).Lock(t.Context())
+				must(t, err)
+				lease.Context()
+				leases = append(leases, lease)
+			}
+			mu.Unlock()
+			<-time.After(time.Minute)
+			synctest.Wait()
+			must(t, client.Close())
+		})
+	}
+}
+
+// BenchmarkObserver shows what an observer that does nothing costs a Lock with its Release.
+func BenchmarkObserver(b *testing.B) {
+	for name, observer := range map[string]holdfast.Observer{"none": nil, "empty": observing(func(holdfast.Event) {})} {
+		b.Run(name, func(b *testing.B) {
+			client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: observer})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer client.Close()
+			m := client.Mutex("m")
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, err := m.Lock(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := lease.Release(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

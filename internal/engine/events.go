@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// An EventKind is what happened.
+type EventKind int
+
+// What happens. See the package document.
+const (
+	Waiting  EventKind = iota + 1 // a caller has to wait
+	Granted                       // a lease began on a hold that was won for it; Took is how long the call lasted
+	Renewed                       // Left is how much trust was left when the answer came
+	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
+	Passed                        // a lease began on a hold of this process; Took is how long the call lasted
+	LostHold                      // a lease was lost: Err is its cause, Took is how long it lasted
+	Released                      // a lease was given back; Took is how long it lasted, Err why that is not certain
+	Refused                       // a call that did not wait ended without a lease: Err
+	GaveUp                        // a call that waited ended without a lease: Err, Holder; Took is how long it lasted
+	Watching                      // a caller waits for a state of a name, and not for a lease
+)
+
+// An Event is one thing that happened.
+type Event struct {
+	Kind      EventKind
+	Lock      protocol.Kind
+	Name      string
+	Context   context.Context // of the caller; never nil
+	Contended bool            // the caller had to wait
+	Token     int64
+	Took      time.Duration
+	Left      time.Duration
+	Holder    string // the label of the last known holder
+	Err       error
+}
+
+// observe tells the observer what happened in the goroutine of a caller. The engine's mutex is not
+// held.
+func (e *Engine) observe(event Event) {
+	if e.config.Observe == nil {
+		return
+	}
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			e.config.Logger.Error("holdfast: the observer panicked", "name", event.Name, "panic", panicked)
+		}
+	}()
+	e.config.Observe(event)
+}
+
+// A reports tells the observer what happens in the background: in order, and from one goroutine,
+// which lives while there is something to tell.
+type reports struct {
+	mu       sync.Mutex
+	queue    []*report
+	renewals map[*hold]*report // of the queue
+	running  bool
+}
+
+// A report is an event that the observer was not told yet.
+type report struct {
+	event Event
+	hold  *hold // of a renewal; else nil
+}
+
+// report queues an event in the background for the observer; of a renewal with its hold, otherwise
+// nil. It is called with the engine's mutex held, after what must happen before was queued there.
+// While Close waits, no event is lost: the engine is open, or Close holds the mutex, or the caller
+// is counted in busy.
+func (e *Engine) report(event Event, renewed *hold) {
+	if e.config.Observe == nil {
+		return
+	}
+	e.busy.Add(1)
+	e.mu.after(func() { e.reports.push(e, &report{event, renewed}) })
+}
+
+// push queues a report. Two renewals of one hold become one: the later one, with the smaller head
+// room.
+func (r *reports) push(e *Engine, next *report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before := r.renewals[next.hold]; next.hold != nil && before != nil {
+		next.event.Left = min(next.event.Left, before.event.Left)
+		before.event = next.event
+		e.busy.Done()
+		return
+	}
+	if next.hold != nil {
+		if r.renewals == nil {
+			r.renewals = make(map[*hold]*report)
+		}
+		r.renewals[next.hold] = next
+	}
+	r.queue = append(r.queue, next)
+	if !r.running {
+		r.running = true
+		go r.tell(e)
+	}
+}
+
+// tell tells the observer until nothing is queued.
+func (r *reports) tell(e *Engine) {
+	for next := r.pop(); next != nil; next = r.pop() {
+		e.observe(next.event)
+		e.busy.Done()
+	}
+}
+
+// pop takes the first report out of the queue. Nil: there is none, and the goroutine ends.
+func (r *reports) pop() *report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) == 0 {
+		r.queue, r.running = nil, false
+		return nil
+	}
+	first := r.queue[0]
+	r.queue[0], r.queue = nil, r.queue[1:]
+	delete(r.renewals, first.hold)
+	return first
+}
+
+// A call is one call of a caller that wants a lease, as the observer sees it.
+type call struct {
+	lock  *Lock
+	ctx   context.Context
+	start time.Time
+}
+
+// newCall begins a call.
+func (l *Lock) newCall(ctx context.Context) call {
+	return call{lock: l, ctx: ctx, start: time.Now()}
+}
+
+// ended tells the observer how the call ended, and returns that. A reentry is no news.
+func (c call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
+	e := c.lock.engine
+	switch {
+	case e.config.Observe == nil:
+	case err != nil:
+		c.failed(contended, err)
+	case lease.family == nil:
+		c.began(lease, contended)
+	}
+	return lease, err
+}
+
+func (c call) event(kind EventKind, contended bool) Event {
+	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: time.Since(c.start)}
+}
+
+// failed tells that the call ended without a lease.
+func (c call) failed(contended bool, err error) {
+	event := c.event(Refused, contended)
+	var waited *WaitEnded
+	var busy *Busy
+	switch {
+	case errors.As(err, &waited):
+		event.Kind, event.Holder = GaveUp, waited.Answer.Holder.Label
+	case contended:
+		event.Kind = GaveUp
+	}
+	if errors.As(err, &busy) {
+		event.Holder = busy.Answer.Holder.Label
+	}
+	event.Err = err
+	c.lock.engine.observe(event)
+}
+
+// began tells that a lease began. If the lease ended meanwhile, that is told after it.
+func (c call) began(lease *Lease, contended bool) {
+	e, t := c.lock.engine, lease.tenure
+	kind := Passed
+	if t == &t.hold.firstTenure && lease == &t.firstLease {
+		kind = Granted
+	}
+	event := c.event(kind, contended)
+	event.Token = t.token
+	e.observe(event)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lease.toldAt, lease.contended = c.start.Add(event.Took), contended
+	if t.lossCause != nil {
+		e.reportEnd(lease, t.lossCause)
+	}
+}
+
+// reportEnd tells the observer in the background that a lease is lost, or was given back by Close.
+// It does nothing if the observer was not told that the lease began, or was told of its end. The
+// engine's mutex is held, as in all functions below.
+func (e *Engine) reportEnd(lease *Lease, cause error) {
+	event, told := lease.tellEnd(LostHold)
+	if !told {
+		return
+	}
+	if event.Err = cause; errors.Is(cause, e.config.Closed) {
+		event.Kind, event.Err = Released, nil
+	}
+	e.report(event, nil)
+}
+
+// reportEnds is reportEnd for all leases of a tenure; nil has none.
+func (e *Engine) reportEnds(t *localTenure, cause error) {
+	if t == nil || e.config.Observe == nil {
+		return
+	}
+	for _, entry := range t.entries {
+		e.reportEnd(entry.head(), cause)
+	}
+}
+
+// head is the lease that the observer knows: the one under whose context this one, and those
+// between, entered its hold.
+func (l *Lease) head() *Lease {
+	if l.family != nil {
+		return l.family
+	}
+	return l
+}
+
+// tellEnd makes the event that a lease ended. Told is false if the observer does not wait for it.
+func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
+	if l.toldAt.IsZero() {
+		return event, false
+	}
+	event = Event{Kind: kind, Lock: l.tenure.hold.lock.spec.Kind, Name: l.Name(), Context: l.parent, Contended: l.contended,
+		Token: l.tenure.token, Took: time.Since(l.toldAt)}
+	l.toldAt = time.Time{}
+	return event, true
+}
+
+// event makes an event about a hold in the background. Its caller is that of the present tenure.
+func (h *hold) event(kind EventKind) Event {
+	event := Event{Kind: kind, Lock: h.lock.spec.Kind, Name: h.lock.spec.Name, Token: h.token, Context: context.Background()}
+	if h.tenure != nil {
+		event.Context, event.Contended = h.tenure.firstLease.parent, h.tenure.firstLease.contended
+	}
+	return event
+}
