@@ -40,7 +40,8 @@ func isKind(t *testing.T, err error, kind holdfast.StoreKind, text string, unava
 	}
 }
 
-// A server that may evict keys is not ready, whatever the policy is called: holds have an expiry.
+// Trap 42: a server that may evict keys is not ready, whatever the policy is called: holds have an
+// expiry.
 func TestReadyEviction(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
