@@ -37,6 +37,20 @@
 //		return save(ctx, order, lease.Token())
 //	})
 //
+// # Leases without renewal
+//
+// A lease WithoutRenewal ends with its TTL. Work that proves its progress calls Lease.Extend, which
+// gives it another TTL from then on. So a holder that makes progress holds on, and one that hangs
+// does not. A lease that is renewed lives as long as its process, even if its work hangs:
+// WithMaxHold bounds that.
+//
+//	for _, row := range rows {
+//		if err := lease.Extend(ctx); err != nil {
+//			return err
+//		}
+//		export(ctx, row)
+//	}
+//
 // # What holds
 //
 //   - Two leases of different owners that exclude each other are never trusted at one moment. This

@@ -83,6 +83,31 @@ func ExampleLease_Bind() {
 	// Output: context canceled <nil>
 }
 
+// The export proves its progress: each part that is done gives it another TTL. If it hangs, others
+// get in when the TTL is over.
+func ExampleLease_Extend() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	export := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
+	lease, err := export.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+	for part := range 3 {
+		fmt.Println("exported part", part+1)
+		if err := lease.Extend(ctx); err != nil {
+			log.Fatal(err) // what follows could run beside another export
+		}
+	}
+	// Output:
+	// exported part 1
+	// exported part 2
+	// exported part 3
+}
+
 // What runs under a lease finds that lease in its context. Here the storage gets the fencing token,
 // and refuses a holder that is late.
 func ExampleLeaseFrom() {

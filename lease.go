@@ -32,6 +32,7 @@ type held interface {
 	Until() time.Time
 	Check(ctx context.Context) error
 	Downgrade(ctx context.Context) error
+	Extend(ctx context.Context) error
 	Release() error
 }
 
@@ -40,14 +41,14 @@ var (
 	_ held = (*engine.GroupLease)(nil)
 )
 
-// LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or Run
-// whose function was called with ctx, the lease whose Context it is, or the lease that was bound to
-// a context by Bind. So code that is called under a lease has its token, and all other methods. For
-// a group it is the lease of the group, with all Tokens. A context that comes from such a context
-// belongs to the same lease.
+// LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or
+// Run whose function was called with ctx, the lease whose Context it is, or the lease that was
+// bound to a context by Bind. So code that is called under a lease has its token, and all other
+// methods. For a group it is the lease of the group, with all Tokens. A context that comes from
+// such a context belongs to the same lease.
 //
 // LeaseFrom returns false if ctx belongs to no lease, or is nil. It does not look whether the lease
-// is still held: Err of the lease says so. Each call returns a *Lease of its own for the same lease.
+// is still held: Err of the lease says so. Each call returns another *Lease for the same lease.
 func LeaseFrom(ctx context.Context) (*Lease, bool) {
 	if ctx == nil {
 		return nil, false
@@ -212,6 +213,46 @@ func (l *Lease) Check(ctx context.Context) error {
 		return bad.err("Lease.Check")
 	}
 	return public("check", l.inner.Name(), l.inner.Check(ctx))
+}
+
+// Extend lets a lease of a lock WithoutRenewal last for another TTL from now. It is for work that
+// proves its progress, so that a holder that hangs does not hold on. Trust counts from the moment
+// at which the request was sent, as after Lock. Extend takes one round trip of at most the smaller
+// of a sixth of the TTL and 1 s. Calls about one hold follow one another, and wait for a Downgrade.
+//
+// Extend does not pass the max hold. Once trust lasts to that, Extend returns nil and adds nothing;
+// Until says so. All entries into the hold are extended, as are all names of a group, in one
+// request if the server can. The names of a group whose hold renews itself, as the caller entered
+// it, are left as they are.
+//
+// If it fails, the lease goes on as Until says, unless the error says that it has ended. Extend
+// does not try again; the caller may. The errors are:
+//
+//   - An *ArgumentError: the lease is renewed by itself, or ctx is nil. Nothing is sent.
+//   - A *LostError: the lease was lost before, and nothing is sent. Or the server says now that the
+//     hold is not there any more. The lease has ended.
+//   - ErrNotHeld after Release, and ErrClosed after Client.Close. Nothing is sent.
+//   - A *WaitError: ctx ended before anything was sent.
+//   - A *StoreError or a *QuorumError: the server did not answer in time or before ctx ended, or it
+//     refused. The hold may be extended at the server; trust is as it was.
+//
+// For a group, the errors of the names that were not extended are joined. The lease ends with the
+// name that ends first.
+func (l *Lease) Extend(ctx context.Context) error {
+	if l.empty() {
+		return ErrNotHeld
+	}
+	var bad problems
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if err := bad.err("Lease.Extend"); err != nil {
+		return err
+	}
+	err := l.inner.Extend(ctx)
+	if errors.Is(err, engine.ErrRenewed) {
+		bad.add("lease", "of "+shortened(l.inner.Name()), "one of WithoutRenewal")
+		return bad.err("Lease.Extend")
+	}
+	return public("extend", l.inner.Name(), err)
 }
 
 // Release gives the lease back. It returns nil when that is done. The hold is free when all its

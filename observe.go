@@ -33,7 +33,7 @@ type EventKind int
 const (
 	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
 	EventGranted                       // a lease began on an answer or a message of the server; Waited
-	EventRenewed                       // a renewal was confirmed; Headroom is how much trust had been left
+	EventRenewed                       // a renewal or an Extend was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError

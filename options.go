@@ -51,7 +51,8 @@ func WithTTL(ttl time.Duration) Option {
 	return func(s *settings) { s.TTL, s.given = ttl, s.given|optTTL }
 }
 
-// WithoutRenewal gives a fixed lease. It ends a TTL after it was granted, whatever its holder does.
+// WithoutRenewal gives a fixed lease. It ends a TTL after it was granted, unless its holder extends
+// it by Lease.Extend.
 func WithoutRenewal() Option {
 	return func(s *settings) { s.Fixed, s.given = true, s.given|optFixed }
 }

@@ -77,7 +77,7 @@ func Run(t *testing.T, backend Backend) {
 		latches = noLatches()
 	}
 	sections := []section{
-		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
+		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"extend", extend()}, {"group", group()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"locker", lockers()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
 		{"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},

@@ -277,6 +277,22 @@
 // says "not yours" ends the lease at once. No renewal makes a hold, and a release waits for the
 // renewal that is under way.
 //
+// # Extending
+//
+// A fixed hold (WithoutRenewal) is not renewed by the watchdog. Its holder prolongs it by Extend,
+// with one renewal of the full TTL: the same request, within the same min hold and max hold. Trust
+// counts from the sending of that request, as after a renewal, and no answer makes it shorter.
+//
+// An Extend stands in the place of a renewal (hold.renewing). So a release and a downgrade wait for
+// it, and it waits for a downgrade and for another Extend. A group takes the places of all of its
+// holds at one moment, or waits: two groups that share holds cannot wait for each other. The
+// request has the time of a renewal, and ends with trust.
+//
+// Without an answer trust is as it was, the caller gets the failure, and nothing is sent again: the
+// caller decides whether its work still makes progress. The server may then keep the hold for
+// longer than it is trusted. If the caller's ctx ended, the request may still be under way when the
+// next one is sent. It makes no hold, and sets no earlier end than a request before it.
+//
 // # A hold that is taken over
 //
 // Resume turns the hold of another process into a remainder, which excludes all but the caller that
@@ -297,6 +313,7 @@
 //	                            uncertain, and a cleanup goes on until the hold must have expired
 //	answer of a downgrade lost  it is sent again until trust ends; the caller gets an error if its
 //	                            context ends before
+//	answer of an extend lost    trust is as it was; the caller may extend again
 //	message lost                found by asking: at the latest after 6 s
 //	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim
 //	                            later

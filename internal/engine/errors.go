@@ -17,6 +17,9 @@ var ErrReader = errors.New("the context comes from a lease that only reads this 
 // ErrNotWriter refuses to downgrade what does not exclude others, or can do nothing else.
 var ErrNotWriter = errors.New("not a lease that writes")
 
+// ErrRenewed refuses to extend a hold that the watchdog renews.
+var ErrRenewed = errors.New("the lease is renewed by itself")
+
 // A Busy says that others hold.
 type Busy struct {
 	Kind   protocol.Kind

@@ -125,6 +125,11 @@ func (l *Lease) Err() error {
 	e := l.engine()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return l.ended()
+}
+
+// ended is Err with the engine's mutex held.
+func (l *Lease) ended() error {
 	l.expireIfPast()
 	if l.released {
 		return ErrNotHeld

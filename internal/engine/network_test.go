@@ -33,6 +33,7 @@ type way struct {
 	noAnswers   bool          // answers are lost
 	messages    time.Duration // delay of messages
 	noMessages  bool          // messages are lost
+	failing     string        // the renewal of this name gets no answer, of the names of one request
 }
 
 var silent = way{noRequests: true, noAnswers: true, noMessages: true}
@@ -113,7 +114,17 @@ func send[T any](ctx context.Context, n *network, s sent, do func() (T, error)) 
 }
 
 func (n *network) Bind(spec protocol.Spec) protocol.Resource {
-	return &resource{n.Protocol.Bind(spec), n}
+	return &resource{n.Protocol.Bind(spec), n, spec.Name}
+}
+
+func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	inner := slices.Clone(asks)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(*resource).Resource
+	}
+	return send(ctx, n, sent{op: "ask", size: len(inner)}, func() ([]protocol.Answer, error) {
+		return n.Protocol.AskAll(context.Background(), inner)
+	})
 }
 
 func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
@@ -124,6 +135,13 @@ func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done f
 	renewed, err := send(ctx, n, sent{op: "renew", size: len(inner)}, func() ([]protocol.Renewed, error) {
 		all := make([]protocol.Renewed, len(inner))
 		n.Protocol.Renew(context.Background(), inner, func(i int, r protocol.Renewed) { all[i] = r })
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for i := range all {
+			if name := renewals[i].Resource.(*resource).name; name == n.way.failing {
+				all[i] = protocol.Renewed{Err: &protocol.Failure{Op: "renew", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}}
+			}
+		}
 		return all, nil
 	})
 	for i := range renewals {
@@ -142,6 +160,7 @@ func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.List
 type resource struct {
 	protocol.Resource
 	network *network
+	name    string
 }
 
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
@@ -150,6 +169,12 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	return send(ctx, r.network, sent{op: "free"}, func() (bool, error) { return r.Resource.Free(context.Background(), free) })
+}
+
+func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+	return send(ctx, r.network, sent{op: "downgrade", end: ask.Deadline}, func() (protocol.Answer, error) {
+		return r.Resource.Downgrade(context.Background(), ask)
+	})
 }
 
 // A mailbox is where the messages to a process come.

@@ -124,17 +124,25 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
-		if o := &h.lock.options; o.MinHold > 0 {
-			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
-		}
-		if o := &h.lock.options; o.MaxHold > 0 {
-			renewals[i].Ceiling = h.grantedAt + o.MaxHold.Microseconds()
-		}
+		renewals[i] = h.renewalRequest()
 	}
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
+}
+
+// renewalRequest prolongs a hold for another TTL, within its min hold and its max hold. The
+// engine's mutex is held.
+func (h *hold) renewalRequest() protocol.Renewal {
+	o := &h.lock.options
+	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: o.TTL}
+	if o.MinHold > 0 {
+		r.Floor = h.grantedAt + o.MinHold.Microseconds()
+	}
+	if o.MaxHold > 0 {
+		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
+	}
+	return r
 }
 
 // applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust

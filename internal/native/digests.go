@@ -10,7 +10,7 @@ var digests = map[string]string{
 	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
 	"look":      "354b5ca3db64858b99d46df14a1313c3ae5f3cf3",
-	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
+	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
 	"resize":    "1a2018c84b811ada930c0e560345a9c723e74182",
 	"resume":    "e25e7a561b053524468e0cb1b29a63b8bacc2fc7",
 }

@@ -109,7 +109,7 @@ type Spec struct {
 	Permits int64
 
 	TTL   time.Duration // of the holds, for others to read
-	Fixed bool          // the holds are not renewed, for others to read
+	Fixed bool          // the holds are not renewed by themselves, for others to read
 
 	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
 	Life  time.Duration // how long a place in the queue lives without a sign of life; whole milliseconds

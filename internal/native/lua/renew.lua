@@ -90,6 +90,9 @@ local function renew(key, at)
     -- Without memory to spare the server refuses ZADD, but not behind a command that needs none.
     redis.call('PEXPIRE', key, string.format('%.0f', math.max(ttl, redis.call('PTTL', key) + 1)))
     redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
+    if base > 0 and fixed(ARGV[at + 1]) then -- extended: all such holds are over later
+      redis.call('ZADD', key, string.format('%.0f', math.min(redis.call('ZSCORE', key, 'f') or 0, -(clock() + ttl))), 'f')
+    end
   end
   return '1'
 end

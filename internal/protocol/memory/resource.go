@@ -250,6 +250,7 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		if renewal.Ceiling != 0 {
 			h.until = max(now+1, min(h.until, renewal.Ceiling))
 		}
+		n.lapses(h)
 	}
 	return protocol.Renewed{Held: h != nil}
 }

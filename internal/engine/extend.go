@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Extend prolongs a hold that is not renewed: it lasts for another TTL from now, but not past its
+// max hold. It sends one request, and waits for the one about the hold that is under way, if any.
+// Nil: the hold is prolonged for all entries. ErrRenewed: the watchdog prolongs it. ErrNotHeld, the
+// cause of a loss, the Closed error or a *WaitEnded: nothing was sent; it may be a loss, too, that
+// the answer told of. A *protocol.Failure: no answer came, trust is as it was, and nothing is sent
+// again.
+func (l *Lease) Extend(ctx context.Context) error {
+	errs, err := l.engine().extend(ctx, []*Lease{l})
+	if err != nil {
+		return err
+	}
+	return errs[0]
+}
+
+// Extend is Lease.Extend for all parts, in one request where the protocol can. Parts that entered a
+// hold that is renewed are left to the watchdog. The errors of the parts that were not prolonged,
+// each a *PartError, are joined; the other parts are prolonged.
+func (g *GroupLease) Extend(ctx context.Context) error {
+	errs, err := g.engine().extend(ctx, g.parts)
+	if err != nil {
+		return err
+	}
+	return g.join(errs)
+}
+
+// An extension is one call of Extend. The engine's mutex guards its errors.
+type extension struct {
+	engine *Engine
+	leases []*Lease
+	fixed  []*Lease // those of the leases whose holds are not renewed
+	failed map[*Lease]error
+}
+
+// extend prolongs the holds of leases. The errors are those of each lease. If err is not nil,
+// nothing was sent.
+func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err error) {
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Done()
+	x := &extension{engine: e, leases: leases, failed: make(map[*Lease]error)}
+	for _, l := range leases {
+		if l.tenure.hold.lock.options.Fixed {
+			x.fixed = append(x.fixed, l)
+		}
+	}
+	if x.fixed == nil {
+		return nil, ErrRenewed
+	}
+	renewals, until, err := x.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.send(ctx, renewals, time.Now(), until)
+	return x.result(), nil
+}
+
+// begin waits until no request about any of the holds is under way, and takes the place of a
+// renewal of each: a release and a downgrade wait for it, and so does the next Extend. It takes all
+// of the places or none, so that two groups that share holds do not wait for each other. The error
+// is the end of a lease, or of ctx. Else it returns what to send, and when trust in a hold ends.
+func (x *extension) begin(ctx context.Context) (renewals []protocol.Renewal, until time.Time, err error) {
+	e, since := x.engine, time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		if err := x.ended(); err != nil {
+			return nil, until, err
+		}
+		if ctx.Err() != nil {
+			return nil, until, &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(since), Answered: true}
+		}
+		under := x.underWay()
+		if under == nil {
+			break
+		}
+		e.mu.Unlock()
+		select {
+		case <-under:
+		case <-ctx.Done():
+		}
+		e.mu.Lock()
+	}
+	for _, l := range x.fixed {
+		h := l.tenure.hold
+		h.renewing = make(chan struct{})
+		renewals = append(renewals, h.renewalRequest())
+		until = earlier(until, h.end())
+	}
+	return renewals, until, nil
+}
+
+// ended is why the leases are over: the first loss, or else that they were released. The engine's
+// mutex is held, as in underWay.
+func (x *extension) ended() (err error) {
+	for _, l := range x.leases {
+		if end := l.ended(); end != nil && (err == nil || errors.Is(err, ErrNotHeld)) {
+			err = end
+		}
+	}
+	return err
+}
+
+// underWay is the channel of a renewal, a downgrade or an Extend that is under way; nil: none is.
+func (x *extension) underWay() chan struct{} {
+	for _, l := range x.fixed {
+		if renewing := l.tenure.hold.renewing; renewing != nil {
+			return renewing
+		}
+	}
+	return nil
+}
+
+// send sends the request and takes its answers. Its time is that of a renewal, and ends with trust.
+func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent, until time.Time) {
+	for _, renewal := range renewals {
+		until = earlier(until, sent.Add(timeout(renewal.TTL)))
+	}
+	limited, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	x.engine.protocol.Renew(limited, renewals, func(i int, r protocol.Renewed) {
+		x.apply(x.fixed[i], r, sent, isOver(ctx))
+	})
+}
+
+// apply takes the answer to a request that was sent at a moment. Without an answer nothing changes.
+func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time, gaveUp bool) {
+	e, h := x.engine, l.tenure.hold
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.renewed()
+	if !h.live() || e.denied(h, r) {
+		return
+	}
+	now := time.Now()
+	event := h.event(Renewed)
+	event.Left = h.end().Sub(now)
+	switch {
+	case r.Err != nil:
+		x.failed[l] = r.Err
+		if !gaveUp { // the caller's end says nothing of the server
+			h.failure = r.Err
+		}
+	case past(h.end(), now): // too late: nothing brings it back
+		e.lose(h, h.lossReason())
+	default:
+		before := h.trustEnd
+		h.confirm(sent, h.lock.options.TTL, 0)
+		if before.After(h.trustEnd) { // no answer takes trust away
+			h.trustEnd = before
+		}
+		e.watchdog.reschedule(h)
+		e.report(event, h)
+	}
+}
+
+// result is the error of each lease once all is answered: its end comes before a failure.
+func (x *extension) result() []error {
+	e := x.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	errs := make([]error, len(x.leases))
+	for i, l := range x.leases {
+		if errs[i] = l.ended(); errs[i] == nil {
+			errs[i] = x.failed[l]
+		}
+	}
+	return errs
+}

@@ -1,0 +1,438 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+const extendTTL = 15 * time.Second
+
+var fixed = engine.Options{Fixed: true}
+
+// extends extends a lease, which must work.
+func (h *host) extends(lease interface{ Extend(context.Context) error }) {
+	h.t.Helper()
+	if err := lease.Extend(h.t.Context()); err != nil {
+		h.t.Errorf("Extend: %v", err)
+	}
+}
+
+// trusted fails unless a lease is trusted until a moment.
+func trusted(t *testing.T, lease interface{ Until() time.Time }, want time.Time) {
+	t.Helper()
+	if got := lease.Until(); !got.Equal(want) {
+		t.Errorf("trusted for %v, want %v", time.Until(got), time.Until(want))
+	}
+}
+
+// noAnswer fails unless err says that no answer came.
+func noAnswer(t *testing.T, err error) {
+	t.Helper()
+	var failure *protocol.Failure
+	if !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer || !failure.Unknown {
+		t.Errorf("got %v, want that no answer came", err)
+	}
+}
+
+// An extended lease lasts for another TTL from now, at the server and here, and no longer.
+func TestLeaseExtendLastsAnotherTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		began := time.Now()
+		lease := a.holds(fixed)
+		next := b.waits(t.Context(), engine.Options{})
+		for range 3 {
+			sleep(10 * time.Second)
+			a.extends(lease)
+			trusted(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
+		}
+		if n := a.since(began, "renew"); len(n) != 3 {
+			t.Errorf("%d requests extended it three times", len(n))
+		}
+		last := time.Now()
+		if end := lost(t, lease, engine.Expired); !end.Equal(last.Add(extendTTL - margin(extendTTL))) {
+			t.Errorf("ended %v after the last Extend", end.Sub(last))
+		}
+		if next.in(); next.at.Sub(last) < extendTTL || next.at.Sub(last) > extendTTL+100*time.Millisecond {
+			t.Errorf("the next got in %v after the last Extend", next.at.Sub(last))
+		}
+	})
+}
+
+// Trap 1: trust counts from the moment at which the request was sent, not from its answer.
+func TestLeaseExtendTrustsFromItsSending(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		sleep(10 * time.Second)
+		a.goes(way{there: 300 * time.Millisecond, back: 600 * time.Millisecond})
+		sent := time.Now()
+		if a.extends(lease); time.Since(sent) != 900*time.Millisecond {
+			t.Errorf("Extend took %v", time.Since(sent))
+		}
+		trusted(t, lease, sent.Add(extendTTL-margin(extendTTL)))
+	})
+}
+
+// Trap 10: without an answer trust stays as it was, whether or not the request arrived. Nothing is
+// sent again. The request lasts for a sixth of the TTL, and a second at most.
+func TestLeaseExtendWithoutAnswerChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		way   way
+		ttl   time.Duration
+		after time.Duration
+		takes time.Duration
+	}{
+		"request lost":    {way{noRequests: true}, extendTTL, 10 * time.Second, time.Second},
+		"answer lost":     {way{noAnswers: true}, extendTTL, 10 * time.Second, time.Second},
+		"answer late":     {way{back: 2 * time.Second}, extendTTL, 10 * time.Second, time.Second},
+		"request late":    {way{there: 2 * time.Second}, extendTTL, 10 * time.Second, time.Second},
+		"of a short TTL":  {silent, 3 * time.Second, time.Second, 500 * time.Millisecond},
+		"at the last":     {silent, extendTTL, extendTTL - margin(extendTTL) - time.Second - 1, time.Second},
+		"of the shortest": {silent, 120 * time.Millisecond, 0, 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease := a.holds(engine.Options{Fixed: true, TTL: test.ttl})
+				want := lease.Until()
+				sleep(test.after)
+				a.goes(test.way)
+				began := time.Now()
+				noAnswer(t, lease.Extend(t.Context()))
+				if took := time.Since(began); took != test.takes {
+					t.Errorf("Extend took %v, want %v", took, test.takes)
+				}
+				trusted(t, lease, want)
+				if end := lost(t, lease, engine.Expired); !end.Equal(want) {
+					t.Errorf("ended %v late", end.Sub(want))
+				}
+				var cause *loss
+				if errors.As(lease.Err(), &cause); cause.Err == nil {
+					t.Error("the loss does not say why it was not extended")
+				}
+				sleep(time.Minute)
+				if n := len(a.since(began, "renew")); n != 1 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		})
+	}
+}
+
+// An Extend that failed may be called again.
+func TestLeaseExtendAgainAfterFailure(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		sleep(10 * time.Second)
+		a.goes(silent)
+		noAnswer(t, lease.Extend(t.Context()))
+		a.goes(way{})
+		a.extends(lease)
+		trusted(t, lease, time.Now().Add(extendTTL-margin(extendTTL)))
+		a.releases(lease)
+	})
+}
+
+// An answer that comes when trust has ended does not bring the lease back. Extend returns at the
+// end of trust.
+func TestLeaseExtendAnsweredAfterTrustIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		want := lease.Until()
+		sleep(time.Until(want) - 100*time.Millisecond)
+		a.goes(way{back: 150 * time.Millisecond})
+		var cause *loss
+		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Expired || !time.Now().Equal(want) {
+			t.Errorf("got %v, %v after the end of trust", err, time.Since(want))
+		}
+		sleep(time.Second)
+		lost(t, lease, engine.Expired)
+	})
+}
+
+// A lease that has ended is not extended, and nothing is sent.
+func TestLeaseExtendAfterItsEndSendsNothing(t *testing.T) {
+	var cause *loss
+	for name, test := range map[string]struct {
+		end  func(*host, *engine.Lease)
+		want func(error) bool
+	}{
+		"lost": {func(_ *host, l *engine.Lease) { <-l.Context().Done() }, func(err error) bool { return errors.As(err, &cause) }},
+		"released": {func(h *host, l *engine.Lease) { h.releases(l) },
+			func(err error) bool { return errors.Is(err, engine.ErrNotHeld) }},
+		"closed": {func(h *host, _ *engine.Lease) { _ = h.Close() }, func(err error) bool { return errors.Is(err, errClosed) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease := a.holds(fixed)
+				test.end(a, lease)
+				if err := lease.Extend(t.Context()); !test.want(err) {
+					t.Errorf("got %v", err)
+				}
+				if n := len(a.since(time.Time{}, "renew")); n > 0 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		})
+	}
+}
+
+// The watchdog extends a lease that is renewed, and nobody else does.
+func TestLeaseExtendRenewedIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(engine.Options{})
+		if err := lease.Extend(t.Context()); !errors.Is(err, engine.ErrRenewed) || len(a.since(time.Time{}, "renew")) > 0 {
+			t.Errorf("got %v", err)
+		}
+		a.releases(lease)
+	})
+}
+
+// A context that was over before sends nothing. One that ends meanwhile leaves trust as it was, and
+// is no failure of the server.
+func TestLeaseExtendContextOver(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		want := lease.Until()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		var ended *engine.WaitEnded
+		if err := lease.Extend(over); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) || len(a.since(time.Time{}, "renew")) > 0 {
+			t.Errorf("over before: %v", err)
+		}
+		a.goes(way{back: 900 * time.Millisecond})
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		noAnswer(t, lease.Extend(short))
+		if took := time.Since(began); took != 100*time.Millisecond {
+			t.Errorf("Extend took %v", took)
+		}
+		trusted(t, lease, want)
+		if trouble := a.mutex(fixed).Trouble(); trouble != nil {
+			t.Errorf("the caller's end is told as trouble: %v", trouble)
+		}
+		a.goes(way{})
+		a.releases(lease)
+	})
+}
+
+// Trap 5: the answer that the hold is not there any more ends the lease.
+func TestLeaseExtendOfGoneIsLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		take func(t *testing.T, server *memory.Server, a *host, l *engine.Lease)
+		why  engine.Why
+	}{
+		"deleted": {func(t *testing.T, server *memory.Server, a *host, l *engine.Lease) {
+			operator := server.Connect("test").Bind(a.mutex(fixed).Spec())
+			if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(l.Owner())}}); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.Gone},
+		"resumed": {func(t *testing.T, server *memory.Server, _ *host, l *engine.Lease) {
+			b := newHost(t, server)
+			if _, err := b.mutex(fixed).Resume(t.Context(), l.Owner(), l.Token()); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.Replaced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease := a.holds(fixed)
+				test.take(t, server, a, lease)
+				var cause *loss
+				if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != test.why {
+					t.Errorf("got %v", err)
+				}
+				lost(t, lease, test.why)
+				sleep(time.Second)
+				if err := lease.Extend(t.Context()); !errors.As(err, &cause) || len(a.since(time.Time{}, "renew")) != 1 {
+					t.Errorf("again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Extend does not pass the max hold, at the server or here. Up to that it works, also where it adds
+// nothing.
+func TestLeaseExtendEndsWithMaxHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const most = 40 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{Fixed: true, MaxHold: most})
+		next := b.waits(t.Context(), engine.Options{})
+		for range 5 {
+			sleep(7 * time.Second)
+			a.extends(lease)
+			want := time.Now().Add(extendTTL - margin(extendTTL))
+			if end := granted.Add(most - margin(most)); end.Before(want) {
+				want = end
+			}
+			trusted(t, lease, want)
+		}
+		if end := lost(t, lease, engine.MaxHold); end.Sub(granted) != most-margin(most) {
+			t.Errorf("ended after %v", end.Sub(granted))
+		}
+		if next.in(); next.at.Sub(granted) < most || next.at.Sub(granted) > most+100*time.Millisecond {
+			t.Errorf("the next got in after %v", next.at.Sub(granted))
+		}
+	})
+}
+
+// Extend does not bring the end of a longer min hold forward.
+func TestLeaseExtendKeepsMinHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{Fixed: true, TTL: time.Second, MinHold: 10 * time.Second})
+		sleep(500 * time.Millisecond)
+		a.extends(lease)
+		trusted(t, lease, time.Now().Add(time.Second-margin(time.Second)))
+		next := b.waits(t.Context(), engine.Options{})
+		lost(t, lease, engine.Expired)
+		if next.in(); next.at.Sub(granted) < 10*time.Second {
+			t.Errorf("the next got in after %v", next.at.Sub(granted))
+		}
+	})
+}
+
+// Trap 8: a release waits for the Extend under way, which then makes no hold.
+func TestLeaseReleaseWaitsForExtend(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		a.goes(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
+		began := time.Now()
+		extended := make(chan error, 1)
+		go func() { extended <- lease.Extend(t.Context()) }()
+		synctest.Wait()
+		a.goes(way{})
+		a.releases(lease)
+		if frees := a.since(began, "free"); len(frees) != 1 || frees[0].at.Sub(began) != 500*time.Millisecond {
+			t.Errorf("freed by %v", frees)
+		}
+		if err := <-extended; !errors.Is(err, engine.ErrNotHeld) {
+			t.Errorf("Extend: %v", err)
+		}
+		if names := server.Names("test"); len(names) > 0 {
+			t.Errorf("%q are held", names)
+		}
+	})
+}
+
+// Extends of one hold follow one another, so the last one sent is the last one answered. A caller
+// that gives up behind another has sent nothing.
+func TestLeaseExtendsFollowOneAnother(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+		began := time.Now()
+		done := make(chan error, 3)
+		for range 3 {
+			go func() { done <- lease.Extend(t.Context()) }()
+		}
+		short, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		defer cancel()
+		var ended *engine.WaitEnded
+		synctest.Wait()
+		if err := lease.Extend(short); !errors.As(err, &ended) || ended.Waited != 150*time.Millisecond {
+			t.Errorf("the one that gave up: %v", err)
+		}
+		for range 3 {
+			if err := <-done; err != nil {
+				t.Errorf("Extend: %v", err)
+			}
+		}
+		renewals := a.since(began, "renew")
+		if len(renewals) != 3 {
+			t.Fatalf("%d requests", len(renewals))
+		}
+		for i, r := range renewals {
+			if r.at.Sub(began) != time.Duration(i)*300*time.Millisecond {
+				t.Errorf("request %d was sent after %v", i+1, r.at.Sub(began))
+			}
+		}
+		trusted(t, lease, began.Add(600*time.Millisecond+extendTTL-margin(extendTTL)))
+		a.goes(way{})
+		a.releases(lease)
+	})
+}
+
+// Extend and Downgrade do not run beside each other, in either order. The hold is extended in the
+// mode that it has.
+func TestLeaseExtendBesideDowngrade(t *testing.T) {
+	for name, downgradeFirst := range map[string]bool{"after": true, "before": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+				lease, err := a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}).Try(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				sleep(5 * time.Second)
+				a.goes(way{there: 100 * time.Millisecond, back: 200 * time.Millisecond})
+				began := time.Now()
+				calls := []func(context.Context) error{lease.Extend, lease.Downgrade}
+				if downgradeFirst {
+					calls[0], calls[1] = calls[1], calls[0]
+				}
+				first := make(chan error, 1)
+				go func() { first <- calls[0](t.Context()) }()
+				synctest.Wait()
+				if err := errors.Join(calls[1](t.Context()), <-first); err != nil {
+					t.Error(err)
+				}
+				extended := a.since(began, "renew")
+				if all := a.since(began, ""); len(all) != 2 || len(extended) != 1 || all[1].at.Sub(all[0].at) != 300*time.Millisecond {
+					t.Fatalf("sent %v", all)
+				}
+				trusted(t, lease, extended[0].at.Add(extendTTL-margin(extendTTL)))
+				a.goes(way{})
+				if err := lease.Check(t.Context()); err != nil {
+					t.Errorf("Check: %v", err)
+				}
+				a.releases(lease)
+			})
+		})
+	}
+}
+
+// All entries of a hold are extended, whichever asks for it and whatever its own options say.
+func TestLeaseExtendIsForAllEntries(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		outer := a.holds(fixed)
+		inner, err := a.mutex(engine.Options{}).Try(outer.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleep(10 * time.Second)
+		a.extends(inner)
+		want := time.Now().Add(extendTTL - margin(extendTTL))
+		trusted(t, outer, want)
+		trusted(t, inner, want)
+		a.releases(outer)
+		sleep(time.Second)
+		a.extends(inner)
+		trusted(t, inner, time.Now().Add(extendTTL-margin(extendTTL)))
+		a.releases(inner)
+	})
+}

@@ -1,0 +1,265 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func extend() []test {
+	return []test{
+		{"lets it last for another TTL", extendLasts, 0},
+		{"and no longer", extendEnds, 0},
+		{"up to the max hold", extendMaxHold, 0},
+		{"keeps the min hold", extendMinHold, leaves},
+		{"for all entries", extendEntries, 0},
+		{"of a reader", extendReader, 0},
+		{"of a writer that was downgraded", extendDowngraded, 0},
+		{"of permits", extendPermits, 0},
+		{"of a leader", extendLeader, 0},
+		{"of a group", extendGroup, 0},
+		{"of what was taken over", extendTakenOver, token},
+		{"of a lease that has ended", extendEnded, 0},
+		{"of a lease that is renewed", extendRenewed, 0},
+		{"at one moment", extendTogether, 0},
+		{"bad arguments", extendArguments, 0},
+	}
+}
+
+// extendTTL is long enough for a busy machine, and extends by what can be told from no extension.
+const extendTTL = 20 * time.Second
+
+var unrenewed = []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithTTL(extendTTL)}
+
+// extend extends a lease, which must work. It returns when that began.
+func (e *env) extend(lease *holdfast.Lease) (began time.Time) {
+	e.Helper()
+	e.ok(e.answer(func() error { began = time.Now(); return lease.Extend(e.ctx()) }))
+	return began
+}
+
+// lasts extends a lease, and fails unless trust then counts from the call of Extend on.
+func (e *env) lasts(lease *holdfast.Lease) {
+	e.Helper()
+	before, first := lease.Until(), time.Now()
+	<-time.After(20 * time.Millisecond)
+	e.extend(lease)
+	after := time.Now()
+	most := extendTTL - extendTTL/100 - 5*time.Millisecond
+	if until := lease.Until(); !until.After(before) || until.Before(first.Add(most)) || until.After(after.Add(most)) {
+		e.Errorf("trusted for another %v after %v, before for %v", until.Sub(after), after.Sub(first), before.Sub(after))
+	}
+	e.ok(e.check(lease))
+}
+
+func extendLasts(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, unrenewed...))
+	for range 3 {
+		e.lasts(lease)
+	}
+	began := e.extend(lease)
+	if held := e.held(b.Mutex(name)); held.Remaining < extendTTL-time.Since(began)-slack || held.Remaining > extendTTL {
+		e.Errorf("%v remain at the server, %v after Extend", held.Remaining, time.Since(began))
+	}
+	e.release(lease)
+	e.free(b.Mutex(name))
+}
+
+func extendEnds(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
+	<-time.After(roomy / 4)
+	var began time.Time
+	err := e.answer(func() error { began = time.Now(); return lease.Extend(e.ctx()) })
+	if errors.Is(err, holdfast.ErrLost) && e.backend.Around == nil {
+		e.Skip("the machine stood still")
+	}
+	e.ok(err)
+	w := e.enter(e.ctx(), b.Mutex(name))
+	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	next := w.in()
+	if took := w.at.Sub(began); took < roomy-slack {
+		e.Errorf("the next was in %v after Extend", took)
+	}
+	e.lost(lease.Extend(e.ctx()), holdfast.LossExpired)
+	e.release(next)
+}
+
+func extendMaxHold(e *env) {
+	a, b := e.client(), e.client()
+	const most = 30 * time.Second
+	before := time.Now()
+	lease := e.lock(a.Mutex(name, append(unrenewed, holdfast.WithMaxHold(most))...))
+	after := time.Now()
+	<-time.After(20 * time.Millisecond)
+	e.extend(lease)
+	if until := lease.Until(); until.Before(before.Add(extendTTL / 2)) {
+		e.Errorf("trusted for %v", time.Until(until))
+	}
+	short := e.lock(a.Mutex("short", append(unrenewed, holdfast.WithMaxHold(extendTTL))...))
+	granted := time.Now()
+	until := short.Until()
+	e.extend(short) // adds nothing
+	if short.Until().After(until.Add(extendTTL / 100)) {
+		e.Errorf("trusted past the max hold by %v", short.Until().Sub(until))
+	}
+	if held := e.held(b.Mutex("short")); held.Remaining > extendTTL-time.Since(granted)+slack {
+		e.Errorf("%v remain at the server, %v after the grant", held.Remaining, time.Since(granted))
+	}
+	if held := e.held(b.Mutex(name)); held.Remaining > most-time.Since(after)+slack {
+		e.Errorf("%v remain at the server, %v after the grant", held.Remaining, time.Since(after))
+	}
+	e.release(short)
+	e.release(lease)
+}
+
+func extendMinHold(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, append(unrenewed, holdfast.WithMinHold(time.Minute))...))
+	e.extend(lease)
+	e.release(lease)
+	if held := e.held(b.Mutex(name)); held.Remaining < 30*time.Second {
+		e.Errorf("%v remain of a minute", held.Remaining)
+	}
+}
+
+// Also by an entry whose own options say something else.
+func extendEntries(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex(name, unrenewed...))
+	inner := e.under(outer.Context(), c.Mutex(name))
+	e.lasts(inner)
+	if !outer.Until().Equal(inner.Until()) {
+		e.Errorf("the outer is trusted for %v, the inner for %v", time.Until(outer.Until()), time.Until(inner.Until()))
+	}
+	e.release(outer)
+	e.lasts(inner)
+	e.release(inner)
+}
+
+func extendReader(e *env) {
+	a, b := e.client(), e.client()
+	one := e.take(a.RWMutex(name, unrenewed...).TryRLock)
+	other := e.take(b.RWMutex(name).TryRLock)
+	e.lasts(one)
+	e.release(one)
+	e.release(other)
+	e.release(e.take(b.RWMutex(name).TryLock))
+}
+
+func extendDowngraded(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.take(a.RWMutex(name, unrenewed...).TryLock)
+	e.lasts(lease)
+	e.ok(e.answer(func() error { return lease.Downgrade(e.ctx()) }))
+	e.lasts(lease)
+	e.release(e.take(b.RWMutex(name).TryRLock))
+	e.release(lease)
+}
+
+func extendPermits(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no semaphores at this server")
+	}
+	c := e.client()
+	one := e.take(acquire(c.Semaphore(name, 2, unrenewed...), 1, true))
+	other := e.take(acquire(c.Semaphore(name, 2), 1, true))
+	e.lasts(one)
+	e.release(other)
+	e.release(one)
+}
+
+func extendLeader(e *env) {
+	c := e.client()
+	lease := e.take(c.Election(name, unrenewed...).TryCampaign)
+	e.lasts(lease)
+	e.ok(c.Election(name).Check())
+	e.release(lease)
+}
+
+func extendGroup(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lockAll(a.All([]string{"a", "b", "c"}, unrenewed...))
+	e.lasts(lease)
+	began := e.extend(lease)
+	for _, n := range []string{"a", "b", "c"} {
+		if held := e.held(b.Mutex(n)); held.Remaining < extendTTL-time.Since(began)-slack {
+			e.Errorf("%v remain of %s at the server", held.Remaining, n)
+		}
+	}
+	e.release(lease)
+	e.is(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
+}
+
+// Trap 5.
+func extendTakenOver(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, unrenewed...))
+	ctx := lease.Context()
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	e.lost(e.answer(func() error { return lease.Extend(e.ctx()) }), holdfast.LossReplaced)
+	e.lost(e.ended(ctx), holdfast.LossReplaced)
+	e.lost(lease.Extend(e.ctx()), holdfast.LossReplaced)
+	e.ok(e.check(taken))
+	e.release(taken)
+}
+
+func extendEnded(e *env) {
+	c := e.client()
+	released := e.lock(c.Mutex(name, unrenewed...))
+	e.release(released)
+	e.is(released.Extend(e.ctx()), holdfast.ErrNotHeld)
+	lost := e.lock(c.Mutex("other", holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
+	_ = e.ended(lost.Context())
+	e.lost(lost.Extend(e.ctx()), holdfast.LossExpired)
+	closed := e.lock(c.Mutex(name, unrenewed...))
+	e.ok(c.Close())
+	e.is(closed.Extend(e.ctx()), holdfast.ErrClosed)
+}
+
+func extendRenewed(e *env) {
+	c := e.client()
+	lease, all := e.lock(c.Mutex(name)), e.lockAll(c.All([]string{"a", "b"}))
+	for _, l := range []*holdfast.Lease{lease, all} {
+		e.refused(l.Extend(e.ctx()), "lease")
+		e.ok(l.Err())
+		e.release(l)
+	}
+}
+
+func extendTogether(e *env) {
+	c := e.client()
+	lease := e.lock(c.Mutex(name, unrenewed...))
+	done := make(chan error)
+	const calls = 8
+	for range calls {
+		go func() { done <- e.answer(func() error { return lease.Extend(e.ctx()) }) }()
+	}
+	for range calls {
+		e.ok(<-done)
+	}
+	e.lasts(lease)
+	e.release(lease)
+}
+
+func extendArguments(e *env) {
+	var none *holdfast.Lease
+	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
+		e.is(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
+	}
+	lease := e.lock(e.client().Mutex(name, unrenewed...))
+	var noContext context.Context
+	e.refused(lease.Extend(noContext), "ctx")
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	before := lease.Until()
+	var ended *holdfast.WaitError
+	err := lease.Extend(over)
+	if e.is(err, context.Canceled); !errors.As(err, &ended) || errors.Is(err, holdfast.ErrUnavailable) || !lease.Until().Equal(before) {
+		e.Errorf("with a context that is over: %v", err)
+	}
+	e.release(lease)
+}
