@@ -26,7 +26,8 @@ import (
 //
 // A class function says what order a name belongs to, where names are made of numbers: locking any
 // "order" under any "customer" and elsewhere any "customer" under any "order" fails the test. Two
-// names of one class are compared by name. Without a class function each name is its own class.
+// names of one class are compared by name. Without a class function each name is its own class, and
+// of several functions the first counts.
 //
 // Orders sees what callers hold by their contexts. So it does not see a lock that a caller holds
 // while it locks another one under a context of its own. These are judged as follows:
@@ -37,7 +38,8 @@ import (
 //   - Readers under readers are judged as writers: a writer that waits in between keeps the second
 //     reader out. So are permits of a Semaphore, and an Election.
 //   - The names of a group come after all that its context holds, and before all that is locked
-//     under it. Among each other they are no order, as all groups take them in one.
+//     under it. Among each other they are no order, as all groups take them in one. So Orders does
+//     not see a caller that locks two names of a group one under the other, against that order.
 //   - A lease that was released, or lost, is not held.
 func Orders(tb testing.TB, class ...func(name string) string) holdfast.Observer {
 	o := &orders{tb: tb, edges: map[string]map[string]edge{}, told: map[string]bool{}}
