@@ -32,7 +32,8 @@ import (
 // Orders sees what callers hold by their contexts. So it does not see a lock that a caller holds
 // while it locks another one under a context of its own. These are judged as follows:
 //
-//   - Entering a hold of the same name again is no order.
+//   - Entering a hold of the same name again is no order. More permits of a Semaphore are, if its
+//     caller has locked another name since.
 //   - A call that only tries (TryLock and so on) does not wait, so it comes after nothing. What it
 //     holds comes before what is locked under it.
 //   - Readers under readers are judged as writers: a writer that waits in between keeps the second
@@ -97,18 +98,17 @@ func (o *orders) Observe(event holdfast.Event) {
 	}
 }
 
-// heldUnder returns the names that a caller with a context holds, in order; none if it holds name
-// itself, as then it enters that hold.
+// heldUnder returns the names that a caller with a context holds besides the name that it locks, in
+// order.
 func heldUnder(ctx context.Context, name string) (names []string) {
 	for lease := range holdfast.LeasesFrom(ctx) {
 		if lease.Err() != nil {
 			continue
 		}
 		for held := range lease.Tokens() {
-			if held == name {
-				return nil
+			if held != name {
+				names = append(names, held)
 			}
-			names = append(names, held)
 		}
 	}
 	slices.Sort(names)

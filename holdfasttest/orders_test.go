@@ -285,6 +285,33 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 	}
 }
 
+// A hold is entered without waiting, but permits are taken: the caller may wait for a holder that
+// waits for the name which the caller has locked since.
+func TestOrdersMorePermits(t *testing.T) {
+	ordered(t, nil, func(w *judged, c *holdfast.Client) {
+		ctx, s := w.Context(), c.Semaphore("s", 3)
+		for _, take := range []func(context.Context) (*holdfast.Lease, error){
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) }, // of the same name: no order
+			c.Mutex("b").Lock,
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
+		} {
+			if got := w.failures(); len(got) > 0 {
+				w.T.Errorf("failures: %q", got)
+			}
+			lease, err := take(ctx)
+			if err != nil {
+				w.T.Fatal(err)
+			}
+			defer release(w.T, lease)
+			ctx = lease.Context()
+		}
+		if got := w.failures(); len(got) != 1 {
+			w.T.Errorf("failures: %q", got)
+		}
+	})
+}
+
 // A name that a group holds comes before what is locked under the group.
 func TestOrdersUnderAGroup(t *testing.T) {
 	ordered(t, nil, func(w *judged, c *holdfast.Client) {
