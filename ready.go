@@ -8,7 +8,8 @@ import (
 )
 
 // Ready tells whether the servers can serve this client, for readiness probes. It takes nothing and
-// writes no key. It lasts at most the smaller of ctx and 1 s, and does not ask again.
+// writes no key. It does not ask again. It lasts at most the smaller of ctx and 1 s. Of that, the
+// question of what the servers are gets half, and the scripts get the rest.
 //
 // Nil says that every master answered, runs the scripts of this client, and accepts writes. A
 // cluster has several masters. No master said that it may evict keys: a server with maxmemory and a
