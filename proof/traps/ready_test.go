@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -218,6 +219,39 @@ func TestReadyQuorum(t *testing.T) {
 		return errors.As(err, &none) && errors.Is(err, holdfast.ErrUnavailable) && none.Op == "ready" && none.Need == 2 &&
 			!strings.Contains(err.Error(), `""`)
 	})
+}
+
+// Trap 47: the smallest user of a quorum, as docs/quorum.md has it, can ask. The table of
+// SECURITY.md has the same for one server and a cluster.
+func TestReadyQuorumSmallestUser(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/quorum.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []any{"ACL", "SETUSER", "small"}
+	_, text, _ := strings.Cut(string(page), "reset on >PASSWORD")
+	text, _, _ = strings.Cut(text, "```")
+	for _, rule := range strings.Fields("reset on >pw " + text) {
+		rules = append(rules, rule)
+	}
+	if len(rules) < 20 {
+		t.Fatalf("docs/quorum.md has %v", rules)
+	}
+	var stores []store.Store
+	for range 3 {
+		srv := redisserver.Start(t)
+		harness.Must(t, srv, rules...)
+		stores = append(stores, redisstore.New(harness.Client(t, srv, func(o *redis.Options) { o.Username, o.Password = "small", "pw" })))
+	}
+	c, err := holdfast.NewQuorum(stores, &holdfast.Config{TrustNewNodes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := harness.Answered(t, func() error { return c.Ready(harness.Within(t, harness.Patience)) }); err != nil {
+		t.Error(err)
+	}
 }
 
 // Every master of a cluster is asked.
