@@ -14,6 +14,7 @@
 //	tenure         the time that one local holder has a hold; a hold passes from tenure to tenure
 //	entry          one lease on a hold; reentry adds one
 //	lease          what a caller gets: one entry into one tenure
+//	binding        a lease bound to a context: under it the names of both are entered
 //	trust          the time in which a process may act on its hold, by its own clocks
 //	margin         how much earlier trust ends than the hold: TTL/100 + 5 ms
 //	grant          the passage of a ticket from waiting to holding
@@ -290,8 +291,9 @@
 //
 // Without an answer trust is as it was, the caller gets the failure, and nothing is sent again: the
 // caller decides whether its work still makes progress. The server may then keep the hold for
-// longer than it is trusted. If the caller's ctx ended, the request may still be under way when the
-// next one is sent. It makes no hold, and sets no earlier end than a request before it.
+// longer than it is trusted. If the caller's ctx ends, the caller leaves at once, and the request
+// keeps its place until it is answered or its time is over. Its answer can then end the lease, but
+// not prolong it.
 //
 // # A hold that is taken over
 //
