@@ -188,7 +188,14 @@ func (e *StoreError) why() string {
 
 // Is matches ErrUnavailable if the server could not be asked or cannot serve now.
 func (e *StoreError) Is(target error) bool {
-	return target == ErrUnavailable && e.Kind != StoreDenied && e.Kind != StoreForeign && e.Kind != StoreUnsupported && e.Kind != StoreOther
+	if target != ErrUnavailable {
+		return false
+	}
+	switch e.Kind {
+	case StoreDenied, StoreForeign, StoreUnsupported, StoreOther, StoreEvicts:
+		return false
+	}
+	return true
 }
 
 // Unwrap returns what the client library or the server said.
@@ -215,6 +222,10 @@ const (
 	StoreForeign     StoreKind = "foreign key" // a key of another type, kind or format; it was not touched
 	StoreUnsupported StoreKind = "unsupported" // the server lacks a command that is needed
 	StoreOther       StoreKind = "refused"
+
+	// StoreEvicts: maxmemory is set, and the policy is another than noeviction. So the server may
+	// evict the key of a hold. Only Client.Ready says so.
+	StoreEvicts StoreKind = "may evict keys"
 )
 
 // Applied says whether a request that failed took effect.
@@ -403,7 +414,7 @@ func kindOf(r protocol.Reason) StoreKind {
 		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.Denied: StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
 		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
-		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign,
+		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign, protocol.Evicts: StoreEvicts,
 	}
 	if kind, ok := kinds[r]; ok {
 		return kind

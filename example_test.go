@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -149,6 +150,32 @@ func ExampleMutex_TryLock() {
 		fmt.Println("held by", held.Holder)
 	}
 	// Output: held by host 1
+}
+
+// A Locker is for code that takes a sync.Locker. Between Lock and Unlock it is not told of a loss,
+// so the process ends itself when onError hears of one.
+func ExampleMutex_Locker() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // bounds all waits
+	defer cancel()
+
+	locker := client.Mutex("spool").Locker(ctx, func(err error) { log.Fatal(err) })
+	spooled := sync.NewCond(locker)
+	jobs := 0
+	go func() {
+		locker.Lock()
+		jobs++
+		locker.Unlock()
+		spooled.Signal()
+	}()
+	locker.Lock()
+	for jobs == 0 {
+		spooled.Wait()
+	}
+	locker.Unlock()
+	fmt.Println("printed", jobs)
+	// Output: printed 1
 }
 
 // Readers share the lock. A writer has it alone.

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -57,6 +58,25 @@ func LeaseFrom(ctx context.Context) (*Lease, bool) {
 		return nil, false
 	}
 	return &Lease{inner: inner}, true
+}
+
+// LeasesFrom returns all leases that ctx belongs to, the innermost first: that of LeaseFrom, then
+// the lease under whose context it was taken, and so on. Of a context that Bind made, the lease
+// that was bound and its outer leases come before those of the other context. The lease of a group
+// comes once, with all Tokens. A lease may come twice if it is reached on two ways.
+//
+// So a check can tell what its caller holds. LeasesFrom does not look whether the leases are still
+// held: Err of each says so. It returns none if ctx belongs to no lease, or is nil.
+func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
+	return func(yield func(*Lease) bool) {
+		if ctx == nil {
+			return
+		}
+		engine.EachLease(ctx, func(lease engine.AnyLease) bool {
+			inner, ok := lease.(held)
+			return !ok || yield(&Lease{inner: inner})
+		})
+	}
 }
 
 // Context returns a context that ends with the lease. It carries the values of the context that the

@@ -9,6 +9,7 @@
 //	PREFIX:{NAME}:line       the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
+//	PREFIX:{SLOT}:ready      never written: see package wire, Probe
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which the
 //	                         client waits

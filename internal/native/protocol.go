@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -104,6 +105,16 @@ func (p *Protocol) Ready(ctx context.Context, name string) error {
 		deadline = at
 	}
 	return p.learnTopology(ctx, &resource{p: p, spec: protocol.Spec{Name: name}}, deadline)
+}
+
+// Probe implements protocol.Protocol.
+func (p *Protocol) Probe(ctx context.Context) error {
+	err := p.servers.Probe(ctx, func(slot int) string { return p.config.Prefix + ":{" + wire.SlotTag(slot) + "}:ready" })
+	var failure *protocol.Failure
+	if errors.As(err, &failure) && failure.Node == "" {
+		failure.Node = p.config.Node
+	}
+	return err
 }
 
 // learnTopology asks once what is behind the store, before the first request that may leave

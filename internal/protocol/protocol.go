@@ -16,6 +16,11 @@ type Protocol interface {
 	// connection is slow. An error is a *Failure.
 	Ready(ctx context.Context, name string) error
 
+	// Probe asks the servers whether they can serve: a majority of a quorum, and elsewhere every
+	// master. It takes nothing and changes no name. The deadline of ctx bounds it. An error is a
+	// *Failure. Its reason is Evicts if a server may evict keys.
+	Probe(ctx context.Context) error
+
 	// Bind prepares requests about one name. It sends nothing and cannot fail.
 	Bind(spec Spec) Resource
 
