@@ -144,18 +144,6 @@ func (h *hold) lasting() time.Duration {
 	return max(h.lasts, ttl)
 }
 
-// renewalRequest asks for ttl from now on, no less than the min hold and no more than the max hold.
-func (h *hold) renewalRequest(ttl time.Duration) protocol.Renewal {
-	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
-	if o := &h.lock.options; o.MinHold > 0 {
-		r.Floor = h.grantedAt + o.MinHold.Microseconds()
-	}
-	if o := &h.lock.options; o.MaxHold > 0 {
-		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
-	}
-	return r
-}
-
 // Attach takes up a hold that was detached, in one request, and one for the server's time where the
 // hold has an end of its own. Several holds make a group's lease. An *AttachError, a
 // *protocol.Foreign: nothing is attached. A *protocol.Failure: no answer came; another try may
