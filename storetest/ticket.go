@@ -18,6 +18,7 @@ func tickets() []test {
 		{"of a group", ticketGroup, 0},
 		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
 		{"of a lease without renewal", ticketFixed, 0},
+		{"of a lease that was passed on in the process", ticketPassed, token},
 		{"used twice", ticketTwice, 0},
 		{"of what was released", ticketReleased, 0},
 		{"of what has expired", ticketExpired, 0},
@@ -204,6 +205,19 @@ func ticketFixed(e *env) {
 	e.lost(e.ended(again.Context()), holdfast.LossExpired)
 	e.lost(again.Release(e.ctx()), holdfast.LossExpired)
 	e.release(e.lock(a.Mutex(name)))
+}
+
+// ticketPassed: the server knows such a hold by the first token of its grant.
+func ticketPassed(e *env) {
+	a, b := e.client(), e.client()
+	first, w := e.passedOn(a)
+	e.release(first)
+	lease := e.moved(w.in(), b)
+	if lease.Token() <= first.Token() {
+		e.Errorf("token %d after %d", lease.Token(), first.Token())
+	}
+	e.release(lease)
+	e.free(a.Mutex(name))
 }
 
 func ticketTwice(e *env) {

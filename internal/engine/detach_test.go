@@ -536,24 +536,48 @@ func TestDetachGroup(t *testing.T) {
 	})
 }
 
-// A hold that an earlier ask may still win again stays until that ask can arrive no more.
-func TestDetachWaitsForALateAsk(t *testing.T) {
+// Close while an Attach is under way: nothing is attached, and the hold is left alone.
+func TestAttachClosedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{}))
+		b.goes(way{back: 500 * time.Millisecond})
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Attach(t.Context(), d)
+			done <- err
+		}()
+		sleep(100 * time.Millisecond)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, errClosed) {
+			t.Errorf("got %v", err)
+		}
+		c.releases(c.attaches(d))
+	})
+}
+
+// A downgrade after an Attach keeps writers out to the end of the min hold, and no longer.
+func TestAttachMinHoldDowngraded(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const least = 40 * time.Second
 		a, b := newHost(t, server), newHost(t, server)
-		a.goes(way{there: 900 * time.Millisecond, noAnswers: true})
-		asked := time.Now()
-		w := a.waits(t.Context(), engine.Options{})
-		sleep(500 * time.Millisecond)
-		a.goes(way{})
-		lease := w.in() // by a second ask, or by the first one's hold
-		d := a.detaches(lease)
-		if time.Since(asked) < time.Second {
-			t.Errorf("detached %v after an ask without an answer", time.Since(asked))
+		spec := protocol.Spec{Name: "rw", Kind: protocol.ReadWrite}
+		granted := time.Now()
+		lease := a.takes(a.Lock(spec, engine.Options{TTL: time.Second, MinHold: least}))
+		sleep(10 * time.Second)
+		lease = b.attaches(a.detaches(lease))
+		sleep(10 * time.Second)
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		b.releases(b.attaches(d))
-		sleep(2 * time.Second)
-		if !b.free() {
-			t.Error("the late ask won the hold again")
+		b.detaches(lease) // nobody prolongs it any more
+		sleep(time.Until(granted.Add(least - time.Millisecond)))
+		if _, err := a.rw(false).Try(t.Context()); err == nil {
+			t.Error("a writer is in before the min hold is over")
 		}
+		sleep(2 * time.Millisecond)
+		a.releases(a.takes(a.rw(false)))
 	})
 }

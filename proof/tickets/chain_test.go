@@ -140,8 +140,15 @@ func (r *run) chain(id string, of mode) {
 		if held.Token != token {
 			r.Errorf("%s has token %d, the chain's is %d", p.Proc, held.Token, token)
 		}
-		if rand.IntN(10) == 0 || p.Last && rand.IntN(6) == 0 {
-			c.kill(map[bool]string{true: beforeRelease, false: map[bool]string{true: asHolder, false: afterAttach}[n == 0]}[p.Last])
+		when, oneOf := afterAttach, 5
+		switch {
+		case n == 0:
+			when, oneOf = asHolder, 12
+		case p.Last:
+			when = beforeRelease
+		}
+		if rand.IntN(oneOf) == 0 {
+			c.kill(when)
 			return
 		}
 		c.goOn()
