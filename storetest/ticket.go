@@ -82,7 +82,7 @@ func (e *env) moved(lease *holdfast.Lease, to *client) *holdfast.Lease {
 	return again
 }
 
-// outlives waits until a lease of this TTL would be over without renewal, and checks that it is not.
+// outlives waits until a lease of this TTL would be over without renewal. It must not be.
 func (e *env) outlives(lease *holdfast.Lease, ttl time.Duration) {
 	e.Helper()
 	<-time.After(ttl + ttl/2)
@@ -263,7 +263,7 @@ func ticketTakenOver(e *env) {
 		e.Errorf("got %+v", refused)
 	}
 	e.release(taken)
-	// What remains of the former hold keeps others out until its end. Its holder is nobody.
+	// What remains of the former hold keeps others out until its end: its process has let it go.
 	e.release(e.lock(a.Mutex(name)))
 }
 

@@ -17,7 +17,7 @@ var ErrShared = errors.New("other leases are in the same hold")
 var ErrDowngrading = errors.New("its downgrade is under way")
 
 // A Detached is a hold that has left its process, with all that another process must know to go on
-// with it. Whoever has it has the hold.
+// with it.
 type Detached struct {
 	Prefix  string
 	Spec    protocol.Spec // as the server has the hold; TTL, Fixed, Claim and Life follow from Options
@@ -40,10 +40,10 @@ type AttachError struct {
 func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached", a.Name) }
 
 // Detach ends the lease and lets its hold leave the process, without a request. The hold lasts as
-// long as it was prolonged for, unless another process attaches it. It waits, at most as long as
-// one request, until no earlier ask of the ticket can arrive any more: that would win the hold
-// again after its release. ErrShared, ErrDowngrading: the lease is as it was. ErrNotHeld, the cause
-// of a loss, or the Closed error.
+// long as it was prolonged for, unless another process attaches it. Detach waits, at most as long
+// as one request, until no earlier ask of the ticket can take effect any more: such an ask would
+// win the hold again after its release. ErrShared, ErrDowngrading: the lease is as it was.
+// ErrNotHeld, the cause of a loss, or the Closed error. There is one Detached.
 func (l *Lease) Detach() ([]Detached, error) { return l.engine().detach([]*Lease{l}) }
 
 // Detach is that of Lease for all parts or for none. The error is a *PartError.

@@ -143,7 +143,7 @@ func (r *run) chain(id string, of mode) {
 		when, oneOf := afterAttach, 5
 		switch {
 		case n == 0:
-			when, oneOf = asHolder, 12
+			when, oneOf = asHolder, 8
 		case p.Last:
 			when = beforeRelease
 		}
