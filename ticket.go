@@ -103,9 +103,9 @@ func (l *Lease) Detach() (Ticket, error) {
 // back. One WithoutRenewal is not prolonged: it ends when it would have ended.
 //
 // TTL, label and all other options are those of the detached lease, not of this client. The client
-// must have its Config.Prefix and its servers. The lease has the values of ctx; ctx bounds the
-// request alone, which takes at most a sixth of the TTL and a second. Goroutines of this process
-// get the hold only by its context.
+// must have its Config.Prefix and its servers. The lease has the values of ctx. ctx bounds the
+// requests alone; each takes at most the smaller of a sixth of the TTL and 1 s. Goroutines of this
+// process get the hold only by its context.
 //
 // After an error nothing is attached, and the server has what it had before. Only of a group, and
 // after a *StoreError, holds may have been renewed once. The errors are:
