@@ -31,6 +31,7 @@ type held interface {
 	Tokens() map[string]int64
 	Until() time.Time
 	Check(ctx context.Context) error
+	Detach() ([]engine.Detached, error)
 	Downgrade(ctx context.Context) error
 	Extend(ctx context.Context) error
 	Release() error
