@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A lease goes on in another process: the same hold, the same token.
@@ -52,6 +53,35 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 		if _, err := a.Mutex("n").TryLock(t.Context()); !errors.As(err, &busy) || busy.Holder != "first" {
 			t.Errorf("TryLock: %v", err)
 		}
+		w.release(again)
+		w.nothingLeft()
+	})
+}
+
+// While nobody knows whether a downgrade was done, the lease cannot leave.
+func TestTicketDowngradeUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, between := w.client()
+		lease := w.must(a.RWMutex("n").Lock(t.Context()))
+		var refused error
+		between.downgrade = func(_ int64, send func() (protocol.Answer, error)) (protocol.Answer, error) {
+			_, refused = lease.Detach()
+			return send()
+		}
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var bad *holdfast.ArgumentError
+		if !errors.As(refused, &bad) || lease.Err() != nil {
+			t.Errorf("Detach meanwhile: %v, then %v", refused, lease.Err())
+		}
+		ticket, err := lease.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := w.must(a.Attach(t.Context(), ticket))
+		w.release(w.must(a.RWMutex("n").TryRLock(t.Context())))
 		w.release(again)
 		w.nothingLeft()
 	})
