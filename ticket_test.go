@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,7 +119,10 @@ func TestTicketAttachRefused(t *testing.T) {
 		}
 		if _, err := b.Attach(t.Context(), ticket[:len(ticket)-1]); !errors.As(err, &bad) {
 			t.Errorf("a part of a ticket: %v", err)
+		} else if strings.Contains(err.Error(), string(ticket[20:40])) {
+			t.Errorf("the error tells the secret: %v", err)
 		}
+		t.Logf("a ticket has %d bytes", len(ticket))
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var ended *holdfast.WaitError
