@@ -3,11 +3,13 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A lease goes on in another process: the same hold, the same token.
@@ -57,6 +59,35 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 	})
 }
 
+// While nobody knows whether a downgrade was done, the lease cannot leave.
+func TestTicketDowngradeUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, between := w.client()
+		lease := w.must(a.RWMutex("n").Lock(t.Context()))
+		var refused error
+		between.downgrade = func(_ int64, send func() (protocol.Answer, error)) (protocol.Answer, error) {
+			_, refused = lease.Detach()
+			return send()
+		}
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var bad *holdfast.ArgumentError
+		if !errors.As(refused, &bad) || lease.Err() != nil {
+			t.Errorf("Detach meanwhile: %v, then %v", refused, lease.Err())
+		}
+		ticket, err := lease.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := w.must(a.Attach(t.Context(), ticket))
+		w.release(w.must(a.RWMutex("n").TryRLock(t.Context())))
+		w.release(again)
+		w.nothingLeft()
+	})
+}
+
 func TestTicketErrorTexts(t *testing.T) {
 	for want, err := range map[string]*holdfast.TicketError{
 		`holdfast: ticket of "n": another process took the hold over, "B"`: {Name: "n", Reason: holdfast.TicketReplaced, By: "B"},
@@ -88,7 +119,10 @@ func TestTicketAttachRefused(t *testing.T) {
 		}
 		if _, err := b.Attach(t.Context(), ticket[:len(ticket)-1]); !errors.As(err, &bad) {
 			t.Errorf("a part of a ticket: %v", err)
+		} else if strings.Contains(err.Error(), string(ticket[20:40])) {
+			t.Errorf("the error tells the secret: %v", err)
 		}
+		t.Logf("a ticket has %d bytes", len(ticket))
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		var ended *holdfast.WaitError

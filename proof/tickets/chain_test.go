@@ -177,14 +177,16 @@ func (r *run) chain(id string, of mode) {
 // useAgain attaches a ticket whose lease was released, while others may have the name.
 func (r *run) useAgain(p plan, ticket holdfast.Ticket) {
 	c := r.start(p, ticket)
-	if held, ok := c.next(); !ok || held.At != "gone" {
-		r.Errorf("%s has what was released: %+v", p.Proc, held)
-	}
+	held, ok := c.next()
 	c.end()
+	if !ok || held.At != "gone" {
+		r.Errorf("%s has what was released: %+v", p.Proc, held)
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[usedAgain]++
-	r.gone--
+	r.gone-- // as it should be
 }
 
 // A running is a child, seen from its parent.
