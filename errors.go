@@ -19,7 +19,8 @@ var (
 	// ErrLost means that the lease was lost. The error is a *LostError.
 	ErrLost = errors.New("holdfast: lease lost")
 
-	// ErrNotHeld means that the lease was released before, or that the latch is not set.
+	// ErrNotHeld means that the lease was released or detached before, or that the latch is not
+	// set.
 	ErrNotHeld = errors.New("holdfast: not held")
 
 	// ErrNoLeader means that the election has no leader.
@@ -27,6 +28,9 @@ var (
 
 	// ErrClosed means that the client is closed.
 	ErrClosed = errors.New("holdfast: client closed")
+
+	// ErrTicket means that a ticket cannot be attached. The error is a *TicketError.
+	ErrTicket = errors.New("holdfast: ticket of no use")
 
 	// ErrUncertain means that the server did not confirm a release or a downgrade in time. It is
 	// joined with the error that says more, such as a *StoreError.
@@ -188,7 +192,14 @@ func (e *StoreError) why() string {
 
 // Is matches ErrUnavailable if the server could not be asked or cannot serve now.
 func (e *StoreError) Is(target error) bool {
-	return target == ErrUnavailable && e.Kind != StoreDenied && e.Kind != StoreForeign && e.Kind != StoreUnsupported && e.Kind != StoreOther
+	if target != ErrUnavailable {
+		return false
+	}
+	switch e.Kind {
+	case StoreDenied, StoreForeign, StoreUnsupported, StoreOther, StoreEvicts:
+		return false
+	}
+	return true
 }
 
 // Unwrap returns what the client library or the server said.
@@ -215,6 +226,10 @@ const (
 	StoreForeign     StoreKind = "foreign key" // a key of another type, kind or format; it was not touched
 	StoreUnsupported StoreKind = "unsupported" // the server lacks a command that is needed
 	StoreOther       StoreKind = "refused"
+
+	// StoreEvicts: maxmemory is set, and the policy is another than noeviction. So the server may
+	// evict the key of a hold. Only Client.Ready says so.
+	StoreEvicts StoreKind = "may evict keys"
 )
 
 // Applied says whether a request that failed took effect.
@@ -403,7 +418,7 @@ func kindOf(r protocol.Reason) StoreKind {
 		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.Denied: StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
 		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
-		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign,
+		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign, protocol.Evicts: StoreEvicts,
 	}
 	if kind, ok := kinds[r]; ok {
 		return kind

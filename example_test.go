@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -151,6 +152,32 @@ func ExampleMutex_TryLock() {
 	// Output: held by host 1
 }
 
+// A Locker is for code that takes a sync.Locker. Between Lock and Unlock it is not told of a loss,
+// so the process ends itself when onError hears of one.
+func ExampleMutex_Locker() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // bounds all waits
+	defer cancel()
+
+	locker := client.Mutex("spool").Locker(ctx, func(err error) { log.Fatal(err) })
+	spooled := sync.NewCond(locker)
+	jobs := 0
+	go func() {
+		locker.Lock()
+		jobs++
+		locker.Unlock()
+		spooled.Signal()
+	}()
+	locker.Lock()
+	for jobs == 0 {
+		spooled.Wait()
+	}
+	locker.Unlock()
+	fmt.Println("printed", jobs)
+	// Output: printed 1
+}
+
 // Readers share the lock. A writer has it alone.
 func ExampleRWMutex() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)
@@ -261,4 +288,28 @@ func ExampleLatch() {
 	// Output:
 	// migrates
 	// serves
+}
+
+// A lease is taken in one step of a script and released in another, each a process of its own. The
+// ticket is a secret: pass it by a file that others cannot read, not as an argument.
+func ExampleClient_Attach() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	lease, err := client.Mutex("release", holdfast.WithTTL(time.Minute)).Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ticket, err := lease.Detach() // nobody renews it until it is attached
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	again, err := client.Attach(ctx, ticket) // in the next process
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(again.Name(), again.Token() == lease.Token(), again.Release(ctx))
+	// Output: release true <nil>
 }

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -30,6 +31,7 @@ type held interface {
 	Tokens() map[string]int64
 	Until() time.Time
 	Check(ctx context.Context) error
+	Detach() ([]engine.Detached, error)
 	Downgrade(ctx context.Context) error
 	Extend(ctx context.Context) error
 	Release() error
@@ -59,9 +61,28 @@ func LeaseFrom(ctx context.Context) (*Lease, bool) {
 	return &Lease{inner: inner}, true
 }
 
+// LeasesFrom returns all leases that ctx belongs to, the innermost first: that of LeaseFrom, then
+// the lease under whose context it was taken, and so on. Of a context that Bind made, the lease
+// that was bound and its outer leases come before those of the other context. The lease of a group
+// comes once, with all Tokens. A lease may come twice if it is reached on two ways.
+//
+// So a check can tell what its caller holds. LeasesFrom does not look whether the leases are still
+// held: Err of each says so. It returns none if ctx belongs to no lease, or is nil.
+func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
+	return func(yield func(*Lease) bool) {
+		if ctx == nil {
+			return
+		}
+		engine.EachLease(ctx, func(lease engine.AnyLease) bool {
+			inner, ok := lease.(held)
+			return !ok || yield(&Lease{inner: inner})
+		})
+	}
+}
+
 // Context returns a context that ends with the lease. It carries the values of the context that the
 // lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
-// loss, context.Canceled after Release, and ErrClosed after Client.Close.
+// loss, context.Canceled after Release and Detach, and ErrClosed after Client.Close.
 //
 // A caller that locks the same name under this context enters the hold. Goroutines that share the
 // context therefore do not exclude each other.
@@ -114,7 +135,7 @@ func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 
 // Err returns nil while the lease can be trusted. It compares the clocks itself, so it is right
 // even before any goroutine has noticed the end. Afterwards Err returns the *LostError, or
-// ErrClosed. After Release it returns ErrNotHeld.
+// ErrClosed. After Release and Detach it returns ErrNotHeld.
 func (l *Lease) Err() error {
 	if l.empty() {
 		return ErrNotHeld
@@ -246,7 +267,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 //
 // The lease is over after every call. The errors are:
 //
-//   - ErrNotHeld: the lease was released before. Nothing is sent.
+//   - ErrNotHeld: the lease was released or detached before. Nothing is sent.
 //   - ErrClosed: Client.Close gave the lease back.
 //   - A *LostError: the lease was lost before, or the server says now that the hold had gone.
 //   - An error that matches ErrUncertain: no answer came in time. The hold is then removed in the

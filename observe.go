@@ -32,12 +32,12 @@ type EventKind int
 // group has the events of its names; if it polls, it waits for the first of them.
 const (
 	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
-	EventGranted                       // a lease began on an answer or a message of the server; Waited
+	EventGranted                       // a lease began on an answer or a message of the server, also by Attach; Waited
 	EventRenewed                       // a renewal or an Extend was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError
-	EventReleased                      // a lease was given back, or ended by Close; Held, and Err if that is not certain
+	EventReleased                      // a lease was given back, detached, or ended by Close; Held, and Err if that is not certain
 	EventRefused                       // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
 	EventGaveUp                        // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
 	EventWatching                      // a caller waits for a Latch, or for another leader of an Election

@@ -110,8 +110,11 @@ func (e *QuorumError) Error() string {
 	for i, n := range e.Nodes {
 		said[i] = n.String()
 	}
-	return fmt.Sprintf("holdfast: %s %q: no majority, %d of %d nodes are needed: %s", e.Op, shortened(e.Name), e.Need, len(e.Nodes),
-		strings.Join(said, "; "))
+	what := e.Op
+	if e.Name != "" {
+		what += fmt.Sprintf(" %q", shortened(e.Name))
+	}
+	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Nodes), strings.Join(said, "; "))
 }
 
 // Is matches ErrUnavailable if the masters could not be asked or cannot serve now.

@@ -143,12 +143,14 @@ func TestConfigWait(t *testing.T) {
 // that waits longer, and after it became the leader. No waiter behind it is held up.
 func TestWithWaitInPool(t *testing.T) {
 	pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
-		lease, err := other.Mutex("m").Lock(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // longer than all of them wait
+		defer cancel()
+		lease, err := other.Mutex("m").Lock(ctx)
 		must(t, err)
 		start, ended := time.Now(), make(chan error, 3)
 		for _, most := range []time.Duration{4 * time.Second, 2 * time.Second, 6 * time.Second} {
 			go func() {
-				_, err := one.Mutex("m", holdfast.WithWait(most)).Lock(t.Context())
+				_, err := one.Mutex("m", holdfast.WithWait(most)).Lock(ctx)
 				if took := time.Since(start); took != most {
 					t.Errorf("WithWait(%v) ended after %v", most, took)
 				}

@@ -46,6 +46,14 @@
 //		})
 //	}
 //
+// Orders finds deadlocks that a test does not run into. The test fails if it locks "b" under "a"
+// and, anywhere else, "a" under "b":
+//
+//	client := server.Client(&holdfast.Config{Observer: holdfasttest.Orders(t)})
+//
+// A test that passes prints nothing but that: the connections that a server refuses are not logged
+// by go-redis. Its logger, which all clients of a process share, stays as the user set it.
+//
 // The client, the scripts and the watchdog are the real ones. The server is miniredis, which keeps
 // nothing and is much slower than Redis: measure nothing on it.
 package holdfasttest

@@ -75,7 +75,7 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 		Addr:            "127.0.0.1:6379", // never dialed, but go-redis resolves names
 		DisableIdentity: true,
 		PoolSize:        1000, // waiting for a turn uses timers that all bubbles would share
-		Dialer:          func(ctx context.Context, _, _ string) (net.Conn, error) { return s.network.Dial(ctx) },
+		Dialer:          s.dial,
 	})
 	s.tb.Cleanup(func() { _ = rdb.Close() })
 	client, err := holdfast.New(redisstore.New(rdb), config)
@@ -91,6 +91,16 @@ func (s *Server) Client(config *holdfast.Config) *holdfast.Client {
 	defer s.mu.Unlock()
 	s.prefixes[prefix] = true
 	return client
+}
+
+// dial opens a connection. If that fails, so does the first use of the connection, with the same
+// error. go-redis would log a dial that fails to stderr, by a logger that all clients share.
+func (s *Server) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	conn, err := s.network.Dial(ctx)
+	if err != nil {
+		return undialed{err}, nil
+	}
+	return conn, nil
 }
 
 // Lose makes a lease of one of the server's clients be lost now, as if an operator had deleted its

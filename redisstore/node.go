@@ -52,8 +52,11 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 		sent[i].Cmd = *redis.NewCmd(ctx, commands[i]...)
 		_ = pipe.Process(ctx, &sent[i]) // which only queues
 	}
-	_, _ = pipe.Exec(ctx) // the commands have the errors too
+	_, err := pipe.Exec(ctx) // the commands have the errors too, as a rule
 	for i := range sent {
+		if err != nil && !sent[i].written && sent[i].Err() == nil { // the server refused the greeting of a new connection
+			sent[i].SetErr(err)
+		}
 		replies[i] = sent[i].answer()
 	}
 	return replies

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -15,6 +16,7 @@ func leaseFrom() []test {
 		{"of a group", leaseFromGroup, 0},
 		{"under a bound context", leaseFromBound, 0},
 		{"the innermost", leaseFromInnermost, 0},
+		{"all", leaseFromAll, 0},
 		{"that has ended", leaseFromEnded, 0},
 		{"that was released in Do", leaseFromReleased, 0},
 		{"none", leaseFromNone, 0},
@@ -155,5 +157,52 @@ func leaseFromNone(e *env) {
 		if lease, ok := holdfast.LeaseFrom(ctx); ok || lease != nil {
 			e.Errorf("got %v, %v", lease, ok)
 		}
+	}
+}
+
+// leaseNames returns the names of the leases of a context, the innermost first.
+func leaseNames(ctx context.Context) (names []string) {
+	for lease := range holdfast.LeasesFrom(ctx) {
+		names = append(names, lease.Name())
+	}
+	return names
+}
+
+// All leases of a context, the innermost first: those under whose contexts they were taken, and of
+// a bound context those of both sides.
+func leaseFromAll(e *env) {
+	c := e.client()
+	outer := e.lock(c.Mutex("outer"))
+	group, err := c.All([]string{"g", "h"}).Lock(outer.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	inner, err := c.Mutex("inner").Lock(group.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	other := e.lock(c.Mutex("other"))
+	bound, cancel := inner.Bind(other.Context())
+	defer cancel()
+	for _, test := range []struct {
+		ctx  context.Context
+		want []string
+	}{
+		{nil, nil}, {context.Background(), nil}, {outer.Context(), []string{"outer"}},
+		{inner.Context(), []string{"inner", "g", "outer"}}, {bound, []string{"inner", "g", "outer", "other"}},
+	} {
+		if got := leaseNames(test.ctx); !slices.Equal(got, test.want) {
+			e.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+	for lease := range holdfast.LeasesFrom(bound) { // stops where the caller does
+		e.same(lease, inner)
+		break
+	}
+	for _, lease := range []*holdfast.Lease{other, inner, group, outer} {
+		e.release(lease)
+	}
+	if got := leaseNames(bound); len(got) != 4 {
+		e.Errorf("of leases that have ended: got %q", got)
 	}
 }

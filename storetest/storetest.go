@@ -78,12 +78,12 @@ func Run(t *testing.T, backend Backend) {
 	}
 	sections := []section{
 		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"extend", extend()}, {"group", group()},
-		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"max hold", maxHold()},
+		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"locker", lockers()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
-		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
+		{"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
-		{"tokens", tokens()}, {"waiting", waiting()},
+		{"tickets", tickets()}, {"tokens", tokens()}, {"waiting", waiting()},
 	}
 	if backend.Parallel > 1 && backend.Around == nil {
 		runBeside(t, backend, sections)

@@ -32,28 +32,42 @@ func LeaseFrom(ctx context.Context) AnyLease {
 	return nil
 }
 
-// findLease returns the first lease that suits, of those that a context carries; nil: none does.
-// The inner ones come first, and of a binding those of the lease. It looks at each binding once: a
-// lease that was taken under a bound context, and bound to that again, leads there on two ways.
-func findLease(ctx context.Context, suits func(*Lease) bool) *Lease {
+// findLease returns the first lease that suits, of those that a context carries, in the order of
+// EachLease; nil: none does.
+func findLease(ctx context.Context, suits func(*Lease) bool) (found *Lease) {
+	EachLease(ctx, func(lease AnyLease) bool {
+		switch c := lease.(type) {
+		case *Lease:
+			if suits(c) {
+				found = c
+			}
+		case *GroupLease:
+			for i := len(c.parts) - 1; i >= 0 && found == nil; i-- {
+				if suits(c.parts[i]) {
+					found = c.parts[i]
+				}
+			}
+		}
+		return found == nil
+	})
+	return found
+}
+
+// EachLease calls visit with the leases that a context carries, ended or not, until it returns
+// false. The inner ones come first, and of a binding those of the lease. EachLease looks at each
+// binding once: a lease that was taken under a bound context, and bound to that again, leads there
+// on two ways. A lease may be visited twice.
+func EachLease(ctx context.Context, visit func(AnyLease) bool) {
 	var seen map[*binding]bool
 	var later []context.Context // of the bindings on the way, the last one first
 	next := ctx.Value(leaseKey{})
 	for {
 		switch c := next.(type) {
-		case *Lease:
-			if suits(c) {
-				return c
+		case AnyLease:
+			if !visit(c) {
+				return
 			}
-			next = c.parent.Value(leaseKey{})
-			continue
-		case *GroupLease:
-			for i := len(c.parts) - 1; i >= 0; i-- {
-				if suits(c.parts[i]) {
-					return c.parts[i]
-				}
-			}
-			next = c.parts[0].parent.Value(leaseKey{})
+			next = parentOf(c).Value(leaseKey{})
 			continue
 		case *binding:
 			if !seen[c] {
@@ -68,10 +82,21 @@ func findLease(ctx context.Context, suits func(*Lease) bool) *Lease {
 		}
 		last := len(later) - 1
 		if last < 0 {
-			return nil
+			return
 		}
 		next, later = later[last].Value(leaseKey{}), later[:last]
 	}
+}
+
+// parentOf is the context that a lease was taken with.
+func parentOf(lease AnyLease) context.Context {
+	switch c := lease.(type) {
+	case *Lease:
+		return c.parent
+	case *GroupLease:
+		return c.parts[0].parent
+	}
+	return context.Background()
 }
 
 // Bind is a context with the values and the deadline of ctx that ends with ctx or with the lease,

@@ -33,12 +33,13 @@ func (g *GroupLease) Extend(ctx context.Context) error {
 	return g.join(errs)
 }
 
-// An extension is one call of Extend. The engine's mutex guards its errors.
+// An extension is one call of Extend. The engine's mutex guards its last two fields.
 type extension struct {
-	engine *Engine
-	leases []*Lease
-	fixed  []*Lease // those of the leases whose holds are not renewed
-	failed map[*Lease]error
+	engine    *Engine
+	leases    []*Lease
+	fixed     []*Lease         // those of the leases whose holds are not renewed
+	answers   map[*Lease]error // of those that are answered; nil: prolonged
+	abandoned bool             // its caller has left
 }
 
 // extend prolongs the holds of leases. The errors are those of each lease. If err is not nil,
@@ -48,7 +49,7 @@ func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err
 		return nil, err
 	}
 	defer e.busy.Done()
-	x := &extension{engine: e, leases: leases, failed: make(map[*Lease]error)}
+	x := &extension{engine: e, leases: leases, answers: make(map[*Lease]error)}
 	for _, l := range leases {
 		if l.tenure.hold.lock.options.Fixed {
 			x.fixed = append(x.fixed, l)
@@ -122,35 +123,56 @@ func (x *extension) underWay() chan struct{} {
 }
 
 // send sends the request and takes its answers. Its time is that of a renewal, and ends with trust.
+// When ctx ends, its caller leaves. The request keeps its places until it is answered, or its time
+// is over, as no downgrade may be sent beside it.
 func (x *extension) send(ctx context.Context, renewals []protocol.Renewal, sent, until time.Time) {
+	e := x.engine
 	for _, renewal := range renewals {
 		until = earlier(until, sent.Add(timeout(renewal.TTL)))
 	}
-	limited, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	x.engine.protocol.Renew(limited, renewals, func(i int, r protocol.Renewed) {
-		x.apply(x.fixed[i], r, sent, isOver(ctx))
-	})
+	done := make(chan struct{})
+	e.busy.Add(1)
+	go func() {
+		defer e.busy.Done()
+		defer close(done)
+		e.protocol.Renew(deadline{context.Background(), until}, renewals, func(i int, r protocol.Renewed) { x.apply(x.fixed[i], r, sent) })
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		x.abandon(ctx)
+	}
 }
 
-// apply takes the answer to a request that was sent at a moment. Without an answer nothing changes.
-func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time, gaveUp bool) {
+// abandon leaves trust as it is where no answer came so far.
+func (x *extension) abandon(ctx context.Context) {
+	x.engine.mu.Lock()
+	defer x.engine.mu.Unlock()
+	x.abandoned = true
+	for _, l := range x.fixed {
+		if _, answered := x.answers[l]; !answered {
+			x.answers[l] = &protocol.Failure{Op: "renew", Name: l.Name(), Reason: protocol.NoAnswer, Unknown: true, Err: protocol.EndOf(ctx)}
+		}
+	}
+}
+
+// apply takes the answer to a request that was sent at a moment. Without an answer nothing changes,
+// and neither does it by a good one after the caller was told that there is none.
+func (x *extension) apply(l *Lease, r protocol.Renewed, sent time.Time) {
 	e, h := x.engine, l.tenure.hold
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.renewed()
-	if !h.live() || e.denied(h, r) {
+	if !h.live() || e.denied(h, r) || x.abandoned {
 		return
 	}
+	x.answers[l] = r.Err
 	now := time.Now()
 	event := h.event(Renewed)
 	event.Left = h.end().Sub(now)
 	switch {
 	case r.Err != nil:
-		x.failed[l] = r.Err
-		if !gaveUp { // the caller's end says nothing of the server
-			h.failure = r.Err
-		}
+		h.failure = r.Err
 	case past(h.end(), now): // too late: nothing brings it back
 		e.lose(h, h.lossReason())
 	default:
@@ -172,7 +194,7 @@ func (x *extension) result() []error {
 	errs := make([]error, len(x.leases))
 	for i, l := range x.leases {
 		if errs[i] = l.ended(); errs[i] == nil {
-			errs[i] = x.failed[l]
+			errs[i] = x.answers[l]
 		}
 	}
 	return errs

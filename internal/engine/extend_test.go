@@ -230,6 +230,51 @@ func TestLeaseExtendContextOver(t *testing.T) {
 	})
 }
 
+// The request of a caller that has left keeps its place: a release, a downgrade and the next Extend
+// wait for its answer. The answer does not prolong trust, as its caller was told that none came.
+func TestLeaseExtendLeftByItsCaller(t *testing.T) {
+	spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+	for name, then := range map[string]struct {
+		op   string
+		call func(t *testing.T, l *engine.Lease) error
+	}{
+		"free":      {"free", func(_ *testing.T, l *engine.Lease) error { return l.Release() }},
+		"downgrade": {"downgrade", func(t *testing.T, l *engine.Lease) error { return l.Downgrade(t.Context()) }},
+		"extend":    {"renew", func(t *testing.T, l *engine.Lease) error { return l.Extend(t.Context()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				lease, err := a.Lock(spec, engine.Options{TTL: extendTTL, Fixed: true}).Try(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := lease.Until()
+				sleep(time.Second)
+				a.goes(way{there: 200 * time.Millisecond, back: 300 * time.Millisecond})
+				began := time.Now()
+				short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				noAnswer(t, lease.Extend(short))
+				a.goes(way{})
+				left := time.Now()
+				if err := then.call(t, lease); err != nil {
+					t.Error(err)
+				}
+				if sent := a.since(left, then.op); len(sent) != 1 || sent[0].at.Sub(began) != 500*time.Millisecond {
+					t.Errorf("sent %v", sent)
+				}
+				switch then.op {
+				case "downgrade":
+					trusted(t, lease, want)
+				case "renew":
+					trusted(t, lease, began.Add(500*time.Millisecond+extendTTL-margin(extendTTL)))
+				}
+			})
+		})
+	}
+}
+
 // Trap 5: the answer that the hold is not there any more ends the lease.
 func TestLeaseExtendOfGoneIsLost(t *testing.T) {
 	for name, test := range map[string]struct {

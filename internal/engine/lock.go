@@ -59,6 +59,13 @@ func (l *Lock) Weigh(n int64) *Lock {
 	return &weighed
 }
 
+// Endless returns the lock without the limits on waiting of its options: only ctx ends a wait.
+func (l *Lock) Endless() *Lock {
+	endless := *l
+	endless.options.Attempts, endless.options.Wait = 0, 0
+	return &endless
+}
+
 // unsupported tells why the protocol has no such locks.
 func (l *Lock) unsupported() error {
 	if why := l.engine.features.NoPermits; why != "" && l.spec.Kind == protocol.Semaphore {

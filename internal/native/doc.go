@@ -9,6 +9,7 @@
 //	PREFIX:{NAME}:line       the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
+//	PREFIX:{SLOT}:ready      never written: see package wire, Probe
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which the
 //	                         client waits
@@ -74,7 +75,7 @@
 // on it: "p" plain, "c" plain in a cluster, where a node does not know the subscribers of others,
 // "s" sharded. Extras are name:length:value, one after the other. A reader skips the extras that it
 // does not know. A payload never changes while its ticket lives, so client and server name members
-// alike.
+// alike. A process that attaches a hold of another therefore names that one's channel.
 //
 // # Remainders
 //

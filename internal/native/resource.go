@@ -52,7 +52,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == ""
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -62,10 +62,7 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if t.Weight > 0 {
 		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
 	}
-	channel := ""
-	if !t.NoMessages {
-		channel = r.p.channelFor(&r.keys)
-	}
+	channel := r.channelOf(t)
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
 	if r.spec.Fixed {
 		ttl += "f"
@@ -76,6 +73,17 @@ func (r *resource) payload(t protocol.Ticket) any {
 		r.usual.Store(&text)
 	}
 	return text
+}
+
+// channelOf is the channel of a ticket, with its mark; empty if no message reaches its process.
+func (r *resource) channelOf(t protocol.Ticket) string {
+	switch {
+	case t.NoMessages:
+		return ""
+	case t.Channel != "":
+		return t.Channel
+	}
+	return r.p.channelFor(&r.keys)
 }
 
 // args begins the words of a script, with room for more: two for its digest, then the keys. The key

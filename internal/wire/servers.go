@@ -47,6 +47,11 @@ func (s *Servers) Do(ctx context.Context, requests []Request) []Reply {
 	return s.store.Do(ctx, requests)
 }
 
+// Probe is Probe of the store behind the Servers.
+func (s *Servers) Probe(ctx context.Context, keyIn func(slot int) string) error {
+	return Probe(ctx, s.store, keyIn)
+}
+
 // Subscribe opens a subscription, as Store does.
 func (s *Servers) Subscribe(ctx context.Context, sink Sink) (Subscription, error) {
 	return s.store.Subscribe(ctx, sink)

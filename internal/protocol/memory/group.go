@@ -9,6 +9,9 @@ import (
 // Ready implements protocol.Protocol.
 func (c *Client) Ready(context.Context, string) error { return nil }
 
+// Probe implements protocol.Protocol: memory can always serve.
+func (c *Client) Probe(context.Context) error { return nil }
+
 // AskAll implements protocol.Protocol. A name that others hold is answered Busy with its holder;
 // the other names of the same request are answered Busy without one.
 func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {

@@ -55,6 +55,7 @@ func (v *visitor) operations() map[string]operation {
 			return v.held(v.user.Mutex(n).Resume(v.ctx(), lease.Owner(), lease.Token()))
 		}, mutex},
 		"group":   {func(n string) error { return v.held(v.user.All([]string{n, n + "2"}).Lock(v.ctx())) }, mutex},
+		"ready":   {func(string) error { return v.user.Ready(v.ctx()) }, mutex},
 		"read":    {func(n string) error { return v.held(v.user.RWMutex(n).RLock(v.ctx())) }, rwmutex},
 		"permits": {func(n string) error { return v.held(v.user.Semaphore(n, 3).Acquire(v.ctx(), 2)) }, semaphore},
 		"resize": {func(n string) error {

@@ -1,0 +1,333 @@
+package holdfasttest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
+)
+
+// judged is a test whose failures are kept.
+type judged struct {
+	*testing.T
+	mu    sync.Mutex
+	texts []string
+}
+
+func (j *judged) Errorf(format string, args ...any) {
+	j.mu.Lock()
+	j.texts = append(j.texts, fmt.Sprintf(format, args...))
+	j.mu.Unlock()
+}
+
+// failures returns what the test failed with so far.
+func (j *judged) failures() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.texts
+}
+
+// ordered runs a test with a client that Orders watches.
+func ordered(t *testing.T, class []func(string) string, run func(w *judged, c *holdfast.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &judged{T: t}
+		c := holdfasttest.Start(t).Client(&holdfast.Config{Observer: holdfasttest.Orders(w, class...)})
+		run(w, c)
+	})
+}
+
+// under locks names, each under the context of the one before, and releases them.
+func under(t *testing.T, c *holdfast.Client, names ...string) {
+	t.Helper()
+	ctx := t.Context()
+	for _, name := range names {
+		lease, err := c.Mutex(name).Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release(t, lease)
+		ctx = lease.Context()
+	}
+}
+
+func release(t *testing.T, lease *holdfast.Lease) {
+	t.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// places are the places in a failure, by the names that they are about.
+var places = regexp.MustCompile(`"(\S+)" was locked under "(\S+)" at \S+/(\w+\.go:\d+)`)
+
+// An inversion is told with both places, although the test does not deadlock, by whatever methods
+// the names were locked.
+func TestOrdersInversion(t *testing.T) {
+	fn := func(context.Context) error { return nil }
+	for name, lock := range map[string]func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error{
+		"Do": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.Mutex(name).Do(ctx, fn)
+		},
+		"writers": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.RWMutex(name).Do(ctx, fn)
+		},
+		"readers": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.RWMutex(name).RDo(ctx, fn)
+		},
+		"strict": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.Mutex(name, holdfast.WithStrictOrder()).Do(ctx, fn)
+		},
+		"polling": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.Mutex(name, holdfast.WithPolling(time.Second, 0)).Do(ctx, fn)
+		},
+		"permits": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.Semaphore(name, 2).Do(ctx, 1, fn)
+		},
+		"groups": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			return c.All([]string{name}).Do(ctx, fn)
+		},
+		"Bind": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			lease, err := c.Mutex(name).Lock(ctx)
+			if err != nil {
+				return err
+			}
+			bound, cancel := lease.Bind(ctx)
+			defer cancel()
+			return errors.Join(fn(bound), lease.Release(ctx))
+		},
+		"Locker": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
+			if name == "a" {
+				return c.Mutex(name).Do(ctx, fn) // code under a Locker has no context of the lease
+			}
+			if _, inner := holdfast.LeaseFrom(ctx); !inner {
+				return c.Mutex(name).Do(ctx, fn)
+			}
+			l := c.Mutex(name).Locker(ctx, nil)
+			l.Lock()
+			defer l.Unlock()
+			return fn(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ordered(t, nil, func(w *judged, c *holdfast.Client) {
+				for _, names := range [][2]string{{"a", "b"}, {"b", "a"}, {"a", "b"}, {"b", "a"}} {
+					if n := len(w.failures()); n > 0 && names[0] == "b" && n != 1 {
+						w.T.Errorf("told %d times", n)
+					}
+					err := lock(w.Context(), c, names[0], func(ctx context.Context) error { return lock(ctx, c, names[1], fn) })
+					if err != nil {
+						w.T.Fatal(err)
+					}
+				}
+				got := w.failures()
+				if len(got) != 1 {
+					w.T.Fatalf("failures: %q", got)
+				}
+				found := places.FindAllStringSubmatch(got[0], -1)
+				if len(found) != 2 || found[0][1] != "a" || found[0][2] != "b" || found[1][1] != "b" || found[1][2] != "a" {
+					w.T.Fatalf("got %s", got[0])
+				}
+				for _, place := range found {
+					if !strings.HasPrefix(place[3], "orders_test.go:") {
+						w.T.Errorf("the place is %s", place[3])
+					}
+				}
+			})
+		})
+	}
+}
+
+// A caller that waits has an order already, although it may never get in.
+func TestOrdersWaiting(t *testing.T) {
+	ordered(t, nil, func(w *judged, c *holdfast.Client) {
+		under(w.T, c, "a", "b")
+		a, err := c.Mutex("a").Lock(w.Context())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		b, err := c.Mutex("b").Lock(w.Context())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Mutex("a").Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			w.T.Errorf("got %v", err)
+		}
+		if got := w.failures(); len(got) != 1 {
+			w.T.Errorf("failures: %q", got)
+		}
+		release(w.T, a)
+		release(w.T, b)
+	})
+}
+
+// A waiter that another goroutine of the process lets in has its own place, not that of the other.
+func TestOrdersPassed(t *testing.T) {
+	ordered(t, nil, func(w *judged, c *holdfast.Client) {
+		under(w.T, c, "b", "a")
+		b, err := c.Mutex("b").Lock(w.Context())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { under(w.T, c, "a", "b"); close(done) }()
+		synctest.Wait()
+		<-time.After(10 * time.Millisecond)
+		release(w.T, b)
+		<-done
+		got := w.failures()
+		if len(got) != 1 || len(places.FindAllString(got[0], -1)) != 2 {
+			w.T.Errorf("failures: %q", got)
+		}
+	})
+}
+
+// Circles of three names, and over classes.
+func TestOrdersCircle(t *testing.T) {
+	first := func(name string) string { class, _, _ := strings.Cut(name, ":"); return class }
+	for name, test := range map[string]struct {
+		class []func(string) string
+		order [][]string
+		want  []string // the names in the one failure, in pairs
+	}{
+		"three":               {nil, [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}}, []string{"a c", "b a", "c b"}},
+		"three at once":       {nil, [][]string{{"a", "b", "c"}, {"c", "a"}}, []string{"a c", "c a"}},
+		"classes":             {[]func(string) string{first}, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}}, []string{"order:2 user:2", "user:1 order:1"}},
+		"other names":         {nil, [][]string{{"order:1", "user:1"}, {"user:2", "order:2"}}, nil},
+		"of one class":        {[]func(string) string{first}, [][]string{{"order:1", "order:2"}, {"order:2", "order:3"}, {"order:1", "order:3"}}, nil},
+		"of one class, wrong": {[]func(string) string{first}, [][]string{{"order:1", "order:2"}, {"order:2", "order:1"}}, []string{"order:1 order:2", "order:2 order:1"}},
+		"same order":          {nil, [][]string{{"a", "b", "c"}, {"a", "c"}, {"b", "c"}, {"a", "b"}}, nil},
+		"reentry":             {nil, [][]string{{"a", "b", "a"}, {"a", "a"}}, nil},
+		"reentry, then more":  {nil, [][]string{{"a", "b", "a", "c"}, {"c", "b"}}, []string{"b c", "c b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ordered(t, test.class, func(w *judged, c *holdfast.Client) {
+				for _, names := range test.order {
+					under(w.T, c, names...)
+				}
+				var got []string
+				for _, found := range places.FindAllStringSubmatch(strings.Join(w.failures(), "\n"), -1) {
+					got = append(got, found[1]+" "+found[2])
+				}
+				if len(w.failures()) > 1 || strings.Join(got, ", ") != strings.Join(test.want, ", ") {
+					w.T.Errorf("got %q, want %q: %s", got, test.want, strings.Join(w.failures(), "\n"))
+				}
+			})
+		})
+	}
+}
+
+// What is no order, or cannot wait.
+func TestOrdersNoFalseAlarm(t *testing.T) {
+	for name, run := range map[string]func(t *testing.T, c *holdfast.Client){
+		"released before": func(t *testing.T, c *holdfast.Client) {
+			for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+				lease := lock(t, c.Mutex(names[0]))
+				ctx := context.WithoutCancel(lease.Context())
+				release(t, lease)
+				next, err := c.Mutex(names[1]).Lock(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				release(t, next)
+			}
+		},
+		"contexts of their own": func(t *testing.T, c *holdfast.Client) {
+			for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+				first, second := lock(t, c.Mutex(names[0])), lock(t, c.Mutex(names[1]))
+				release(t, first)
+				release(t, second)
+			}
+		},
+		"groups": func(t *testing.T, c *holdfast.Client) {
+			for _, names := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}} {
+				lease, err := c.All(names).Lock(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				inner, err := c.All(names).Lock(lease.Context()) // enters
+				if err != nil {
+					t.Fatal(err)
+				}
+				release(t, inner)
+				release(t, lease)
+			}
+		},
+		"tries": func(t *testing.T, c *holdfast.Client) {
+			under(t, c, "a", "b")
+			lease := lock(t, c.Mutex("b"))
+			tried, err := c.Mutex("a").TryLock(lease.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, tried)
+			release(t, lease)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ordered(t, nil, func(w *judged, c *holdfast.Client) {
+				run(w.T, c)
+				if got := w.failures(); len(got) > 0 {
+					w.T.Errorf("failures: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A hold is entered without waiting, but permits are taken: the caller may wait for a holder that
+// waits for the name which the caller has locked since.
+func TestOrdersMorePermits(t *testing.T) {
+	ordered(t, nil, func(w *judged, c *holdfast.Client) {
+		ctx, s := w.Context(), c.Semaphore("s", 3)
+		for _, take := range []func(context.Context) (*holdfast.Lease, error){
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) }, // of the same name: no order
+			c.Mutex("b").Lock,
+			func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 1) },
+		} {
+			if got := w.failures(); len(got) > 0 {
+				w.T.Errorf("failures: %q", got)
+			}
+			lease, err := take(ctx)
+			if err != nil {
+				w.T.Fatal(err)
+			}
+			defer release(w.T, lease)
+			ctx = lease.Context()
+		}
+		if got := w.failures(); len(got) != 1 {
+			w.T.Errorf("failures: %q", got)
+		}
+	})
+}
+
+// A name that a group holds comes before what is locked under the group.
+func TestOrdersUnderAGroup(t *testing.T) {
+	ordered(t, nil, func(w *judged, c *holdfast.Client) {
+		group, err := c.All([]string{"a", "b"}).Lock(w.Context())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		lease, err := c.Mutex("c").Lock(group.Context())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		release(w.T, lease)
+		release(w.T, group)
+		under(w.T, c, "c", "b")
+		if got := w.failures(); len(got) != 1 || !strings.Contains(got[0], `"c" was locked under "b"`) {
+			w.T.Errorf("failures: %q", got)
+		}
+	})
+}

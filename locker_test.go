@@ -1,0 +1,318 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// noted collects what a Locker tells onError.
+type noted struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (n *noted) add(err error) {
+	n.mu.Lock()
+	n.errs = append(n.errs, err)
+	n.mu.Unlock()
+}
+
+// only returns the one error that was told since the last call.
+func (n *noted) only(t *testing.T) error {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	errs := n.errs
+	if n.errs = nil; len(errs) != 1 {
+		t.Errorf("onError got %v, want one error", errs)
+		return nil
+	}
+	return errs[0]
+}
+
+func (n *noted) none(t *testing.T) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.errs) > 0 {
+		t.Errorf("onError got %v", n.errs)
+	}
+}
+
+// panicked returns what a call panics with; nil if it returns.
+func panicked(call func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = value.(error)
+		}
+	}()
+	call()
+	return nil
+}
+
+// fails fails unless Lock tells onError one error and panics with it, and it matches all targets.
+func fails(t *testing.T, seen *noted, l sync.Locker, targets ...error) {
+	t.Helper()
+	err := panicked(l.Lock)
+	if told := seen.only(t); err == nil || !errors.Is(told, err) {
+		t.Fatalf("Lock panics with %v, and onError got %v", err, told)
+	}
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("got %v, want %v", err, target)
+		}
+	}
+}
+
+// A Locker excludes goroutines and other clients, and Unlock may be called by another goroutine.
+func TestLockerExcludes(t *testing.T) {
+	for name, options := range map[string][]holdfast.Option{
+		"pooled":  nil,
+		"strict":  {holdfast.WithStrictOrder()},
+		"polling": {holdfast.WithPolling(10*time.Millisecond, 1)},
+		"bounded": {holdfast.WithWait(time.Millisecond)},
+		"owner":   {holdfast.WithOwner("o")}, // whose holds do not exclude each other
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, seen := newWorld(t), &noted{}
+				client, _ := w.client()
+				other, _ := w.client()
+				lockers := []sync.Locker{client.Mutex("n", options...).Locker(t.Context(), seen.add)}
+				if name != "owner" {
+					lockers = append(lockers, other.Mutex("n", options...).Locker(t.Context(), seen.add))
+				}
+				inside := 0
+				var all sync.WaitGroup
+				for i := range 12 {
+					all.Go(func() {
+						l := lockers[i%len(lockers)]
+						l.Lock()
+						if inside++; inside != 1 {
+							t.Errorf("%d are inside", inside)
+						}
+						<-time.After(20 * time.Millisecond)
+						inside--
+						done := make(chan struct{})
+						go func() { l.Unlock(); close(done) }()
+						<-done
+					})
+				}
+				all.Wait()
+				seen.none(t)
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// Lock waits for failures that may pass, for as long as they last.
+func TestLockerWaitsForTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, sent := w.client()
+		back := time.Now().Add(time.Hour)
+		sent.ready = func() error {
+			if time.Now().Before(back) {
+				return &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Loading, Err: errors.New("LOADING")}
+			}
+			return nil
+		}
+		for _, options := range [][]holdfast.Option{nil, {holdfast.WithPolling(time.Second, 3)}} {
+			l := client.Mutex("n", options...).Locker(t.Context(), seen.add)
+			l.Lock()
+			if time.Now().Before(back) {
+				t.Error("Lock returned while the server is away")
+			}
+			l.Unlock()
+			back = time.Now().Add(time.Hour)
+		}
+		seen.none(t)
+	})
+}
+
+// Lock never returns without the lock. It tells onError and panics with the same error.
+func TestLockerPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, sent := w.client()
+		other, _ := w.client()
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("shut down"))
+		defer cancel()
+		lease := w.must(other.Mutex("n").Lock(t.Context()))
+		began := time.Now()
+		fails(t, seen, client.Mutex("n").Locker(ctx, seen.add), context.DeadlineExceeded)
+		if waited := time.Since(began); waited != time.Minute {
+			t.Errorf("it waited %v", waited)
+		}
+		fails(t, seen, client.Mutex("n").Locker(ctx, seen.add), context.DeadlineExceeded) // over before
+		w.release(lease)
+
+		var bad *holdfast.ArgumentError
+		for _, l := range []sync.Locker{
+			client.Mutex("").Locker(t.Context(), seen.add), (*holdfast.Mutex)(nil).Locker(t.Context(), seen.add),
+			new(holdfast.Mutex).Locker(t.Context(), seen.add), client.Mutex("n").Locker(nil, seen.add), //nolint:staticcheck // it is refused
+		} {
+			if err := panicked(l.Lock); !errors.As(err, &bad) || !errors.Is(seen.only(t), err) {
+				t.Errorf("got %v", err)
+			}
+		}
+		sent.ready = func() error {
+			return &protocol.Failure{Op: "lock", Name: "n", Reason: protocol.Denied, Err: errors.New("NOPERM")}
+		}
+		var refused *holdfast.StoreError
+		if err := panicked(client.Mutex("n").Locker(t.Context(), nil).Lock); !errors.As(err, &refused) || refused.Kind != holdfast.StoreDenied {
+			t.Errorf("without onError: %v", err)
+		}
+		sent.ready = nil
+		l := client.Mutex("n").Locker(t.Context(), seen.add)
+		l.Lock()
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		l.Unlock()
+		if err := seen.only(t); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("Unlock after Close: %v", err)
+		}
+		fails(t, seen, l, holdfast.ErrClosed)
+		w.nothingLeft()
+	})
+}
+
+// An Unlock without Lock panics as that of a sync.Mutex does, and leaves the Locker usable.
+func TestLockerUnlockWithoutLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, _ := w.client()
+		l := client.Mutex("n").Locker(t.Context(), seen.add)
+		for range 2 {
+			if err := panicked(l.Unlock); !errors.Is(err, holdfast.ErrNotHeld) {
+				t.Errorf("got %v", err)
+			}
+			l.Lock()
+			l.Unlock() //nolint:staticcheck // nothing is guarded: it works
+		}
+		seen.none(t)
+	})
+}
+
+// A loss is told by Unlock alone. Meanwhile other processes may be in, but no goroutine that shares
+// the Locker.
+func TestLockerLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, _ := w.client()
+		l := client.Mutex("n", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Second)).Locker(t.Context(), seen.add)
+		l.Lock()
+		locked := make(chan struct{})
+		go func() { l.Lock(); close(locked) }()
+		<-time.After(time.Minute)
+		seen.none(t)
+		select {
+		case <-locked:
+			t.Fatal("two goroutines are inside")
+		default:
+		}
+		l.Unlock()
+		if err := seen.only(t); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Unlock after a loss: %v", err)
+		}
+		<-locked
+		l.Unlock() // what it won while it waited was lost too, and Lock asked again
+		seen.none(t)
+		w.nothingLeft()
+	})
+}
+
+// silentFrees is a protocol on which releases get no answer while it is silent.
+type silentFrees struct {
+	protocol.Protocol
+	silent atomic.Bool
+}
+
+type silentResource struct {
+	protocol.Resource
+	of *silentFrees
+}
+
+func (s *silentFrees) Bind(spec protocol.Spec) protocol.Resource {
+	return silentResource{s.Protocol.Bind(spec), s}
+}
+
+func (s *silentFrees) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
+	inner := slices.Clone(renewals)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(silentResource).Resource
+	}
+	s.Protocol.Renew(ctx, inner, done)
+}
+
+func (r silentResource) Free(ctx context.Context, free protocol.Free) (bool, error) {
+	if r.of.silent.Load() {
+		<-time.After(time.Second)
+		return false, &protocol.Failure{Op: "release", Reason: protocol.NoAnswer, Unknown: true, Err: context.DeadlineExceeded}
+	}
+	return r.Resource.Free(ctx, free)
+}
+
+// A release that is not confirmed goes to onError, and the Locker can be locked again.
+func TestLockerUnlockUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, _ := w.client()
+		silent := &silentFrees{Protocol: w.server.Connect("p")}
+		quiet, err := holdfast.NewOn(silent, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer quiet.Close()
+		l := quiet.Mutex("n").Locker(t.Context(), seen.add)
+		l.Lock()
+		silent.silent.Store(true)
+		l.Unlock()
+		if err := seen.only(t); !errors.Is(err, holdfast.ErrUncertain) {
+			t.Errorf("got %v", err)
+		}
+		silent.silent.Store(false)
+		l.Lock()
+		if _, err := client.Mutex("n").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("got %v", err)
+		}
+		l.Unlock()
+		seen.none(t)
+	})
+}
+
+// Under the context of a lease of the same name, Lock enters that hold. The goroutines that share
+// the Locker exclude each other all the same, until the context ends.
+func TestLockerUnderALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seen := newWorld(t), &noted{}
+		client, sent := w.client()
+		lease := w.must(client.Mutex("n").Lock(t.Context()))
+		ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+		defer cancel()
+		l := client.Mutex("n").Locker(ctx, seen.add)
+		l.Lock()
+		if asks := sent.asks.Load(); asks != 1 {
+			t.Errorf("%d asks", asks)
+		}
+		fails(t, seen, l, context.DeadlineExceeded) // it waits for the Unlock of the other, as long as ctx lasts
+		l.Unlock()
+		w.release(lease)
+		fails(t, seen, l, context.DeadlineExceeded)
+		l = client.Mutex("n").Locker(lease.Context(), seen.add)
+		fails(t, seen, l, context.Canceled)
+		seen.none(t)
+		w.nothingLeft()
+	})
+}

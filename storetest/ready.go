@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+func readiness() []test {
+	return []test{
+		{"nothing is taken", readyTakesNothing, 0},
+		{"a server that is away, or refuses", readyRefused, 0},
+		{"a context that is over, or none", readyContexts, 0},
+	}
+}
+
+// ready asks until there is an answer.
+func (e *env) ready(c *client) error {
+	return e.answer(func() error { return c.Ready(e.ctx()) })
+}
+
+func readyTakesNothing(e *env) {
+	a, b := e.client(), e.client()
+	if err := e.ready(a); err != nil {
+		e.Errorf("Ready of a new client: %v", err)
+	}
+	lease := e.lock(a.Mutex(name))
+	for _, c := range []*client{a, b} {
+		if err := e.ready(c); err != nil {
+			e.Errorf("Ready while a lock is held: %v", err)
+		}
+	}
+	if err := e.check(lease); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(lease)
+	e.close(a)
+	e.is(a.Ready(e.ctx()), holdfast.ErrClosed)
+}
+
+func readyRefused(e *env) {
+	for text, kind := range map[string]holdfast.StoreKind{
+		"LOADING Redis is loading the dataset in memory":                                              holdfast.StoreLoading,
+		"READONLY You can't write against a read only replica.":                                       holdfast.StoreReadOnly,
+		"NOAUTH Authentication required.":                                                             holdfast.StoreDenied,
+		"NOPERM this user has no permissions to run the 'eval' command":                               holdfast.StoreDenied,
+		"ERR unknown command 'EVAL'":                                                                  holdfast.StoreUnsupported,
+		"ERR Error running script (call to f_1): @user_script:2: READONLY You can't write: @user_scr": holdfast.StoreReadOnly,
+	} {
+		err := e.faked(store.Reply{Refused: text}).Ready(e.ctx())
+		var failure *holdfast.StoreError
+		if !errors.As(err, &failure) || failure.Kind != kind || failure.Op != "ready" || failure.Applied != holdfast.NotApplied {
+			e.Errorf("%s: got %v, want %s", text, err, kind)
+		}
+	}
+	err := e.faked(store.Reply{Err: errors.New("no route to host"), Unsent: true}).Ready(e.ctx())
+	e.is(err, holdfast.ErrUnavailable)
+}
+
+func readyContexts(e *env) {
+	c := e.client()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stopped := errors.New("the probe was stopped")
+	cancel(stopped)
+	e.is(c.Ready(ctx), context.Canceled, stopped)
+	var none context.Context
+	e.refused(c.Ready(none), "ctx")
+	e.refused(new(holdfast.Client).Ready(e.ctx()), "Client")
+}
