@@ -5,37 +5,45 @@
 //
 //	client, err := holdfast.New(redisstore.New(rdb), nil)
 //	...
-//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx) })
+//	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
+//	err = order.Do(ctx, func(ctx context.Context) error {
+//		if err := bill(ctx, 42); err != nil { // nobody else bills order 42 now
+//			return err
+//		}
+//		lease, _ := holdfast.LeaseFrom(ctx)
+//		return save(ctx, 42, lease.Token()) // the fencing token
+//	})
 //
 // or, by hand:
 //
-//	lease, err := client.Mutex("order:42").Lock(ctx) // ctx bounds the wait
+//	lease, err := order.Lock(ctx)
 //	if err != nil {
 //		return err
 //	}
-//	defer lease.Release(ctx)     // works although ctx is over
-//	work(lease.Context())        // ends when the lease is lost; context.Cause says why
-//	save(order, lease.Token())   // the fencing token
-//
-// # Contexts
-//
-// The ctx of Lock bounds the wait alone. Lease.Context ends with the lease, and lives on when ctx
-// is cancelled. Work that must also stop with its request runs under Lease.Bind. The bound context
-// ends with the request or with the lease, whichever is first, and has the values and the deadline
-// of the request. Under it the caller enters what the lease holds, and what the request's context
-// holds:
-//
-//	ctx, cancel := lease.Bind(ctx)
+//	defer lease.Release(ctx)       // works although ctx is over
+//	ctx, cancel := lease.Bind(ctx) // ends with the request or with the lease, whichever is first
 //	defer cancel()
-//	return bill(ctx)
+//	if err := bill(ctx, 42); err != nil {
+//		return err
+//	}
+//	return save(ctx, 42, lease.Token())
 //
-// LeaseFrom returns the innermost lease that a context belongs to. So the function of Do has the
-// fencing token, and code that it calls needs no argument for the lease:
+// # Waiting and working
 //
-//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
-//		lease, _ := holdfast.LeaseFrom(ctx)
-//		return save(ctx, order, lease.Token())
-//	})
+// WithWait bounds the waiting of a call, and Config.Wait that of a client's calls. The error then
+// matches ErrWaitOver. The ctx of Lock bounds the waiting, too. The ctx of Do bounds the waiting
+// and the work together, so a deadline that is meant for the waiting would cut the work. TryLock
+// does not wait: its *HeldError names the holder. The time that is left of the hold is not the time
+// until the lock is free, as a holder renews its lease.
+//
+// Lease.Context ends with the lease alone, and lives on when the ctx of Lock is cancelled. Work
+// that must stop with its request runs under Lease.Bind. The bound context ends with the request or
+// with the lease, whichever is first. context.Cause tells which: a loss is a *LostError. The bound
+// context has the values and the deadline of the request. Under it the caller enters what the lease
+// holds, and what the request's context holds. The function of Do has such a context already.
+//
+// LeaseFrom returns the innermost lease that a context belongs to, and LeasesFrom returns all. So
+// the function of Do has the fencing token, and code that it calls needs no argument for the lease.
 //
 // # Leases without renewal
 //
@@ -45,10 +53,12 @@
 // WithMaxHold bounds that.
 //
 //	for _, row := range rows {
+//		if err := copyRow(ctx, row); err != nil {
+//			return err
+//		}
 //		if err := lease.Extend(ctx); err != nil {
 //			return err
 //		}
-//		export(ctx, row)
 //	}
 //
 // # What holds
@@ -96,7 +106,7 @@
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
 //   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
 //     learns of it. Other contenders are kept out meanwhile.
-//   - Leases of one ticket do not exclude each other.
+//   - Two processes that attach one Ticket do not exclude each other.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each
@@ -106,9 +116,15 @@
 //
 // Lease.Detach ends a lease here and returns it as a text, a Ticket. Client.Attach takes the ticket
 // up, in whichever process: the same hold, with the same token. This is for work whose steps are
-// processes of their own, as those of a script. Between the two nobody renews the lease, so it
-// should have a TTL that is longer than a step's start takes. Two leases of one ticket do not
-// exclude each other.
+// processes of their own, such as the steps of a script. Between Detach and Attach nobody renews
+// the hold, so the TTL must be longer than a step takes to start. Keep a ticket as you keep a
+// password: a process that has the text, and access to the server, has the lock.
+//
+// # Probes, metrics and other code
+//
+// Client.Ready is for readiness probes, and Election.Check for the liveness probe of a leader.
+// Config.Observer receives events, of which metrics and traces are made. Mutex.Locker is a
+// sync.Locker, for code that knows no other lock; its document says what such code gives up.
 //
 // # Options
 //
