@@ -31,7 +31,7 @@ func run(ctx context.Context) error {
 	}
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
-	client, err := holdfast.New(redisstore.New(rdb), nil) // rdb is a *redis.Client, used as it is
+	client, err := holdfast.New(redisstore.New(rdb), nil) // rdb is your *redis.Client
 	if err != nil {
 		return err
 	}
