@@ -123,7 +123,7 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 	var bad problems
 	bad.check(ctx != nil, "ctx", nil, "not nil")
 	holds, err := decodeTicket(ticket)
-	bad.check(err != errNoTicket, "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that Detach returned")
+	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that Detach returned")
 	if bad := bad.err("Client.Attach"); bad != nil {
 		return nil, bad
 	}

@@ -27,7 +27,7 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 		if err := lease.Err(); !errors.Is(err, holdfast.ErrNotHeld) {
 			t.Errorf("Err after Detach: %v", err)
 		}
-		if err := context.Cause(lease.Context()); err != context.Canceled {
+		if err := context.Cause(lease.Context()); !errors.Is(err, context.Canceled) {
 			t.Errorf("the context ended with %v", err)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrNotHeld) {

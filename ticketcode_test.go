@@ -57,7 +57,7 @@ func TestTicketTextCutOrChanged(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + "1.", ticketMark + "1x." + text[18:]} {
-		if _, err := decodeTicket(Ticket(bad)); err != errNoTicket {
+		if _, err := decodeTicket(Ticket(bad)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestTicketTextOfNoLock(t *testing.T) {
 	} {
 		holds := someHolds()[:1]
 		change(&holds[0])
-		if _, err := decodeTicket(encodeTicket(holds)); err != errNoTicket {
+		if _, err := decodeTicket(encodeTicket(holds)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -60,7 +60,7 @@ func TestDetachedHoldEndsByItself(t *testing.T) {
 		until := lease.Until()
 		left := time.Now()
 		a.detaches(lease)
-		if context.Cause(lease.Context()) != context.Canceled || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
 			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
 		}
 		if err := lease.Release(); !errors.Is(err, engine.ErrNotHeld) {
@@ -494,7 +494,7 @@ func TestDetachGroup(t *testing.T) {
 		if err != nil || len(all) != 2 {
 			t.Fatal(err)
 		}
-		if context.Cause(lease.Context()) != context.Canceled || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
 			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
 		}
 		sent := time.Now()

@@ -13,7 +13,7 @@ var ErrWaitOver = errors.New("the time to wait is over")
 // both. If the time to wait is over, the caller's own context is not: then it is ErrWaitOver alone.
 func EndOf(ctx context.Context) error {
 	end, cause := ctx.Err(), context.Cause(ctx)
-	if cause == ErrWaitOver {
+	if errors.Is(cause, ErrWaitOver) {
 		return cause
 	}
 	if end == nil { // a request that ends with the deadline of ctx may see it first
