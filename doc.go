@@ -30,17 +30,19 @@
 //
 // # Waiting and working
 //
-// WithWait bounds the waiting of a call, and Config.Wait that of a client's calls. The error then
-// matches ErrWaitOver. The ctx of Lock bounds the waiting, too. The ctx of Do bounds the waiting
-// and the work together, so a deadline that is meant for the waiting would cut the work. TryLock
-// does not wait: its *HeldError names the holder. The time that is left of the hold is not the time
-// until the lock is free, as a holder renews its lease.
+// WithWait bounds the waiting of a call, and Config.Wait that of all calls of a client. A call whose
+// time is over returns a *WaitError that matches ErrWaitOver. The ctx of Lock bounds the waiting,
+// too. The ctx of Do bounds the waiting and the work together, so a deadline that is meant for the
+// waiting would cut the work. TryLock does not wait. Its *HeldError names the holder, and says how
+// long the hold lasts unless it is renewed. A holder that lives renews its lease, so that time does
+// not say when the lock is free.
 //
 // Lease.Context ends with the lease alone, and lives on when the ctx of Lock is cancelled. Work
 // that must stop with its request runs under Lease.Bind. The bound context ends with the request or
 // with the lease, whichever is first. context.Cause tells which: a loss is a *LostError. The bound
-// context has the values and the deadline of the request. Under it the caller enters what the lease
-// holds, and what the request's context holds. The function of Do has such a context already.
+// context has the values and the deadline of the request. A caller that locks under it enters the
+// holds of the lease, and the holds that the request's context has. The context that Do gives to
+// its function is such a context.
 //
 // LeaseFrom returns the innermost lease that a context belongs to, and LeasesFrom returns all. So
 // the function of Do has the fencing token, and code that it calls needs no argument for the lease.
