@@ -30,12 +30,12 @@
 //
 // # Waiting and working
 //
-// WithWait bounds the waiting of a call, and Config.Wait that of all calls of a client. A call whose
-// time is over returns a *WaitError that matches ErrWaitOver. The ctx of Lock bounds the waiting,
-// too. The ctx of Do bounds the waiting and the work together, so a deadline that is meant for the
-// waiting would cut the work. TryLock does not wait. Its *HeldError names the holder, and says how
-// long the hold lasts unless it is renewed. A holder that lives renews its lease, so that time does
-// not say when the lock is free.
+// WithWait bounds the waiting of a call, and Config.Wait that of all calls of a client. When the
+// time is over, the call returns a *WaitError that matches ErrWaitOver. The ctx of Lock bounds the
+// waiting, too. The ctx of Do bounds the waiting and the work together, so a deadline that is meant
+// for the waiting would cut the work. TryLock does not wait. Its *HeldError names the holder, and
+// says how long the hold lasts unless it is renewed. A holder that lives renews its lease, so that
+// time does not say when the lock is free.
 //
 // Lease.Context ends with the lease alone, and lives on when the ctx of Lock is cancelled. Work
 // that must stop with its request runs under Lease.Bind. The bound context ends with the request or
