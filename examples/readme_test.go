@@ -47,7 +47,7 @@ func readmeByHand(ctx context.Context, client *holdfast.Client, bill biller, sav
 	return save(ctx, 42, lease.Token())
 }
 
-func readmeTry(ctx context.Context, client *holdfast.Client, work func(context.Context) error) error {
+func readmeTry(ctx context.Context, client *holdfast.Client, cleanUp func(context.Context) error) error {
 	lease, err := client.Mutex("clean up").TryLock(ctx)
 	if errors.Is(err, holdfast.ErrHeld) {
 		log.Print("skipped: ", err)
@@ -57,7 +57,9 @@ func readmeTry(ctx context.Context, client *holdfast.Client, work func(context.C
 		return err
 	}
 	defer lease.Release(ctx)
-	return work(lease.Context())
+	ctx, cancel := lease.Bind(ctx)
+	defer cancel()
+	return cleanUp(ctx)
 }
 
 func readmeExport(ctx context.Context, client *holdfast.Client, rows []int, copyRow func(context.Context, int) error) error {
