@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "b021e2d15964cadb61f5a82f77eea051eae33c99",
-	"downgrade": "1735461e0fd6365bd9014b8e56f5f87a8d0a256d",
-	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
+	"ask":       "15e204856aaf24671c8f5f5ddbd6e1a7c4b6f590",
+	"downgrade": "8b686b6c504bc6da1789f6aac7e014590c29ab5a",
+	"free":      "fb1af6f52a4da809ac855d8c4729efabdb6fea83",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "354b5ca3db64858b99d46df14a1313c3ae5f3cf3",
+	"look":      "cb34bee7c787de8ec9d9d5073b2e640650b8084d",
 	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
-	"resize":    "1a2018c84b811ada930c0e560345a9c723e74182",
-	"resume":    "e25e7a561b053524468e0cb1b29a63b8bacc2fc7",
+	"resize":    "3fd96d64f8c3046459080e1dee6bee17cd265114",
+	"resume":    "b4f9e446389b449381b895c79a26f508e8474fc7",
 }

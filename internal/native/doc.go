@@ -12,6 +12,8 @@
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which the
 //	                         client waits
+//	PREFIX:@ticket/ID        the channel of one kept place; PREFIX:{SLOT}:@ticket/ID where channels
+//	                         are sharded
 //
 // In NAME, "%" and "}" are escaped. So every name is a hash tag, and no two names share a key. SLOT
 // is a short fixed string that hashes to the slot. PROCESS is host/pid/ and 22 random characters,
@@ -58,7 +60,9 @@
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
-//	                         that has not asked again has none, and lives until 18 s after its place
+//	                         that has not asked again has none, and lives until 18 s after its
+//	                         place; a kept place always has one
+//	line    n ticket         of a kept place: it is not handed the name before it asks again
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -75,6 +79,8 @@
 // "s" sharded. Extras are name:length:value, one after the other. A reader skips the extras that it
 // does not know. A payload never changes while its ticket lives, so client and server name members
 // alike.
+//
+// A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //
 // # Remainders
 //
@@ -121,6 +127,31 @@
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.
+//
+// # Kept places
+//
+// The place of a kept ticket stays between the waits of several processes. Its channel is that of
+// the ticket, so its payload is the same in all of them. Most of the time no process listens. The
+// hand-over is therefore an offer: the kept ticket gets the name for its claim as any other, but
+// its place stays in the queue until it asks. If the claim runs out, the name is free and the place
+// is where it was. So an offer that nobody takes up costs the other waiters one claim, and the kept
+// ticket nothing.
+//
+//   - A kept ticket is offered the name only if the server is certain that its channel is heard.
+//     A node of a cluster without sharded channels is not, and neither is a server that refuses to
+//     say.
+//   - A kept ticket gets one offer for each of its asks. It gets none between the last ask of a
+//     wait, which says so ("n ticket"), and the first of the next wait.
+//   - A kept ticket that can get no offer is silent. A silent ticket does not stop a hand-over,
+//     whether it could hold now or not: all behind it are treated as if it were not there. No
+//     release lets it in untold.
+//   - A kept ticket that waits where the server cannot tell is nudged when the name is left free.
+//     It gets in by its own ask, if no waiter behind it was let in before.
+//   - A kept ticket never joins the queue again by asking. If it has neither a place nor a hold,
+//     the answer is "B", and nothing is changed for it. A place whose life is over is none.
+//
+// A script passes over at most 64 ordinary waiters that do not listen, and looks at no more than
+// 1024 places in all. An asker that stands further behind gets a name that is free.
 //
 // # Time
 //

@@ -36,6 +36,10 @@ type Protocol interface {
 	// once it is certain that no later message is missed. Where names have channels apart, Hear
 	// makes certain of that instead. Gaps are reported to the sink.
 	Listen(ctx context.Context, sink Sink) (Listening, error)
+
+	// ListenTicket is Listen for the messages to the ticket of a kept place, and to no other.
+	// Protocols with NoPlaces refuse it.
+	ListenTicket(ctx context.Context, id ID, sink Sink) (Listening, error)
 }
 
 // Features says what a protocol can do beyond holding a name.
@@ -50,9 +54,9 @@ type Features struct {
 	// Confirm: a hand-over is not to be trusted by its message alone: asking confirms it.
 	Confirm bool
 
-	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there
-	// are.
-	NoPermits, NoLatches string
+	// NoPermits, NoLatches and NoPlaces say why there are no semaphores, no latches, and no kept
+	// places; empty where there are.
+	NoPermits, NoLatches, NoPlaces string
 }
 
 // ErrApart says that names cannot be asked for in one request.
@@ -200,13 +204,27 @@ type Ticket struct {
 	Block      int64 // how many tokens a grant reserves, at least 1
 	Weight     int64 // how many permits of a semaphore it takes; else 0
 	NoMessages bool  // no message reaches this process: a hand-over need not try
+
+	// Keep makes the place in the queue a kept place: it lives for so long after each ask, from
+	// whichever process. Whole milliseconds; 0: an ordinary place. See Ask.
+	Keep time.Duration
 }
 
 // An Ask asks for a name.
+//
+// The ticket of a kept place joins the queue with its first Ask alone, which has Join. Each later
+// Ask has InLine. It is answered Busy if the ticket has neither a hold nor a place any more, and
+// then nothing is changed. Processes that wait with the ticket listen with Protocol.ListenTicket.
+//
+// A hand-over to a kept place is an offer: a hold for the claim, which leaves the place as it is.
+// The next Ask takes it up. A kept place gets one offer for each Ask with InLine and not Leaving,
+// and only while the server is certain that its ticket is listened to. At all other times it is
+// treated as if it were not there: all behind it pass it, and it keeps its place.
 type Ask struct {
 	Ticket   Ticket
 	Join     bool          // when the name is taken, join the queue; else only look
 	InLine   bool          // an answer said that this ticket is queued
+	Leaving  bool          // of a kept place: nobody waits with the ticket after this Ask; InLine is set
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
 	Deadline time.Time     // local time after which the request takes no effect

@@ -212,7 +212,7 @@ func TestLook(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	p := client(t, start(t), true, id(0))
-	if f := p.Features(); f.Queue || !f.Tokens || f.NoPermits == "" || f.NoLatches == "" {
+	if f := p.Features(); f.Queue || !f.Tokens || f.NoPermits == "" || f.NoLatches == "" || f.NoPlaces == "" {
 		t.Errorf("features %+v", f)
 	}
 	if _, err := p.AskAll(t.Context(), nil); !errors.Is(err, protocol.ErrApart) {
@@ -222,7 +222,8 @@ func TestRefused(t *testing.T) {
 	_, _, set := latch.Set(t.Context(), id(1), 1, time.Second, time.Now().Add(time.Second))
 	_, count := latch.CountDown(t.Context(), id(1), time.Now().Add(time.Second), time.Now().Add(time.Second))
 	_, look := latch.Look(t.Context(), nil)
-	for what, err := range map[string]error{"set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
+	_, listen := p.ListenTicket(t.Context(), id(1), nil)
+	for what, err := range map[string]error{"listen": listen, "set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
 		"resize": resource.Resize(t.Context(), 1, time.Now().Add(time.Second))} {
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || failure.Reason.Passing() {

@@ -41,6 +41,8 @@ type try struct {
 	ticket protocol.Ticket
 	inLine bool
 
+	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
+
 	resumed *try // whose hold it took over, if it asked for that
 }
 
@@ -110,12 +112,14 @@ func said(a protocol.Answer) string {
 
 // ask begins an attempt, or repeats one.
 func (p *pair) ask(t *rapid.T, a *try, join bool) {
-	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v", a.ticket.ID, a.client, a.spec.Owner, a.spec.Shared,
-		a.ticket.Weight, a.spec.Permits, join)
+	kept, again := a.ticket.Keep > 0, a.inLine
+	leaving := kept && again && a.listening == nil && rapid.IntRange(0, 3).Draw(t, "leaving") == 0
+	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID, a.client, a.spec.Owner,
+		a.spec.Shared, a.ticket.Weight, a.spec.Permits, join, kept, leaving)
 	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
-		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: a.inLine, TTL: forever,
-			Deadline: time.Now().Add(time.Minute)})
-		if got.Status == protocol.Queued {
+		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: again, Leaving: leaving,
+			TTL: forever, Deadline: time.Now().Add(time.Minute)})
+		if got.Status == protocol.Queued || kept {
 			a.inLine = true
 		}
 		s.subscribers.grant(a.ticket.ID, got)
@@ -183,7 +187,8 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 	srv := redisserver.Start(t)
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	sides := [2]*side{{}, {}}
-	marker := &marker{srv: srv, marks: make(chan string, clients)}
+	marker := &marker{srv: srv, marks: make(chan string, 1000)}
+	marker.clients.Store(clients)
 	for i := range clients {
 		sides[0].clients = append(sides[0].clients, server.Connect("model"))
 		sides[1].clients = append(sides[1].clients, scripts(t, srv.Addr(), "model", i, marker.marks))
@@ -200,9 +205,41 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 				for _, s := range sides {
 					s.subscribers.forget()
 				}
+				defer p.deafen()
 				t.Repeat(p.actions())
 			})
 		})
+	}
+}
+
+// keeps draws an attempt with a kept place.
+func (p *pair) keeps(t *rapid.T) *try {
+	var kept []*try
+	for _, a := range p.tries {
+		if a.ticket.Keep > 0 {
+			kept = append(kept, a)
+		}
+	}
+	if len(kept) == 0 {
+		t.Skip("no place is kept")
+	}
+	return rapid.SampledFrom(kept).Draw(t, "kept")
+}
+
+// deaf closes what listens for the ticket of a kept place.
+func (p *pair) deaf(a *try) {
+	for _, l := range a.listening {
+		l.Close()
+	}
+	if a.listening != nil {
+		p.marker.clients.Add(-1)
+	}
+	a.listening = nil
+}
+
+func (p *pair) deafen() {
+	for _, a := range p.tries {
+		p.deaf(a)
 	}
 }
 
@@ -216,8 +253,41 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			if p.kind == protocol.Semaphore {
 				a.ticket.Weight = rapid.Int64Range(1, a.spec.Permits).Draw(t, "weight")
 			}
+			join := rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join")
+			if join && p.kind != protocol.Election && rapid.IntRange(0, 2).Draw(t, "kept") == 0 {
+				a.ticket.Keep = forever
+			}
 			p.tries = append(p.tries, a)
-			p.ask(t, a, rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join"))
+			p.ask(t, a, join)
+		},
+		"wait with a kept ticket": func(t *rapid.T) {
+			a := p.keeps(t)
+			if a.listening != nil {
+				t.Skip("it listens")
+			}
+			for _, s := range p.sides {
+				l, err := s.clients[a.client].ListenTicket(context.Background(), a.ticket.ID, s.subscribers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.listening = append(a.listening, l)
+			}
+			p.marker.clients.Add(1)
+			p.ask(t, a, true)
+		},
+		"stop waiting with a kept ticket": func(t *rapid.T) {
+			a := p.keeps(t)
+			if a.listening == nil {
+				t.Skip("it does not listen")
+			}
+			p.deaf(a)
+			if err := p.marker.allHeard(); err != nil {
+				t.Fatal(err)
+			}
+			if rapid.Bool().Draw(t, "crash") {
+				return
+			}
+			p.ask(t, a, true)
 		},
 		"ask again": func(t *rapid.T) {
 			a := p.some(t)

@@ -7,6 +7,7 @@
 local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
+local UNHEARD, REACH = 64, 1024 -- how many are passed over, and how far down the queue
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
@@ -24,6 +25,13 @@ end
 local function demand(payload)
   local weight, permits = string.match(payload, '^%d+/(%d+)/(%d+):')
   return tonumber(weight), tonumber(permits)
+end
+
+-- keeps is how many ms a kept place lives after an ask; nil of an ordinary one.
+local function keeps(payload)
+  if not string.find(payload, '^[%d/]+:%d+:%d+f?:%d+:%d+:0:') then
+    return extra(payload, 'keep')
+  end
 end
 
 -- drop takes a hold that is there out of the set, and with the last the set. A refusal in between
@@ -254,16 +262,31 @@ local function publish(channel, message)
   redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
 end
 
--- listens tells whether anybody may hear a channel. It is asked before a message goes out, never
--- read from the count of PUBLISH: a grant that was sent cannot be taken back. In a cluster the
--- count is that of one node and says nothing.
+-- listens tells whether anybody hears a channel; nil where the server cannot tell. It is asked
+-- before a message goes out, never read from the count of PUBLISH: a grant that was sent cannot be
+-- taken back. In a cluster the count is that of one node and says nothing.
 local function listens(channel)
   local mark = string.byte(channel)
   if mark == MARK_CLUSTER then
-    return true
+    return nil
   end
   local heard = redis.pcall('PUBSUB', mark == MARK_SHARDED and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
-  return heard.err or heard[2] > 0
+  if heard.err then
+    return nil
+  end
+  return heard[2] > 0
+end
+
+-- silent tells whether a kept place can get no offer of the name: it had one since its last ask, or
+-- its wait has ended; or else the server is not certain that its channel is heard. Unsure tells
+-- that the server cannot tell.
+local function silent(ticket, payload)
+  if redis.call('ZSCORE', queue, 'n' .. ticket) then
+    return true, false
+  end
+  local _, _, channel = parts(payload)
+  local heard = listens(channel)
+  return not heard, heard == nil
 end
 
 -- changed tells all watchers, once.
@@ -350,7 +373,7 @@ end
 
 -- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
-  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket) > 0
+  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket, 'n' .. ticket) > 0
   if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, PLACES, '+inf') == 0 then
     redis.call('DEL', queue)
   end
@@ -358,9 +381,9 @@ local function leave(ticket, payload)
 end
 
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
--- since.
-local function lives(member, ticket)
-  if redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
+-- since. Of a kept place each ask says when its life ends, the first as well.
+local function lives(member, ticket, kept)
+  if not kept and redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
     return true
   end
   local life = redis.call('ZSCORE', queue, 'l' .. ticket)
@@ -396,18 +419,30 @@ local function tell()
   else
     left = redis.call('ZRANGEBYSCORE', state, '1', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2] % SHARED - ms
   end
-  for at = 0, 63 do
+  local at, unheard = 0, 0
+  while at < REACH and unheard < UNHEARD do
     local waiter = first(at)
     if not waiter then
       return
     end
-    local _, _, channel = parts(string.sub(waiter, 27))
-    if channel == '' then
+    local ticket, payload = string.sub(waiter, 1, 26), string.sub(waiter, 27)
+    local _, _, channel = parts(payload)
+    local quiet, unsure
+    if keeps(payload) then
+      quiet, unsure = silent(ticket, payload)
+    elseif channel == '' then
       return
-    elseif listens(channel) then
-      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
+    else
+      quiet = listens(channel) == false
+      unheard = unheard + 1
+    end
+    if not quiet or unsure then
+      publish(channel, '2N' .. string.sub(ticket, 5) .. whole(math.max(0, left)))
+    end
+    if not quiet then
       return
     end
+    at = at + 1
   end
 end
 
@@ -415,23 +450,35 @@ end
 -- passes the first that may not. A waiter that shows no life is taken out, although its host may
 -- seem to listen until the server misses it. A waiter whose process does not hear us is passed over
 -- for those that do, and keeps its place. If nobody could be let in and told, the first of those
--- passed over is let in untold, unless the caller waits itself.
+-- passed over is let in untold, unless the caller waits itself. A kept place that is silent is
+-- passed as if it were not there, and one that is not is offered the name, and stays. If the server
+-- cannot tell whether it is heard, and the name is left free, it is nudged.
 --
 --   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
 --          that nothing was changed for it
 --   moved  the first waiter may be another than before, and is told when a hold or remainder lapses
 --   asked  a waiter got in by asking: those that do not hear us ask for themselves
 local function hand_on(self, moved, asked)
-  local at, unheard, stopped = 0, nil, false
+  local at, passed, unheard, stopped, beyond, unsure = 0, 0, nil, false, true, {}
   local waits = self and redis.call('ZSCORE', queue, self)
-  while at < 64 do
+  while at < REACH and passed < UNHEARD do
     local member = first(at)
     if not member then
+      beyond = false
       break
     end
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-    if member ~= self and not lives(member, ticket) then
+    local kept, quiet, cannot_tell = keeps(payload), false, false
+    if kept and member ~= self then
+      quiet, cannot_tell = silent(ticket, payload)
+    end
+    if member ~= self and not lives(member, ticket, kept) then
       moved = leave(ticket, payload)
+    elseif quiet then
+      if cannot_tell and #unsure < 8 then
+        table.insert(unsure, member)
+      end
+      at = at + 1
     elseif not enters(ticket, payload) then
       stopped = true
       break
@@ -439,10 +486,15 @@ local function hand_on(self, moved, asked)
       return true
     else
       local claim, block, channel = parts(payload)
-      if channel == '' or listens(channel) then
+      if kept or channel == '' or listens(channel) ~= false then
         local token = take(block)
         admit(ticket, payload, token, claim)
-        moved = leave(ticket, payload)
+        if kept then
+          redis.call('ZADD', queue, '-1', 'n' .. ticket)
+          moved, at = true, at + 1
+        else
+          moved = leave(ticket, payload)
+        end
         if channel ~= '' then
           publish(channel, '2G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         end
@@ -451,11 +503,11 @@ local function hand_on(self, moved, asked)
         if unheard == nil then
           unheard = member
         end
-        at = at + 1
+        at, passed = at + 1, passed + 1
       end
     end
   end
-  if self and not waits and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
+  if self and (beyond or not waits) and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
     return true
   end
   if unheard and not waits and not asked then
@@ -463,6 +515,13 @@ local function hand_on(self, moved, asked)
     local claim, block = parts(payload)
     admit(ticket, payload, take(block), claim)
     moved = leave(ticket, payload)
+  end
+  for _, member in ipairs(unsure) do
+    local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+    if enters(ticket, payload) then
+      local _, _, channel = parts(payload)
+      publish(channel, '2N' .. string.sub(ticket, 5) .. '0')
+    end
   end
   if moved then
     tell()

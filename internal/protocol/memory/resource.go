@@ -44,18 +44,26 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
 		return protocol.Answer{}, err
 	}
-	now := s.now()
-	n, err := r.open("ask", ask.Ticket.ID, now)
+	now, kept, stays := s.now(), ask.Ticket.Keep > 0, ask.Ticket.ID
+	if kept {
+		stays = "" // its life is over when it is over
+	}
+	n, err := r.open("ask", stays, now)
 	if err != nil {
 		return protocol.Answer{}, err
 	}
 	if h := r.mine(n, ask.Ticket.ID); h != nil { // asked before
+		n.leave(ask.Ticket.ID) // a kept place, which stayed while the name was offered
 		h.until = now + ask.TTL.Microseconds()
 		n.lapses(h)
 		return h.answer(now), nil
 	}
 	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
-	if n.remainder(ask.Ticket.ID) != nil { // the request comes late
+	if kept {
+		self.until = now + ask.Ticket.Keep.Microseconds()
+	}
+	gone := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil
+	if gone || n.remainder(ask.Ticket.ID) != nil { // the place is gone, or the request comes late
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if err := n.refuses(self); err != nil {
@@ -83,10 +91,15 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.busied = append(n.busied, self)
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
-	if place := find(n.queue, ask.Ticket.ID); place != nil {
-		place.until = self.until
-	} else {
+	place := find(n.queue, ask.Ticket.ID)
+	if place == nil {
 		n.queue = append(n.queue, self)
+		place = self
+	}
+	place.until, place.waits = self.until, ask.InLine && !ask.Leaving
+	if ask.Leaving {
+		s.admit(n, nil, now, 0) // it may have kept others out until now
+		n.nudgeFirst(nil, now)
 	}
 	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
 }
@@ -120,7 +133,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 			}
 			h.state, h.by, h.to = replaced, r.spec.Label, ask.Ticket.ID
 			id := h.ticket.ID
-			h.client.tell(func(sink protocol.Sink) { sink.Replaced(id) })
+			h.tell(func(sink protocol.Sink) { sink.Replaced(id) })
 			ticket := ask.Ticket
 			ticket.Block = 1
 			return s.hold(n, &entry{ticket: ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
@@ -195,12 +208,14 @@ func (s *Server) changed(n *name, before *entry, keep, now int64) {
 	n.nudgeFirst(before, now)
 }
 
-// next is the first in the queue, if any.
+// next is the first in the queue that is no silent kept place, if any.
 func (n *name) next() *entry {
-	if len(n.queue) == 0 {
-		return nil
+	for _, e := range n.queue {
+		if !e.silent() {
+			return e
+		}
 	}
-	return n.queue[0]
+	return nil
 }
 
 // nudgeFirst makes the first in the queue, if it is another than before, ask when the first of the
@@ -221,8 +236,8 @@ func (n *name) nudgeFirst(before *entry, now int64) {
 		if e.ticket.NoMessages {
 			return
 		}
-		if e.client.subscribed() {
-			e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
+		if e.heard() && !e.silent() {
+			e.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
 			return
 		}
 	}
