@@ -48,6 +48,7 @@ func New(s store.Store, config *Config) (*Client, error) {
 func newClient(p protocol.Protocol, config Config) *Client {
 	e := engine.Config{
 		ReleaseTimeout: config.ReleaseTimeout,
+		Prefix:         config.Prefix,
 		Logger:         config.Logger,
 		Cause:          lostError,
 		Closed:         ErrClosed,

@@ -27,6 +27,9 @@ var (
 	// ErrClosed means that the client is closed.
 	ErrClosed = errors.New("holdfast: client closed")
 
+	// ErrTicket means that a ticket cannot be attached. The error is a *TicketError.
+	ErrTicket = errors.New("holdfast: ticket of no use")
+
 	// ErrUncertain means that the server did not confirm a release or a downgrade in time. It is
 	// joined with the error that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")

@@ -29,6 +29,7 @@ type held interface {
 	Tokens() map[string]int64
 	Until() time.Time
 	Check(ctx context.Context) error
+	Detach() ([]engine.Detached, error)
 	Downgrade(ctx context.Context) error
 	Release() error
 }

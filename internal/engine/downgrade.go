@@ -247,7 +247,8 @@ func (h *hold) remainingTTL(now time.Time) time.Duration {
 		ttl = h.trustEnd.Add(margin(o.TTL)).Sub(now)
 	}
 	if o.MinHold > 0 {
-		ttl = max(ttl, h.heldSince.Add(o.MinHold).Sub(now))
+		since := time.Duration(h.serverSince-h.grantedAt) * time.Microsecond // until an Attach
+		ttl = max(ttl, h.heldSince.Add(o.MinHold-since).Sub(now))
 	}
 	if !h.maxHoldEnd.IsZero() {
 		ttl = min(ttl, h.maxHoldEnd.Add(margin(o.MaxHold)).Sub(now))

@@ -12,6 +12,7 @@ import (
 // A Config is what an Engine needs beside its protocol.
 type Config struct {
 	ReleaseTimeout time.Duration
+	Prefix         string // of the client's keys, for those that go on with its holds
 
 	Logger  *slog.Logger     // never nil
 	Observe func(Event)      // nil: no observer

@@ -14,6 +14,7 @@ const (
 	holdHeld        holdState = iota // as its lock asked for it: it excludes others, or it shares
 	holdDowngrading                  // a request to share is under way, or may have been applied
 	holdSharing                      // it was downgraded
+	holdDetached                     // it has left the process: another one goes on with it, or none
 	holdReleasing                    // it is being given back, or was
 	holdLost                         // no lease on it is trusted; the server may still keep it
 	holdCleared                      // lost, and the server denied it or its cleanup was scheduled
@@ -21,16 +22,17 @@ const (
 
 // holdMoves are the states that may follow each state.
 var holdMoves = [...][]holdState{
-	holdHeld:        {holdDowngrading, holdReleasing, holdLost, holdCleared},
+	holdHeld:        {holdDowngrading, holdDetached, holdReleasing, holdLost, holdCleared},
 	holdDowngrading: {holdHeld, holdSharing, holdReleasing, holdLost, holdCleared},
-	holdSharing:     {holdReleasing, holdLost, holdCleared},
+	holdSharing:     {holdDetached, holdReleasing, holdLost, holdCleared},
+	holdDetached:    {},
 	holdReleasing:   {},
 	holdLost:        {holdCleared},
 	holdCleared:     {},
 }
 
 func (s holdState) String() string {
-	return [...]string{"held", "downgrading", "sharing", "releasing", "lost", "cleared"}[s]
+	return [...]string{"held", "downgrading", "sharing", "detached", "releasing", "lost", "cleared"}[s]
 }
 
 // A hold is one hold at the server, from its grant until it is given back or lost. Its local
@@ -65,7 +67,10 @@ type grant struct {
 
 	grantedAt int64     // the server's time of the grant, in microseconds
 	askedAt   time.Time // when its caller began to wait
-	heldSince time.Time // when this process learned of the grant
+	heldSince time.Time // when this process learned of the grant, or attached the hold
+
+	serverSince int64         // what the server's clock showed, at least, at heldSince
+	lasts       time.Duration // of an attached hold that is not renewed: its time from the grant on
 }
 
 // A renewal is what the watchdog knows of the renewals of a hold. While a downgrade is under way it
@@ -166,7 +171,7 @@ func (a *attempt) newHold(n grantNotice) *hold {
 		grant: grant{
 			lock: a.lock, ticket: a.ticket,
 			grantToken: n.token, lastToken: n.token + n.block - 1,
-			grantedAt: n.serverTime, askedAt: a.since, heldSince: time.Now(),
+			grantedAt: n.serverTime, askedAt: a.since, heldSince: time.Now(), serverSince: n.serverTime,
 		},
 		token:       n.token,
 		serverModes: serverModes{current: a.lock},

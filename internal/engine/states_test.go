@@ -8,9 +8,10 @@ import (
 // Every transition of the package document's table is made, and all others are refused.
 func TestHoldStateTransitions(t *testing.T) {
 	allowed := map[holdState][]holdState{
-		holdHeld:        {holdDowngrading, holdReleasing, holdLost, holdCleared},
+		holdHeld:        {holdDowngrading, holdDetached, holdReleasing, holdLost, holdCleared},
 		holdDowngrading: {holdHeld, holdSharing, holdReleasing, holdLost, holdCleared},
-		holdSharing:     {holdReleasing, holdLost, holdCleared},
+		holdSharing:     {holdDetached, holdReleasing, holdLost, holdCleared},
+		holdDetached:    nil,
 		holdReleasing:   nil,
 		holdLost:        {holdCleared},
 		holdCleared:     nil,

@@ -114,13 +114,7 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	renewals := make([]protocol.Renewal, len(holds))
 	e.mu.Lock()
 	for i, h := range holds {
-		renewals[i] = protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
-		if o := &h.lock.options; o.MinHold > 0 {
-			renewals[i].Floor = h.grantedAt + o.MinHold.Microseconds()
-		}
-		if o := &h.lock.options; o.MaxHold > 0 {
-			renewals[i].Ceiling = h.grantedAt + o.MaxHold.Microseconds()
-		}
+		renewals[i] = h.renewalRequest(ttl)
 	}
 	e.mu.Unlock()
 	ctx := deadline{context.Background(), sent.Add(timeout(ttl))}

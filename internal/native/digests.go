@@ -5,7 +5,7 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "15e204856aaf24671c8f5f5ddbd6e1a7c4b6f590",
+	"ask":       "7faf182465c705b8ae15367cf1092b9fa5c82a4a",
 	"downgrade": "8b686b6c504bc6da1789f6aac7e014590c29ab5a",
 	"free":      "fb1af6f52a4da809ac855d8c4729efabdb6fea83",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",

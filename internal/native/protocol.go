@@ -164,15 +164,24 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 	if at, ok := s.Clock.NotAfter(deadline); ok {
 		return at, nil
 	}
-	reply := s.Do(ctx, wire.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
-	if err := r.failure("lock", reply, r.keys.state); err != nil {
+	if _, err := p.askTime(ctx, r, "lock", deadline); err != nil {
 		return "", err
+	}
+	at, _ := s.Clock.NotAfter(deadline)
+	return at, nil
+}
+
+// askTime asks the server of a name for its time, in microseconds.
+func (p *Protocol) askTime(ctx context.Context, r *resource, op string, deadline time.Time) (int64, error) {
+	s := p.servers.Serving(r.keys.slot)
+	reply := s.Do(ctx, wire.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	if err := r.failure(op, reply, r.keys.state); err != nil {
+		return 0, err
 	}
 	server, ok := wire.ServerTime(reply.Value)
 	if !ok {
-		return "", r.at(reply, r.unreadable("lock", reply.Value))
+		return 0, r.at(reply, r.unreadable(op, reply.Value))
 	}
 	s.Clock.Observe(server, time.Now())
-	at, _ := s.Clock.NotAfter(deadline)
-	return at, nil
+	return server, nil
 }

@@ -52,7 +52,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Keep == 0
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -62,13 +62,10 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if t.Weight > 0 {
 		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
 	}
-	channel, extras := "", ""
-	switch {
-	case t.Keep > 0:
+	channel, extras := r.channelOf(t), ""
+	if t.Keep > 0 {
 		keep := strconv.FormatInt(t.Keep.Milliseconds(), 10)
-		channel, extras = r.p.channelFor(&r.keys, ticketProcess(t.ID)), "keep:"+strconv.Itoa(len(keep))+":"+keep
-	case !t.NoMessages:
-		channel = r.p.channelFor(&r.keys, r.p.config.Process)
+		extras = "keep:" + strconv.Itoa(len(keep)) + ":" + keep
 	}
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
 	if r.spec.Fixed {
@@ -80,6 +77,19 @@ func (r *resource) payload(t protocol.Ticket) any {
 		r.usual.Store(&text)
 	}
 	return text
+}
+
+// channelOf is the channel of a ticket, with its mark; empty if no message reaches its process.
+func (r *resource) channelOf(t protocol.Ticket) string {
+	switch {
+	case t.NoMessages:
+		return ""
+	case t.Channel != "":
+		return t.Channel
+	case t.Keep > 0:
+		return r.p.channelFor(&r.keys, ticketProcess(t.ID))
+	}
+	return r.p.channelFor(&r.keys, r.p.config.Process)
 }
 
 // args begins the words of a script, with room for more: two for its digest, then the keys. The key

@@ -136,6 +136,15 @@ type Resource interface {
 	// A *Replaced: the hold has become a remainder.
 	Downgrade(ctx context.Context, ask Ask) (Answer, error)
 
+	// Origin says, for another process, what this one alone knows of the hold of a ticket that was
+	// granted at a server time. It sends nothing.
+	Origin(ticket Ticket, granted int64) Origin
+
+	// Adopt reads the origin of a hold that another process got, so that requests about its ticket
+	// are the same here as there. If timed, it also asks for the server's time. It touches nothing.
+	// ErrOrigin, or a *Failure: the time could not be had.
+	Adopt(ctx context.Context, ticket Ticket, origin Origin, timed bool) (Adopted, error)
+
 	// Resize sets how many permits the name has, also while they are held, and lets in the tickets
 	// that fit now.
 	Resize(ctx context.Context, permits int64, deadline time.Time) error
@@ -208,6 +217,26 @@ type Ticket struct {
 	// Keep makes the place in the queue a kept place: it lives for so long after each ask, from
 	// whichever process. Whole milliseconds; 0: an ordinary place. See Ask.
 	Keep time.Duration
+
+	// Channel is where messages about the ticket go, as the protocol writes it. It is part of what
+	// the server knows the ticket by. Empty: the channel of this process.
+	Channel string
+}
+
+// An Origin is what a process that goes on with a hold must know of the process that got it, in
+// the words of the protocol. It is bytes, and says which protocol and format it is of.
+type Origin string
+
+// ErrOrigin says that an origin is not of this protocol, or of another format.
+var ErrOrigin = errors.New("the origin is of another format")
+
+// An Adopted is a hold of another process, as this one must name it. If it was timed, the server's
+// clock showed Server after the local moment Sent.
+type Adopted struct {
+	Ticket  Ticket
+	Granted int64 // server time of the grant, microseconds, as this process's answers tell the time
+	Sent    time.Time
+	Server  int64 // microseconds; 0: not timed
 }
 
 // An Ask asks for a name.

@@ -205,6 +205,7 @@ func (p *Protocol) propose(bucket int) int64 {
 
 var (
 	errClosed  = errors.New("the client is closed")
+	errNoTime  = errors.New("no node whose time at the grant is known has answered")
 	errTooLate = errors.New("the request reached the server too late and did nothing")
 )
 

@@ -41,6 +41,7 @@ type try struct {
 	ticket protocol.Ticket
 	inLine bool
 
+	took      bool                 // an answer said that it holds
 	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
 
 	resumed *try // whose hold it took over, if it asked for that
@@ -122,6 +123,7 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 		if got.Status == protocol.Queued || kept {
 			a.inLine = true
 		}
+		a.took = a.took || got.Status == protocol.Held
 		s.subscribers.grant(a.ticket.ID, got)
 		return said(got), err
 	})
@@ -359,8 +361,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 	if p.kind == protocol.ReadWrite {
 		actions["downgrade"] = func(t *rapid.T) {
 			a := p.some(t)
-			if a.spec.Shared {
-				t.Skip("it shares")
+			if a.spec.Shared || a.ticket.Keep > 0 && !a.took {
+				t.Skip("it shares, or did not take up its offer: that comes first")
 			}
 			shared := a.spec
 			shared.Shared = true

@@ -79,6 +79,9 @@ if token then
   return held(token)
 end
 if remainder(ticket) then -- it comes late: the hold was released, or taken over
+  if kept then
+    leave(ticket, payload)
+  end
   return 'B' .. describe(count())
 end
 -- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.

@@ -64,6 +64,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	gone := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil
 	if gone || n.remainder(ask.Ticket.ID) != nil { // the place is gone, or the request comes late
+		n.leave(ask.Ticket.ID) // of a kept place whose hold was taken over before it was taken up
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if err := n.refuses(self); err != nil {

@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ErrShared refuses to detach a lease whose hold has other entries.
+var ErrShared = errors.New("other leases are in the same hold")
+
+// ErrDowngrading refuses to detach a lease whose downgrade has no answer yet.
+var ErrDowngrading = errors.New("its downgrade is under way")
+
+// A Detached is a hold that has left its process, with all that another process must know to go on
+// with it. Whoever has it has the hold.
+type Detached struct {
+	Prefix  string
+	Spec    protocol.Spec // as the server has the hold; TTL, Fixed, Claim and Life follow from Options
+	Options Options       // TTL, MinHold, MaxHold and Fixed
+	Ticket  protocol.Ticket
+	Origin  protocol.Origin
+
+	Token      int64         // of the lease
+	GrantToken int64         // the first of the grant, by which the server knows the hold
+	Lasts      time.Duration // of a hold that is not renewed: its time from the grant on
+}
+
+// An AttachError says that a hold cannot be attached: it is gone, or another caller took it over.
+type AttachError struct {
+	Name string
+	Why  Why    // Gone or Replaced
+	By   string // the label of the caller that took the hold over
+}
+
+func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached", a.Name) }
+
+// Detach ends the lease and lets its hold leave the process, without a request. The hold lasts as
+// long as it was prolonged for, unless another process attaches it. It waits, at most as long as
+// one request, until no earlier ask of the ticket can arrive any more: that would win the hold
+// again after its release. ErrShared, ErrDowngrading: the lease is as it was. ErrNotHeld, the cause
+// of a loss, or the Closed error.
+func (l *Lease) Detach() ([]Detached, error) { return l.engine().detach([]*Lease{l}) }
+
+// Detach is that of Lease for all parts or for none. The error is a *PartError.
+func (g *GroupLease) Detach() ([]Detached, error) {
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	return g.engine().detach(g.parts)
+}
+
+func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Done()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		var late time.Time
+		for _, l := range leases {
+			if err := l.detachable(); err != nil {
+				if len(leases) > 1 {
+					err = &PartError{l.Name(), err}
+				}
+				return nil, err
+			}
+			if at := l.tenure.hold.mayApplyUntil; late.Before(at) {
+				late = at
+			}
+		}
+		wait := time.Until(late)
+		if wait <= 0 {
+			break
+		}
+		e.mu.Unlock()
+		e.pause(context.Background(), wait)
+		e.mu.Lock()
+	}
+	all := make([]Detached, len(leases))
+	for i, l := range leases {
+		all[i] = l.detach()
+	}
+	return all, nil
+}
+
+// detachable tells why a lease cannot be detached. The engine's mutex is held.
+func (l *Lease) detachable() error {
+	if l.released {
+		return ErrNotHeld
+	}
+	l.expireIfPast()
+	t, h := l.tenure, l.tenure.hold
+	switch {
+	case t.lossCause != nil:
+		return t.lossCause
+	case len(t.entries) > 1:
+		return ErrShared
+	case h.state == holdDowngrading || l.shared != h.serverModes.current.spec.Shared:
+		return ErrDowngrading
+	}
+	return nil
+}
+
+// detach takes the hold of a lease out of the process. Goroutines that wait for it ask for
+// themselves. The engine's mutex is held.
+func (l *Lease) detach() Detached {
+	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.serverModes.current
+	h.to(holdDetached)
+	e.watchdog.remove(h)
+	l.leave()
+	if h.pool != nil {
+		e.promoteNext(h)
+	}
+	e.report(h.event(Released, time.Since(l.tenure.since)))
+	o := h.lock.options
+	return Detached{
+		Prefix:  e.config.Prefix,
+		Spec:    mode.spec,
+		Options: Options{TTL: o.TTL, MinHold: o.MinHold, MaxHold: o.MaxHold, Fixed: o.Fixed},
+		Ticket:  h.ticket,
+		Origin:  mode.resource.Origin(h.ticket, h.grantedAt),
+		Token:   l.tenure.token, GrantToken: h.grantToken,
+		Lasts: h.lasting(),
+	}
+}
+
+// lasting is how long the server keeps a hold that is not renewed, from the grant on, or less. One
+// that was prolonged here lasts a TTL more from that request on. At heldSince the server's clock
+// showed serverSince at least, and no less since then, less a hundredth for drift.
+func (h *hold) lasting() time.Duration {
+	ttl := h.lock.options.TTL
+	if !h.lock.options.Fixed {
+		return 0
+	}
+	if since := h.trustEnd.Add(margin(ttl) - ttl).Sub(h.heldSince); since > 0 {
+		return time.Duration(h.serverSince-h.grantedAt)*time.Microsecond + since - since/100 + ttl
+	}
+	return max(h.lasts, ttl)
+}
+
+// renewalRequest asks for ttl from now on, no less than the min hold and no more than the max hold.
+func (h *hold) renewalRequest(ttl time.Duration) protocol.Renewal {
+	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
+	if o := &h.lock.options; o.MinHold > 0 {
+		r.Floor = h.grantedAt + o.MinHold.Microseconds()
+	}
+	if o := &h.lock.options; o.MaxHold > 0 {
+		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
+	}
+	return r
+}
+
+// Attach takes up a hold that was detached, in one request, and one for the server's time where the
+// hold has an end of its own. Several holds make a group's lease. An *AttachError, a
+// *protocol.Foreign: nothing is attached. A *protocol.Failure: no answer came; another try may
+// succeed. protocol.ErrOrigin: the servers are others. A *WaitEnded: ctx was over. The Closed
+// error. Of several, the error is a *PartError, and the other holds may have been prolonged once.
+func (e *Engine) Attach(ctx context.Context, d Detached) (*Lease, error) {
+	leases, err := e.attach(ctx, []Detached{d})
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// AttachGroup is Attach for the parts of a group, in their order.
+func (e *Engine) AttachGroup(ctx context.Context, all []Detached) (*GroupLease, error) {
+	leases, err := e.attach(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, part := range leases[1:] {
+		part.previousPart = leases[i]
+	}
+	return &GroupLease{parts: leases}, nil
+}
+
+func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	a := &attachment{engine: e, began: time.Now(), holds: make([]*hold, len(all)), errs: make([]error, len(all))}
+	if err := e.protocol.Ready(ctx, all[0].Spec.Name); err != nil {
+		return nil, err
+	}
+	ttl := all[0].Options.TTL
+	for _, d := range all {
+		ttl = min(ttl, d.Options.TTL)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout(ttl))
+	defer cancel()
+	if a.adopt(limited, all); a.failed() == nil {
+		a.renew(ctx, timeout(ttl))
+	}
+	if err := a.failed(); err != nil {
+		return nil, err
+	}
+	return a.begin(ctx)
+}
+
+// An attachment is one call of Attach.
+type attachment struct {
+	engine *Engine
+	began  time.Time
+	holds  []*hold
+	errs   []error // of the holds
+}
+
+// failed is the error of the first hold that cannot be attached, or else of the first that had no
+// answer.
+func (a *attachment) failed() (err error) {
+	for i := range a.errs {
+		var failure *protocol.Failure
+		if a.errs[i] == nil || err != nil && errors.As(a.errs[i], &failure) {
+			continue
+		}
+		if err = a.errs[i]; len(a.errs) > 1 {
+			err = &PartError{a.holds[i].lock.spec.Name, err}
+		}
+		if !errors.As(err, &failure) {
+			break
+		}
+	}
+	return err
+}
+
+// adopt makes the holds, before any request that may prolong them.
+func (a *attachment) adopt(ctx context.Context, all []Detached) {
+	var done sync.WaitGroup
+	for i, d := range all {
+		options := d.Options
+		options.Strict = true // no goroutine of this process gets the hold without a request
+		h := &hold{grant: grant{lock: a.engine.Lock(d.Spec, options)}, index: -1}
+		h.serverModes.current, a.holds[i] = h.lock, h
+		done.Go(func() { a.errs[i] = h.adopt(ctx, &d) })
+	}
+	done.Wait()
+}
+
+// adopt fills a hold with what is known of it before it is renewed.
+func (h *hold) adopt(ctx context.Context, d *Detached) error {
+	o := &h.lock.options
+	timed := o.MinHold > 0 || o.MaxHold > 0 || o.Fixed
+	adopted, err := h.lock.resource.Adopt(ctx, d.Ticket, d.Origin, timed)
+	if err != nil {
+		return err
+	}
+	h.ticket, h.grantedAt = adopted.Ticket, adopted.Granted
+	h.grantToken, h.lastToken, h.token = d.GrantToken, d.Token, d.Token
+	h.ownerExposed = true // another process may have the ticket too
+	clock := clockSample{adopted.Sent, adopted.Server}
+	h.serverSince = max(h.grantedAt, clock.server)
+	if o.MaxHold > 0 {
+		h.maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add(-margin(o.MaxHold))
+	}
+	if o.Fixed {
+		h.lasts = d.Lasts
+		h.trustEnd = clock.earliest(h.grantedAt + h.lasts.Microseconds()).Add(-margin(o.TTL))
+	}
+	if end := h.end(); !end.IsZero() && past(end, time.Now()) {
+		return &AttachError{Name: h.lock.spec.Name, Why: Gone}
+	}
+	return nil
+}
+
+// attachRequest is a renewal that prolongs no hold past the end that it had by itself.
+func (h *hold) attachRequest() protocol.Renewal {
+	o := &h.lock.options
+	r := h.renewalRequest(o.TTL)
+	if o.Fixed {
+		end := h.grantedAt + max(h.lasts, o.MinHold).Microseconds()
+		if r.Ceiling == 0 || end < r.Ceiling {
+			r.Ceiling = end
+		}
+	}
+	return r
+}
+
+// renew sends the one renewal of all holds that makes them this process's.
+func (a *attachment) renew(ctx context.Context, limit time.Duration) {
+	e := a.engine
+	renewals := make([]protocol.Renewal, len(a.holds))
+	for i, h := range a.holds {
+		renewals[i] = h.attachRequest()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	sent := time.Now()
+	answers := make([]protocol.Renewed, len(renewals))
+	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { answers[i] = r })
+	for i, r := range answers {
+		a.errs[i] = a.holds[i].attached(r, sent)
+	}
+}
+
+// attached takes the answer to the renewal.
+func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
+	name := h.lock.spec.Name
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(r.Err, &replaced):
+		return &AttachError{Name: name, Why: Replaced, By: replaced.By}
+	case r.Err != nil:
+		return r.Err
+	case !r.Held:
+		return &AttachError{Name: name, Why: Gone}
+	}
+	ttl, fixedEnd := h.lock.options.TTL, h.trustEnd
+	h.confirm(sent, ttl, renewalDelay(ttl))
+	h.trustEnd = earlier(h.trustEnd, fixedEnd)
+	h.heldSince = time.Now()
+	if past(h.end(), h.heldSince) {
+		return &protocol.Failure{Op: "attach", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: errLate}
+	}
+	return nil
+}
+
+// begin gives the holds to the watchdog and makes their leases.
+func (a *attachment) begin(ctx context.Context) ([]*Lease, error) {
+	e := a.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, e.config.Closed
+	}
+	leases := make([]*Lease, len(a.holds))
+	for i, h := range a.holds {
+		h.askedAt = a.began
+		e.watchdog.add(h)
+		leases[i] = h.beginTenure(ctx)
+		e.report(h.event(Granted, time.Since(a.began)))
+	}
+	return leases, nil
+}

@@ -1,0 +1,165 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A Ticket is a lease that has left its process (Lease.Detach), as a text of one line without
+// spaces. Another process, or this one, takes it up again with Client.Attach.
+//
+// Whoever has the text has the lock: with access to the server, it can hold the lock and release
+// it. Keep it as you keep a password. A ticket may be used more than once: two leases of one ticket
+// do not exclude each other, and have one fencing token.
+type Ticket string
+
+// A TicketReason says why a ticket cannot be attached.
+type TicketReason string
+
+// The reasons of a TicketError.
+const (
+	// TicketPrefix: the ticket is of clients with another Config.Prefix.
+	TicketPrefix TicketReason = "it is of clients with another prefix"
+
+	// TicketFormat: another version of this library wrote the ticket, or a client on other servers.
+	// A ticket of a quorum is of use to a quorum with as many masters only.
+	TicketFormat TicketReason = "it has another format"
+
+	// TicketGone: the server has no such hold. Nobody can tell whether it was released, has
+	// expired, or is at another server.
+	TicketGone TicketReason = "there is no such hold: it was released, has expired, or is at another server"
+
+	// TicketReplaced: another process took the hold over with Mutex.Resume.
+	TicketReplaced TicketReason = "another process took the hold over"
+)
+
+// A TicketError says why a ticket cannot be attached. It matches ErrTicket.
+type TicketError struct {
+	Name   string // the lock, or of a group the name of which this is true; empty if it cannot be read
+	Reason TicketReason
+	By     string // the label of the process that took the hold over, if one did
+}
+
+func (e *TicketError) Error() string {
+	text := prefix + "ticket"
+	if e.Name != "" {
+		text += fmt.Sprintf(" of %q", shortened(e.Name))
+	}
+	text += ": " + string(e.Reason)
+	if e.By != "" {
+		text += fmt.Sprintf(", %q", shortened(e.By))
+	}
+	return text
+}
+
+// Is matches ErrTicket.
+func (e *TicketError) Is(target error) bool { return target == ErrTicket }
+
+// Detach lets the lease leave this process. It sends nothing. The lease is over, its context ends
+// with context.Canceled, and nobody renews the hold any more. The ticket is the hold: it stays at
+// the server until it ends there, which is at most a margin after what Until said before. Whoever
+// attaches the ticket before that has the same hold and the same token. Otherwise the lock is then
+// free, or free after a min hold.
+//
+// Goroutines of this process that wait for the lock go on to wait, as those of other processes do.
+// After an answer was lost, Detach may wait until no earlier request can arrive any more, for at
+// most a second. The ticket of a group's lease is for all of its names. Options of the handle that
+// say how the lock is held go with the ticket: owner, label, TTL, min hold, max hold and whether it
+// is renewed.
+//
+// After an error the lease is as it was before. The errors are:
+//
+//   - An *ArgumentError: other leases are in the same hold. They entered it under this lease's
+//     context, or they are readers of this process that share it. Or its Downgrade, or that of a
+//     release, has no answer yet.
+//   - ErrNotHeld after Release or Detach, the *LostError of a lost lease, or ErrClosed.
+func (l *Lease) Detach() (Ticket, error) {
+	if l.empty() {
+		return "", ErrNotHeld
+	}
+	holds, err := l.inner.Detach()
+	var bad problems
+	switch {
+	case errors.Is(err, engine.ErrShared):
+		bad.add("lease", "of "+shortened(l.inner.Name()), "one that is alone in its hold: release the others before")
+	case errors.Is(err, engine.ErrDowngrading):
+		bad.add("lease", "of "+shortened(l.inner.Name()), "one whose downgrade was answered")
+	case err != nil:
+		return "", public("detach", l.inner.Name(), err)
+	default:
+		return encodeTicket(holds), nil
+	}
+	return "", bad.err("Lease.Detach")
+}
+
+// Attach takes up a lease that was detached, in this process or in another one: the same hold, with
+// the same token. It asks the server once whether the hold is there, and renews it with the same
+// request. A lease with a max hold or a min hold, or without renewal, costs one request more, for
+// the server's time. From then on the lease is as any other: it is renewed, and Release gives it
+// back. One WithoutRenewal is not prolonged: it ends when it would have ended.
+//
+// TTL, label and all other options are those of the detached lease, not of this client. The client
+// must have its Config.Prefix and its servers. The lease has the values of ctx; ctx bounds the
+// request alone, which takes at most a sixth of the TTL and a second. Goroutines of this process
+// get the hold only by its context.
+//
+// After an error nothing is attached, and the server has what it had before. Only of a group, and
+// after a *StoreError, holds may have been renewed once. The errors are:
+//
+//   - An *ArgumentError: the text is not a whole ticket, or ctx is nil.
+//   - A *TicketError, which matches ErrTicket: the ticket is of no use to this client, or of no use
+//     any more.
+//   - A *StoreError, or a *QuorumError: no answer came, or the server refused. The ticket is as
+//     good as before.
+//   - A *WaitError if ctx was over, and ErrClosed.
+func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
+	if c == nil || c.engine == nil {
+		return nil, zeroHandle("Client", "a client that New made")
+	}
+	var bad problems
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	holds, err := decodeTicket(ticket)
+	bad.check(err != errNoTicket, "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that Detach returned")
+	if bad := bad.err("Client.Attach"); bad != nil {
+		return nil, bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := holds[0].Spec.Name
+	if holds[0].Prefix != c.config.Prefix {
+		return nil, &TicketError{Name: name, Reason: TicketPrefix}
+	}
+	var inner held
+	if len(holds) == 1 {
+		inner, err = c.engine.Attach(ctx, holds[0])
+	} else {
+		inner, err = c.engine.AttachGroup(ctx, holds)
+	}
+	if err != nil {
+		return nil, attachError(name, err)
+	}
+	return &Lease{inner: inner}, nil
+}
+
+// attachError translates what the engine answers.
+func attachError(name string, err error) error {
+	var refused *engine.AttachError
+	var part *engine.PartError
+	if errors.As(err, &part) {
+		name = part.Name
+	}
+	switch {
+	case errors.As(err, &refused) && refused.Why == engine.Replaced:
+		return &TicketError{Name: refused.Name, Reason: TicketReplaced, By: refused.By}
+	case refused != nil:
+		return &TicketError{Name: refused.Name, Reason: TicketGone}
+	case errors.Is(err, protocol.ErrOrigin):
+		return &TicketError{Name: name, Reason: TicketFormat}
+	}
+	return public("attach", name, err)
+}

@@ -1,0 +1,105 @@
+package holdfast
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// someHolds are holds in which no field is zero that may be set.
+func someHolds() []engine.Detached {
+	one := engine.Detached{
+		Prefix: "p\n",
+		Spec:   protocol.Spec{Name: "n\x00 \xff", Kind: protocol.Semaphore, Owner: "o", Label: "l\n", Shared: true, Permits: 7},
+		Options: engine.Options{
+			TTL: 15 * time.Second, MinHold: time.Nanosecond, MaxHold: time.Hour, Fixed: true,
+		},
+		Ticket: protocol.Ticket{ID: engine.ID(), Block: 1000, Weight: 3, NoMessages: true},
+		Origin: "n2123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
+	}
+	two := one
+	two.Spec.Name, two.Spec.Kind, two.Ticket.NoMessages = strings.Repeat("x", maxText), protocol.Mutex, false
+	return []engine.Detached{one, two}
+}
+
+func TestTicketTextKeepsEveryField(t *testing.T) {
+	for n := 1; n <= 2; n++ {
+		holds := someHolds()[:n]
+		text := encodeTicket(holds)
+		if strings.ContainsAny(string(text), " \n\r\t") {
+			t.Errorf("%q", text)
+		}
+		read, err := decodeTicket(text)
+		if err != nil || !reflect.DeepEqual(read, holds) {
+			t.Errorf("%v\n%+v\n%+v", err, read, holds)
+		}
+	}
+}
+
+// A ticket that was cut, or in which one character was changed, is none.
+func TestTicketTextCutOrChanged(t *testing.T) {
+	text := string(encodeTicket(someHolds()[:1]))
+	for i := range text {
+		if _, err := decodeTicket(Ticket(text[:i])); err == nil {
+			t.Errorf("cut at %d it is a ticket", i)
+		}
+		changed := []byte(text)
+		if changed[i]++; strings.ContainsRune("0123456789", rune(text[i])) && i < len(ticketMark)+1 {
+			continue // another format
+		}
+		if _, err := decodeTicket(Ticket(changed)); err == nil {
+			t.Errorf("changed at %d it is a ticket", i)
+		}
+	}
+	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + "1.", ticketMark + "1x." + text[18:]} {
+		if _, err := decodeTicket(Ticket(bad)); err != errNoTicket {
+			t.Errorf("%.40q: %v", bad, err)
+		}
+	}
+}
+
+func TestTicketTextOfAnotherFormat(t *testing.T) {
+	text := ticketMark + "12" + strings.TrimPrefix(string(encodeTicket(someHolds())), ticketMark+ticketFormat)
+	_, err := decodeTicket(Ticket(text))
+	var refused *TicketError
+	if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
+		t.Error(err)
+	}
+}
+
+// What no lock of this library has is refused, although the checksum is right.
+func TestTicketTextOfNoLock(t *testing.T) {
+	for name, change := range map[string]func(d *engine.Detached){
+		"no name":     func(d *engine.Detached) { d.Spec.Name = "" },
+		"long name":   func(d *engine.Detached) { d.Spec.Name = strings.Repeat("x", maxText+1) },
+		"a latch":     func(d *engine.Detached) { d.Spec.Kind = protocol.Latch },
+		"no id":       func(d *engine.Detached) { d.Ticket.ID = "" },
+		"no block":    func(d *engine.Detached) { d.Ticket.Block = 0 },
+		"no TTL":      func(d *engine.Detached) { d.Options.TTL = 0 },
+		"long TTL":    func(d *engine.Detached) { d.Options.TTL = maxMaxTTL + 1 },
+		"large token": func(d *engine.Detached) { d.Token = 1 << 53 },
+		"negative":    func(d *engine.Detached) { d.Lasts = -1 },
+	} {
+		holds := someHolds()[:1]
+		change(&holds[0])
+		if _, err := decodeTicket(encodeTicket(holds)); err != errNoTicket {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
+func FuzzTicketText(f *testing.F) {
+	f.Add(string(encodeTicket(someHolds())))
+	f.Add(ticketMark + "1.")
+	f.Fuzz(func(t *testing.T, text string) {
+		if holds, err := decodeTicket(Ticket(text)); err == nil && encodeTicket(holds) != Ticket(text) {
+			t.Errorf("%q", text)
+		}
+	})
+}
