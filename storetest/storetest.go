@@ -76,11 +76,15 @@ func Run(t *testing.T, backend Backend) {
 	if backend.NoLatches {
 		latches = noLatches()
 	}
+	places := place()
+	if backend.NoQueue {
+		places = noPlaces()
+	}
 	sections := []section{
 		{"arguments", arguments()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"group", group()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"order", order()}, {"owner", owner()},
-		{"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
+		{"place", places}, {"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tokens", tokens()}, {"waiting", waiting()},

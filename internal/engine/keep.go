@@ -12,12 +12,15 @@ import (
 // process that goes on with the ticket does not know when an earlier one was granted the hold.
 var ErrOwnTimes = errors.New("a kept place is for leases that are renewed without an end")
 
-// noPlaces tells why the protocol keeps no places.
-func (e *Engine) noPlaces(name string) error {
-	if why := e.features.NoPlaces; why != "" {
-		return &protocol.Failure{Op: "ask", Name: name, Reason: protocol.Unsupported, Err: errors.New(why)}
+// noPlaces says why a protocol without a queue keeps no places.
+const noPlaces = "the servers have no common queue, so there is no place in one that could be kept between two waits"
+
+// keepsPlaces refuses a protocol that keeps no places.
+func (e *Engine) keepsPlaces(name string) error {
+	if e.features.Queue {
+		return nil
 	}
-	return nil
+	return &protocol.Failure{Op: "ask", Name: name, Reason: protocol.Unsupported, Err: errors.New(noPlaces)}
 }
 
 // Place joins the queue with a ticket whose place is kept for so long after each ask, in one
@@ -32,7 +35,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (Detached, error) 
 	if err := l.unsupported(); err != nil {
 		return Detached{}, err
 	}
-	if err := e.noPlaces(l.spec.Name); err != nil {
+	if err := e.keepsPlaces(l.spec.Name); err != nil {
 		return Detached{}, err
 	}
 	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
@@ -59,7 +62,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 		return nil, err
 	}
 	defer e.busy.Done()
-	if err := e.noPlaces(d.Spec.Name); err != nil {
+	if err := e.keepsPlaces(d.Spec.Name); err != nil {
 		return nil, err
 	}
 	if err := e.check(ctx); err != nil {

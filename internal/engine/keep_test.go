@@ -440,7 +440,7 @@ func TestPlaceRefused(t *testing.T) {
 			}
 		}
 		place := a.place(time.Minute)
-		b := newHost(t, memory.New(protocol.Features{NoPlaces: "there is no queue"}))
+		b := newHost(t, memory.New(protocol.Features{Tokens: true}))
 		_, join := b.mutex(engine.Options{}).Place(t.Context(), time.Minute)
 		_, wait := b.AttachWait(t.Context(), place)
 		for what, err := range map[string]error{"Place": join, "AttachWait": wait} {

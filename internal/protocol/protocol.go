@@ -38,7 +38,7 @@ type Protocol interface {
 	Listen(ctx context.Context, sink Sink) (Listening, error)
 
 	// ListenTicket is Listen for the messages to the ticket of a kept place, and to no other.
-	// Protocols with NoPlaces refuse it.
+	// Protocols without a queue refuse it.
 	ListenTicket(ctx context.Context, id ID, sink Sink) (Listening, error)
 }
 
@@ -54,9 +54,9 @@ type Features struct {
 	// Confirm: a hand-over is not to be trusted by its message alone: asking confirms it.
 	Confirm bool
 
-	// NoPermits, NoLatches and NoPlaces say why there are no semaphores, no latches, and no kept
-	// places; empty where there are.
-	NoPermits, NoLatches, NoPlaces string
+	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there
+	// are. Without a queue there are no kept places.
+	NoPermits, NoLatches string
 }
 
 // ErrApart says that names cannot be asked for in one request.

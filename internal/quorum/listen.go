@@ -62,7 +62,7 @@ type listening struct {
 
 // ListenTicket implements protocol.Protocol: there are no kept places.
 func (p *Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listening, error) {
-	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errors.New(noPlaces)}
+	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errors.New("a quorum has no queue, and so no kept places")}
 }
 
 // Hear implements protocol.Listening: one channel serves all names.

@@ -20,7 +20,6 @@ const (
 	noPermits = "no two sets of permits need meet at a node: three holders of one permit each may be on three different majorities" +
 		" of five nodes, and no node sees more than two of them"
 	noLatches = "a count that majorities agree on needs every node to know all of it, and a node that was away for one step does not"
-	noPlaces  = "the nodes of a quorum have no common queue, so there is no place in one that could be kept between two waits"
 )
 
 // Config is what a Protocol needs to know.
@@ -78,7 +77,7 @@ func New(stores []wire.Store, config Config) *Protocol {
 
 // Features implements protocol.Protocol.
 func (p *Protocol) Features() protocol.Features {
-	return protocol.Features{Tokens: true, NoPermits: noPermits, NoLatches: noLatches, NoPlaces: noPlaces}
+	return protocol.Features{Tokens: true, NoPermits: noPermits, NoLatches: noLatches}
 }
 
 // Bind implements protocol.Protocol.

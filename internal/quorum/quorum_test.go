@@ -212,7 +212,7 @@ func TestLook(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	p := client(t, start(t), true, id(0))
-	if f := p.Features(); f.Queue || !f.Tokens || f.NoPermits == "" || f.NoLatches == "" || f.NoPlaces == "" {
+	if f := p.Features(); f.Queue || !f.Tokens || f.NoPermits == "" || f.NoLatches == "" {
 		t.Errorf("features %+v", f)
 	}
 	if _, err := p.AskAll(t.Context(), nil); !errors.Is(err, protocol.ErrApart) {
