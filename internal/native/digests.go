@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "7faf182465c705b8ae15367cf1092b9fa5c82a4a",
-	"downgrade": "8b686b6c504bc6da1789f6aac7e014590c29ab5a",
-	"free":      "fb1af6f52a4da809ac855d8c4729efabdb6fea83",
+	"ask":       "41329a335d2663c93722add3769180767ab72536",
+	"downgrade": "be19e48e6fe6c423451caf51e8ae48cb72a32459",
+	"free":      "74a1f24f4f0c0f7a3c2e956da152b80f1baec8e1",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "cb34bee7c787de8ec9d9d5073b2e640650b8084d",
+	"look":      "dca281a70c0c55c6a19bb2a865b37afc52251918",
 	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",
-	"resize":    "3fd96d64f8c3046459080e1dee6bee17cd265114",
-	"resume":    "b4f9e446389b449381b895c79a26f508e8474fc7",
+	"resize":    "14e81f2e448524dddff5df97a6199415e15fbd30",
+	"resume":    "b3d817b550ecbb5d300df4159625db84497e38ee",
 }

@@ -61,8 +61,10 @@
 //	                         more than the last; from 1
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
 //	                         that has not asked again has none, and lives until 18 s after its
-//	                         place; a kept place always has one
-//	line    n ticket         of a kept place: it is not handed the name before it asks again
+//	                         place; a kept place has one while it is not closed
+//	line    ticket payload   a kept place that is closed: the end of its life in server milliseconds,
+//	                         negative
+//	line    n ticket         where a closed place was: its place + 1e15, negative
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -137,21 +139,22 @@
 // is where it was. So an offer that nobody takes up costs the other waiters one claim, and the kept
 // ticket nothing.
 //
+//   - A kept place is closed while nobody waits there. No hand-over sees it, so it costs the others
+//     nothing, and it is not counted among the waiters. An ask opens it where it was.
+//   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
+//     its asks. So does a hand-over that finds that the channel is not heard, as the process was
+//     killed. A process asks after each time that it subscribed, so it is not forgotten.
 //   - A kept ticket is offered the name only if the server is certain that its channel is heard.
 //     A node of a cluster without sharded channels is not, and neither is a server that refuses to
-//     say.
-//   - A kept ticket gets one offer for each of its asks. It gets none between the last ask of a
-//     wait, which says so ("n ticket"), and the first of the next wait.
-//   - A kept ticket that can get no offer is silent. A silent ticket does not stop a hand-over,
-//     whether it could hold now or not: all behind it are treated as if it were not there. No
-//     release lets it in untold.
-//   - A kept ticket that waits where the server cannot tell is nudged when the name is left free.
-//     It gets in by its own ask, if no waiter behind it was let in before.
+//     say. There a hand-over passes the place, whether the ticket could hold now or not. The ticket
+//     is nudged if the name is left free. It gets in by its own ask, if no waiter behind it was let
+//     in before.
+//   - No release lets a kept ticket in untold.
 //   - A kept ticket never joins the queue again by asking. If it has neither a place nor a hold,
 //     the answer is "B", and nothing is changed for it. A place whose life is over is none.
 //
-// A script passes over at most 64 ordinary waiters that do not listen, and looks at no more than
-// 1024 places in all. An asker that stands further behind gets a name that is free.
+// After a Resume a former holder with a kept ticket learns of it by its next renewal: it does not
+// listen with the ticket any more.
 //
 // # Time
 //

@@ -42,6 +42,7 @@ type try struct {
 	inLine bool
 
 	took      bool                 // an answer said that it holds
+	open      bool                 // its last ask opened its kept place
 	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
 
 	resumed *try // whose hold it took over, if it asked for that
@@ -100,7 +101,18 @@ func plain(err error) string {
 	return err.Error()
 }
 
-func said(a protocol.Answer) string {
+// waiting is how many wait, if that is certain. The scripts and the model need not find out by the
+// same request that nobody listens for a kept place that is open.
+func (p *pair) waiting(n int) string {
+	for _, a := range p.tries {
+		if a.open && a.listening == nil {
+			return "some"
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *pair) said(a protocol.Answer) string {
 	if a.Status == protocol.Held {
 		return fmt.Sprintf("held, block %d", a.Block)
 	}
@@ -108,13 +120,14 @@ func said(a protocol.Answer) string {
 	if a.Holders == 1 { // of several that end at one time, either may be named
 		who = fmt.Sprintf("%q", a.Holder)
 	}
-	return fmt.Sprintf("status %d, %d hold, %s, %d wait", a.Status, a.Holders, who, a.Waiters)
+	return fmt.Sprintf("status %d, %d hold, %s, %s wait", a.Status, a.Holders, who, p.waiting(a.Waiters))
 }
 
 // ask begins an attempt, or repeats one.
 func (p *pair) ask(t *rapid.T, a *try, join bool) {
 	kept, again := a.ticket.Keep > 0, a.inLine
 	leaving := kept && again && a.listening == nil && rapid.IntRange(0, 3).Draw(t, "leaving") == 0
+	a.open = kept && again && !leaving
 	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID, a.client, a.spec.Owner,
 		a.spec.Shared, a.ticket.Weight, a.spec.Permits, join, kept, leaving)
 	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
@@ -125,7 +138,7 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 		}
 		a.took = a.took || got.Status == protocol.Held
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -143,7 +156,7 @@ func (p *pair) resume(t *rapid.T, a, old *try) {
 		got, err := c.Bind(a.spec).Resume(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
 			owner, s.subscribers.token(old.ticket.ID))
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -154,7 +167,7 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 			Deadline: time.Now().Add(time.Minute)})
 		a.inLine = got.Status == protocol.Queued
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -323,7 +336,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"look": func(t *rapid.T) {
 			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
 				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever}).Look(context.Background(), nil)
-				return fmt.Sprintf("%d hold, %d wait, %d of permits", got.Holders, got.Waiters, got.Taken), err
+				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken), err
 			})
 		},
 	}

@@ -86,7 +86,7 @@ if remainder(ticket) then -- it comes late: the hold was released, or taken over
 end
 -- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.
 local waits = redis.call('ZSCORE', queue, self)
-if kept and ARGV[5] ~= 'k' and not (waits and lives(self, ticket, kept)) then -- hand_on takes it out
+if kept and ARGV[5] ~= 'k' and (not waits or -(redis.call('ZSCORE', queue, 'l' .. ticket) or waits) <= ms) then
   return 'B' .. describe(count())
 end
 local _, permits = demand(payload)
@@ -103,6 +103,12 @@ elseif given then
 end
 
 --@touched
+if kept then
+  forget()
+  if waits then
+    open(ticket, payload)
+  end
+end
 -- Beside a hold of its own owner a ticket enters although others wait; else when it is its turn.
 local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)
 if beside or hand_on(self) then
@@ -138,14 +144,13 @@ end
 if redis.call('PTTL', queue) < ARGV[7] + 0 then
   redis.call('PEXPIRE', queue, ARGV[7] + 5000)
 end
-if kept and ARGV[5] == 'a' then
-  redis.call('ZREM', queue, 'n' .. ticket)
-elseif kept then
-  redis.call('ZADD', queue, '-1', 'n' .. ticket)
+local place = redis.call('ZSCORE', queue, self) or now
+if kept and ARGV[5] ~= 'a' then
+  close(ticket, payload)
 end
 if ARGV[5] == 'l' then -- it may have kept others out until now
   hand_on(nil, true, true)
 end
 -- A clock that is set back in the middle of a script may have ended the queue: then the next ask
 -- joins it anew.
-return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. (redis.call('ZSCORE', queue, self) or now)))
+return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. place))

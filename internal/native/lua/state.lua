@@ -7,7 +7,7 @@
 local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
-local UNHEARD, REACH = 64, 1024 -- how many are passed over, and how far down the queue
+local CLOSED = 1000000000000000
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
@@ -65,7 +65,8 @@ local function look(ticket)
   elseif value then
     sample = redis.call('ZRANGE', state, '-1', '-1')[1]
   else
-    sample = redis.call('ZRANGE', queue, '-1', '-1')[1]
+    local tail = redis.call('ZRANGE', queue, '-2', '-1')
+    sample = tail[#tail] == 'c' and tail[1] or tail[#tail] -- "c" is last where all places are closed
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
@@ -277,16 +278,20 @@ local function listens(channel)
   return heard[2] > 0
 end
 
--- silent tells whether a kept place can get no offer of the name: it had one since its last ask, or
--- its wait has ended; or else the server is not certain that its channel is heard. Unsure tells
--- that the server cannot tell.
-local function silent(ticket, payload)
-  if redis.call('ZSCORE', queue, 'n' .. ticket) then
-    return true, false
+-- close takes a kept place out of the way until its ticket asks again.
+local function close(ticket, payload)
+  local place, life = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'l' .. ticket)
+  redis.call('ZADD', queue, life, ticket .. payload, whole(-CLOSED - place), 'n' .. ticket)
+  redis.call('ZREM', queue, 'l' .. ticket)
+end
+
+-- open puts a closed place back where it was.
+local function open(ticket, payload)
+  local life, place = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'n' .. ticket)
+  if place then
+    redis.call('ZADD', queue, whole(-CLOSED - place), ticket .. payload, life, 'l' .. ticket)
+    redis.call('ZREM', queue, 'n' .. ticket)
   end
-  local _, _, channel = parts(payload)
-  local heard = listens(channel)
-  return not heard, heard == nil
 end
 
 -- changed tells all watchers, once.
@@ -374,10 +379,19 @@ end
 -- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
   local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket, 'n' .. ticket) > 0
-  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, PLACES, '+inf') == 0 then
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, '-inf', '+inf') == 1 then
     redis.call('DEL', queue)
   end
   return was
+end
+
+-- forget takes out closed places whose life is over. No hand-over sees them.
+local function forget()
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '-' .. whole(ms), '-1', 'LIMIT', '0', '64')) do
+    if string.byte(member, 4) == COLON then
+      leave(string.sub(member, 1, 26), string.sub(member, 27))
+    end
+  end
 end
 
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
@@ -419,30 +433,23 @@ local function tell()
   else
     left = redis.call('ZRANGEBYSCORE', state, '1', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2] % SHARED - ms
   end
-  local at, unheard = 0, 0
-  while at < REACH and unheard < UNHEARD do
+  for at = 0, 63 do
     local waiter = first(at)
     if not waiter then
       return
     end
-    local ticket, payload = string.sub(waiter, 1, 26), string.sub(waiter, 27)
+    local payload = string.sub(waiter, 27)
     local _, _, channel = parts(payload)
-    local quiet, unsure
-    if keeps(payload) then
-      quiet, unsure = silent(ticket, payload)
-    elseif channel == '' then
-      return
-    else
-      quiet = listens(channel) == false
-      unheard = unheard + 1
-    end
-    if not quiet or unsure then
-      publish(channel, '2N' .. string.sub(ticket, 5) .. whole(math.max(0, left)))
-    end
-    if not quiet then
+    if channel == '' then
       return
     end
-    at = at + 1
+    local heard = listens(channel)
+    if heard ~= false then
+      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
+      if heard or not keeps(payload) then
+        return
+      end
+    end
   end
 end
 
@@ -450,32 +457,35 @@ end
 -- passes the first that may not. A waiter that shows no life is taken out, although its host may
 -- seem to listen until the server misses it. A waiter whose process does not hear us is passed over
 -- for those that do, and keeps its place. If nobody could be let in and told, the first of those
--- passed over is let in untold, unless the caller waits itself. A kept place that is silent is
--- passed as if it were not there, and one that is not is offered the name, and stays. If the server
--- cannot tell whether it is heard, and the name is left free, it is nudged.
+-- passed over is let in untold, unless the caller waits itself.
+--
+-- A kept place that is heard is offered the name: it stays in the queue, closed. One that is not
+-- heard is passed over, whether it may hold or not; if it may, it is closed. Where the server cannot
+-- tell, it is passed over too, and nudged if the name is left free.
 --
 --   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
 --          that nothing was changed for it
 --   moved  the first waiter may be another than before, and is told when a hold or remainder lapses
 --   asked  a waiter got in by asking: those that do not hear us ask for themselves
 local function hand_on(self, moved, asked)
-  local at, passed, unheard, stopped, beyond, unsure = 0, 0, nil, false, true, {}
+  local at, unheard, stopped, beyond, unsure = 0, nil, false, true, {}
   local waits = self and redis.call('ZSCORE', queue, self)
-  while at < REACH and passed < UNHEARD do
+  while at < 64 do
     local member = first(at)
     if not member then
       beyond = false
       break
     end
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-    local kept, quiet, cannot_tell = keeps(payload), false, false
-    if kept and member ~= self then
-      quiet, cannot_tell = silent(ticket, payload)
-    end
+    local claim, block, channel = parts(payload)
+    local kept = keeps(payload)
+    local heard = not kept or member == self or listens(channel)
     if member ~= self and not lives(member, ticket, kept) then
       moved = leave(ticket, payload)
-    elseif quiet then
-      if cannot_tell and #unsure < 8 then
+    elseif heard == false and enters(ticket, payload) then
+      close(ticket, payload)
+    elseif not heard then
+      if heard == nil then
         table.insert(unsure, member)
       end
       at = at + 1
@@ -485,13 +495,12 @@ local function hand_on(self, moved, asked)
     elseif member == self then
       return true
     else
-      local claim, block, channel = parts(payload)
       if kept or channel == '' or listens(channel) ~= false then
         local token = take(block)
         admit(ticket, payload, token, claim)
         if kept then
-          redis.call('ZADD', queue, '-1', 'n' .. ticket)
-          moved, at = true, at + 1
+          close(ticket, payload)
+          moved = true
         else
           moved = leave(ticket, payload)
         end
@@ -503,7 +512,7 @@ local function hand_on(self, moved, asked)
         if unheard == nil then
           unheard = member
         end
-        at, passed = at + 1, passed + 1
+        at = at + 1
       end
     end
   end

@@ -74,6 +74,9 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.give(ask.Release.ID)
 		n.leave(ask.Release.ID)
 	}
+	if place := find(n.queue, ask.Ticket.ID); place != nil {
+		place.closed = false
+	}
 	before, beside := n.next(), n.owns(self) || n.reads(self) && n.fits(self)
 	waits := find(n.queue, ask.Ticket.ID) != nil
 	h := s.admit(n, self, now, ask.TTL)
@@ -97,7 +100,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.queue = append(n.queue, self)
 		place = self
 	}
-	place.until, place.waits = self.until, ask.InLine && !ask.Leaving
+	place.until, place.closed = self.until, kept && (!ask.InLine || ask.Leaving)
 	if ask.Leaving {
 		s.admit(n, nil, now, 0) // it may have kept others out until now
 		n.nudgeFirst(nil, now)
@@ -209,14 +212,19 @@ func (s *Server) changed(n *name, before *entry, keep, now int64) {
 	n.nudgeFirst(before, now)
 }
 
-// next is the first in the queue that is no silent kept place, if any.
+// next is the first in the queue that is no kept place without a process, if any.
 func (n *name) next() *entry {
-	for _, e := range n.queue {
-		if !e.silent() {
+	for _, e := range n.waiting() {
+		if e.ticket.Keep == 0 || e.heard() {
 			return e
 		}
 	}
 	return nil
+}
+
+// waiting are the entries of the queue whose place is not closed.
+func (n *name) waiting() []*entry {
+	return slices.DeleteFunc(slices.Clone(n.queue), func(e *entry) bool { return e.closed })
 }
 
 // nudgeFirst makes the first in the queue, if it is another than before, ask when the first of the
@@ -233,11 +241,11 @@ func (n *name) nudgeFirst(before *entry, now int64) {
 		return
 	}
 	after := time.Duration(n.first().until-now) * time.Microsecond
-	for _, e := range n.queue {
+	for _, e := range n.waiting() {
 		if e.ticket.NoMessages {
 			return
 		}
-		if e.heard() && !e.silent() {
+		if e.heard() {
 			e.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
 			return
 		}
@@ -292,9 +300,9 @@ func (e *entry) answer(now int64) protocol.Answer {
 // busy names the holder, and says how many tickets are queued: before the given one, if it is
 // queued.
 func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.Answer {
-	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.queue)}
+	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.waiting())}
 	if place := slices.IndexFunc(n.queue, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
-		answer.Waiters = place
+		answer.Waiters = len((&name{queue: n.queue[:place]}).waiting())
 	}
 	if h := n.holder(); h != nil {
 		answer.Holder, answer.Token = h.party(), h.token

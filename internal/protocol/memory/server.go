@@ -57,12 +57,8 @@ type entry struct {
 	token  int64
 	since  int64 // server time of the grant
 
-	waits bool // of a kept place: it has not been offered the name since its last ask, nor has its wait ended
+	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }
-
-// silent tells whether an entry of the queue is a kept place that can get no offer of the name. The
-// server's mutex is held.
-func (e *entry) silent() bool { return e.ticket.Keep > 0 && !(e.waits && e.heard()) }
 
 // heard tells whether messages to a ticket reach a process.
 func (e *entry) heard() bool {

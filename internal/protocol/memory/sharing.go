@@ -62,8 +62,8 @@ func (n *name) refuses(e *entry) error {
 
 // admit lets in all tickets that fit, in order from the head of the queue, and sends them messages.
 // It stops at the first one that does not fit. A ticket that no message reaches is passed over and
-// keeps its place. A kept place that is silent is passed as if it were not there, and stays where it
-// is when it is offered the name. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
+// keeps its place. A kept place that is closed, or that nobody listens for, is passed as if it were
+// not there; if it could hold now it is closed. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
 // now, for its TTL, its hold is returned. Beside a hold of its own owner it does not wait.
 //
 //nolint:gocyclo // the definition of admission, in one piece
@@ -75,7 +75,8 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 	stands := false
 	for _, e := range slices.Clone(n.queue) {
 		isSelf := self != nil && e.ticket.ID == self.ticket.ID
-		if e.silent() && !isSelf {
+		if e.ticket.Keep > 0 && !isSelf && (e.closed || !e.heard()) {
+			e.closed = e.closed || n.fits(e)
 			continue
 		}
 		if !n.fits(e) {
@@ -104,10 +105,10 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 	return held
 }
 
-// grant hands the name over to a ticket of the queue, for its claim. A kept place stays.
+// grant hands the name over to a ticket of the queue, for its claim. A kept place stays, closed.
 func (s *Server) grant(n *name, e *entry, now int64) {
 	if e.ticket.Keep > 0 {
-		e.waits = false
+		e.closed = true
 	} else {
 		n.leave(e.ticket.ID)
 	}
