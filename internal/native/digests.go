@@ -7,7 +7,7 @@ var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
 	"ask":       "41329a335d2663c93722add3769180767ab72536",
 	"downgrade": "be19e48e6fe6c423451caf51e8ae48cb72a32459",
-	"free":      "74a1f24f4f0c0f7a3c2e956da152b80f1baec8e1",
+	"free":      "432a94106e5cd5eced906d608a9367a2ebb8ec67",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
 	"look":      "dca281a70c0c55c6a19bb2a865b37afc52251918",
 	"renew":     "8921526dcb0277cdfa6371d15b8125a06cf92747",

@@ -170,6 +170,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
 	if left := n.remainder(free.Ticket.ID); left != nil && left.state == replaced && left.spec.Shared == r.spec.Shared {
+		n.leave(free.Ticket.ID)
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
 		return false, &protocol.Replaced{Name: r.spec.Name, By: left.by}
