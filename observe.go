@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -91,6 +92,9 @@ func eventError(e engine.Event) error {
 	op := "background"
 	if e.Kind == engine.Refused || e.Kind == engine.GaveUp {
 		op = "lock"
+	}
+	if gone := (*engine.AttachError)(nil); errors.As(e.Err, &gone) {
+		return attachError(e.Name, e.Err)
 	}
 	return public(op, e.Name, e.Err)
 }

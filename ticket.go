@@ -10,7 +10,8 @@ import (
 )
 
 // A Ticket is a lease that has left its process (Lease.Detach), as a text of one line without
-// spaces. Another process, or this one, takes it up again with Client.Attach.
+// spaces. Another process, or this one, takes it up again with Client.Attach. Or it is a place in
+// the queue (Mutex.Ticket), at which Client.AttachWait waits.
 //
 // The text is a secret: a process that has it, and access to the server, has the lock. Keep it as
 // you keep a password. A ticket may be used more than once: two leases of one ticket do not exclude
@@ -29,9 +30,9 @@ const (
 	// A ticket of a quorum is of use to a quorum with as many masters only.
 	TicketFormat TicketReason = "it has another format"
 
-	// TicketGone: the server has no such hold. Nobody can tell whether it was released, has
+	// TicketGone: the server has no such hold, and no such place. Nobody can tell whether it was released, has
 	// expired, or is at another server.
-	TicketGone TicketReason = "there is no such hold: it was released, has expired, or is at another server"
+	TicketGone TicketReason = "there is no such hold or place: it was released, has expired, or is at another server"
 
 	// TicketReplaced: another process took the hold over with Mutex.Resume.
 	TicketReplaced TicketReason = "another process took the hold over"
@@ -91,7 +92,7 @@ func (l *Lease) Detach() (Ticket, error) {
 	case err != nil:
 		return "", public("detach", l.inner.Name(), err)
 	default:
-		return encodeTicket(holds), nil
+		return encodeTicket(ticketOfHold, holds), nil
 	}
 	return "", bad.err("Lease.Detach")
 }
@@ -122,7 +123,7 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 	}
 	var bad problems
 	bad.check(ctx != nil, "ctx", nil, "not nil")
-	holds, err := decodeTicket(ticket)
+	holds, err := decodeTicket(ticketOfHold, ticket)
 	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that Detach returned")
 	if bad := bad.err("Client.Attach"); bad != nil {
 		return nil, bad

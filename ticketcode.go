@@ -18,7 +18,10 @@ import (
 const (
 	ticketMark   = "holdfast-ticket-"
 	ticketFormat = "1"
-	ticketOfHold = 'h' // the first byte of the body says what the ticket is of
+
+	// The first byte of the body says what the ticket is of.
+	ticketOfHold  = 'h'
+	ticketOfPlace = 'p'
 )
 
 // errNoTicket says that a text is not a ticket, or not a whole one.
@@ -31,9 +34,9 @@ const (
 	flagNoMessages
 )
 
-// encodeTicket writes the holds of a lease down, one or those of a group.
-func encodeTicket(holds []engine.Detached) Ticket {
-	w := ticketWriter{ticketOfHold}
+// encodeTicket writes the holds of a lease down, one or those of a group, or a place.
+func encodeTicket(of byte, holds []engine.Detached) Ticket {
+	w := ticketWriter{of}
 	w.text(holds[0].Prefix)
 	w.number(int64(len(holds)))
 	for i := range holds {
@@ -43,8 +46,30 @@ func encodeTicket(holds []engine.Detached) Ticket {
 	return Ticket(ticketMark + ticketFormat + "." + base64.RawURLEncoding.EncodeToString(w))
 }
 
-// decodeTicket reads the holds of a ticket. The error is errNoTicket or a *TicketError.
-func decodeTicket(ticket Ticket) ([]engine.Detached, error) {
+// decodeTicket reads the holds of a ticket, or its place. The error is errNoTicket or
+// a *TicketError.
+func decodeTicket(of byte, ticket Ticket) ([]engine.Detached, error) {
+	body, err := ticketBody(ticket)
+	if err != nil {
+		return nil, err
+	}
+	r := ticketReader{rest: body}
+	r.check(r.byte() == of)
+	prefix, count := r.text(), r.number()
+	r.check(count >= 1 && count <= maxGroup)
+	var holds []engine.Detached
+	for ; count > 0 && !r.bad; count-- {
+		holds = append(holds, r.hold(prefix))
+	}
+	if r.bad || len(r.rest) > 0 || of == ticketOfPlace && (len(holds) > 1 || holds[0].Ticket.Keep == 0) {
+		return nil, errNoTicket
+	}
+	return holds, nil
+}
+
+// ticketBody reads the text of a ticket, without what is only there to recognise it. The errors are
+// those of decodeTicket.
+func ticketBody(ticket Ticket) ([]byte, error) {
 	text, ok := strings.CutPrefix(string(ticket), ticketMark)
 	format, text, cut := strings.Cut(text, ".")
 	switch {
@@ -61,20 +86,7 @@ func decodeTicket(ticket Ticket) ([]engine.Detached, error) {
 	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(sum) {
 		return nil, errNoTicket
 	}
-	r := ticketReader{rest: body}
-	if r.byte() != ticketOfHold {
-		return nil, errNoTicket
-	}
-	prefix, count := r.text(), r.number()
-	r.check(count >= 1 && count <= maxGroup)
-	var holds []engine.Detached
-	for ; count > 0 && !r.bad; count-- {
-		holds = append(holds, r.hold(prefix))
-	}
-	if r.bad || len(r.rest) > 0 {
-		return nil, errNoTicket
-	}
-	return holds, nil
+	return body, nil
 }
 
 // A ticketWriter writes the body of a ticket.
@@ -105,7 +117,7 @@ func (w *ticketWriter) hold(d *engine.Detached) {
 	for _, n := range []int64{d.Spec.Permits, d.Ticket.Weight, d.Ticket.Block, d.Token, d.GrantToken} {
 		w.number(n)
 	}
-	for _, duration := range []time.Duration{d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts} {
+	for _, duration := range []time.Duration{d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts, d.Ticket.Keep} {
 		w.number(int64(duration))
 	}
 }
@@ -162,6 +174,8 @@ func (r *ticketReader) hold(prefix string) engine.Detached {
 	d.Options.TTL, d.Options.MinHold, d.Options.MaxHold, d.Lasts = r.duration(), r.duration(), r.duration(), r.duration()
 	r.check(kind == protocol.Mutex || kind == protocol.ReadWrite || kind == protocol.Semaphore || kind == protocol.Election)
 	r.check(d.Spec.Name != "" && len(d.Spec.Name) <= maxText && len(d.Ticket.ID) == 22 && d.Ticket.Block >= 1)
+	d.Ticket.Keep = r.duration()
+	r.check(d.Ticket.Keep == 0 || validKeep(d.Ticket.Keep))
 	r.check(d.Options.TTL >= minTTL && d.Options.TTL <= maxMaxTTL && d.Token < 1<<53)
 	return d
 }

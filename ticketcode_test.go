@@ -19,7 +19,7 @@ func someHolds() []engine.Detached {
 		Options: engine.Options{
 			TTL: 15 * time.Second, MinHold: time.Nanosecond, MaxHold: time.Hour, Fixed: true,
 		},
-		Ticket: protocol.Ticket{ID: engine.ID(), Block: 1000, Weight: 3, NoMessages: true},
+		Ticket: protocol.Ticket{ID: engine.ID(), Block: 1000, Weight: 3, NoMessages: true, Keep: time.Minute},
 		Origin: "n2123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
 	}
 	two := one
@@ -30,11 +30,11 @@ func someHolds() []engine.Detached {
 func TestTicketTextKeepsEveryField(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		holds := someHolds()[:n]
-		text := encodeTicket(holds)
+		text := encodeTicket(ticketOfHold, holds)
 		if strings.ContainsAny(string(text), " \n\r\t") {
 			t.Errorf("%q", text)
 		}
-		read, err := decodeTicket(text)
+		read, err := decodeTicket(ticketOfHold, text)
 		if err != nil || !reflect.DeepEqual(read, holds) {
 			t.Errorf("%v\n%+v\n%+v", err, read, holds)
 		}
@@ -43,29 +43,29 @@ func TestTicketTextKeepsEveryField(t *testing.T) {
 
 // A ticket that was cut, or in which one character was changed, is none.
 func TestTicketTextCutOrChanged(t *testing.T) {
-	text := string(encodeTicket(someHolds()[:1]))
+	text := string(encodeTicket(ticketOfHold, someHolds()[:1]))
 	for i := range text {
-		if _, err := decodeTicket(Ticket(text[:i])); err == nil {
+		if _, err := decodeTicket(ticketOfHold, Ticket(text[:i])); err == nil {
 			t.Errorf("cut at %d it is a ticket", i)
 		}
 		changed := []byte(text)
 		if changed[i]++; strings.ContainsRune("0123456789", rune(text[i])) && i < len(ticketMark)+1 {
 			continue // another format
 		}
-		if _, err := decodeTicket(Ticket(changed)); err == nil {
+		if _, err := decodeTicket(ticketOfHold, Ticket(changed)); err == nil {
 			t.Errorf("changed at %d it is a ticket", i)
 		}
 	}
 	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + "1.", ticketMark + "1x." + text[18:]} {
-		if _, err := decodeTicket(Ticket(bad)); !errors.Is(err, errNoTicket) {
+		if _, err := decodeTicket(ticketOfHold, Ticket(bad)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
 	}
 }
 
 func TestTicketTextOfAnotherFormat(t *testing.T) {
-	text := ticketMark + "12" + strings.TrimPrefix(string(encodeTicket(someHolds())), ticketMark+ticketFormat)
-	_, err := decodeTicket(Ticket(text))
+	text := ticketMark + "12" + strings.TrimPrefix(string(encodeTicket(ticketOfHold, someHolds())), ticketMark+ticketFormat)
+	_, err := decodeTicket(ticketOfHold, Ticket(text))
 	var refused *TicketError
 	if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
 		t.Error(err)
@@ -83,22 +83,46 @@ func TestTicketTextOfNoLock(t *testing.T) {
 		"no TTL":      func(d *engine.Detached) { d.Options.TTL = 0 },
 		"long TTL":    func(d *engine.Detached) { d.Options.TTL = maxMaxTTL + 1 },
 		"large token": func(d *engine.Detached) { d.Token = 1 << 53 },
+		"short keep":  func(d *engine.Detached) { d.Ticket.Keep = time.Millisecond },
 		"negative":    func(d *engine.Detached) { d.Lasts = -1 },
 	} {
 		holds := someHolds()[:1]
 		change(&holds[0])
-		if _, err := decodeTicket(encodeTicket(holds)); !errors.Is(err, errNoTicket) {
+		if _, err := decodeTicket(ticketOfHold, encodeTicket(ticketOfHold, holds)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
+// The ticket of a place is none of a hold, nor is one of a hold one of a place.
+func TestTicketTextOfAPlace(t *testing.T) {
+	place := someHolds()[:1]
+	text := encodeTicket(ticketOfPlace, place)
+	if read, err := decodeTicket(ticketOfPlace, text); err != nil || !reflect.DeepEqual(read, place) {
+		t.Errorf("%v\n%+v\n%+v", err, read, place)
+	}
+	forgetful := someHolds()[:1]
+	forgetful[0].Ticket.Keep = 0
+	for name, err := range map[string]error{
+		"a place":  second(decodeTicket(ticketOfHold, text)),
+		"a hold":   second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfHold, place))),
+		"two":      second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, someHolds()))),
+		"not kept": second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, forgetful))),
+	} {
+		if err != errNoTicket {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func second(_ []engine.Detached, err error) error { return err }
+
 // FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
 func FuzzTicketText(f *testing.F) {
-	f.Add(string(encodeTicket(someHolds())))
+	f.Add(string(encodeTicket(ticketOfHold, someHolds())))
 	f.Add(ticketMark + "1.")
 	f.Fuzz(func(t *testing.T, text string) {
-		if holds, err := decodeTicket(Ticket(text)); err == nil && encodeTicket(holds) != Ticket(text) {
+		if holds, err := decodeTicket(ticketOfHold, Ticket(text)); err == nil && encodeTicket(ticketOfHold, holds) != Ticket(text) {
 			t.Errorf("%q", text)
 		}
 	})

@@ -34,6 +34,7 @@ type way struct {
 	messages    time.Duration // delay of messages
 	noMessages  bool          // messages are lost
 	failing     string        // the renewal of this name gets no answer, of the names of one request
+	denied      bool          // the process may not listen with a ticket
 }
 
 var silent = way{noRequests: true, noAnswers: true, noMessages: true}
@@ -53,6 +54,8 @@ type network struct {
 	mu  sync.Mutex
 	way way
 	log []sent
+
+	tickets []protocol.Listening // of its waits with kept places
 }
 
 // goes changes what becomes of requests, answers and messages from now on.
@@ -155,6 +158,28 @@ func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done f
 
 func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
 	return n.Protocol.Listen(ctx, &mailbox{sink, n})
+}
+
+func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.way.denied {
+		return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Denied, Err: errors.New("no permission")}
+	}
+	listening, err := n.Protocol.ListenTicket(ctx, id, &mailbox{sink, n})
+	n.tickets = append(n.tickets, listening)
+	return listening, err
+}
+
+// dies is kill -9: nothing leaves the process any more, and the server notices the end of its
+// connections.
+func (n *network) dies() {
+	n.goes(silent)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.tickets {
+		l.Close()
+	}
 }
 
 type resource struct {

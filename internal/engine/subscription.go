@@ -10,9 +10,11 @@ import (
 )
 
 // A subscription is the way of all messages to a client: one Listening of the protocol. It is open
-// while a goroutine waits and some seconds longer (trap 21).
+// while a goroutine waits and some seconds longer (trap 21). A wait with a kept place has one of its
+// own, which ends with the wait.
 type subscription struct {
 	engine *Engine
+	ticket protocol.ID // of a kept place; empty: all other messages
 
 	mu        sync.Mutex
 	waiters   int
@@ -120,13 +122,20 @@ func (s *subscription) ensureOpen(ctx context.Context) (open protocol.Listening,
 	return s.listening, s.openSince, nil
 }
 
+func (s *subscription) listen(ctx context.Context) (protocol.Listening, error) {
+	if s.ticket != "" {
+		return s.engine.protocol.ListenTicket(ctx, s.ticket, s.engine)
+	}
+	return s.engine.protocol.Listen(ctx, s.engine)
+}
+
 // openInBackground opens the subscription on behalf of all goroutines that wait for it: none of
 // them can cancel that for the others.
 func (s *subscription) openInBackground() {
 	defer s.engine.busy.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	open, err := s.engine.protocol.Listen(ctx, s.engine)
+	open, err := s.listen(ctx)
 	s.mu.Lock()
 	close(s.opening)
 	s.opening = nil

@@ -71,6 +71,8 @@ type waitLoop struct {
 	name   string
 	since  time.Time // when the caller began to wait
 
+	ownSubscription *subscription // of a kept place; nil: the one of the engine
+
 	// Owned by the goroutine that runs it; no mutex.
 	failures        int       // requests in a row without an answer
 	counted         bool      // it counts among the waiters of the subscription
@@ -101,10 +103,18 @@ func (w *waitLoop) wait(ctx context.Context, r requester, next step, due time.Ti
 	return err
 }
 
+// subscription is what brings the messages.
+func (w *waitLoop) subscription() *subscription {
+	if w.ownSubscription != nil {
+		return w.ownSubscription
+	}
+	return &w.engine.subscription
+}
+
 // endWaiting undoes beginWaiting. A goroutine that takes the attempt over begins anew.
 func (w *waitLoop) endWaiting() {
 	if w.counted {
-		w.engine.subscription.removeWaiter()
+		w.subscription().removeWaiter()
 	}
 	w.failures, w.counted, w.subscribedSince = 0, false, time.Time{}
 }
@@ -182,7 +192,7 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 	w.failures = 0
 	if !w.counted {
 		w.counted = true
-		w.engine.subscription.addWaiter() // it keeps the subscription open
+		w.subscription().addWaiter() // it keeps the subscription open
 	}
 	if watched == nil {
 		return false, false, nil
@@ -194,7 +204,7 @@ func (w *waitLoop) beginWaiting(ctx context.Context, watched protocol.Watched, a
 // why. Missed tells that one may have been lost between the request and the subscription: then the
 // goroutine must ask again.
 func (w *waitLoop) subscribe(ctx context.Context, watched protocol.Watched, sent time.Time) (subscribed, missed bool, err error) {
-	since, err := w.engine.subscription.ensureSubscribed(ctx, watched) // zero if it fails
+	since, err := w.subscription().ensureSubscribed(ctx, watched) // zero if it fails
 	isNew := since != w.subscribedSince
 	missed = isNew && !since.Before(sent) // a message between sent and since reached nobody
 	w.subscribedSince = since

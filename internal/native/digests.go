@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "b021e2d15964cadb61f5a82f77eea051eae33c99",
-	"downgrade": "1735461e0fd6365bd9014b8e56f5f87a8d0a256d",
-	"free":      "a987c597b16e3625a685ede88504484eea6a80da",
+	"ask":       "41329a335d2663c93722add3769180767ab72536",
+	"downgrade": "be19e48e6fe6c423451caf51e8ae48cb72a32459",
+	"free":      "432a94106e5cd5eced906d608a9367a2ebb8ec67",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "354b5ca3db64858b99d46df14a1313c3ae5f3cf3",
+	"look":      "dca281a70c0c55c6a19bb2a865b37afc52251918",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "1a2018c84b811ada930c0e560345a9c723e74182",
-	"resume":    "e25e7a561b053524468e0cb1b29a63b8bacc2fc7",
+	"resize":    "14e81f2e448524dddff5df97a6199415e15fbd30",
+	"resume":    "b3d817b550ecbb5d300df4159625db84497e38ee",
 }

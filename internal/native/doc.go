@@ -13,6 +13,8 @@
 //	PREFIX:@PROCESS          no key but a channel: messages to one client
 //	PREFIX:{SLOT}:@PROCESS   the same where channels are sharded: one for each slot in which the
 //	                         client waits
+//	PREFIX:@ticket/ID        the channel of one kept place; PREFIX:{SLOT}:@ticket/ID where channels
+//	                         are sharded
 //
 // In NAME, "%" and "}" are escaped. So every name is a hash tag, and no two names share a key. SLOT
 // is a short fixed string that hashes to the slot. PROCESS is host/pid/ and 22 random characters,
@@ -59,7 +61,11 @@
 //	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
 //	line    l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
-//	                         that has not asked again has none, and lives until 18 s after its place
+//	                         that has not asked again has none, and lives until 18 s after its
+//	                         place; a kept place has one while it is not closed
+//	line    ticket payload   a kept place that is closed: the end of its life in server milliseconds,
+//	                         negative
+//	line    n ticket         where a closed place was: its place + 1e15, negative
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -76,6 +82,8 @@
 // "s" sharded. Extras are name:length:value, one after the other. A reader skips the extras that it
 // does not know. A payload never changes while its ticket lives, so client and server name members
 // alike. A process that attaches a hold of another therefore names that one's channel.
+//
+// A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //
 // # Remainders
 //
@@ -122,6 +130,32 @@
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.
+//
+// # Kept places
+//
+// The place of a kept ticket stays between the waits of several processes. Its channel is that of
+// the ticket, so its payload is the same in all of them. Most of the time no process listens. The
+// hand-over is therefore an offer: the kept ticket gets the name for its claim as any other, but
+// its place stays in the queue until it asks. If the claim runs out, the name is free and the place
+// is where it was. So an offer that nobody takes up costs the other waiters one claim, and the kept
+// ticket nothing.
+//
+//   - A kept place is closed while nobody waits there. No hand-over sees it, so it costs the others
+//     nothing, and it is not counted among the waiters. An ask opens it where it was.
+//   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
+//     its asks. So does a hand-over that finds that the channel is not heard, as the process was
+//     killed. A process asks after each time that it subscribed, so it is not forgotten.
+//   - A kept ticket is offered the name only if the server is certain that its channel is heard.
+//     A node of a cluster without sharded channels is not, and neither is a server that refuses to
+//     say. There a hand-over passes the place, whether the ticket could hold now or not. The ticket
+//     is nudged if the name is left free. It gets in by its own ask, if no waiter behind it was let
+//     in before.
+//   - No release lets a kept ticket in untold.
+//   - A kept ticket never joins the queue again by asking. If it has neither a place nor a hold,
+//     the answer is "B", and nothing is changed for it. A place whose life is over is none.
+//
+// After a Resume a former holder with a kept ticket learns of it by its next renewal: it does not
+// listen with the ticket any more.
 //
 // # Time
 //

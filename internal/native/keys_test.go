@@ -56,7 +56,7 @@ func FuzzKeys(f *testing.F) {
 		for _, mark := range []string{plain, broadcast, sharded} {
 			p.marked.Store(&mark)
 			q.marked.Store(&mark)
-			at, theirs := p.channelFor(&a)[1:], q.channelFor(&b)[1:]
+			at, theirs := p.channelFor(&a, p.config.Process)[1:], q.channelFor(&b, q.config.Process)[1:]
 			if mark == sharded && slotOfKey(at) != a.slot {
 				t.Errorf("channel %q of %q lies in slot %d, not %d", at, one, slotOfKey(at), a.slot)
 			}

@@ -13,29 +13,39 @@ import (
 // Listen implements protocol.Protocol: one subscription a client, to the channel of its own. Where
 // channels are sharded it has no channel at first.
 func (p *Protocol) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	subscription, err := p.servers.Subscribe(ctx, messageReader{p.suffix(), sink})
-	if err != nil {
-		return nil, p.subscribeFailure(err)
+	return p.listen(ctx, p.config.Process, sink)
+}
+
+// ListenTicket implements protocol.Protocol: one subscription a wait. Its end, and nothing else,
+// tells the server that nobody listens.
+func (p *Protocol) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+	return p.listen(ctx, ticketProcess(id), sink)
+}
+
+func (p *Protocol) listen(ctx context.Context, process string, sink protocol.Sink) (protocol.Listening, error) {
+	channel := p.config.Prefix + suffix(process)
+	failure := func(err error) error { // as those of requests are read
+		return wire.At(p.config.Node, wire.SubscribeFailure(channel, err))
 	}
-	l := &listening{p: p, subscription: subscription}
+	subscription, err := p.servers.Subscribe(ctx, messageReader{suffix(process), sink})
+	if err != nil {
+		return nil, failure(err)
+	}
+	l := &listening{p: p, process: process, subscription: subscription}
 	if mark := p.marked.Load(); mark != nil && *mark == sharded {
-		l.slots = wire.NewSlotChannels(subscription, p.config.Timeout, p.subscribeFailure)
+		l.slots = wire.NewSlotChannels(subscription, p.config.Timeout, failure)
 		return l, nil
 	}
-	if err := subscription.Add(ctx, p.channel); err != nil {
+	if err := subscription.Add(ctx, channel); err != nil {
 		_ = subscription.Close()
-		return nil, p.subscribeFailure(err)
+		return nil, failure(err)
 	}
 	return l, nil
 }
 
-// subscribeFailure reads why there is no subscription, as requests are read.
-func (p *Protocol) subscribeFailure(err error) error {
-	return wire.At(p.config.Node, wire.SubscribeFailure(p.channel, err))
-}
-
 type listening struct {
 	p            *Protocol
+	process      string
 	subscription wire.Subscription
 	slots        *wire.SlotChannels // nil: one channel serves all names
 }
@@ -46,7 +56,7 @@ func (l *listening) Hear(ctx context.Context, about protocol.Watched) (time.Time
 		return time.Time{}, nil
 	}
 	k := keysOfWatched(about)
-	return l.slots.Ensure(ctx, k.slot, l.p.channelFor(k)[1:])
+	return l.slots.Ensure(ctx, k.slot, l.p.channelFor(k, l.process)[1:])
 }
 
 func keysOfWatched(about protocol.Watched) *keys {

@@ -59,7 +59,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 	if t == nil || t.NoMessages {
 		return []any{"", "", 0}
 	}
-	return []any{string(t.ID), r.p.channelFor(&r.keys), r.spec.Life.Milliseconds()}
+	return []any{string(t.ID), r.p.channelFor(&r.keys, r.p.config.Process), r.spec.Life.Milliseconds()}
 }
 
 // Unwatch implements protocol.Watched.

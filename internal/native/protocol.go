@@ -30,7 +30,6 @@ type Config struct {
 // name, or a cluster.
 type Protocol struct {
 	config  Config
-	channel string
 	scripts *scripts
 	servers *wire.Servers
 	marked  atomic.Pointer[string] // the mark of our channels; nil: not known yet what is behind the store
@@ -40,7 +39,6 @@ type Protocol struct {
 func New(s wire.Store, config Config) *Protocol {
 	return &Protocol{
 		config:  config,
-		channel: config.Prefix + ":@" + config.Process,
 		scripts: loadScripts(),
 		servers: wire.NewServers(s),
 	}
@@ -150,21 +148,25 @@ const (
 	sharded   = "s"
 )
 
-// channelFor is the channel on which this process gets messages about a name, with its mark, as
+// channelFor is the channel on which a process gets messages about a name, with its mark, as
 // payloads have it. A sharded channel lies in the slot of the name, so there is one a slot.
-func (p *Protocol) channelFor(k *keys) string {
+func (p *Protocol) channelFor(k *keys, process string) string {
 	mark := p.marked.Load()
 	switch {
 	case mark == nil:
-		return plain + p.channel // of a ticket that was never sent
+		return plain + p.config.Prefix + suffix(process) // of a ticket that was never sent
 	case *mark == sharded:
-		return sharded + p.config.Prefix + ":{" + wire.SlotTag(k.slot) + "}" + p.suffix()
+		return sharded + p.config.Prefix + ":{" + wire.SlotTag(k.slot) + "}" + suffix(process)
 	}
-	return *mark + p.channel
+	return *mark + p.config.Prefix + suffix(process)
 }
 
-// suffix ends all channels of this process.
-func (p *Protocol) suffix() string { return ":@" + p.config.Process }
+// suffix ends all channels of a process.
+func suffix(process string) string { return ":@" + process }
+
+// ticketProcess stands for whichever process waits with the ticket of a kept place. No process is
+// named so: the name of a process has two slashes.
+func ticketProcess(id protocol.ID) string { return "ticket/" + string(id) }
 
 // notAfter is the last server time at which a request with this deadline may take effect. Before
 // anything is known of the server's clock, the server is asked for it.

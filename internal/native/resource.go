@@ -52,7 +52,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == ""
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -62,13 +62,17 @@ func (r *resource) payload(t protocol.Ticket) any {
 	if t.Weight > 0 {
 		claim += "/" + strconv.FormatInt(t.Weight, 10) + "/" + strconv.FormatInt(r.spec.Permits, 10)
 	}
-	channel := r.channelOf(t)
+	channel, extras := r.channelOf(t), ""
+	if t.Keep > 0 {
+		keep := strconv.FormatInt(t.Keep.Milliseconds(), 10)
+		extras = "keep:" + strconv.Itoa(len(keep)) + ":" + keep
+	}
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
 	if r.spec.Fixed {
 		ttl += "f"
 	}
 	text := any(claim + ":" + strconv.FormatInt(t.Block, 10) + ":" + ttl + ":" + strconv.Itoa(len(channel)) + ":" +
-		strconv.Itoa(len(r.spec.Owner)) + ":0:" + channel + r.spec.Owner + r.spec.Label) // no extras yet
+		strconv.Itoa(len(r.spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" + channel + r.spec.Owner + extras + r.spec.Label)
 	if usual {
 		r.usual.Store(&text)
 	}
@@ -82,8 +86,10 @@ func (r *resource) channelOf(t protocol.Ticket) string {
 		return ""
 	case t.Channel != "":
 		return t.Channel
+	case t.Keep > 0:
+		return r.p.channelFor(&r.keys, ticketProcess(t.ID))
 	}
-	return r.p.channelFor(&r.keys)
+	return r.p.channelFor(&r.keys, r.p.config.Process)
 }
 
 // args begins the words of a script, with room for more: two for its digest, then the keys. The key
@@ -97,10 +103,17 @@ func (r *resource) args(room int) []any {
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	how := "t"
+	how, life := "t", r.life
+	if ask.Ticket.Keep > 0 {
+		life = ask.Ticket.Keep.Milliseconds()
+	}
 	switch {
+	case ask.Leaving:
+		how = "l"
 	case ask.InLine:
 		how = "a"
+	case ask.Join && ask.Ticket.Keep > 0:
+		how = "k"
 	case ask.Join:
 		how = "j"
 	}
@@ -110,7 +123,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	return r.answered(ctx, s, ask, func(notAfter string) []any {
 		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
-			how, ask.Ticket.Block, r.life)
+			how, ask.Ticket.Block, life)
 		if ask.Release != nil {
 			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
 		}

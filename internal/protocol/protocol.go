@@ -41,6 +41,10 @@ type Protocol interface {
 	// once it is certain that no later message is missed. Where names have channels apart, Hear
 	// makes certain of that instead. Gaps are reported to the sink.
 	Listen(ctx context.Context, sink Sink) (Listening, error)
+
+	// ListenTicket is Listen for the messages to the ticket of a kept place, and to no other.
+	// Protocols without a queue refuse it.
+	ListenTicket(ctx context.Context, id ID, sink Sink) (Listening, error)
 }
 
 // Features says what a protocol can do beyond holding a name.
@@ -56,7 +60,7 @@ type Features struct {
 	Confirm bool
 
 	// NoPermits and NoLatches say why there are no semaphores, and no latches; empty where there
-	// are.
+	// are. Without a queue there are no kept places.
 	NoPermits, NoLatches string
 }
 
@@ -215,6 +219,10 @@ type Ticket struct {
 	Weight     int64 // how many permits of a semaphore it takes; else 0
 	NoMessages bool  // no message reaches this process: a hand-over need not try
 
+	// Keep makes the place in the queue a kept place: it lives for so long after each ask, from
+	// whichever process. Whole milliseconds; 0: an ordinary place. See Ask.
+	Keep time.Duration
+
 	// Channel is where messages about the ticket go, as the protocol writes it. It is part of what
 	// the server knows the ticket by. Empty: the channel of this process.
 	Channel string
@@ -237,10 +245,20 @@ type Adopted struct {
 }
 
 // An Ask asks for a name.
+//
+// The ticket of a kept place joins the queue with its first Ask alone, which has Join. Each later
+// Ask has InLine. It is answered Busy if the ticket has neither a hold nor a place any more, and
+// then nothing is changed. Processes that wait with the ticket listen with Protocol.ListenTicket.
+//
+// A hand-over to a kept place is an offer: a hold for the claim, which leaves the place as it is.
+// The next Ask takes it up. A kept place gets one offer for each Ask with InLine and not Leaving,
+// and only while the server is certain that its ticket is listened to. At all other times it is
+// treated as if it were not there: all behind it pass it, and it keeps its place.
 type Ask struct {
 	Ticket   Ticket
 	Join     bool          // when the name is taken, join the queue; else only look
 	InLine   bool          // an answer said that this ticket is queued
+	Leaving  bool          // of a kept place: nobody waits with the ticket after this Ask; InLine is set
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
 	Deadline time.Time     // local time after which the request takes no effect

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"sync"
 	"time"
@@ -57,6 +58,11 @@ type listening struct {
 	mu         sync.Mutex
 	closed     bool
 	replacedAt map[protocol.ID]uint16 // the nodes that said of a hold that it was taken over, a moment ago
+}
+
+// ListenTicket implements protocol.Protocol: there are no kept places.
+func (p *Protocol) ListenTicket(context.Context, protocol.ID, protocol.Sink) (protocol.Listening, error) {
+	return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Unsupported, Err: errors.New("a quorum has no queue, and so no kept places")}
 }
 
 // Hear implements protocol.Listening: one channel serves all names.

@@ -222,7 +222,8 @@ func TestRefused(t *testing.T) {
 	_, _, set := latch.Set(t.Context(), id(1), 1, time.Second, time.Now().Add(time.Second))
 	_, count := latch.CountDown(t.Context(), id(1), time.Now().Add(time.Second), time.Now().Add(time.Second))
 	_, look := latch.Look(t.Context(), nil)
-	for what, err := range map[string]error{"set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
+	_, listen := p.ListenTicket(t.Context(), id(1), nil)
+	for what, err := range map[string]error{"listen": listen, "set": set, "count down": count, "look": look, "unwatch": latch.Unwatch(t.Context(), protocol.Ticket{}),
 		"resize": resource.Resize(t.Context(), 1, time.Now().Add(time.Second))} {
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || failure.Reason.Passing() {

@@ -41,6 +41,10 @@ type try struct {
 	ticket protocol.Ticket
 	inLine bool
 
+	took      bool                 // an answer said that it holds
+	open      bool                 // its last ask opened its kept place
+	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
+
 	resumed *try // whose hold it took over, if it asked for that
 }
 
@@ -97,7 +101,18 @@ func plain(err error) string {
 	return err.Error()
 }
 
-func said(a protocol.Answer) string {
+// waiting is how many wait, if that is certain. The scripts and the model need not find out by the
+// same request that nobody listens for a kept place that is open.
+func (p *pair) waiting(n int) string {
+	for _, a := range p.tries {
+		if a.open && a.listening == nil {
+			return "some"
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *pair) said(a protocol.Answer) string {
 	if a.Status == protocol.Held {
 		return fmt.Sprintf("held, block %d", a.Block)
 	}
@@ -105,21 +120,25 @@ func said(a protocol.Answer) string {
 	if a.Holders == 1 { // of several that end at one time, either may be named
 		who = fmt.Sprintf("%+v", a.Holder)
 	}
-	return fmt.Sprintf("status %d, %d hold, %s, %d wait", a.Status, a.Holders, who, a.Waiters)
+	return fmt.Sprintf("status %d, %d hold, %s, %s wait", a.Status, a.Holders, who, p.waiting(a.Waiters))
 }
 
 // ask begins an attempt, or repeats one.
 func (p *pair) ask(t *rapid.T, a *try, join bool) {
-	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v", a.ticket.ID, a.client, a.spec.Owner, a.spec.Shared,
-		a.ticket.Weight, a.spec.Permits, join)
+	kept, again := a.ticket.Keep > 0, a.inLine
+	leaving := kept && again && a.listening == nil
+	a.open = kept && again && !leaving
+	what := fmt.Sprintf("ask %s by %d, owner %q, shared %v, weight %d of %d, join %v, kept %v, leaving %v", a.ticket.ID, a.client, a.spec.Owner,
+		a.spec.Shared, a.ticket.Weight, a.spec.Permits, join, kept, leaving)
 	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
-		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: a.inLine, TTL: forever,
-			Deadline: time.Now().Add(time.Minute)})
-		if got.Status == protocol.Queued {
+		got, err := c.Bind(a.spec).Ask(context.Background(), protocol.Ask{Ticket: a.ticket, Join: join, InLine: again, Leaving: leaving,
+			TTL: forever, Deadline: time.Now().Add(time.Minute)})
+		if got.Status == protocol.Queued || kept {
 			a.inLine = true
 		}
+		a.took = a.took || got.Status == protocol.Held
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -137,7 +156,7 @@ func (p *pair) resume(t *rapid.T, a, old *try) {
 		got, err := c.Bind(a.spec).Resume(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
 			owner, s.subscribers.token(old.ticket.ID))
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -148,7 +167,7 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 			Deadline: time.Now().Add(time.Minute)})
 		a.inLine = got.Status == protocol.Queued
 		s.subscribers.grant(a.ticket.ID, got)
-		return said(got), err
+		return p.said(got), err
 	})
 }
 
@@ -183,7 +202,8 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 	srv := redisserver.Start(t)
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	sides := [2]*side{{}, {}}
-	marker := &marker{srv: srv, marks: make(chan string, clients)}
+	marker := &marker{srv: srv, marks: make(chan string, 1000)}
+	marker.clients.Store(clients)
 	for i := range clients {
 		sides[0].clients = append(sides[0].clients, server.Connect("model"))
 		sides[1].clients = append(sides[1].clients, scripts(t, srv.Addr(), "model", i, marker.marks))
@@ -200,9 +220,41 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 				for _, s := range sides {
 					s.subscribers.forget()
 				}
+				defer p.deafen()
 				t.Repeat(p.actions())
 			})
 		})
+	}
+}
+
+// keeps draws an attempt with a kept place.
+func (p *pair) keeps(t *rapid.T) *try {
+	var kept []*try
+	for _, a := range p.tries {
+		if a.ticket.Keep > 0 {
+			kept = append(kept, a)
+		}
+	}
+	if len(kept) == 0 {
+		t.Skip("no place is kept")
+	}
+	return rapid.SampledFrom(kept).Draw(t, "kept")
+}
+
+// deaf closes what listens for the ticket of a kept place.
+func (p *pair) deaf(a *try) {
+	for _, l := range a.listening {
+		l.Close()
+	}
+	if a.listening != nil {
+		p.marker.clients.Add(-1)
+	}
+	a.listening = nil
+}
+
+func (p *pair) deafen() {
+	for _, a := range p.tries {
+		p.deaf(a)
 	}
 }
 
@@ -216,8 +268,48 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			if p.kind == protocol.Semaphore {
 				a.ticket.Weight = rapid.Int64Range(1, a.spec.Permits).Draw(t, "weight")
 			}
+			join := rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join")
+			if join && p.kind != protocol.Election && rapid.IntRange(0, 2).Draw(t, "kept") == 0 {
+				a.ticket.Keep = forever
+			}
 			p.tries = append(p.tries, a)
-			p.ask(t, a, rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join"))
+			p.ask(t, a, join)
+		},
+		"wait with a kept ticket": func(t *rapid.T) {
+			a := p.keeps(t)
+			if a.listening != nil {
+				t.Skip("it listens")
+			}
+			for _, s := range p.sides {
+				l, err := s.clients[a.client].ListenTicket(context.Background(), a.ticket.ID, s.subscribers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.listening = append(a.listening, l)
+			}
+			p.marker.clients.Add(1)
+			p.ask(t, a, true)
+		},
+		"stop waiting with a kept ticket": func(t *rapid.T) {
+			a := p.keeps(t)
+			if a.listening == nil {
+				t.Skip("it does not listen")
+			}
+			p.deaf(a)
+			if err := p.marker.allHeard(); err != nil {
+				t.Fatal(err)
+			}
+			if !rapid.Bool().Draw(t, "crash") {
+				p.ask(t, a, true)
+				return
+			}
+			// The servers learn of the crash by the next request that hands on. Of those that do not
+			// there are more in the scripts.
+			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever, Label: "model",
+				Shared: p.kind == protocol.Semaphore, Permits: a.spec.Permits}}
+			next.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1, Weight: min(1, a.spec.Permits)}
+			p.tries = append(p.tries, next)
+			p.ask(t, next, false)
 		},
 		"ask again": func(t *rapid.T) {
 			a := p.some(t)
@@ -251,7 +343,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"look": func(t *rapid.T) {
 			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
 				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever}).Look(context.Background(), nil)
-				return fmt.Sprintf("%d hold, %d wait, %d of permits", got.Holders, got.Waiters, got.Taken), err
+				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken), err
 			})
 		},
 	}
@@ -289,8 +381,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 	if p.kind == protocol.ReadWrite {
 		actions["downgrade"] = func(t *rapid.T) {
 			a := p.some(t)
-			if a.spec.Shared {
-				t.Skip("it shares")
+			if a.spec.Shared || a.ticket.Keep > 0 && !a.took {
+				t.Skip("it shares, or did not take up its offer: that comes first")
 			}
 			shared := a.spec
 			shared.Shared = true

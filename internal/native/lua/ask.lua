@@ -2,7 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 how: "j" join, "a" asked before and in the queue,
---       "t" try, 6 block of tokens, 7 life of a place in ms; and perhaps 8 a ticket to give back, 9 its payload
+--       "t" try; of a kept place "k" join, "a", "l" the last ask of a wait; 6 block of tokens, 7 life of a place in ms; and
+--       perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in the queue / others hold; the hold with its token
 --       "L" now                the request came too late and did nothing
@@ -10,7 +11,7 @@
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
--- become a remainder is told "B".
+-- become a remainder is told "B", and so is "a" or "l" of a kept place that is gone.
 
 --@include letters
 --@include time
@@ -23,7 +24,7 @@ local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds,
 -- and this one joins the queue. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] then
+if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l' and not ARGV[8] then
   if redis.call('EXISTS', queue) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
@@ -46,7 +47,9 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and not ARGV[8] t
       and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', queue, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', queue, self) == 0 then
-        redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+        if redis.call('PTTL', queue) < ARGV[7] + 0 then -- a kept place may need it for longer
+          redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+        end
         return 'Q' .. now .. '|' .. redis.call('PTTL', state) .. '|1|' .. redis.call('ZCOUNT', queue, '1', '+inf') - 1 .. '|' .. holder
       end
       redis.call('ZREM', queue, self) -- the server's clock went back, or stands still
@@ -66,16 +69,26 @@ local odd = look(ticket)
 if odd then
   return odd
 end
+local kept = keeps(payload)
 local token = mine(ticket, payload)
 if token then
   last(ticket, payload, tonumber(ttl))
+  if kept then -- the place stayed while the name was offered
+    leave(ticket, payload)
+  end
   return held(token)
 end
 if remainder(ticket) then -- it comes late: the hold was released, or taken over
+  if kept then
+    leave(ticket, payload)
+  end
   return 'B' .. describe(count())
 end
 -- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.
 local waits = redis.call('ZSCORE', queue, self)
+if kept and ARGV[5] ~= 'k' and (not waits or -(redis.call('ZSCORE', queue, 'l' .. ticket) or waits) <= ms) then
+  return 'B' .. describe(count())
+end
 local _, permits = demand(payload)
 if permits and capacity and capacity ~= permits and not waits then -- a waiter from before a Resize goes on
   return 'M' .. whole(capacity)
@@ -90,6 +103,12 @@ elseif given then
 end
 
 --@touched
+if kept then
+  forget()
+  if waits then
+    open(ticket, payload)
+  end
+end
 -- Beside a hold of its own owner a ticket enters although others wait; else when it is its turn.
 local beside = (exclusive[1] or reads(payload)) and enters(ticket, payload)
 if beside or hand_on(self) then
@@ -109,19 +128,29 @@ if ARGV[5] == 't' then
   return 'B' .. describe(count())
 end
 
-if waits then
-  redis.call('ZADD', queue, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
-else
+if not waits then
   redis.call('ZADD', queue, now, self)
   if redis.call('ZREVRANK', queue, self) ~= 0 then -- the server's clock went back, or stands still
     local behind = redis.call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')[2]
     redis.call('ZADD', queue, whole(behind + 1), self)
   end
 end
+if waits or kept then
+  redis.call('ZADD', queue, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
+end
 if capacity then
   redis.call('ZADD', queue, -capacity, 'c')
 end
-redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+if redis.call('PTTL', queue) < ARGV[7] + 0 then
+  redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+end
+local place = redis.call('ZSCORE', queue, self) or now
+if kept and ARGV[5] ~= 'a' then
+  close(ticket, payload)
+end
+if ARGV[5] == 'l' then -- it may have kept others out until now
+  hand_on(nil, true, true)
+end
 -- A clock that is set back in the middle of a script may have ended the queue: then the next ask
 -- joins it anew.
-return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. (redis.call('ZSCORE', queue, self) or now)))
+return 'Q' .. describe(redis.call('ZCOUNT', queue, PLACES, '(' .. place))

@@ -49,7 +49,7 @@ local odd = look(ticket)
 if odd then
   return odd
 end
-if leave(ticket, payload) then
+if leave(ticket, payload) and not mine(ticket, payload) and not replaced(ticket) then -- a kept place stays with an offer
   hand_on(nil, true)
   return 1
 end

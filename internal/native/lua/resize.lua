@@ -19,7 +19,7 @@ local odd = look(ARGV[1])
 if odd then
   return odd
 end
-local waiting = count() > 0
+local waiting = count() > 0 or redis.call('ZSCORE', queue, 'c') -- the latter where all places are closed
 if shares == 0 and not waiting then
   return 0
 end

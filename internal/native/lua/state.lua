@@ -7,6 +7,7 @@
 local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
+local CLOSED = 1000000000000000
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
@@ -24,6 +25,13 @@ end
 local function demand(payload)
   local weight, permits = string.match(payload, '^%d+/(%d+)/(%d+):')
   return tonumber(weight), tonumber(permits)
+end
+
+-- keeps is how many ms a kept place lives after an ask; nil of an ordinary one.
+local function keeps(payload)
+  if not string.find(payload, '^[%d/]+:%d+:%d+f?:%d+:%d+:0:') then
+    return extra(payload, 'keep')
+  end
 end
 
 -- drop takes a hold that is there out of the set, and with the last the set. A refusal in between
@@ -57,7 +65,8 @@ local function look(ticket)
   elseif value then
     sample = redis.call('ZRANGE', state, '-1', '-1')[1]
   else
-    sample = redis.call('ZRANGE', queue, '-1', '-1')[1]
+    local tail = redis.call('ZRANGE', queue, '-2', '-1')
+    sample = tail[#tail] == 'c' and tail[1] or tail[#tail] -- "c" is last where all places are closed
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
@@ -254,16 +263,35 @@ local function publish(channel, message)
   redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), message)
 end
 
--- listens tells whether anybody may hear a channel. It is asked before a message goes out, never
--- read from the count of PUBLISH: a grant that was sent cannot be taken back. In a cluster the
--- count is that of one node and says nothing.
+-- listens tells whether anybody hears a channel; nil where the server cannot tell. It is asked
+-- before a message goes out, never read from the count of PUBLISH: a grant that was sent cannot be
+-- taken back. In a cluster the count is that of one node and says nothing.
 local function listens(channel)
   local mark = string.byte(channel)
   if mark == MARK_CLUSTER then
-    return true
+    return nil
   end
   local heard = redis.pcall('PUBSUB', mark == MARK_SHARDED and 'SHARDNUMSUB' or 'NUMSUB', string.sub(channel, 2))
-  return heard.err or heard[2] > 0
+  if heard.err then
+    return nil
+  end
+  return heard[2] > 0
+end
+
+-- close takes a kept place out of the way until its ticket asks again.
+local function close(ticket, payload)
+  local place, life = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'l' .. ticket)
+  redis.call('ZADD', queue, life, ticket .. payload, whole(-CLOSED - place), 'n' .. ticket)
+  redis.call('ZREM', queue, 'l' .. ticket)
+end
+
+-- open puts a closed place back where it was.
+local function open(ticket, payload)
+  local life, place = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'n' .. ticket)
+  if place then
+    redis.call('ZADD', queue, whole(-CLOSED - place), ticket .. payload, life, 'l' .. ticket)
+    redis.call('ZREM', queue, 'n' .. ticket)
+  end
 end
 
 -- changed tells all watchers, once.
@@ -350,17 +378,26 @@ end
 
 -- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
-  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket) > 0
-  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, PLACES, '+inf') == 0 then
+  local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket, 'n' .. ticket) > 0
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, '-inf', '+inf') == 1 then
     redis.call('DEL', queue)
   end
   return was
 end
 
+-- forget takes out closed places whose life is over. No hand-over sees them.
+local function forget()
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '-' .. whole(ms), '-1', 'LIMIT', '0', '64')) do
+    if string.byte(member, 4) == COLON then
+      leave(string.sub(member, 1, 26), string.sub(member, 27))
+    end
+  end
+end
+
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
--- since.
-local function lives(member, ticket)
-  if redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
+-- since. Of a kept place each ask says when its life ends, the first as well.
+local function lives(member, ticket, kept)
+  if not kept and redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
     return true
   end
   local life = redis.call('ZSCORE', queue, 'l' .. ticket)
@@ -401,12 +438,17 @@ local function tell()
     if not waiter then
       return
     end
-    local _, _, channel = parts(string.sub(waiter, 27))
+    local payload = string.sub(waiter, 27)
+    local _, _, channel = parts(payload)
     if channel == '' then
       return
-    elseif listens(channel) then
+    end
+    local heard = listens(channel)
+    if heard ~= false then
       publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
-      return
+      if heard or not keeps(payload) then
+        return
+      end
     end
   end
 end
@@ -417,32 +459,51 @@ end
 -- for those that do, and keeps its place. If nobody could be let in and told, the first of those
 -- passed over is let in untold, unless the caller waits itself.
 --
+-- A kept place that is heard is offered the name: it stays in the queue, closed. One that is not
+-- heard is passed over, whether it may hold or not; if it may, it is closed. Where the server cannot
+-- tell, it is passed over too, and nudged if the name is left free.
+--
 --   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
 --          that nothing was changed for it
 --   moved  the first waiter may be another than before, and is told when a hold or remainder lapses
 --   asked  a waiter got in by asking: those that do not hear us ask for themselves
 local function hand_on(self, moved, asked)
-  local at, unheard, stopped = 0, nil, false
+  local at, unheard, stopped, beyond, unsure = 0, nil, false, true, {}
   local waits = self and redis.call('ZSCORE', queue, self)
   while at < 64 do
     local member = first(at)
     if not member then
+      beyond = false
       break
     end
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-    if member ~= self and not lives(member, ticket) then
+    local claim, block, channel = parts(payload)
+    local kept = keeps(payload)
+    local heard = not kept or member == self or listens(channel)
+    if member ~= self and not lives(member, ticket, kept) then
       moved = leave(ticket, payload)
+    elseif heard == false and enters(ticket, payload) then
+      close(ticket, payload)
+    elseif not heard then
+      if heard == nil then
+        table.insert(unsure, member)
+      end
+      at = at + 1
     elseif not enters(ticket, payload) then
       stopped = true
       break
     elseif member == self then
       return true
     else
-      local claim, block, channel = parts(payload)
-      if channel == '' or listens(channel) then
+      if kept or channel == '' or listens(channel) ~= false then
         local token = take(block)
         admit(ticket, payload, token, claim)
-        moved = leave(ticket, payload)
+        if kept then
+          close(ticket, payload)
+          moved = true
+        else
+          moved = leave(ticket, payload)
+        end
         if channel ~= '' then
           publish(channel, '2G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         end
@@ -455,7 +516,7 @@ local function hand_on(self, moved, asked)
       end
     end
   end
-  if self and not waits and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
+  if self and (beyond or not waits) and not stopped and enters(string.sub(self, 1, 26), string.sub(self, 27)) then
     return true
   end
   if unheard and not waits and not asked then
@@ -463,6 +524,13 @@ local function hand_on(self, moved, asked)
     local claim, block = parts(payload)
     admit(ticket, payload, take(block), claim)
     moved = leave(ticket, payload)
+  end
+  for _, member in ipairs(unsure) do
+    local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+    if enters(ticket, payload) then
+      local _, _, channel = parts(payload)
+      publish(channel, '2N' .. string.sub(ticket, 5) .. '0')
+    end
   end
   if moved then
     tell()

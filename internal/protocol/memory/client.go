@@ -43,6 +43,19 @@ func (c *Client) Listen(ctx context.Context, sink protocol.Sink) (protocol.Liste
 	return l, nil
 }
 
+// ListenTicket implements protocol.Protocol.
+func (c *Client) ListenTicket(ctx context.Context, id protocol.ID, sink protocol.Sink) (protocol.Listening, error) {
+	if err := over(ctx, "listen", c.prefix, time.Time{}); err != nil {
+		return nil, err
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	l := &listening{client: c, sink: sink, ticket: id}
+	at := keptTicket{c.prefix, id}
+	c.server.kept[at] = append(c.server.kept[at], l)
+	return l, nil
+}
+
 // subscribed tells whether messages reach the process. The server's mutex is held, as in tell.
 func (c *Client) subscribed() bool { return len(c.subscriptions) > 0 }
 
@@ -55,6 +68,7 @@ func (c *Client) tell(message func(protocol.Sink)) {
 type listening struct {
 	client *Client
 	sink   protocol.Sink
+	ticket protocol.ID // of a kept place; empty: it listens for all tickets of the process
 }
 
 // Hear implements protocol.Listening: one channel serves all names.
@@ -66,6 +80,11 @@ func (l *listening) Hear(context.Context, protocol.Watched) (time.Time, error) {
 func (l *listening) Close() {
 	l.client.server.mu.Lock()
 	defer l.client.server.mu.Unlock()
-	c := l.client
-	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(other *listening) bool { return other == l })
+	c, s := l.client, l.client.server
+	mine := func(other *listening) bool { return other == l }
+	c.subscriptions = slices.DeleteFunc(c.subscriptions, mine)
+	at := keptTicket{c.prefix, l.ticket}
+	if s.kept[at] = slices.DeleteFunc(s.kept[at], mine); len(s.kept[at]) == 0 {
+		delete(s.kept, at)
+	}
 }

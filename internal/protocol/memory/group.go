@@ -33,7 +33,7 @@ func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol
 		names[i], answers[i] = n, protocol.Answer{Status: protocol.Busy, Server: now}
 		s.admit(n, nil, now, 0)
 		self := &entry{ticket: ask.Ticket, spec: r.spec}
-		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.queue) == 0 && n.fits(self); !free {
+		if free := find(n.holds, ask.Ticket.ID) != nil || n.owns(self) || len(n.waiting()) == 0 && n.fits(self); !free {
 			taken = true
 			answers[i] = n.busy(protocol.Busy, ask.Ticket.ID, now)
 		}

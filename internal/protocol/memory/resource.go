@@ -44,18 +44,27 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if err := over(ctx, "ask", r.spec.Name, ask.Deadline); err != nil {
 		return protocol.Answer{}, err
 	}
-	now := s.now()
-	n, err := r.open("ask", ask.Ticket.ID, now)
+	now, kept, stays := s.now(), ask.Ticket.Keep > 0, ask.Ticket.ID
+	if kept {
+		stays = "" // its life is over when it is over
+	}
+	n, err := r.open("ask", stays, now)
 	if err != nil {
 		return protocol.Answer{}, err
 	}
 	if h := r.mine(n, ask.Ticket.ID); h != nil { // asked before
+		n.leave(ask.Ticket.ID) // a kept place, which stayed while the name was offered
 		h.until = now + ask.TTL.Microseconds()
 		n.lapses(h)
 		return h.answer(now), nil
 	}
 	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
-	if n.remainder(ask.Ticket.ID) != nil { // the request comes late
+	if kept {
+		self.until = now + ask.Ticket.Keep.Microseconds()
+	}
+	gone := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil
+	if gone || n.remainder(ask.Ticket.ID) != nil { // the place is gone, or the request comes late
+		n.leave(ask.Ticket.ID) // of a kept place whose hold was taken over before it was taken up
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if err := n.refuses(self); err != nil {
@@ -64,6 +73,9 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if ask.Release != nil {
 		n.give(ask.Release.ID)
 		n.leave(ask.Release.ID)
+	}
+	if place := find(n.queue, ask.Ticket.ID); place != nil {
+		place.closed = false
 	}
 	before, beside := n.next(), n.owns(self) || n.reads(self) && n.fits(self)
 	waits := find(n.queue, ask.Ticket.ID) != nil
@@ -83,10 +95,15 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.busied = append(n.busied, self)
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
-	if place := find(n.queue, ask.Ticket.ID); place != nil {
-		place.until = self.until
-	} else {
+	place := find(n.queue, ask.Ticket.ID)
+	if place == nil {
 		n.queue = append(n.queue, self)
+		place = self
+	}
+	place.until, place.closed = self.until, kept && (!ask.InLine || ask.Leaving)
+	if ask.Leaving {
+		s.admit(n, nil, now, 0) // it may have kept others out until now
+		n.nudgeFirst(nil, now)
 	}
 	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
 }
@@ -120,7 +137,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 			}
 			h.state, h.by, h.to = replaced, r.spec.Label, ask.Ticket.ID
 			id := h.ticket.ID
-			h.client.tell(func(sink protocol.Sink) { sink.Replaced(id) })
+			h.tell(func(sink protocol.Sink) { sink.Replaced(id) })
 			ticket := ask.Ticket
 			ticket.Block = 1
 			return s.hold(n, &entry{ticket: ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
@@ -153,6 +170,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
 	if left := n.remainder(free.Ticket.ID); left != nil && left.state == replaced && left.spec.Shared == r.spec.Shared {
+		n.leave(free.Ticket.ID)
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
 		return false, &protocol.Replaced{Name: r.spec.Name, By: left.by}
@@ -195,12 +213,19 @@ func (s *Server) changed(n *name, before *entry, keep, now int64) {
 	n.nudgeFirst(before, now)
 }
 
-// next is the first in the queue, if any.
+// next is the first in the queue that is no kept place without a process, if any.
 func (n *name) next() *entry {
-	if len(n.queue) == 0 {
-		return nil
+	for _, e := range n.waiting() {
+		if e.ticket.Keep == 0 || e.heard() {
+			return e
+		}
 	}
-	return n.queue[0]
+	return nil
+}
+
+// waiting are the entries of the queue whose place is not closed.
+func (n *name) waiting() []*entry {
+	return slices.DeleteFunc(slices.Clone(n.queue), func(e *entry) bool { return e.closed })
 }
 
 // nudgeFirst makes the first in the queue, if it is another than before, ask when the first of the
@@ -217,12 +242,12 @@ func (n *name) nudgeFirst(before *entry, now int64) {
 		return
 	}
 	after := time.Duration(n.first().until-now) * time.Microsecond
-	for _, e := range n.queue {
+	for _, e := range n.waiting() {
 		if e.ticket.NoMessages {
 			return
 		}
-		if e.client.subscribed() {
-			e.client.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
+		if e.heard() {
+			e.tell(func(sink protocol.Sink) { sink.Nudge(e.ticket.ID, after) })
 			return
 		}
 	}
@@ -277,9 +302,9 @@ func (e *entry) answer(now int64) protocol.Answer {
 // busy names the holder, and says how many tickets are queued: before the given one, if it is
 // queued.
 func (n *name) busy(status protocol.Status, id protocol.ID, now int64) protocol.Answer {
-	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.queue)}
+	answer := protocol.Answer{Status: status, Server: now, Holders: n.count(), Waiters: len(n.waiting())}
 	if place := slices.IndexFunc(n.queue, func(e *entry) bool { return e.ticket.ID == id }); place >= 0 {
-		answer.Waiters = place
+		answer.Waiters = len((&name{queue: n.queue[:place]}).waiting())
 	}
 	if h := n.holder(); h != nil {
 		answer.Holder, answer.Token, answer.Since = h.party(), h.token, h.since

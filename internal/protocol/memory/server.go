@@ -18,10 +18,16 @@ type Server struct {
 	// closed.
 	mu    sync.Mutex
 	names map[key]*name
-	token int64 // the largest that was given out or reserved
+	kept  map[keptTicket][]*listening // who listens for the ticket of a kept place
+	token int64                       // the largest that was given out or reserved
 }
 
 type key struct{ prefix, name string }
+
+type keptTicket struct {
+	prefix string
+	id     protocol.ID
+}
 
 // A name is what is known of one name.
 type name struct {
@@ -50,6 +56,27 @@ type entry struct {
 	until  int64 // server time: the end of the hold, or of the place in the queue
 	token  int64
 	since  int64 // server time of the grant
+
+	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
+}
+
+// heard tells whether messages to a ticket reach a process.
+func (e *entry) heard() bool {
+	if e.ticket.Keep > 0 {
+		return len(e.client.server.kept[keptTicket{e.client.prefix, e.ticket.ID}]) > 0
+	}
+	return e.client.subscribed()
+}
+
+// tell sends a message to a ticket: to its process, or to the processes that wait with it.
+func (e *entry) tell(message func(protocol.Sink)) {
+	if e.ticket.Keep == 0 {
+		e.client.tell(message)
+		return
+	}
+	for _, l := range e.client.server.kept[keptTicket{e.client.prefix, e.ticket.ID}] {
+		message(l.sink)
+	}
 }
 
 // A state is what an entry of the holds is.
@@ -63,7 +90,7 @@ const (
 
 // New makes a server that knows no name.
 func New(features protocol.Features) *Server {
-	return &Server{features: features, born: time.Now(), names: make(map[key]*name)}
+	return &Server{features: features, born: time.Now(), names: make(map[key]*name), kept: make(map[keptTicket][]*listening)}
 }
 
 // Names are the names under a prefix that are held, waited for or watched, or a latch.

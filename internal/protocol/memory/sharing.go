@@ -62,7 +62,8 @@ func (n *name) refuses(e *entry) error {
 
 // admit lets in all tickets that fit, in order from the head of the queue, and sends them messages.
 // It stops at the first one that does not fit. A ticket that no message reaches is passed over and
-// keeps its place. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
+// keeps its place. A kept place that is closed, or that nobody listens for, is passed as if it were
+// not there; if it could hold now it is closed. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
 // now, for its TTL, its hold is returned. Beside a hold of its own owner it does not wait.
 //
 //nolint:gocyclo // the definition of admission, in one piece
@@ -73,20 +74,30 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 	}
 	stands := false
 	for _, e := range slices.Clone(n.queue) {
+		isSelf := self != nil && e.ticket.ID == self.ticket.ID
+		if e.ticket.Keep > 0 && !isSelf && (e.closed || !e.heard()) {
+			e.closed = e.closed || n.fits(e)
+			continue
+		}
 		if !n.fits(e) {
 			return held
 		}
 		switch {
-		case self != nil && e.ticket.ID == self.ticket.ID:
+		case isSelf:
 			stands = true
 			n.leave(e.ticket.ID)
 			held = s.hold(n, self, now, ttl)
-		case e.ticket.NoMessages || e.client.subscribed():
+		case e.ticket.NoMessages || e.heard():
 			s.grant(n, e, now)
 		}
 	}
-	if self == nil && len(n.holds) == 0 && len(n.queue) > 0 {
-		s.grant(n, n.queue[0], now) // no message reaches any of them: it learns of it when it asks
+	if self == nil && len(n.holds) == 0 {
+		for _, e := range n.queue {
+			if e.ticket.Keep == 0 { // no message reaches any of them: it learns of it when it asks
+				s.grant(n, e, now)
+				break
+			}
+		}
 	}
 	if self != nil && held == nil && !stands && n.fits(self) {
 		held = s.hold(n, self, now, ttl)
@@ -94,12 +105,16 @@ func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held
 	return held
 }
 
-// grant hands the name over to a ticket of the queue, for its claim.
+// grant hands the name over to a ticket of the queue, for its claim. A kept place stays, closed.
 func (s *Server) grant(n *name, e *entry, now int64) {
-	n.leave(e.ticket.ID)
+	if e.ticket.Keep > 0 {
+		e.closed = true
+	} else {
+		n.leave(e.ticket.ID)
+	}
 	h := s.hold(n, e, now, e.spec.Claim)
 	if !e.ticket.NoMessages {
-		e.client.tell(func(sink protocol.Sink) {
+		e.tell(func(sink protocol.Sink) {
 			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
 		})
 	}

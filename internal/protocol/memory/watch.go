@@ -62,7 +62,7 @@ func (n *name) stir() {
 
 // standing is what a Look finds.
 func (n *name) standing(now int64) protocol.Standing {
-	standing := protocol.Standing{Server: now, Holders: n.count(), Waiters: len(n.queue), Permits: n.permits}
+	standing := protocol.Standing{Server: now, Holders: n.count(), Waiters: len(n.waiting()), Permits: n.permits}
 	if h := n.holder(); h != nil {
 		standing.Holder, standing.Token, standing.Since = h.party(), h.token, h.since
 	}

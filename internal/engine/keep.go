@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// ErrOwnTimes refuses a kept place to a lock whose holds have an end of their own, or that polls. A
+// process that goes on with the ticket does not know when an earlier one was granted the hold.
+var ErrOwnTimes = errors.New("a kept place is for leases that are renewed without an end")
+
+// noPlaces says why a protocol without a queue keeps no places.
+const noPlaces = "the servers have no common queue, so there is no place in one that could be kept between two waits"
+
+// keepsPlaces refuses a protocol that keeps no places.
+func (e *Engine) keepsPlaces(name string) error {
+	if e.features.Queue {
+		return nil
+	}
+	return &protocol.Failure{Op: "ask", Name: name, Reason: protocol.Unsupported, Err: errors.New(noPlaces)}
+}
+
+// Place joins the queue with a ticket whose place is kept for so long after each ask, in one
+// request. If the name is free, the ticket holds it for a TTL from now on. The errors are those of
+// Try, but for a *Busy, and ErrOwnTimes. After an error no place is left.
+func (l *Lock) Place(ctx context.Context, keep time.Duration) (Detached, error) {
+	e, o := l.engine, &l.options
+	if err := e.begin(); err != nil {
+		return Detached{}, err
+	}
+	defer e.busy.Done()
+	if err := l.unsupported(); err != nil {
+		return Detached{}, err
+	}
+	if err := e.keepsPlaces(l.spec.Name); err != nil {
+		return Detached{}, err
+	}
+	if o.Fixed || o.MinHold > 0 || o.MaxHold > 0 || o.Interval > 0 {
+		return Detached{}, ErrOwnTimes
+	}
+	if err := e.check(ctx); err != nil {
+		return Detached{}, err
+	}
+	a := l.newAttempt(1)
+	a.ticket.Keep = keep
+	if _, _, err := a.ask(ctx, true, l.resource.Ask); err != nil {
+		e.abandon([]*attempt{a})
+		return Detached{}, err
+	}
+	return Detached{Prefix: e.config.Prefix, Spec: l.spec, Options: Options{TTL: o.TTL}, Ticket: a.ticket}, nil
+}
+
+// AttachWait waits with the ticket of a kept place until it holds. It never joins the queue. The
+// error is a *WaitEnded or the Closed error, and the place is kept; an *AttachError, if the server
+// has neither a place nor a hold of the ticket; a *protocol.Foreign, or a *protocol.Failure that
+// waiting does not cure. See the package document.
+func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.busy.Done()
+	if err := e.keepsPlaces(d.Spec.Name); err != nil {
+		return nil, err
+	}
+	if err := e.check(ctx); err != nil {
+		return nil, err
+	}
+	options := d.Options
+	options.Strict = true // no goroutine of this process gets the hold without a request
+	l := e.Lock(d.Spec, options)
+	l.weight = d.Ticket.Weight
+	k := keptAttempt{l.newAttempt(1)}
+	k.ticket = d.Ticket
+	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
+	k.to(attemptQueued) // an ask that says so never joins
+	call := l.newCall(ctx)
+	lease, err := k.lease(ctx)
+	return call.ended(lease, k.reported, err)
+}
+
+// A keptAttempt is an attempt whose ticket has a kept place. It is the requester of its waitLoop.
+// The end of its wait leaves the place where it is, so it is not abandoned.
+type keptAttempt struct{ *attempt }
+
+// lease waits for the first lease of the hold, or for the end of the wait.
+func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
+	h, err := k.run(ctx)
+	k.ownSubscription.close()
+	e := k.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mailboxes[k.ticket.ID] == &k.mailbox {
+		delete(e.mailboxes, k.ticket.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.lock.firstLease(ctx, h, nil)
+}
+
+// run asks until the attempt holds, or the wait ends. Then the last request says that nobody waits
+// any more. That request finds a hold that came meanwhile: the attempt holds although its wait
+// ended.
+func (k keptAttempt) run(ctx context.Context) (*hold, error) {
+	e := k.engine
+	e.mu.Lock()
+	e.mailboxes[k.ticket.ID] = &k.mailbox
+	e.mu.Unlock()
+	err := k.wait(ctx, k, stepAsk, time.Time{})
+	var ended *WaitEnded
+	if errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed) {
+		if left := k.leave(); left != nil {
+			err = left
+		}
+	}
+	switch {
+	case k.state == attemptHeld:
+		return k.hold, nil
+	case err != nil:
+		return nil, err
+	}
+	return k.hold, nil
+}
+
+// leave sends the last request of a wait, when no earlier one can take effect any more. Without an
+// answer the server may let the ticket in for as long as it takes it to be listened to, or to a
+// request that was lost. The next wait finds that hold. The error is an *AttachError; nil: the place
+// is kept, the attempt holds, or no answer came.
+func (k keptAttempt) leave() error {
+	k.engine.pause(context.Background(), time.Until(k.mayApplyUntil))
+	answer, sent, err := k.ask(context.Background(), true, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
+		ask.Leaving = true
+		return k.lock.resource.Ask(ctx, ask)
+	})
+	switch {
+	case err != nil:
+		return nil
+	case answer.Status == protocol.Busy:
+		return k.gone()
+	case answer.Status != protocol.Held:
+		return nil
+	}
+	if next, err := k.wonAnswer(answer, sent); next == stepDone && err == nil {
+		return nil
+	}
+	// The engine is closed, which gives all holds back, or the answer came too late to be of use.
+	k.engine.abandon([]*attempt{k.attempt})
+	return nil
+}
+
+func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }
+
+// request implements requester. The end of ctx does not cut a request off: what it does must be
+// known before the wait ends.
+func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
+	answer, sent, err := k.ask(context.WithoutCancel(ctx), true, k.lock.resource.Ask)
+	switch {
+	case err != nil && !k.mayPass(err):
+		return stepDone, time.Time{}, err
+	case err != nil:
+		return stepWait, k.retry(ctx, sent, err, "holdfast: asking again"), nil
+	case answer.Status == protocol.Held:
+		next, err := k.wonAnswer(answer, sent)
+		return next, time.Time{}, err
+	case answer.Status == protocol.Busy:
+		return stepDone, time.Time{}, k.gone()
+	}
+	// Without messages, also where the server does not allow them, askAfter makes it ask more often.
+	subscribed, missed, _ := k.beginWaiting(ctx, k.lock.resource, answer, sent)
+	if missed {
+		return stepAsk, time.Time{}, nil
+	}
+	k.reportWaiting(ctx, Waiting)
+	return stepWait, sent.Add(min(k.askAfter(answer, subscribed), k.ticket.Keep/3)), nil
+}
+
+// handle implements requester. A grant is an offer, which the next ask takes up.
+func (k keptAttempt) handle(m messages) (step, error) {
+	if m.grant != nil {
+		return stepAsk, nil
+	}
+	return stepWait, nil
+}

@@ -1,0 +1,456 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// place joins the queue with a ticket whose place is kept.
+func (h *host) place(keep time.Duration) engine.Detached {
+	h.t.Helper()
+	place, err := h.mutex(engine.Options{}).Place(h.t.Context(), keep)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return place
+}
+
+// waitsAt starts a goroutine in AttachWait, and returns when it waits or is done.
+func (h *host) waitsAt(ctx context.Context, place engine.Detached) *waiter {
+	w := &waiter{t: h.t, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = h.AttachWait(ctx, place)
+		w.at = time.Now()
+	}()
+	synctest.Wait()
+	return w
+}
+
+// givesUp waits at a place for so long, in vain.
+func (h *host) givesUp(place engine.Detached, after time.Duration) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), after)
+	defer cancel()
+	_, err := h.AttachWait(ctx, place)
+	var ended *engine.WaitEnded
+	if !errors.As(err, &ended) || !errors.Is(err, context.DeadlineExceeded) || !ended.Answered || ended.Answer.Holders != 1 {
+		h.t.Fatalf("the wait ended with %v", err)
+	}
+}
+
+// gone fails unless the server knows neither a place nor a hold of the ticket.
+func (h *host) gone(place engine.Detached) {
+	h.t.Helper()
+	var gone *engine.AttachError
+	if lease, err := h.AttachWait(h.t.Context(), place); !errors.As(err, &gone) || gone.Why != engine.Gone || lease != nil {
+		h.t.Errorf("AttachWait: %v", err)
+	}
+}
+
+// A place is kept between the waits of two processes. While nobody waits there, all others pass it
+// at once.
+func TestPlaceKeptBetweenWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		behind := c.waits(t.Context(), engine.Options{})
+		b.givesUp(place, 10*time.Second)
+		sleep(30 * time.Second)
+		released := time.Now()
+		a.releases(lease)
+		lease = behind.in()
+		if !behind.at.Equal(released) {
+			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
+		}
+		next := d.waits(t.Context(), engine.Options{})
+		kept := other.waitsAt(t.Context(), place)
+		sleep(10 * time.Second)
+		released = time.Now()
+		c.releases(lease)
+		lease = kept.in()
+		if !kept.at.Equal(released) || !next.out() {
+			t.Errorf("it got in after %v", kept.at.Sub(released))
+		}
+		other.releases(lease)
+		d.releases(next.in())
+		if names := server.Names("test"); len(names) > 0 {
+			t.Errorf("%q are left", names)
+		}
+	})
+}
+
+// A try, too, passes a place where nobody waits.
+func TestPlaceDoesNotKeepOutATry(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(10 * time.Minute)
+		a.releases(lease)
+		lease = c.holds(engine.Options{})
+		sleep(5 * time.Minute)
+		c.releases(lease)
+		b.releases(b.waitsAt(t.Context(), place).in())
+	})
+}
+
+// A place lives for its time after the last ask, not less and not more. Then the ticket does not
+// join again, and nothing is taken, although the name is free.
+func TestPlaceLife(t *testing.T) {
+	for keep, test := range map[time.Duration]struct{ alive, dead time.Duration }{
+		time.Second:      {900 * time.Millisecond, 1001 * time.Millisecond},
+		time.Minute:      {59 * time.Second, 61 * time.Second},
+		10 * time.Minute: {599 * time.Second, 601 * time.Second},
+	} {
+		t.Run(keep.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				place := b.place(keep)
+				sleep(test.alive)
+				b.givesUp(place, 20*time.Second) // asking is a sign of life
+				sleep(test.alive)
+				c.givesUp(place, time.Second)
+				sleep(test.dead)
+				a.releases(lease)
+				b.gone(place)
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are left", names)
+				}
+			})
+		})
+	}
+}
+
+// A ticket whose hold was released is of no use any more, also if the name is free.
+func TestPlaceTicketUsedUp(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		place := a.place(time.Minute) // it holds at once
+		a.releases(a.waitsAt(t.Context(), place).in())
+		b.gone(place)
+		place = a.place(time.Minute)
+		sleep(15 * time.Second) // a TTL, in which nobody took it up
+		b.gone(place)
+		b.releases(b.holds(engine.Options{}))
+	})
+}
+
+// An earlier process got the lock with the ticket and died: the next gets the same hold, with its
+// token and its full TTL.
+func TestPlaceHoldOfDeadProcess(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		place := a.place(time.Minute)
+		first := a.waitsAt(t.Context(), place).in()
+		sleep(time.Minute)
+		a.dies()
+		sleep(5 * time.Second)
+		second := b.waitsAt(t.Context(), place).in()
+		if second.Token() != first.Token() || time.Until(second.Until()) != 15*time.Second-margin(15*time.Second) {
+			t.Errorf("token %d, want %d; trusted for %v", second.Token(), first.Token(), time.Until(second.Until()))
+		}
+		sleep(time.Minute)
+		if err := second.Err(); err != nil {
+			t.Error(err)
+		}
+		b.releases(second)
+	})
+}
+
+// The wait ends while the lock is on its way: the caller gets the lease, although ctx is over, and
+// not a claim that nobody takes up (trap 20).
+func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
+	for name, w := range map[string]way{
+		"a late message":  {messages: 50 * time.Millisecond},
+		"a lost message":  {noMessages: true},
+		"a slow network":  {there: 40 * time.Millisecond, back: 40 * time.Millisecond, messages: 50 * time.Millisecond},
+		"lost and denied": {noMessages: true, denied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{TTL: time.Minute})
+				place := b.place(time.Minute)
+				b.goes(w)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				kept := b.waitsAt(ctx, place)
+				sleep(10*time.Second - 10*time.Millisecond)
+				a.releases(lease)
+				lease = kept.in()
+				sleep(time.Minute)
+				if err := lease.Err(); err != nil {
+					t.Error(err)
+				}
+				b.releases(lease)
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are left", names)
+				}
+			})
+		})
+	}
+}
+
+// After the end of a wait the lock is never handed to the place, although the server still takes the
+// connection for open.
+func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		behind := c.waits(t.Context(), engine.Options{})
+		stuck, err := server.Connect("test").ListenTicket(t.Context(), place.Ticket.ID, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stuck.Close()
+		b.givesUp(place, time.Second)
+		released := time.Now()
+		a.releases(lease)
+		lease = behind.in()
+		if !behind.at.Equal(released) {
+			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
+		}
+		c.releases(lease)
+		b.releases(b.waitsAt(t.Context(), place).in())
+	})
+}
+
+// A process is killed while it waits at a place. Others pass it at once, and the place is kept.
+func TestPlaceProcessKilledWhileItWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		b.waitsAt(ctx, place)
+		behind, last := c.waits(t.Context(), engine.Options{}), d.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		b.dies()
+		released := time.Now()
+		a.releases(lease)
+		lease = behind.in()
+		if !behind.at.Equal(released) {
+			t.Errorf("the waiter behind the place got in after %v", behind.at.Sub(released))
+		}
+		sleep(30 * time.Second)
+		kept := other.waitsAt(t.Context(), place)
+		c.releases(lease)
+		lease = kept.in()
+		if !last.out() {
+			t.Error("the place was lost")
+		}
+		other.releases(lease)
+		d.releases(last.in())
+		cancel()
+	})
+}
+
+// A host falls silent while it waits at a place, and the server does not notice. Its claim runs out
+// once; then others pass it, and the place is kept.
+func TestPlaceHostSilentWhileItWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, d, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		b.waitsAt(ctx, place)
+		behind, last := c.waits(t.Context(), engine.Options{}), d.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		b.goes(silent)
+		released := time.Now()
+		a.releases(lease)
+		lease = behind.in()
+		if took := behind.at.Sub(released); took < claim || took > claim+askEvery*6/5 {
+			t.Errorf("the waiter behind the place got in after %v", took)
+		}
+		released = time.Now()
+		c.releases(lease)
+		lease = last.in()
+		if !last.at.Equal(released) {
+			t.Errorf("the next was delayed for %v", last.at.Sub(released))
+		}
+		kept, next := other.waitsAt(t.Context(), place), c.waits(t.Context(), engine.Options{})
+		d.releases(lease)
+		lease = kept.in()
+		if !next.out() {
+			t.Error("the place was lost")
+		}
+		other.releases(lease)
+		c.releases(next.in())
+		cancel()
+	})
+}
+
+// A reader behind the place of a writer gets in as soon as nobody waits there any more.
+func TestPlaceOfWriterLetsReadersIn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+		read := spec
+		read.Shared = true
+		options := engine.Options{TTL: 15 * time.Second}
+		lease, err := a.Lock(read, options).Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := b.Lock(spec, options).Place(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := b.waitsAt(ctx, place)
+		reader := &waiter{t: t, done: make(chan struct{})}
+		go func() {
+			defer close(reader.done)
+			reader.lease, reader.err = c.Lock(read, options).Acquire(t.Context())
+			reader.at = time.Now()
+		}()
+		sleep(time.Second)
+		if !reader.out() {
+			t.Error("a reader passed a writer that waits")
+		}
+		ended := time.Now()
+		cancel()
+		if <-wait.done; !errors.Is(wait.err, context.Canceled) {
+			t.Error(wait.err)
+		}
+		if c.releases(reader.in()); !reader.at.Equal(ended) {
+			t.Errorf("the reader got in %v after the wait", reader.at.Sub(ended))
+		}
+		a.releases(lease)
+		b.releases(b.waitsAt(t.Context(), place).in())
+	})
+}
+
+// Without permission to listen, a wait gets in by asking.
+func TestPlaceWithoutMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		b.goes(way{denied: true})
+		kept := b.waitsAt(t.Context(), place)
+		sleep(10 * time.Second)
+		released := time.Now()
+		a.releases(lease)
+		lease = kept.in()
+		if took := kept.at.Sub(released); took > claim {
+			t.Errorf("in after %v", took)
+		}
+		b.releases(lease)
+	})
+}
+
+// Close ends the wait and keeps the place.
+func TestPlaceCloseKeepsIt(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		kept := b.waitsAt(t.Context(), place)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if <-kept.done; !errors.Is(kept.err, errClosed) {
+			t.Error(kept.err)
+		}
+		a.releases(lease)
+		c.releases(c.waitsAt(t.Context(), place).in())
+	})
+}
+
+// A context that is over sends nothing.
+func TestPlaceContextOver(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		place := a.place(time.Minute)
+		began := time.Now()
+		sleep(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.AttachWait(ctx, place); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := a.mutex(engine.Options{}).Place(ctx, time.Minute); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if asks := a.since(began.Add(1), ""); len(asks) > 0 {
+			t.Errorf("%v", asks)
+		}
+		a.releases(a.waitsAt(t.Context(), place).in())
+	})
+}
+
+// A place whose join got no answer is taken back (traps 10 and 12).
+func TestPlaceAnswerLostLeavesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		a.goes(way{noAnswers: true})
+		var failure *protocol.Failure
+		if _, err := a.mutex(engine.Options{}).Place(t.Context(), time.Minute); !errors.As(err, &failure) || !failure.Unknown {
+			t.Error(err)
+		}
+		a.goes(way{})
+		sleep(5 * time.Second)
+		if names := server.Names("test"); len(names) > 0 {
+			t.Errorf("%q are left", names)
+		}
+	})
+}
+
+// The server is away for a while during a wait: the place is kept, and the wait goes on.
+func TestPlaceServerAwayForAWhile(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		place := b.place(time.Minute)
+		kept, behind := b.waitsAt(t.Context(), place), c.waits(t.Context(), engine.Options{})
+		sleep(time.Second)
+		b.goes(way{noAnswers: true})
+		sleep(20 * time.Second)
+		b.goes(way{})
+		sleep(2 * time.Second)
+		a.releases(lease)
+		lease = kept.in()
+		if !behind.out() {
+			t.Error("the place was lost")
+		}
+		b.releases(lease)
+		c.releases(behind.in())
+	})
+}
+
+// Holds with an end of their own, and protocols without a queue, have no kept places.
+func TestPlaceRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		for _, o := range []engine.Options{{Fixed: true}, {MinHold: time.Second}, {MaxHold: time.Minute}, {Interval: time.Second}} {
+			if _, err := a.mutex(o).Place(t.Context(), time.Minute); err != engine.ErrOwnTimes {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+		place := a.place(time.Minute)
+		b := newHost(t, memory.New(protocol.Features{Tokens: true}))
+		_, join := b.mutex(engine.Options{}).Place(t.Context(), time.Minute)
+		_, wait := b.AttachWait(t.Context(), place)
+		for what, err := range map[string]error{"Place": join, "AttachWait": wait} {
+			var failure *protocol.Failure
+			if !errors.As(err, &failure) || failure.Reason != protocol.Unsupported {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if asks := b.since(time.Time{}, ""); len(asks) > 0 {
+			t.Errorf("%v", asks)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// How long a place is kept.
+const (
+	defaultKeep = time.Minute
+	minKeep     = time.Second
+	maxKeep     = 10 * time.Minute
+)
+
+// Ticket joins the queue, in one request, and returns a ticket for the place. Client.AttachWait
+// waits with the ticket, in this process and in others, one after the other. It is for scripts and
+// CI steps, whose caller is not one process.
+//
+// The place is kept for so long after the last request of a wait: from 1 s to 10 min, in whole
+// milliseconds; 0 means 1 min. While no process waits with the ticket, all others pass the place,
+// and it delays none of them. A place that was not asked for in that time is gone.
+//
+// If the mutex is free, the ticket holds it at once, for a TTL, and AttachWait takes that hold up.
+// Whoever has the text of the ticket has the place, and later the lock (see Ticket).
+//
+// After an error there is neither a place nor a hold. If the answer was lost, what the request may
+// have left is taken back in the background. The errors are those of TryLock, except ErrHeld. An
+// *ArgumentError refuses WithoutRenewal, WithMinHold, WithMaxHold and WithPolling. A quorum has no
+// queue; there the error is a *StoreError that says so.
+func (m *Mutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "Mutex", m.lock, keep)
+}
+
+// Ticket is that of Mutex, for a place of a writer.
+func (m *RWMutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "RWMutex", m.write, keep)
+}
+
+// RTicket is Ticket for a place of a reader.
+func (m *RWMutex) RTicket(ctx context.Context, keep time.Duration) (Ticket, error) {
+	if err := m.check(ctx); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "RWMutex", m.read, keep)
+}
+
+// Ticket is that of Mutex, for n permits. The place stays through a Resize.
+func (s *Semaphore) Ticket(ctx context.Context, n int64, keep time.Duration) (Ticket, error) {
+	if err := s.check(ctx, n); err != nil {
+		return "", err
+	}
+	return placeTicket(ctx, "Semaphore", s.lock.Weigh(n), keep)
+}
+
+// placeTicket joins the queue of a lock.
+func placeTicket(ctx context.Context, kind string, lock *engine.Lock, keep time.Duration) (Ticket, error) {
+	if keep == 0 {
+		keep = defaultKeep
+	}
+	call := named(kind, lock.Spec().Name) + ".Ticket"
+	var bad problems
+	bad.check(validKeep(keep), "keep", keep, "0, or from 1s to 10m in whole milliseconds")
+	if err := bad.err(call); err != nil {
+		return "", err
+	}
+	place, err := lock.Place(ctx, keep)
+	switch {
+	case errors.Is(err, engine.ErrOwnTimes):
+		bad.add("lock", "with WithoutRenewal, WithMinHold, WithMaxHold or WithPolling", "one without these options")
+		return "", bad.err(call)
+	case err != nil:
+		_, err = leased(kind, lock, nil, err)
+		return "", err
+	}
+	return encodeTicket(ticketOfPlace, []engine.Detached{place}), nil
+}
+
+func validKeep(keep time.Duration) bool {
+	return keep >= minKeep && keep <= maxKeep && keep%time.Millisecond == 0
+}
+
+// AttachWait waits at the place of a ticket that Mutex.Ticket or a method like it returned, until
+// the lock is held or ctx ends. The lease is then as any other: it is renewed, Release gives it back,
+// and Detach lets it leave the process. TTL, label and all other options are those of the handle
+// that made the ticket. The client must have its Config.Prefix and its servers.
+//
+// When ctx ends, the error is a *WaitError and the place is kept. The next AttachWait goes on there,
+// from whichever process. The last request of a wait takes at most a second, and each request before
+// it a second. If it finds that the lock was granted meanwhile, AttachWait returns the lease
+// although ctx is over. If ctx is over before, nothing is sent.
+//
+// AttachWait never joins the queue again. If an earlier process got the lock with this ticket and
+// has not released it, the caller gets the same hold, with the same token and a full TTL. So two
+// processes that use one ticket at a time do not exclude each other.
+//
+// On a cluster without sharded channels (Redis before 7), and where the server refuses PUBSUB, the
+// ticket gets the lock only by asking. Callers behind it that wait all the time may then pass it.
+//
+// After an error nothing is attached. The other errors are:
+//
+//   - An *ArgumentError: the text is not a whole ticket of a place, or ctx is nil.
+//   - A *TicketError, which matches ErrTicket: the ticket is of no use to this client, or of no use
+//     any more. Nothing was changed.
+//   - A *StoreError: a refusal that waiting does not cure, as for Mutex.Lock. The place is kept. A
+//     quorum has no queue, and says so.
+//   - ErrClosed: the client is closed. The place is kept, or the hold given back.
+func (c *Client) AttachWait(ctx context.Context, ticket Ticket) (*Lease, error) {
+	if c == nil || c.engine == nil {
+		return nil, zeroHandle("Client", "a client that New made")
+	}
+	var bad problems
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	places, err := decodeTicket(ticketOfPlace, ticket)
+	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that a Ticket method returned")
+	if bad := bad.err("Client.AttachWait"); bad != nil {
+		return nil, bad
+	}
+	if err != nil {
+		return nil, err
+	}
+	place := places[0]
+	if place.Prefix != c.config.Prefix {
+		return nil, &TicketError{Name: place.Spec.Name, Reason: TicketPrefix}
+	}
+	inner, err := c.engine.AttachWait(ctx, place)
+	if err != nil {
+		return nil, attachError(place.Spec.Name, err)
+	}
+	return &Lease{inner: inner}, nil
+}

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// A keeper sends requests about one name to a real server, and knows what was told.
+type keeper struct {
+	*testing.T
+	srv  *redisserver.Server
+	p    protocol.Protocol
+	told *subscribers
+	spec protocol.Spec
+	ids  int64
+}
+
+// A clustered store takes a single server for a cluster without sharded channels.
+type clustered struct{ wire.Store }
+
+func (clustered) Describe(context.Context) (wire.Topology, error) {
+	return wire.Topology{Cluster: true}, nil
+}
+
+func newKeeper(t *testing.T, srv *redisserver.Server, user string, change func(wire.Store) wire.Store) *keeper {
+	t.Helper()
+	options := &redis.Options{Addr: srv.Addr()}
+	if user != "" {
+		options.Username, options.Password = user, "pw"
+	}
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { rdb.Close() })
+	k := &keeper{T: t, srv: srv, told: newSubscribers(), spec: protocol.Spec{Name: t.Name(), Kind: protocol.Mutex, Claim: time.Minute, Life: 18 * time.Second}}
+	k.p = native.New(change(wire.Route(redisstore.New(rdb))), native.Config{Prefix: "kept", Process: fmt.Sprintf("%022d", 1), Timeout: 10 * time.Second})
+	if err := k.p.Ready(t.Context(), k.spec.Name); err != nil {
+		t.Fatal(err)
+	}
+	listening, err := k.p.Listen(t.Context(), k.told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(listening.Close)
+	return k
+}
+
+func same(s wire.Store) wire.Store { return s }
+
+func (k *keeper) ticket(keep time.Duration) protocol.Ticket {
+	k.ids++
+	return protocol.Ticket{ID: id(k.ids), Block: 1, Keep: keep}
+}
+
+// asks fails unless an ask is answered as it should be.
+func (k *keeper) asks(ask protocol.Ask, want protocol.Status) {
+	k.Helper()
+	ask.TTL, ask.Deadline = forever, time.Now().Add(time.Minute)
+	got, err := k.p.Bind(k.spec).Ask(k.Context(), ask)
+	if err != nil || got.Status != want {
+		k.Fatalf("%+v: %+v, %v; want status %d", ask.Ticket, got, err, want)
+	}
+}
+
+func (k *keeper) joins(t protocol.Ticket, want protocol.Status) {
+	k.Helper()
+	k.asks(protocol.Ask{Ticket: t, Join: true}, want)
+}
+
+// waits is the first ask of a wait, of a process that listens.
+func (k *keeper) waits(t protocol.Ticket) {
+	k.Helper()
+	listening, err := k.p.ListenTicket(k.Context(), t.ID, k.told)
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.Cleanup(listening.Close)
+	k.asks(protocol.Ask{Ticket: t, InLine: true}, protocol.Queued)
+}
+
+func (k *keeper) frees(t protocol.Ticket) {
+	k.Helper()
+	if was, err := k.p.Bind(k.spec).Free(k.Context(), protocol.Free{Ticket: t}); err != nil || !was {
+		k.Fatalf("Free: %v, %v", was, err)
+	}
+}
+
+// hears waits until a ticket was told something.
+func (k *keeper) hears(t protocol.Ticket, grant bool) {
+	k.Helper()
+	for late := time.After(30 * time.Second); ; {
+		k.told.mu.Lock()
+		heard := k.told.nudged[t.ID]
+		if grant {
+			heard = k.told.granted[t.ID] > 0
+		}
+		k.told.mu.Unlock()
+		if heard {
+			return
+		}
+		select {
+		case <-late:
+			k.Fatalf("%s was told %s", t.ID, k.told.told())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Where the server cannot tell who listens, the name is never handed to a kept place. A waiter
+// behind it gets the name. If there is none, the ticket is nudged, and gets in by asking.
+func TestKeptPlaceWhereTheServerCannotTell(t *testing.T) {
+	srv := redisserver.Start(t)
+	if _, err := srv.Do("ACL", "SETUSER", "few", "on", ">pw", "~*", "&*", "+@all", "-pubsub"); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(*testing.T) *keeper{
+		"a cluster without sharded channels": func(t *testing.T) *keeper {
+			return newKeeper(t, srv, "", func(s wire.Store) wire.Store { return clustered{s} })
+		},
+		"PUBSUB is refused": func(t *testing.T) *keeper { return newKeeper(t, srv, "few", same) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := open(t)
+			holder, kept, other, behind := k.ticket(0), k.ticket(forever), k.ticket(forever), k.ticket(0)
+			k.joins(holder, protocol.Held)
+			k.joins(kept, protocol.Queued)
+			k.joins(other, protocol.Queued)
+			k.joins(behind, protocol.Queued)
+			k.waits(kept)
+			k.frees(holder)
+			k.hears(behind, true)
+			k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+			k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
+			k.frees(behind)
+			k.hears(kept, false)
+			k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held)
+			if k.told.granted[kept.ID] > 0 {
+				t.Error("it was handed over")
+			}
+			k.frees(kept)
+			k.joins(k.ticket(0), protocol.Held) // beside the place where nobody waits
+		})
+	}
+}
+
+// Many places where nobody waits do not hide a waiter behind them, from a release or from its own
+// ask.
+func TestKeptPlacesDoNotHideAWaiter(t *testing.T) {
+	srv := redisserver.Start(t)
+	for _, many := range []int{65, 1100} {
+		t.Run(fmt.Sprint(many), func(t *testing.T) {
+			k := newKeeper(t, srv, "", same)
+			holder, behind := k.ticket(0), k.ticket(0)
+			k.joins(holder, protocol.Held)
+			for range many {
+				k.joins(k.ticket(forever), protocol.Queued)
+			}
+			k.joins(behind, protocol.Queued)
+			began := time.Now()
+			k.frees(holder)
+			t.Log("free", time.Since(began))
+			if many < 1024 {
+				k.hears(behind, true)
+			}
+			k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+			k.frees(behind)
+			k.joins(k.ticket(0), protocol.Held)
+		})
+	}
+}
+
+// An ordinary ask does not shorten the life of the queue below what a kept place needs. A queue
+// without such a place lasts a few seconds longer than the last waiter's life.
+func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
+	srv := redisserver.Start(t)
+	k := newKeeper(t, srv, "", same)
+	left := func() time.Duration {
+		ms, err := srv.Do("PTTL", "kept:{"+k.spec.Name+"}:line")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(ms.(int64)) * time.Millisecond
+	}
+	holder, ordinary := k.ticket(0), k.ticket(0)
+	k.joins(holder, protocol.Held)
+	k.joins(ordinary, protocol.Queued)
+	if got := left(); got <= 0 || got > 23*time.Second {
+		t.Errorf("the queue lasts %v", got)
+	}
+	kept := k.ticket(forever)
+	k.joins(kept, protocol.Queued)
+	k.asks(protocol.Ask{Ticket: ordinary, InLine: true}, protocol.Queued)
+	k.joins(k.ticket(0), protocol.Queued) // the short way
+	k.spec.Owner = "o"
+	k.joins(k.ticket(0), protocol.Queued)
+	if got := left(); got < forever/2 {
+		t.Errorf("the queue lasts %v", got)
+	}
+}
+
+// A place whose life is over is none, although the server still has it: the ticket takes nothing.
+func TestKeptPlaceLifeIsOver(t *testing.T) {
+	srv := redisserver.Start(t)
+	k := newKeeper(t, srv, "", same)
+	holder, other, kept := k.ticket(0), k.ticket(forever), k.ticket(time.Second)
+	k.joins(holder, protocol.Held)
+	k.joins(other, protocol.Queued) // it keeps the queue at the server
+	k.joins(kept, protocol.Queued)
+	<-time.After(time.Second + 10*time.Millisecond)
+	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
+	k.frees(holder)
+	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Busy)
+	k.asks(protocol.Ask{Ticket: kept, InLine: true, Leaving: true}, protocol.Busy)
+	k.asks(protocol.Ask{Ticket: other, InLine: true}, protocol.Held)
+}

@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func place() []test {
+	return []test{
+		{"kept between the waits of two clients", placeBetweenWaits, 0},
+		{"others pass while nobody waits there", placePassed, 0},
+		{"of a free name holds at once", placeOfFreeName, 0},
+		{"of readers, a writer and permits", placeOfOtherKinds, 0},
+		{"a lease from it leaves the process", placeDetached, 0},
+		{"its ticket is of no use any more", placeGone, 0},
+		{"bad arguments", placeArguments, 0},
+	}
+}
+
+func noPlaces() []test {
+	return []test{{"is refused", placeRefused, 0}, {"bad arguments", placeArguments, 0}}
+}
+
+// ticket joins the queue. An attempt without an answer is taken back.
+func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
+	e.Helper()
+	err := e.answer(func() (err error) { ticket, err = m.Ticket(e.ctx(), 10*time.Minute); return err })
+	if err != nil {
+		e.Fatalf("Ticket: %v", err)
+	}
+	return ticket
+}
+
+// attach binds AttachWait to a ticket.
+func attach(c *client, ticket holdfast.Ticket) locks {
+	return func(ctx context.Context) (*holdfast.Lease, error) { return c.AttachWait(ctx, ticket) }
+}
+
+// attached waits at a place until the lock is held.
+func (e *env) attached(c *client, ticket holdfast.Ticket) *holdfast.Lease {
+	e.Helper()
+	return e.enterIn(e.ctx(), attach(c, ticket)).in()
+}
+
+// useless fails unless a ticket is refused for a reason.
+func (e *env) useless(err error, reason holdfast.TicketReason) {
+	e.Helper()
+	var refused *holdfast.TicketError
+	if !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {
+		e.Errorf("got %v, want a TicketError because %s", err, reason)
+	}
+}
+
+func placeBetweenWaits(e *env) {
+	a, b, c, d := e.client(label("A")), e.client(label("B")), e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(b.Mutex(name))
+	for range 2 {
+		ctx, cancel := context.WithCancel(context.Background())
+		w := e.waitIn(ctx, c, attach(c, ticket))
+		cancel()
+		if ended := w.gaveUp(context.Canceled); ended.Name != name || ended.Holder != "A" {
+			e.Errorf("got %+v", ended)
+		}
+	}
+	w := e.waitIn(e.ctx(), d, attach(d, ticket))
+	e.release(lease)
+	next := w.in()
+	if held := e.held(a.Mutex(name)); held.Holder != "B" {
+		e.Errorf("held by %q", held.Holder)
+	}
+	if next.Name() != name || !e.backend.NoTokens && next.Token() <= lease.Token() {
+		e.Errorf("%q with token %d after %d", next.Name(), next.Token(), lease.Token())
+	}
+	e.release(next)
+}
+
+func placePassed(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(b.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	w := e.waitIn(ctx, b, attach(b, ticket))
+	cancel()
+	w.gaveUp(context.Canceled)
+	w = e.wait(e.ctx(), c, c.Mutex(name))
+	e.release(lease)
+	e.release(w.in())
+	e.free(c.Mutex(name))
+	e.release(e.attached(a, ticket))
+}
+
+func placeOfFreeName(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	ticket := e.ticket(a.Mutex(name))
+	e.held(b.Mutex(name))
+	e.release(e.attached(b, ticket))
+	e.free(c.Mutex(name))
+}
+
+func placeOfOtherKinds(e *env) {
+	a, b := e.client(), e.client()
+	rw := a.RWMutex(name)
+	var write, read, permits holdfast.Ticket
+	tickets := func(f func() error) {
+		e.Helper()
+		if err := e.answer(f); err != nil {
+			e.Fatal(err)
+		}
+	}
+	reader := e.take(rw.RLock)
+	tickets(func() (err error) { write, err = rw.Ticket(e.ctx(), 0); return err })
+	tickets(func() (err error) { read, err = rw.RTicket(e.ctx(), 0); return err })
+	second := e.attached(b, read) // it passes the writer's place, where nobody waits
+	w := e.waitIn(e.ctx(), b, attach(b, write))
+	e.release(reader)
+	e.release(second)
+	e.release(w.in())
+
+	if e.backend.NoSemaphores {
+		return
+	}
+	s := a.Semaphore("permits", 3)
+	lease := e.take(acquire(s, 2, false))
+	tickets(func() (err error) { permits, err = s.Ticket(e.ctx(), 2, 0); return err })
+	e.release(e.take(acquire(s, 1, true)))
+	w = e.waitIn(e.ctx(), b, attach(b, permits))
+	e.release(lease)
+	e.release(w.in())
+}
+
+func placeDetached(e *env) {
+	a, b, c := e.client(), e.client(), e.client()
+	lease := e.attached(b, e.ticket(a.Mutex(name)))
+	ticket, err := lease.Detach()
+	if err != nil {
+		e.Fatal(err)
+	}
+	var again *holdfast.Lease
+	if err := e.answer(func() (err error) { again, err = c.Attach(e.ctx(), ticket); return err }); err != nil {
+		e.Fatal(err)
+	}
+	if again.Token() != lease.Token() {
+		e.Errorf("token %d, want %d", again.Token(), lease.Token())
+	}
+	e.held(a.Mutex(name))
+	e.release(again)
+	e.free(a.Mutex(name))
+}
+
+// A ticket that is over, or of another prefix, touches nothing.
+func placeGone(e *env) {
+	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
+	ticket := e.ticket(a.Mutex(name))
+	_, err := b.AttachWait(e.ctx(), ticket)
+	e.useless(err, holdfast.TicketPrefix)
+	e.release(e.attached(a, ticket))
+	e.useless(e.tried(attach(a, ticket)), holdfast.TicketGone)
+	e.free(a.Mutex(name))
+	lease := e.lock(a.Mutex(name))
+	e.useless(e.tried(attach(a, ticket)), holdfast.TicketGone)
+	if err := e.check(lease); err != nil {
+		e.Error(err)
+	}
+	_, err = a.Attach(e.ctx(), ticket)
+	e.refused(err, "ticket")
+	e.release(lease)
+}
+
+func placeArguments(e *env) {
+	c := e.client()
+	for _, keep := range []time.Duration{-1, time.Millisecond, 10*time.Minute + time.Millisecond, time.Second + 1} {
+		_, err := c.Mutex(name).Ticket(e.ctx(), keep)
+		e.refused(err, "keep")
+		_, err = c.RWMutex(name).RTicket(e.ctx(), keep)
+		e.refused(err, "keep")
+	}
+	_, err := c.Mutex("").Ticket(e.ctx(), 0)
+	e.refused(err, "name")
+	_, err = c.Mutex(name).Ticket(nil, 0) //nolint:staticcheck // nil is what is tried
+	e.refused(err, "ctx")
+	_, err = c.AttachWait(e.ctx(), "no ticket")
+	e.refused(err, "ticket")
+	if !e.backend.NoSemaphores {
+		_, err = c.Semaphore(name, 3).Ticket(e.ctx(), 4, 0)
+		e.refused(err, "n")
+	}
+	if !e.backend.NoQueue {
+		for _, option := range []holdfast.Option{holdfast.WithoutRenewal(), holdfast.WithMinHold(time.Second), holdfast.WithMaxHold(time.Second),
+			holdfast.WithPolling(time.Second, 1)} {
+			_, err := c.Mutex(name, option).Ticket(e.ctx(), 0)
+			e.refused(err, "lock")
+		}
+	}
+	for _, m := range []*holdfast.Mutex{nil, {}} {
+		_, err := m.Ticket(e.ctx(), 0)
+		e.refused(err, "Mutex")
+	}
+	for _, client := range []*holdfast.Client{nil, {}} {
+		_, err := client.AttachWait(e.ctx(), "")
+		e.refused(err, "Client")
+	}
+}
+
+func placeRefused(e *env) {
+	c := e.client()
+	began := time.Now()
+	_, err := c.Mutex(name).Ticket(e.ctx(), 0)
+	e.unsupported("Ticket", err)
+	_, err = c.RWMutex(name).RTicket(e.ctx(), 0)
+	e.unsupported("RTicket", err)
+	e.atOnce(c, began)
+}
