@@ -108,7 +108,7 @@
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
 //   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
 //     learns of it. Other contenders are kept out meanwhile.
-//   - Two processes that attach one Ticket do not exclude each other.
+//   - Two processes that attach one Ticket, or wait with it, do not exclude each other.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each
@@ -121,6 +121,11 @@
 // processes of their own, such as the steps of a script. Between Detach and Attach nobody renews
 // the hold, so the TTL must be longer than a step takes to start. Keep a ticket as you keep a
 // password: a process that has the text, and access to the server, has the lock.
+//
+// Mutex.Ticket returns the ticket of a place in the queue, and Client.AttachWait waits there until
+// the lock is held. The place is kept between the waits, for as long as Mutex.Ticket was told. So a
+// script that waits for a short time again and again, each time in another process, need not join
+// the end of the queue again. While no process waits at the place, it hardly delays others.
 //
 // # Probes, metrics and other code
 //
@@ -153,7 +158,7 @@
 //   - A *WaitError means that the context ended the waiting, or that the time of WithWait was over
 //     (ErrWaitOver).
 //   - A *LostError (ErrLost) means that a lease was lost.
-//   - A *TicketError (ErrTicket) means that a ticket cannot be attached.
+//   - A *TicketError (ErrTicket) means that a ticket cannot be attached, or waited with.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request
 //     was applied.
 //   - A *QuorumError means that fewer masters of a quorum answered than a majority.
