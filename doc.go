@@ -125,7 +125,7 @@
 // Mutex.Ticket returns the ticket of a place in the queue, and Client.AttachWait waits there until
 // the lock is held. The place is kept between the waits, for as long as Mutex.Ticket was told. So a
 // script that waits for a short time again and again, each time in another process, need not join
-// the end of the queue again. While no process waits at the place, it hardly delays others.
+// the end of the queue again. While no process waits at the place, all others pass it.
 //
 // # Probes, metrics and other code
 //
