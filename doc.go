@@ -62,10 +62,19 @@
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
 //   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
 //     learns of it. Other contenders are kept out meanwhile.
+//   - Leases of one ticket do not exclude each other.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each
 //     other.
+//
+// # Leases that leave their process
+//
+// Lease.Detach ends a lease here and returns it as a text, a Ticket. Client.Attach takes the ticket
+// up, in whichever process: the same hold, with the same token. This is for work whose steps are
+// processes of their own, as those of a script. Between the two nobody renews the lease, so it
+// should have a TTL that is longer than a step's start takes. Two leases of one ticket do not
+// exclude each other.
 //
 // # Options
 //
@@ -90,6 +99,7 @@
 //   - A *HeldError (ErrHeld) means that another contender holds the lock, or that a latch is set.
 //   - A *WaitError means that the context ended the waiting.
 //   - A *LostError (ErrLost) means that a lease was lost.
+//   - A *TicketError (ErrTicket) means that a ticket cannot be attached.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request
 //     was applied.
 //   - A *QuorumError means that fewer masters of a quorum answered than a majority.

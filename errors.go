@@ -18,7 +18,8 @@ var (
 	// ErrLost means that the lease was lost. The error is a *LostError.
 	ErrLost = errors.New("holdfast: lease lost")
 
-	// ErrNotHeld means that the lease was released before, or that the latch is not set.
+	// ErrNotHeld means that the lease was released or detached before, or that the latch is not
+	// set.
 	ErrNotHeld = errors.New("holdfast: not held")
 
 	// ErrNoLeader means that the election has no leader.

@@ -192,3 +192,27 @@ func ExampleLatch() {
 	// migrates
 	// serves
 }
+
+// A lease is taken in one step of a script and released in another, each a process of its own. The
+// ticket is a secret: pass it by a file that others cannot read, not as an argument.
+func ExampleClient_Attach() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+	ctx := context.Background()
+
+	lease, err := client.Mutex("release", holdfast.WithTTL(time.Minute)).Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ticket, err := lease.Detach() // nobody renews it until it is attached
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	again, err := client.Attach(ctx, ticket) // in the next process
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(again.Name(), again.Token() == lease.Token(), again.Release(ctx))
+	// Output: release true <nil>
+}

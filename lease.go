@@ -41,7 +41,7 @@ var (
 
 // Context returns a context that ends with the lease. It carries the values of the context that the
 // lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
-// loss, context.Canceled after Release, and ErrClosed after Client.Close.
+// loss, context.Canceled after Release and Detach, and ErrClosed after Client.Close.
 //
 // A caller that locks the same name under this context enters the hold. Goroutines that share the
 // context therefore do not exclude each other.
@@ -59,7 +59,7 @@ func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
 
 // Err returns nil while the lease can be trusted. It compares the clocks itself, so it is right
 // even before any goroutine has noticed the end. Afterwards Err returns the *LostError, or
-// ErrClosed. After Release it returns ErrNotHeld.
+// ErrClosed. After Release and Detach it returns ErrNotHeld.
 func (l *Lease) Err() error {
 	if l.empty() {
 		return ErrNotHeld
@@ -151,7 +151,7 @@ func (l *Lease) Check(ctx context.Context) error {
 //
 // The lease is over after every call. The errors are:
 //
-//   - ErrNotHeld: the lease was released before. Nothing is sent.
+//   - ErrNotHeld: the lease was released or detached before. Nothing is sent.
 //   - ErrClosed: Client.Close gave the lease back.
 //   - A *LostError: the lease was lost before, or the server says now that the hold had gone.
 //   - An error that matches ErrUncertain: no answer came in time. The hold is then removed in the

@@ -19,12 +19,12 @@ type EventKind int
 // The kinds of events. Each comment names the durations and the error that the kind sets.
 const (
 	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
-	EventGranted                       // a lease began on an answer or a message of the server; Waited
+	EventGranted                       // a lease began on an answer or a message of the server, also by Attach; Waited
 	EventRenewed                       // a renewal was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
 	EventPassed                        // a lease began on a hold that this process had; Waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError
-	EventReleased                      // a hold was given back; Held, and Err if that is not certain
+	EventReleased                      // a hold was given back, or detached; Held, and Err if the former is not certain
 )
 
 // String returns the kind in lower case, as it is used for metrics.

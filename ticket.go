@@ -13,9 +13,9 @@ import (
 // spaces. Another process, or this one, takes it up again with Client.Attach. Or it is a place in
 // the queue (Mutex.Ticket), at which Client.AttachWait waits.
 //
-// Whoever has the text has the lock: with access to the server, it can hold the lock and release
-// it. Keep it as you keep a password. A ticket may be used more than once: two leases of one ticket
-// do not exclude each other, and have one fencing token.
+// The text is a secret: a process that has it, and access to the server, has the lock. Keep it as
+// you keep a password. A ticket may be used more than once: two leases of one ticket do not exclude
+// each other, and have one fencing token.
 type Ticket string
 
 // A TicketReason says why a ticket cannot be attached.
@@ -61,10 +61,10 @@ func (e *TicketError) Error() string {
 func (e *TicketError) Is(target error) bool { return target == ErrTicket }
 
 // Detach lets the lease leave this process. It sends nothing. The lease is over, its context ends
-// with context.Canceled, and nobody renews the hold any more. The ticket is the hold: it stays at
-// the server until it ends there, which is at most a margin after what Until said before. Whoever
-// attaches the ticket before that has the same hold and the same token. Otherwise the lock is then
-// free, or free after a min hold.
+// with context.Canceled, and this process renews the hold no more. The hold stays at the server
+// until it ends there. That is a margin after the moment that Until said before, or a little later,
+// and not before the end of a min hold. A process that attaches the ticket before that has the same
+// hold and the same token. Otherwise the lock is free then.
 //
 // Goroutines of this process that wait for the lock go on to wait, as those of other processes do.
 // After an answer was lost, Detach may wait until no earlier request can arrive any more, for at
@@ -75,8 +75,8 @@ func (e *TicketError) Is(target error) bool { return target == ErrTicket }
 // After an error the lease is as it was before. The errors are:
 //
 //   - An *ArgumentError: other leases are in the same hold. They entered it under this lease's
-//     context, or they are readers of this process that share it. Or its Downgrade, or that of a
-//     release, has no answer yet.
+//     context, or they are readers of this process that share it. Or a downgrade of the hold is
+//     under way.
 //   - ErrNotHeld after Release or Detach, the *LostError of a lost lease, or ErrClosed.
 func (l *Lease) Detach() (Ticket, error) {
 	if l.empty() {
@@ -104,9 +104,9 @@ func (l *Lease) Detach() (Ticket, error) {
 // back. One WithoutRenewal is not prolonged: it ends when it would have ended.
 //
 // TTL, label and all other options are those of the detached lease, not of this client. The client
-// must have its Config.Prefix and its servers. The lease has the values of ctx; ctx bounds the
-// request alone, which takes at most a sixth of the TTL and a second. Goroutines of this process
-// get the hold only by its context.
+// must have its Config.Prefix and its servers. The lease has the values of ctx. ctx bounds the
+// requests alone; each takes at most the smaller of a sixth of the TTL and 1 s. Goroutines of this
+// process get the hold only by its context.
 //
 // After an error nothing is attached, and the server has what it had before. Only of a group, and
 // after a *StoreError, holds may have been renewed once. The errors are:

@@ -3,11 +3,13 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // A lease goes on in another process: the same hold, the same token.
@@ -53,6 +55,97 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 			t.Errorf("TryLock: %v", err)
 		}
 		w.release(again)
+		w.nothingLeft()
+	})
+}
+
+// While nobody knows whether a downgrade was done, the lease cannot leave.
+func TestTicketDowngradeUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, between := w.client()
+		lease := w.must(a.RWMutex("n").Lock(t.Context()))
+		var refused error
+		between.downgrade = func(_ int64, send func() (protocol.Answer, error)) (protocol.Answer, error) {
+			_, refused = lease.Detach()
+			return send()
+		}
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var bad *holdfast.ArgumentError
+		if !errors.As(refused, &bad) || lease.Err() != nil {
+			t.Errorf("Detach meanwhile: %v, then %v", refused, lease.Err())
+		}
+		ticket, err := lease.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := w.must(a.Attach(t.Context(), ticket))
+		w.release(w.must(a.RWMutex("n").TryRLock(t.Context())))
+		w.release(again)
+		w.nothingLeft()
+	})
+}
+
+func TestTicketErrorTexts(t *testing.T) {
+	for want, err := range map[string]*holdfast.TicketError{
+		`holdfast: ticket of "n": another process took the hold over, "B"`: {Name: "n", Reason: holdfast.TicketReplaced, By: "B"},
+		`holdfast: ticket of "n": it is of clients with another prefix`:    {Name: "n", Reason: holdfast.TicketPrefix},
+		`holdfast: ticket: it has another format`:                          {Reason: holdfast.TicketFormat},
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err.Error(), want)
+		}
+	}
+}
+
+// A ticket stays good while the server is away, and a bad call sends nothing.
+func TestTicketAttachRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, _ := w.client()
+		b, sent := w.client()
+		lease := w.must(a.Mutex("n").Lock(t.Context()))
+		entered := w.must(a.Mutex("n").Lock(lease.Context()))
+		var bad *holdfast.ArgumentError
+		if _, err := lease.Detach(); !errors.As(err, &bad) || lease.Err() != nil {
+			t.Errorf("Detach of one of two: %v, then %v", err, lease.Err())
+		}
+		w.release(entered)
+		ticket, err := lease.Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Attach(t.Context(), ticket[:len(ticket)-1]); !errors.As(err, &bad) {
+			t.Errorf("a part of a ticket: %v", err)
+		} else if strings.Contains(err.Error(), string(ticket[20:40])) {
+			t.Errorf("the error tells the secret: %v", err)
+		}
+		t.Logf("a ticket has %d bytes", len(ticket))
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		var ended *holdfast.WaitError
+		if _, err := b.Attach(over, ticket); !errors.As(err, &ended) || !errors.Is(err, context.Canceled) {
+			t.Errorf("ctx is over: %v", err)
+		}
+		if n := sent.renewals.Load(); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		sent.renew = cancel // the renewal is not answered
+		var store *holdfast.StoreError
+		if _, err := b.Attach(ctx, ticket); !errors.As(err, &store) || !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("no answer: %v", err)
+		}
+		sent.renew = nil
+		w.release(w.must(b.Attach(t.Context(), ticket)))
+		if _, err := (*holdfast.Client)(nil).Attach(t.Context(), ticket); !errors.As(err, &bad) {
+			t.Errorf("nil client: %v", err)
+		}
+		if _, err := new(holdfast.Lease).Detach(); !errors.Is(err, holdfast.ErrNotHeld) {
+			t.Errorf("zero lease: %v", err)
+		}
 		w.nothingLeft()
 	})
 }

@@ -70,6 +70,9 @@
 // release late or never. A parent kills, stops and continues them, silences their network, freezes
 // the server and cuts its connections.
 //
+// Package tickets is recorded and checked alike: chains of short-lived processes that pass a lease
+// on by Lease.Detach and Client.Attach, killed between any two steps.
+//
 // # A run that failed
 //
 // Its history is kept, in a directory that the test names, with a drawing (history.html): a lane

@@ -14,6 +14,7 @@ import (
 
 func semaphore() []test {
 	return []test{
+		{"that leaves its process", ticketPermits, 0},
 		{"never more than there are", neverMore, 0},
 		{"a try tells who holds", semaphoreHeld, 0},
 		{"another number of permits", mismatch, 0},

@@ -87,7 +87,7 @@ func Run(t *testing.T, backend Backend) {
 		{"place", places}, {"polling", polling()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
-		{"tokens", tokens()}, {"waiting", waiting()},
+		{"tickets", tickets()}, {"tokens", tokens()}, {"waiting", waiting()},
 	}
 	if backend.Parallel > 1 && backend.Around == nil {
 		runBeside(t, backend, sections)

@@ -17,7 +17,7 @@ var ErrShared = errors.New("other leases are in the same hold")
 var ErrDowngrading = errors.New("its downgrade is under way")
 
 // A Detached is a hold that has left its process, with all that another process must know to go on
-// with it. Whoever has it has the hold.
+// with it.
 type Detached struct {
 	Prefix  string
 	Spec    protocol.Spec // as the server has the hold; TTL, Fixed, Claim and Life follow from Options
@@ -40,10 +40,10 @@ type AttachError struct {
 func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached", a.Name) }
 
 // Detach ends the lease and lets its hold leave the process, without a request. The hold lasts as
-// long as it was prolonged for, unless another process attaches it. It waits, at most as long as
-// one request, until no earlier ask of the ticket can arrive any more: that would win the hold
-// again after its release. ErrShared, ErrDowngrading: the lease is as it was. ErrNotHeld, the cause
-// of a loss, or the Closed error.
+// long as it was prolonged for, unless another process attaches it. Detach waits, at most as long
+// as one request, until no earlier ask of the ticket can take effect any more: such an ask would
+// win the hold again after its release. ErrShared, ErrDowngrading: the lease is as it was.
+// ErrNotHeld, the cause of a loss, or the Closed error. There is one Detached.
 func (l *Lease) Detach() ([]Detached, error) { return l.engine().detach([]*Lease{l}) }
 
 // Detach is that of Lease for all parts or for none. The error is a *PartError.
@@ -142,18 +142,6 @@ func (h *hold) lasting() time.Duration {
 		return time.Duration(h.serverSince-h.grantedAt)*time.Microsecond + since - since/100 + ttl
 	}
 	return max(h.lasts, ttl)
-}
-
-// renewalRequest asks for ttl from now on, no less than the min hold and no more than the max hold.
-func (h *hold) renewalRequest(ttl time.Duration) protocol.Renewal {
-	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
-	if o := &h.lock.options; o.MinHold > 0 {
-		r.Floor = h.grantedAt + o.MinHold.Microseconds()
-	}
-	if o := &h.lock.options; o.MaxHold > 0 {
-		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
-	}
-	return r
 }
 
 // Attach takes up a hold that was detached, in one request, and one for the server's time where the

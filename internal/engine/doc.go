@@ -29,6 +29,7 @@
 //	slice          the 5 ms (passFor) in which goroutines of one process pass a hold on, or join it
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it
+//	detached       of a hold: it has left its process; the same one or another may attach it
 //	remainder      what is left of a hold that was taken over or has a min hold: it excludes others
 //	fencing token  a number that grows with every grant of a name; storage refuses a smaller one
 //	channel        where a server publishes the messages to one process
@@ -94,9 +95,10 @@
 //
 // # A hold
 //
-//	               refused
-//	        +-------------------+
-//	        v                   |     applied
+//	      DETACHED <-------------------------------+
+//	         ^     refused                         |
+//	         |  +---------------+                  |
+//	         |  v               |     applied      |
 //	(grant) HELD --------> DOWNGRADING --------> SHARING
 //	         |                  |                   |
 //	         +------------------+-------------------+
@@ -105,10 +107,10 @@
 //	     RELEASING            LOST ------------> CLEARED
 //
 // A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its
-// last entry, a yield or Close makes it releasing. A hold is lost when trust ends or when another
-// caller took it over; the server may still keep it. It is cleared once the server says that
-// nothing is left, or once its cleanup is scheduled. Only hold.to changes the state, and it refuses
-// every other transition.
+// last entry, a yield or Close makes it releasing. Detach makes it detached; an attached hold is a
+// new one, and is held. A hold is lost when trust ends or when another caller took it over; the
+// server may still keep it. It is cleared once the server says that nothing is left, or once its
+// cleanup is scheduled. Only hold.to changes the state, and it refuses every other transition.
 //
 // # A pool
 //
@@ -301,6 +303,32 @@
 // Resume sends its request up to three times with one ticket, each with time of its own. The server
 // answers a replay alike.
 //
+// # Detached leases
+//
+// Detach takes a hold out of the watchdog and ends its lease, without a request. The hold stays at
+// the server until its time is over there. What Detach returns is all that another process needs to
+// go on with it: how the lock is held, the ticket, the tokens, and what the protocol says of its
+// origin. The server names a member of a set by its payload, which has the channel of the process
+// that asked. So the ticket carries that channel along, and every request about it is the same in
+// whichever process. A message that the hold was taken over goes to that first process; the present
+// one learns of it by its next renewal.
+//
+// Only a lease that is alone in its hold can leave. One whose downgrade is under way cannot, as
+// nobody knows yet what the server has. The goroutines that wait in its pool ask for themselves. A
+// renewal that is under way is harmless: no renewal makes a hold. An ask that may still arrive is
+// not: after a release elsewhere it would win the hold for nobody. So Detach waits until it takes
+// no effect any more.
+//
+// Attach sends one renewal, and trust counts from its sending, as with any other. The hold is not
+// passed on and not joined: another process may have the same ticket, and would draw the same
+// tokens. Times count from the grant, by the server's clock. The end of a max hold, and that of a
+// hold that is not renewed, is trusted as a hand-over is: by a sample of the server's clock, which
+// costs a request of its own. The renewal of a hold that is not renewed has that end as its
+// ceiling. So the server ends the hold then, whatever became of its clock.
+//
+// A quorum has no clock of its own. There the ticket says what each node's clock showed at the
+// grant, and the age of the hold is the median of what the nodes' clocks show since.
+//
 // # What each failure does
 //
 //	answer of an ask lost       the next ask of the same ticket finds what it did
@@ -313,6 +341,9 @@
 //	                            later
 //	answer of a resume lost     it is sent again, three times in all; then what it won is given back,
 //	                            and the former hold is a remainder until its process has stopped
+//	answer of an attach lost    the caller gets an error; the hold may have been prolonged once, and
+//	                            another attach finds it
+//	ticket lost                 the hold ends with its time, as that of a process that crashed
 //	server gone                 waiters go on asking; a holder is told when trust ends
 //	server lost its data        holds: told by the next renewal; places: joined anew, in the order of
 //	                            asking

@@ -77,7 +77,7 @@ const (
 	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
 	Passed                        // a lease began on a hold of this process
 	LostHold                      // a lease was lost: Err is its cause, Took is how long the hold lasted
-	Released                      // a hold was given back; Took is how long it lasted, Err why that is not certain
+	Released                      // a hold was given back, or detached; Took is how long it lasted, Err why that is not certain
 )
 
 // An Event is one thing that happened.

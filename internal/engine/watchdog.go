@@ -121,6 +121,18 @@ func (e *Engine) renew(holds []*hold, ttl time.Duration, sent time.Time) {
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { e.applyRenewal(holds[i], r, sent) })
 }
 
+// renewalRequest asks for ttl from now on, no less than the min hold and no more than the max hold.
+func (h *hold) renewalRequest(ttl time.Duration) protocol.Renewal {
+	r := protocol.Renewal{Resource: h.serverModes.current.resource, Ticket: h.ticket, Token: h.grantToken, TTL: ttl}
+	if o := &h.lock.options; o.MinHold > 0 {
+		r.Floor = h.grantedAt + o.MinHold.Microseconds()
+	}
+	if o := &h.lock.options; o.MaxHold > 0 {
+		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
+	}
+	return r
+}
+
 // applyRenewal takes the answer to a renewal that was sent at a moment. Without an answer, trust
 // goes on to its end, and the renewal is tried again (trap 7).
 func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {

@@ -80,7 +80,7 @@
 // on it: "p" plain, "c" plain in a cluster, where a node does not know the subscribers of others,
 // "s" sharded. Extras are name:length:value, one after the other. A reader skips the extras that it
 // does not know. A payload never changes while its ticket lives, so client and server name members
-// alike.
+// alike. A process that attaches a hold of another therefore names that one's channel.
 //
 // A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //

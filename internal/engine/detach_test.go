@@ -1,0 +1,583 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// detaches lets a lease leave the process.
+func (h *host) detaches(lease *engine.Lease) engine.Detached {
+	h.t.Helper()
+	all, err := lease.Detach()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all[0]
+}
+
+// attaches takes a lease up.
+func (h *host) attaches(d engine.Detached) *engine.Lease {
+	h.t.Helper()
+	lease, err := h.Attach(h.t.Context(), d)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return lease
+}
+
+// free tells whether another process could take the mutex now. It leaves it free.
+func (h *host) free() bool {
+	lease, err := h.mutex(engine.Options{}).Try(h.t.Context())
+	if err != nil {
+		return false
+	}
+	h.releases(lease)
+	return true
+}
+
+// cannot fails unless an error says why a hold cannot be attached.
+func cannot(t *testing.T, err error, why engine.Why, by string) {
+	t.Helper()
+	var refused *engine.AttachError
+	if !errors.As(err, &refused) || refused.Why != why || refused.By != by {
+		t.Errorf("%v: %+v, want %v by %q", err, refused, why, by)
+	}
+}
+
+// Detach ends renewal, and sends nothing: the hold lasts to its end and no longer.
+func TestDetachedHoldEndsByItself(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		sleep(7 * time.Second) // renewed after 5
+		until := lease.Until()
+		left := time.Now()
+		a.detaches(lease)
+		if context.Cause(lease.Context()) != context.Canceled || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
+		}
+		if err := lease.Release(); !errors.Is(err, engine.ErrNotHeld) {
+			t.Errorf("Release: %v", err)
+		}
+		if err := lease.Check(t.Context()); !errors.Is(err, engine.ErrNotHeld) {
+			t.Errorf("Check: %v", err)
+		}
+		sleep(time.Until(until))
+		if b.free() {
+			t.Error("free before its end")
+		}
+		sleep(margin(15*time.Second) + time.Millisecond)
+		if !b.free() {
+			t.Error("held after its end")
+		}
+		if n := len(a.since(left, "")); n > 0 {
+			t.Errorf("%d requests after Detach", n)
+		}
+	})
+}
+
+// A client that is closed leaves alone what it detached.
+func TestDetachedHoldOutlivesItsClient(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		d := a.detaches(lease)
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		again := b.attaches(d)
+		if again.Token() != lease.Token() {
+			t.Errorf("token %d, want %d", again.Token(), lease.Token())
+		}
+		b.releases(again)
+	})
+}
+
+// Trust in an attached hold counts from the sending of the renewal, and goes on by further ones.
+func TestAttachTrustsFromItsSending(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const ttl = 15 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{}))
+		sleep(10 * time.Second)
+		b.goes(way{there: 100 * time.Millisecond, back: 700 * time.Millisecond})
+		sent := time.Now()
+		lease := b.attaches(d)
+		if got, want := lease.Until(), sent.Add(ttl-margin(ttl)); !got.Equal(want) {
+			t.Errorf("trusted until %v after the sending, want %v", got.Sub(sent), want.Sub(sent))
+		}
+		b.goes(way{})
+		sleep(time.Hour)
+		if err := lease.Err(); err != nil {
+			t.Error(err)
+		}
+		b.goes(silent)
+		silentSince := time.Now()
+		if at := lost(t, lease, engine.Expired); at.Sub(silentSince) > ttl {
+			t.Errorf("lost after %v", at.Sub(silentSince))
+		}
+	})
+}
+
+// No answer changes nothing: the ticket is good for another try.
+func TestAttachWithoutAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{}))
+		for name, bad := range map[string]way{"silent": silent, "answers are lost": {noAnswers: true}} {
+			b.goes(bad)
+			began := time.Now()
+			_, err := b.Attach(t.Context(), d)
+			var failure *protocol.Failure
+			if !errors.As(err, &failure) || !failure.Unknown {
+				t.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("%s: it took %v", name, took)
+			}
+			b.goes(way{})
+		}
+		left := time.Now().Add(1)
+		sleep(time.Second)
+		if n := len(b.since(left, "")); n > 0 {
+			t.Errorf("%d requests after an Attach that failed", n)
+		}
+		b.releases(b.attaches(d))
+	})
+}
+
+// Two that use one ticket have the same hold. When one of them releases, the other is told by its
+// next renewal.
+func TestAttachTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		first := a.holds(engine.Options{})
+		d := a.detaches(first)
+		here, there := a.attaches(d), b.attaches(d)
+		if here.Token() != first.Token() || there.Token() != first.Token() || here.Err() != nil || there.Err() != nil {
+			t.Errorf("tokens %d and %d, errors %v and %v", here.Token(), there.Token(), here.Err(), there.Err())
+		}
+		b.releases(there)
+		released := time.Now()
+		if at := lost(t, here, engine.Gone); at.Sub(released) > 5*time.Second {
+			t.Errorf("told after %v", at.Sub(released))
+		}
+		_, err := b.Attach(t.Context(), d)
+		cannot(t, err, engine.Gone, "")
+	})
+}
+
+// An attached hold is never passed on inside the process: two users of a ticket would draw the same
+// tokens from its block.
+func TestAttachedHoldIsNotPassedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		outer := a.holds(engine.Options{})
+		w1, w2 := b.waits(ctx, engine.Options{}), b.waits(ctx, engine.Options{})
+		a.releases(outer)
+		first := w1.in() // its grant has a block of tokens, as another goroutine waits
+		d := b.detaches(first)
+		here, there := b.attaches(d), a.attaches(d)
+		if !w2.out() {
+			t.Fatal("the waiter has the detached hold")
+		}
+		b.releases(here)
+		second := w2.in()
+		if second.Token() <= first.Token() || second.Owner() == first.Owner() {
+			t.Errorf("tokens %d and then %d, owners %q and %q", first.Token(), second.Token(), first.Owner(), second.Owner())
+		}
+		lost(t, there, engine.Gone)
+		b.releases(second)
+	})
+}
+
+// The next goroutine of the pool asks for itself, and is in once the hold has ended.
+func TestDetachPromotesTheNextWaiter(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease, err := a.mutex(engine.Options{}).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := a.waits(t.Context(), engine.Options{})
+		sleep(1)
+		asked := time.Now()
+		d := a.detaches(lease)
+		synctest.Wait()
+		if n := len(a.since(asked, "ask")); n == 0 || !next.out() {
+			t.Errorf("%d asks after Detach", n)
+		}
+		a.releases(a.attaches(d))
+		a.releases(next.in())
+	})
+}
+
+func TestAttachExpired(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{}))
+		sleep(15*time.Second + time.Millisecond)
+		other := b.holds(engine.Options{})
+		_, err := b.Attach(t.Context(), d)
+		cannot(t, err, engine.Gone, "")
+		if err := other.Check(t.Context()); err != nil {
+			t.Errorf("the next holder: %v", err)
+		}
+		b.releases(other)
+	})
+}
+
+func TestAttachTakenOver(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		owner := lease.Owner()
+		d := a.detaches(lease)
+		resumed, err := b.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex, Label: "taker"}, engine.Options{TTL: 15 * time.Second}).
+			Resume(t.Context(), owner, lease.Token())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Attach(t.Context(), d)
+		cannot(t, err, engine.Replaced, "taker")
+		if err := resumed.Check(t.Context()); err != nil {
+			t.Errorf("the one who resumed: %v", err)
+		}
+		b.releases(resumed)
+	})
+}
+
+func TestDetachAndAttachRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		entered, err := a.mutex(engine.Options{}).Acquire(lease.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil || entered.Err() != nil {
+			t.Errorf("entered: %v, then %v and %v", err, lease.Err(), entered.Err())
+		}
+		a.releases(lease)
+		d := a.detaches(entered) // the last entry
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		var ended *engine.WaitEnded
+		if _, err := b.Attach(over, d); !errors.As(err, &ended) {
+			t.Errorf("ctx is over: %v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Attach(t.Context(), d); !errors.Is(err, errClosed) {
+			t.Errorf("closed: %v", err)
+		}
+		other := d
+		other.Origin = "n2123:pchannel"
+		if _, err := b.Attach(t.Context(), other); !errors.Is(err, protocol.ErrOrigin) {
+			t.Errorf("of another protocol: %v", err)
+		}
+		again := b.attaches(d)
+		b.goes(silent)
+		lost(t, again, engine.Expired)
+		var cause *loss
+		if _, err := again.Detach(); !errors.As(err, &cause) {
+			t.Errorf("lost: %v", err)
+		}
+		b.goes(way{})
+		sleep(time.Minute)
+		closed := b.holds(engine.Options{})
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := closed.Detach(); !errors.Is(err, errClosed) {
+			t.Errorf("closed: %v", err)
+		}
+	})
+}
+
+// The max hold counts from the grant, whichever process has the hold.
+func TestAttachMaxHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const most = time.Minute
+		options := engine.Options{MaxHold: most}
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(options)
+		for range 2 {
+			sleep(10 * time.Second)
+			d := a.detaches(lease)
+			a, b = b, a
+			lease = a.attaches(d)
+		}
+		trusted := lost(t, lease, engine.MaxHold).Sub(granted)
+		if trusted > most-margin(most) || trusted < most-3*margin(most) {
+			t.Errorf("trusted for %v of %v", trusted, most)
+		}
+		sleep(time.Until(granted.Add(most + 2*time.Millisecond)))
+		if !b.free() {
+			t.Error("held after its max hold")
+		}
+	})
+}
+
+// A ticket whose max hold is over is not renewed.
+func TestAttachAfterMaxHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const most = 10 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{TTL: most, MaxHold: most}))
+		sleep(most - 10*time.Millisecond)
+		sent := time.Now()
+		_, err := b.Attach(t.Context(), d)
+		cannot(t, err, engine.Gone, "")
+		if n := len(b.since(sent, "renew")); n > 0 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+// The min hold counts from the grant, and keeps others out after a release elsewhere.
+func TestAttachMinHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const least = 40 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		d := a.detaches(a.holds(engine.Options{MinHold: least}))
+		sleep(10 * time.Second)
+		b.releases(b.attaches(d))
+		sleep(time.Until(granted.Add(least - time.Millisecond)))
+		if a.free() {
+			t.Error("free before its min hold is over")
+		}
+		sleep(2 * time.Millisecond)
+		if !a.free() {
+			t.Error("held after its min hold")
+		}
+	})
+}
+
+// Attach prolongs no hold that is not renewed, however often and wherever it is attached.
+func TestAttachFixed(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const ttl = 30 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		granted := time.Now()
+		lease := a.holds(engine.Options{TTL: ttl, Fixed: true})
+		for range 3 {
+			sleep(7 * time.Second)
+			d := a.detaches(lease)
+			a, b = b, a
+			lease = a.attaches(d)
+		}
+		trusted := lost(t, lease, engine.Expired).Sub(granted)
+		if trusted > ttl-margin(ttl) || trusted < ttl-3*margin(ttl) {
+			t.Errorf("trusted for %v of %v", trusted, ttl)
+		}
+		sleep(time.Until(granted.Add(ttl - time.Millisecond)))
+		if b.free() {
+			t.Error("free before its end")
+		}
+		sleep(2 * time.Millisecond)
+		if !b.free() {
+			t.Error("held after its end")
+		}
+	})
+}
+
+// rw is the lock that readers and writers contend for.
+func (h *host) rw(shared bool) *engine.Lock {
+	return h.Lock(protocol.Spec{Name: "rw", Kind: protocol.ReadWrite, Shared: shared}, engine.Options{TTL: 15 * time.Second})
+}
+
+func (h *host) takes(l *engine.Lock) *engine.Lease {
+	h.t.Helper()
+	lease, err := l.Try(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return lease
+}
+
+// Readers that share a hold keep it. A reader alone may leave with it, and later readers of the
+// process do not join it.
+func TestDetachReaders(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		one, err := a.rw(true).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := a.takes(a.rw(true)) // joins
+		if one.Token() != two.Token() {
+			t.Fatal("they do not share a hold")
+		}
+		if _, err := one.Detach(); !errors.Is(err, engine.ErrShared) || one.Err() != nil || two.Err() != nil {
+			t.Errorf("%v, then %v and %v", err, one.Err(), two.Err())
+		}
+		a.releases(one)
+		d := a.detaches(two)
+		three := a.takes(a.rw(true))
+		if three.Token() == two.Token() {
+			t.Error("a reader joined a hold that had left")
+		}
+		again := b.attaches(d)
+		if four := b.takes(b.rw(true)); four.Token() == again.Token() {
+			t.Error("a reader joined an attached hold")
+		} else {
+			b.releases(four)
+		}
+		a.releases(three)
+		if _, err := a.rw(false).Try(t.Context()); err == nil {
+			t.Error("a writer is in beside the attached reader")
+		}
+		b.releases(again)
+		a.releases(a.takes(a.rw(false)))
+	})
+}
+
+// A writer that was attached can be downgraded. No reader of the process joins it without a
+// request, and the hold that shares can be detached again.
+func TestAttachedWriterDowngraded(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		lease := b.attaches(a.detaches(a.takes(a.rw(false))))
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reader := b.takes(b.rw(true))
+		if reader.Token() == lease.Token() {
+			t.Error("a reader joined it")
+		}
+		again := a.attaches(b.detaches(lease))
+		sleep(time.Minute)
+		if err := again.Err(); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.rw(false).Try(t.Context()); err == nil {
+			t.Error("a writer is in")
+		}
+		a.releases(again)
+		b.releases(reader)
+		a.releases(a.takes(a.rw(false)))
+	})
+}
+
+func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
+	inner := slices.Clone(asks)
+	for i := range inner {
+		inner[i].Resource = inner[i].Resource.(*resource).Resource
+	}
+	return send(ctx, n, sent{op: "ask"}, func() ([]protocol.Answer, error) { return n.Protocol.AskAll(context.Background(), inner) })
+}
+
+// A group leaves as a whole, or stays as a whole.
+func TestDetachGroup(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		options := engine.Options{TTL: 15 * time.Second}
+		group := a.Group([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
+		lease, err := group.Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		entered, err := a.mutex(engine.Options{}).Acquire(lease.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil {
+			t.Errorf("entered: %v, then %v", err, lease.Err())
+		}
+		a.releases(entered)
+		all, err := lease.Detach()
+		if err != nil || len(all) != 2 {
+			t.Fatal(err)
+		}
+		if context.Cause(lease.Context()) != context.Canceled || !errors.Is(lease.Err(), engine.ErrNotHeld) {
+			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
+		}
+		sent := time.Now()
+		again, err := b.AttachGroup(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.since(sent, "renew")); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+		for name, token := range lease.Tokens() {
+			if again.Tokens()[name] != token {
+				t.Errorf("the token of %q is %d, want %d", name, again.Tokens()[name], token)
+			}
+		}
+		inner, err := b.mutex(engine.Options{}).Acquire(again.Context())
+		if err != nil || inner.Token() != again.Tokens()["n"] {
+			t.Errorf("under its context: %v", err)
+		}
+		b.releases(inner)
+		sleep(time.Minute)
+		if err := again.Release(); err != nil {
+			t.Error(err)
+		}
+		var part *engine.PartError
+		_, err = b.AttachGroup(t.Context(), all)
+		if cannot(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
+			t.Errorf("which part: %v", err)
+		}
+	})
+}
+
+// Close while an Attach is under way: nothing is attached, and the hold is left alone.
+func TestAttachClosedMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		d := a.detaches(a.holds(engine.Options{}))
+		b.goes(way{back: 500 * time.Millisecond})
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Attach(t.Context(), d)
+			done <- err
+		}()
+		sleep(100 * time.Millisecond)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, errClosed) {
+			t.Errorf("got %v", err)
+		}
+		c.releases(c.attaches(d))
+	})
+}
+
+// A downgrade after an Attach keeps writers out to the end of the min hold, and no longer.
+func TestAttachMinHoldDowngraded(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const least = 40 * time.Second
+		a, b := newHost(t, server), newHost(t, server)
+		spec := protocol.Spec{Name: "rw", Kind: protocol.ReadWrite}
+		granted := time.Now()
+		lease := a.takes(a.Lock(spec, engine.Options{TTL: time.Second, MinHold: least}))
+		sleep(10 * time.Second)
+		lease = b.attaches(a.detaches(lease))
+		sleep(10 * time.Second)
+		if err := lease.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.detaches(lease) // nobody prolongs it any more
+		sleep(time.Until(granted.Add(least - time.Millisecond)))
+		if _, err := a.rw(false).Try(t.Context()); err == nil {
+			t.Error("a writer is in before the min hold is over")
+		}
+		sleep(2 * time.Millisecond)
+		a.releases(a.takes(a.rw(false)))
+	})
+}

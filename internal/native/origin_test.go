@@ -1,0 +1,44 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// Another process names a hold as the first one does: by the same payload, wherever it listens.
+func TestOriginKeepsThePayload(t *testing.T) {
+	answers := liar{wire.Reply{}} // to anything but TIME
+	for name, ticket := range map[string]protocol.Ticket{
+		"usual":       {ID: "1234567890123456789012", Block: 1},
+		"a block":     {ID: "1234567890123456789012", Block: 1000},
+		"no messages": {ID: "1234567890123456789012", Block: 1, NoMessages: true},
+	} {
+		first := New(answers, Config{Prefix: "p", Process: "x", Timeout: time.Second}).bind(specOf("n"))
+		second := New(answers, Config{Prefix: "p", Process: "y", Timeout: time.Second}).bind(specOf("n"))
+		adopted, err := second.Adopt(context.Background(), ticket, first.Origin(ticket, 42), true)
+		if err != nil || adopted.Granted != 42 || adopted.Server == 0 || adopted.Sent.IsZero() {
+			t.Errorf("%s: %+v, %v", name, adopted, err)
+		}
+		if want, got := first.payload(ticket), second.payload(adopted.Ticket); got != want {
+			t.Errorf("%s: the payload is %q, want %q", name, got, want)
+		}
+		if again := second.Origin(adopted.Ticket, 42); again != first.Origin(ticket, 42) {
+			t.Errorf("%s: the origin is %q in the second process", name, again)
+		}
+	}
+}
+
+func TestOriginOfAnotherFormat(t *testing.T) {
+	r := New(nil, Config{Prefix: "p", Process: "x"}).bind(specOf("n"))
+	ticket := protocol.Ticket{ID: "1234567890123456789012", Block: 1}
+	for _, origin := range []protocol.Origin{"", "m42", "q21,2,3", "n342:pchannel", "n2", "n242", "n2:pchannel", "n2x:pchannel", "n242:"} {
+		if _, err := r.Adopt(context.Background(), ticket, origin, false); !errors.Is(err, protocol.ErrOrigin) {
+			t.Errorf("%q: %v", origin, err)
+		}
+	}
+}

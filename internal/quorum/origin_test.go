@@ -1,0 +1,41 @@
+package quorum
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// The nodes' clocks tell another process how old a hold is, whatever the clocks of the two
+// processes show.
+func TestOriginTellsTheAge(t *testing.T) {
+	began := time.Now()
+	servers := start(t)
+	first, second := client(t, servers, true, id(1)), client(t, servers, true, id(2))
+	warm(t, first)
+	const age = time.Hour
+	ticket := ask(1).Ticket
+	granted := first.now() - age.Microseconds()
+	origin := first.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex}).Origin(ticket, granted)
+	r := second.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex})
+	adopted, err := r.Adopt(t.Context(), ticket, origin, true)
+	if err != nil || adopted.Ticket != ticket {
+		t.Fatalf("%+v, %v", adopted, err)
+	}
+	is, slack := time.Duration(adopted.Server-adopted.Granted)*time.Microsecond, time.Since(began)
+	if is < age-slack || is > age+slack {
+		t.Errorf("it is %v old, want %v, give or take %v", is, age, slack)
+	}
+}
+
+func TestOriginOfAnotherQuorum(t *testing.T) {
+	p := client(t, start(t), true, id(1))
+	r := p.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex})
+	for _, origin := range []protocol.Origin{"", "m42", "n242:pchannel", "q2", "q21,2", "q21,2,3,4", "q31,2,3", "q2x,2,3"} {
+		if _, err := r.Adopt(t.Context(), ask(1).Ticket, origin, true); !errors.Is(err, protocol.ErrOrigin) {
+			t.Errorf("%q: %v", origin, err)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package tickets
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/history"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		if err := child(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	flag.Parse()
+	os.Exit(leak.Main(m))
+}
+
+// The moments at which a process is killed.
+const (
+	asHolder       = "after Lock"
+	afterDetach    = "after Detach"
+	afterAttach    = "after Attach"
+	beforeRelease  = "before Release"
+	thrownAway     = "thrown away"
+	usedAgain      = "used again after Release" // in vain
+	enoughOfEach   = 3
+	longestChain   = 4
+	longestRunning = 15 * time.Second
+)
+
+var moments = []string{asHolder, afterDetach, afterAttach, beforeRelease, thrownAway, usedAgain}
+
+// A run is many chains beside each other.
+type run struct {
+	*testing.T
+	addr, dir string
+	kills     *history.Recorder
+	over      time.Time
+
+	mu       sync.Mutex
+	count    map[string]int
+	attached int
+	gone     int
+}
+
+// No two chains hold a name at a time, tokens grow, all processes of a chain have one token, and
+// the lock of a chain that was killed is free after its TTL.
+func TestChains(t *testing.T) {
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("many processes: only with HOLDFAST_PROOF=1")
+	}
+	srv := redisserver.Start(t)
+	dir := t.TempDir()
+	kills, err := history.Create(dir, "parent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{T: t, addr: srv.Addr(), dir: dir, kills: kills, over: time.Now().Add(longestRunning), count: map[string]int{}}
+	var all sync.WaitGroup
+	for i, of := range []mode{mutex, mutex, writer, reader, reader} {
+		all.Go(func() {
+			for n := 0; !r.enough(); n++ {
+				r.chain(fmt.Sprintf("c%d-%d", i, n), of)
+			}
+		})
+	}
+	all.Wait()
+	if err := kills.Close(); err != nil {
+		t.Error(err)
+	}
+	r.judge()
+	r.nothingLeft(srv)
+	t.Logf("%d attached, %d found nothing; killed or dropped: %v", r.attached, r.gone, r.count)
+	for _, when := range moments {
+		if r.count[when] == 0 {
+			t.Errorf("none was killed, or %s", when)
+		}
+	}
+	if r.gone > r.attached/4 { // only where the machine stood still for a TTL
+		t.Errorf("%d tickets were good, and %d were not", r.attached, r.gone)
+	}
+}
+
+// enough tells whether every kind of kill was seen, or time is over.
+func (r *run) enough() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, when := range moments {
+		if r.count[when] < enoughOfEach {
+			return !time.Now().Before(r.over) || r.Failed()
+		}
+	}
+	return true
+}
+
+// killed counts a kill, or a ticket that nobody uses.
+func (r *run) killed(when string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count[when]++
+}
+
+// chain passes one lease on until it is released, its ticket is thrown away, or a process dies that
+// has it.
+func (r *run) chain(id string, of mode) {
+	p := plan{Addr: r.addr, Dir: r.dir, Name: map[mode]string{mutex: "m", writer: "rw", reader: "rw"}[of], Mode: of}
+	var ticket holdfast.Ticket
+	var token int64
+	for n, last := 0, 1+rand.IntN(longestChain); n <= last; n++ {
+		p.Proc, p.Last = fmt.Sprintf("%s-%d", id, n), n == last
+		c := r.start(p, ticket)
+		held, ok := c.next()
+		if !ok || held.At == "gone" {
+			c.end()
+			return
+		}
+		if token == 0 {
+			token, p.First = held.Token, held.Hold
+		} else if r.mu.Lock(); true {
+			r.attached++
+			r.mu.Unlock()
+		}
+		if held.Token != token {
+			r.Errorf("%s has token %d, the chain's is %d", p.Proc, held.Token, token)
+		}
+		when, oneOf := afterAttach, 5
+		switch {
+		case n == 0:
+			when, oneOf = asHolder, 8
+		case p.Last:
+			when = beforeRelease
+		}
+		if rand.IntN(oneOf) == 0 {
+			c.kill(when)
+			return
+		}
+		c.goOn()
+		after, ok := c.next()
+		if !ok || after.At != "detached" {
+			c.end()
+			if after.At == "released" && rand.IntN(3) > 0 {
+				p.Proc += "-again"
+				r.useAgain(p, ticket)
+			}
+			return
+		}
+		ticket = after.Ticket
+		if rand.IntN(3) == 0 { // the ticket is as good as before
+			c.kill(afterDetach)
+		} else {
+			c.end()
+		}
+		if rand.IntN(12) == 0 {
+			r.killed(thrownAway)
+			return
+		}
+	}
+}
+
+// useAgain attaches a ticket whose lease was released, while others may have the name.
+func (r *run) useAgain(p plan, ticket holdfast.Ticket) {
+	c := r.start(p, ticket)
+	held, ok := c.next()
+	c.end()
+	if !ok || held.At != "gone" {
+		r.Errorf("%s has what was released: %+v", p.Proc, held)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count[usedAgain]++
+	r.gone-- // as it should be
+}
+
+// A running is a child, seen from its parent.
+type running struct {
+	*run
+	proc string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Scanner
+}
+
+func (r *run) start(p plan, ticket holdfast.Ticket) *running {
+	text, err := json.Marshal(p)
+	if err != nil {
+		r.Error(err)
+	}
+	c := &running{run: r, proc: p.Proc, cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	c.cmd.Stderr = os.Stderr
+	c.in, err = c.cmd.StdinPipe()
+	if err != nil {
+		r.Error(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		r.Error(err)
+	}
+	c.out = bufio.NewScanner(out)
+	c.out.Buffer(nil, 1<<20)
+	if err := c.cmd.Start(); err != nil {
+		r.Error(err)
+	}
+	if ticket != "" {
+		_, _ = io.WriteString(c.in, string(ticket)+"\n")
+	}
+	return c
+}
+
+// next is what the child says next. It is false if the child said nothing.
+func (c *running) next() (s step, ok bool) {
+	if !c.out.Scan() {
+		return s, false
+	}
+	if err := json.Unmarshal(c.out.Bytes(), &s); err != nil {
+		c.Error(err)
+		return s, false
+	}
+	if s.At == "gone" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gone++
+	}
+	return s, true
+}
+
+func (c *running) goOn() { _, _ = io.WriteString(c.in, "\n") }
+
+// end lets the child end by itself.
+func (c *running) end() {
+	_ = c.in.Close()
+	if err := c.cmd.Wait(); err != nil {
+		c.Errorf("%s: %v", c.proc, err)
+	}
+}
+
+// kill is kill -9.
+func (c *running) kill(when string) {
+	c.killed(when)
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+	c.kills.Put(history.Record{Event: history.Kill, Proc: c.proc})
+	_ = c.in.Close()
+}
+
+// judge checks what all processes wrote down.
+func (r *run) judge() {
+	records, err := history.Load(r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	h, err := history.Assemble(records)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, v := range history.Check(h, history.Limits{}) {
+		r.Error(v)
+	}
+	r.Log(history.Summarize(h))
+}
+
+// nothingLeft waits until the last holds have ended, and looks for keys.
+func (r *run) nothingLeft(srv *redisserver.Server) {
+	const patience = 30 * time.Second
+	late := time.After(patience)
+	for {
+		keys, err := srv.Do("KEYS", "holdfast:*")
+		if err != nil {
+			r.Fatal(err)
+		}
+		var left []string
+		for _, key := range keys.([]any) {
+			if text := fmt.Sprint(key); !strings.HasSuffix(text, ":clock") {
+				left = append(left, text)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-late:
+			r.Errorf("left at the server: %q", left)
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package tickets passes leases through chains of short-lived processes, by tickets, over a real
+// server. It has tests alone.
+//
+// A chain is a lease. Its first process takes the lock and detaches it, each further one attaches
+// it, and the last one gives it back. Processes are killed with kill -9 between any two steps:
+// while they hold, after Detach, after Attach, and before Release. Some tickets are thrown away.
+// All processes write down what they do (package history), and the history is checked.
+//
+// It runs with HOLDFAST_PROOF=1 alone.
+package tickets

@@ -1,0 +1,306 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func tickets() []test {
+	return []test{
+		{"another process goes on", ticketMoves, 0},
+		{"in the process that had it", ticketStays, 0},
+		{"with an owner and a label", ticketOwner, 0},
+		{"of a reader, and of a writer that was downgraded", ticketReader, 0},
+		{"of a leader", ticketLeader, 0},
+		{"of a group", ticketGroup, 0},
+		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
+		{"of a lease without renewal", ticketFixed, 0},
+		{"of a lease that was passed on in the process", ticketPassed, token},
+		{"used twice", ticketTwice, 0},
+		{"of what was released", ticketReleased, 0},
+		{"of what has expired", ticketExpired, 0},
+		{"of what was taken over", ticketTakenOver, token},
+		{"of another prefix", ticketPrefix, 0},
+		{"that is none", ticketNone, 0},
+	}
+}
+
+// detach lets a lease leave the process.
+func (e *env) detach(lease *holdfast.Lease) holdfast.Ticket {
+	e.Helper()
+	ticket, err := lease.Detach()
+	if err != nil {
+		e.Fatalf("Detach: %v", err)
+	}
+	e.is(lease.Err(), holdfast.ErrNotHeld)
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) {
+		e.Errorf("the context ended with %v", cause)
+	}
+	return ticket
+}
+
+// attaching returns the method that takes a ticket up.
+func attaching(c *client, ticket holdfast.Ticket) locks {
+	return func(ctx context.Context) (*holdfast.Lease, error) { return c.Attach(ctx, ticket) }
+}
+
+// attach takes a ticket up, whose hold must be there.
+func (e *env) attach(c *client, ticket holdfast.Ticket) *holdfast.Lease {
+	e.Helper()
+	lease, err := e.had(attaching(c, ticket))
+	if err != nil {
+		e.Fatalf("Attach: %v", err)
+	}
+	return lease
+}
+
+// unattachable tries a ticket that is of no use.
+func (e *env) unattachable(c *client, ticket holdfast.Ticket, reason holdfast.TicketReason) *holdfast.TicketError {
+	e.Helper()
+	lease, err := e.reach(attaching(c, ticket))
+	var refused *holdfast.TicketError
+	if lease != nil || !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {
+		e.Fatalf("Attach: %v, %v, want the reason %q", lease, err, reason)
+	}
+	return refused
+}
+
+// moved lets a lease leave one client for another, whose renewals keep it from then on.
+func (e *env) moved(lease *holdfast.Lease, to *client) *holdfast.Lease {
+	e.Helper()
+	again := e.attach(to, e.detach(lease))
+	if again.Token() != lease.Token() || again.Name() != lease.Name() || again.Owner() != lease.Owner() {
+		e.Errorf("token %d, name %q, owner %q, want %d, %q, %q", again.Token(), again.Name(), again.Owner(),
+			lease.Token(), lease.Name(), lease.Owner())
+	}
+	if err := e.check(again); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	return again
+}
+
+// outlives waits until a lease of this TTL would be over without renewal. It must not be.
+func (e *env) outlives(lease *holdfast.Lease, ttl time.Duration) {
+	e.Helper()
+	<-time.After(ttl + ttl/2)
+	if err := e.check(lease); err != nil {
+		e.Errorf("after its TTL: %v", err)
+	}
+}
+
+func ticketMoves(e *env) {
+	a, b, other := e.client(label("A")), e.client(label("B")), e.client()
+	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))), b)
+	if held := e.held(other.Mutex(name)); held.Holder != "A" || held.Holders != 1 {
+		e.Errorf("got %+v", held)
+	}
+	e.outlives(lease, 2*time.Second)
+	e.release(lease)
+	e.free(other.Mutex(name))
+}
+
+func ticketStays(e *env) {
+	a := e.client()
+	lease := e.moved(e.lock(a.Mutex(name)), a)
+	w := e.wait(e.ctx(), a, a.Mutex(name))
+	e.release(lease)
+	e.release(w.in())
+}
+
+func ticketOwner(e *env) {
+	a, b := e.client(), e.client()
+	m := a.Mutex(name, holdfast.WithOwner("o"), holdfast.WithLabel("l"))
+	beside := e.lock(m)
+	lease := e.moved(e.lock(m), b)
+	if held := e.held(b.Mutex(name)); held.Holder != "l" || held.Holders != 2 {
+		e.Errorf("got %+v", held)
+	}
+	e.release(beside)
+	e.held(b.Mutex(name))
+	e.release(lease)
+	e.free(b.Mutex(name))
+}
+
+func ticketReader(e *env) {
+	a, b := e.client(), e.client()
+	write, read := a.RWMutex(name), a.RWMutex(name, holdfast.WithStrictOrder())
+	lease := e.moved(e.take(write.Lock), b)
+	e.is(e.tried(read.TryRLock), holdfast.ErrHeld)
+	e.downgrade(lease)
+	beside := e.take(read.TryRLock)
+	again := e.moved(lease, a)
+	e.release(beside)
+	e.is(e.tried(write.TryLock), holdfast.ErrHeld)
+	third := e.moved(e.take(read.TryRLock), b)
+	e.release(again)
+	e.is(e.tried(write.TryLock), holdfast.ErrHeld)
+	e.release(third)
+	e.release(e.take(write.TryLock))
+}
+
+func ticketLeader(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.moved(e.campaign(a.Election(name)), b)
+	if leader, err := e.leader(b.Election(name)); err != nil || leader.Label != "A" || leader.Token != lease.Token() {
+		e.Errorf("%+v, %v", leader, err)
+	}
+	e.release(lease)
+	e.soonLeaderless(b.Election(name))
+}
+
+func ticketGroup(e *env) {
+	a, b := e.client(), e.client()
+	names := []string{name, "order:43", "order:44"}
+	lease := e.lockAll(a.All(names, holdfast.WithTTL(2*time.Second)))
+	again := e.attach(b, e.detach(lease))
+	for n, token := range lease.Tokens() {
+		if again.Tokens()[n] != token {
+			e.Errorf("the token of %q is %d, want %d", n, again.Tokens()[n], token)
+		}
+	}
+	e.outlives(again, 2*time.Second)
+	for _, n := range names {
+		e.held(a.Mutex(n))
+	}
+	e.release(again)
+	e.release(e.lockAll(a.All(names)))
+}
+
+func ticketTimes(e *env) {
+	const least, most = 3 * time.Second, 6 * time.Second
+	a, b := e.client(), e.client()
+	began := time.Now()
+	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least), holdfast.WithMaxHold(most))), b)
+	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	if took := time.Since(began); took < 2*time.Second || e.timed() && took > most {
+		e.Errorf("lost %v after the lock, want less than %v", took, most)
+	}
+	_ = lease.Release(e.ctx())
+	e.release(e.lock(a.Mutex(name)))
+	min := e.moved(e.lock(a.Mutex(name, holdfast.WithMinHold(least))), b)
+	e.release(min)
+	began = time.Now()
+	e.release(e.lock(a.Mutex(name)))
+	if took := time.Since(began); e.timed() && took < least/2 {
+		e.Errorf("free %v after its release, want some %v", took, least)
+	}
+}
+
+func ticketFixed(e *env) {
+	const ttl = 3 * time.Second
+	a, b := e.client(), e.client()
+	m := a.Mutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal())
+	lease := e.lock(m)
+	until := lease.Until()
+	again := e.moved(lease, b)
+	if again.Until().After(until.Add(50 * time.Millisecond)) {
+		e.Errorf("trusted for %v longer than before", again.Until().Sub(until))
+	}
+	if early := until.Sub(again.Until()); e.timed() && early > ttl/4 {
+		e.Errorf("trusted for %v less than before", early)
+	}
+	e.lost(e.ended(again.Context()), holdfast.LossExpired)
+	e.lost(again.Release(e.ctx()), holdfast.LossExpired)
+	e.release(e.lock(a.Mutex(name)))
+}
+
+// ticketPassed: the server knows such a hold by the first token of its grant.
+func ticketPassed(e *env) {
+	a, b := e.client(), e.client()
+	first, w := e.passedOn(a)
+	e.release(first)
+	lease := e.moved(w.in(), b)
+	if lease.Token() <= first.Token() {
+		e.Errorf("token %d after %d", lease.Token(), first.Token())
+	}
+	e.release(lease)
+	e.free(a.Mutex(name))
+}
+
+func ticketTwice(e *env) {
+	a, b := e.client(), e.client()
+	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second))))
+	here, there := e.attach(a, ticket), e.attach(b, ticket)
+	if here.Token() != there.Token() {
+		e.Errorf("tokens %d and %d", here.Token(), there.Token())
+	}
+	e.release(there)
+	e.lost(e.ended(here.Context()), holdfast.LossGone)
+	e.free(b.Mutex(name))
+}
+
+func ticketReleased(e *env) {
+	a, b := e.client(), e.client()
+	ticket := e.detach(e.lock(a.Mutex(name)))
+	e.release(e.attach(b, ticket))
+	next := e.lock(a.Mutex(name))
+	if refused := e.unattachable(b, ticket, holdfast.TicketGone); refused.Name != name {
+		e.Errorf("got %+v", refused)
+	}
+	if err := e.check(next); err != nil {
+		e.Errorf("the next holder: %v", err)
+	}
+	e.release(next)
+}
+
+func ticketExpired(e *env) {
+	a := e.client()
+	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(200*time.Millisecond))))
+	e.release(e.lock(e.client().Mutex(name))) // nobody renews it
+	e.unattachable(a, ticket, holdfast.TicketGone)
+}
+
+func ticketTakenOver(e *env) {
+	a, b := e.client(), e.client(label("B"))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second)))
+	owner := lease.Owner()
+	ticket := e.detach(lease)
+	taken := e.resume(b.Mutex(name), owner, lease.Token())
+	if refused := e.unattachable(a, ticket, holdfast.TicketReplaced); refused.By != "B" {
+		e.Errorf("got %+v", refused)
+	}
+	e.release(taken)
+	// What remains of the former hold keeps others out until its end: its process has let it go.
+	e.release(e.lock(a.Mutex(name)))
+}
+
+func ticketPrefix(e *env) {
+	a := e.client()
+	other := e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
+	ticket := e.detach(e.lock(a.Mutex(name)))
+	e.unattachable(other, ticket, holdfast.TicketPrefix)
+	e.release(e.attach(a, ticket))
+}
+
+func ticketNone(e *env) {
+	a := e.client()
+	ticket := e.detach(e.lock(a.Mutex(name)))
+	cut := ticket[:len(ticket)-1]
+	_, err := a.Attach(e.ctx(), cut)
+	e.refused(err, "ticket")
+	_, err = a.Attach(nil, "") //nolint:staticcheck // a nil context is what is tested
+	e.refused(err, "ctx", "ticket")
+	e.unattachable(a, "holdfast-ticket-9."+ticket[len("holdfast-ticket-1."):], holdfast.TicketFormat)
+	e.release(e.attach(a, ticket))
+}
+
+// ticketPermits is a case of its own, as not every backend has semaphores.
+func ticketPermits(e *env) {
+	a, b := e.client(), e.client()
+	s := a.Semaphore(name, 3)
+	two := e.moved(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.Acquire(ctx, 2) }), b)
+	one := func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 1) }
+	beside := e.take(one)
+	e.is(e.tried(one), holdfast.ErrHeld)
+	if err := e.resize(s, 4); err != nil {
+		e.Errorf("Resize: %v", err)
+	}
+	again := e.moved(two, a) // its payload has the old number
+	e.release(beside)
+	e.release(again)
+	s = a.Semaphore(name, 3)
+	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 3) }))
+}
