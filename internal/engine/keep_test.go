@@ -200,8 +200,8 @@ func TestPlaceGrantedAtTheEndOfTheWait(t *testing.T) {
 	}
 }
 
-// After the end of a wait the lock is never handed to the place, although the server still takes the
-// connection for open.
+// After the end of a wait the lock is never handed to the place, although the server still takes
+// the connection for open.
 func TestPlaceNotHandedOverAfterTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
