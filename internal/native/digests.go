@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "2a628581f834b2d241df73baaedaf78ce6fc941e",
-	"downgrade": "68847a040eb8c16614442cb43570fac1fc50c15c",
-	"free":      "f13d43f59791695f5399b6b68364f5c88291cfed",
+	"ask":       "83e1ecd8ceae06e67a03650e95c9fe634fde41ed",
+	"downgrade": "1dfd42c2c92d900132477a7abc6fc8f26c326065",
+	"free":      "4f5cb3692fcc72fab9f8d93c79148091769a3f63",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "1517d2ad0eea4ebdd251f8de2a64a260db354aca",
+	"look":      "58a65557d6f548d33ff412e21bafa6c0592ae6fe",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "6202b489811861f972cb3195d4c9f9e841a67acc",
-	"resume":    "b301296bc1401b126e2fb0ac4f016aa8a7836967",
+	"resize":    "6c8c3be3a112156750dcfc7eea8a63b25dc62a07",
+	"resume":    "e475893191a7f48cf0ef9d6bb47ff30c6b2945eb",
 }

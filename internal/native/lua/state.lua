@@ -281,8 +281,8 @@ end
 -- close takes a kept place out of the way until its ticket asks again.
 local function close(ticket, payload)
   local place, life = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'l' .. ticket)
+  redis.call('ZREM', queue, 'l' .. ticket) -- first: if it is refused, nothing is written
   redis.call('ZADD', queue, life, ticket .. payload, whole(-CLOSED - place), 'n' .. ticket)
-  redis.call('ZREM', queue, 'l' .. ticket)
 end
 
 -- open puts a closed place back where it was.

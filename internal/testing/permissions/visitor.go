@@ -61,6 +61,15 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return v.held(v.user.Attach(v.ctx(), ticket))
 		}, mutex},
+		"place": {func(n string) error { // joins behind the operator, who then releases
+			lease := v.taken(v.operator.Mutex(n, short).Lock(v.ctx()))
+			ticket, err := v.user.Mutex(n, short).Ticket(v.ctx(), 0)
+			v.release(lease)
+			if err != nil {
+				return err
+			}
+			return v.held(v.user.AttachWait(v.ctx(), ticket))
+		}, mutex},
 		"extend": {func(n string) error {
 			lease, err := v.user.Mutex(n, holdfast.WithoutRenewal()).Lock(v.ctx())
 			if err != nil {
