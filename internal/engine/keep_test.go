@@ -340,7 +340,10 @@ func TestPlaceWithoutMessages(t *testing.T) {
 		place := b.place(time.Minute)
 		b.goes(way{denied: true})
 		kept := b.waitsAt(t.Context(), place)
-		sleep(10 * time.Second)
+		sleep(15 * time.Second)
+		if tries := len(b.since(time.Time{}, "listen")); tries != 2 {
+			t.Errorf("tried to listen %d times, want once in 10 s", tries)
+		}
 		released := time.Now()
 		a.releases(lease)
 		lease = kept.in()
