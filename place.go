@@ -90,21 +90,22 @@ func validKeep(keep time.Duration) bool {
 }
 
 // AttachWait waits at the place of a ticket that Mutex.Ticket or a method like it returned, until
-// the lock is held or ctx ends. The lease is then as any other: it is renewed, Release gives it back,
-// and Detach lets it leave the process. TTL, label and all other options are those of the handle
-// that made the ticket. The client must have its Config.Prefix and its servers.
+// the lock is held or ctx ends. The lease is then as any other: it is renewed, Release gives it
+// back, and Detach lets it leave the process. TTL, label and all other options are those of the
+// handle that made the ticket. The client must have its Config.Prefix and its servers.
 //
-// When ctx ends, the error is a *WaitError and the place is kept. The next AttachWait goes on there,
-// from whichever process. The last request of a wait takes at most a second, and each request before
-// it a second. If it finds that the lock was granted meanwhile, AttachWait returns the lease
-// although ctx is over. If ctx is over before, nothing is sent.
+// When ctx ends, the error is a *WaitError and the place is kept. The next AttachWait goes on
+// there, from whichever process. AttachWait returns when its last request was answered, within two
+// seconds. If that request finds that the lock was granted meanwhile, AttachWait returns the lease
+// although ctx is over. If it has no answer, the lock may be held for up to a TTL by the ticket,
+// for the next AttachWait to find. If ctx is over before the call, nothing is sent.
 //
 // AttachWait never joins the queue again. If an earlier process got the lock with this ticket and
 // has not released it, the caller gets the same hold, with the same token and a full TTL. So two
-// processes that use one ticket at a time do not exclude each other.
+// processes that use one ticket do not exclude each other.
 //
-// On a cluster without sharded channels (Redis before 7), and where the server refuses PUBSUB, the
-// ticket gets the lock only by asking. Callers behind it that wait all the time may then pass it.
+// The ticket gets the lock only by asking on a cluster without sharded channels (Redis before 7),
+// and where the server refuses PUBSUB. Callers behind it that wait all the time may then pass it.
 //
 // After an error nothing is attached. The other errors are:
 //

@@ -30,8 +30,8 @@ const (
 	// A ticket of a quorum is of use to a quorum with as many masters only.
 	TicketFormat TicketReason = "it has another format"
 
-	// TicketGone: the server has no such hold, and no such place. Nobody can tell whether it was released, has
-	// expired, or is at another server.
+	// TicketGone: the server has no such hold, and no such place. Nobody can tell whether it was
+	// released, has expired, or is at another server.
 	TicketGone TicketReason = "there is no such hold or place: it was released, has expired, or is at another server"
 
 	// TicketReplaced: another process took the hold over with Mutex.Resume.

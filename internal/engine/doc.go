@@ -24,6 +24,7 @@
 //	claim          the time in which a hand-over must be taken up
 //	queue          the tickets that wait at the server, in order; also the goroutines of a pool
 //	place          the position of one ticket in the server's queue
+//	kept place     one that stays while no process waits with its ticket, for a given time
 //	pool           the goroutines of this process that wait for one lock
 //	leader         the goroutine of a pool that asks the server; also the holder of an election
 //	slice          the 5 ms (passFor) in which goroutines of one process pass a hold on, or join it
@@ -177,6 +178,37 @@
 // trust ends. It goes on in the background when its caller's context is over. Nobody here takes the
 // hold for exclusive meanwhile, so it does not matter what the server takes it for. A release that
 // crosses a downgrade frees both modes, until the request can take no effect any more.
+//
+// # Kept places
+//
+//	PLACE --- join ---> KEPT <--- wait: ask, until it ends ---> KEPT --- keep is over ---> (gone)
+//	                      |                   | held
+//	                      +-- hold ended      v
+//	                          unused: (gone)  HELD
+//
+// A ticket with a kept place joins the queue once, with Lock.Place. Engine.AttachWait waits with
+// it, in one process after the other, and never joins. So a ticket that was used up is gone, and
+// not a new one. The ticket says all that the payload is made of, so each process names the place
+// and the hold alike.
+//
+// A hand-over to a kept place is an offer, which leaves the place as it is. It is never trusted by
+// its message: the attempt asks, and that takes it up. So an offer that nobody takes up, because
+// its host fell silent, costs the others one claim, and the ticket nothing. If no message ever
+// granted, each live waiter behind would get in before the ticket asks, and its place would be
+// worth nothing.
+//
+// The end of ctx does not cut a request off. After it the attempt sends a last one, which says that
+// nobody waits. That request finds what was granted meanwhile: then AttachWait returns the lease,
+// although ctx is over. From then on the server makes no offer, so it does not matter when it
+// notices the end of the subscription, which is the wait's own. Then the place delays nobody. It
+// lives for keep from that request on. In a wait the attempt asks three times in keep at least.
+//
+// If the last request has no answer, a hold may come of it, or of one offer more. The next wait
+// finds that hold. If there is none, the hold ends with its TTL, and the ticket with it.
+//
+// Leases with an end of their own are refused a kept place: a process that goes on with the ticket
+// does not know when an earlier one was granted the hold. A quorum has no queue, and so no kept
+// places.
 //
 // # Watching
 //
@@ -365,6 +397,8 @@
 //	                            a Lease's Err
 //	this process crashed        its holds end with their TTL; its places are passed over, and swept
 //	                            after 18 s
+//	killed while it waits at    others pass the place at once; it lives for keep after the last ask,
+//	a kept place                for the next process
 //	this host is silent         its connections seem to live, so its places are handed the lock: each
 //	                            for one claim, and the first of them for up to 6 s more, until the
 //	                            next waiter asks

@@ -125,10 +125,10 @@ func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	return k.hold, nil
 }
 
-// leave sends the last request of a wait, when no earlier one can take effect any more. Without an
-// answer the server may let the ticket in for as long as it takes it to be listened to, or to a
-// request that was lost. The next wait finds that hold. The error is an *AttachError; nil: the place
-// is kept, the attempt holds, or no answer came.
+// leave sends the last request of a wait, when no earlier one can take effect any more. If no
+// answer comes, that request may win, or the server may make one more offer. The next wait finds
+// that hold. The error is an *AttachError. Nil: the place is kept, the attempt holds, or no answer
+// came.
 func (k keptAttempt) leave() error {
 	k.engine.pause(context.Background(), time.Until(k.mayApplyUntil))
 	answer, sent, err := k.ask(context.Background(), true, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
@@ -168,8 +168,12 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	case answer.Status == protocol.Busy:
 		return stepDone, time.Time{}, k.gone()
 	}
-	// Without messages, also where the server does not allow them, askAfter makes it ask more often.
-	subscribed, missed, _ := k.beginWaiting(ctx, k.lock.resource, answer, sent)
+	var about protocol.Watched
+	if !k.ownSubscription.recentlyDenied() {
+		about = k.lock.resource
+	}
+	// After an err it goes on without messages: askAfter makes it ask more often.
+	subscribed, missed, _ := k.beginWaiting(ctx, about, answer, sent)
 	if missed {
 		return stepAsk, time.Time{}, nil
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // A subscription is the way of all messages to a client: one Listening of the protocol. It is open
-// while a goroutine waits and some seconds longer (trap 21). A wait with a kept place has one of its
-// own, which ends with the wait.
+// while a goroutine waits and some seconds longer (trap 21). A wait with a kept place has one of
+// its own, which ends with the wait.
 type subscription struct {
 	engine *Engine
 	ticket protocol.ID // of a kept place; empty: all other messages

@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "41329a335d2663c93722add3769180767ab72536",
-	"downgrade": "be19e48e6fe6c423451caf51e8ae48cb72a32459",
-	"free":      "432a94106e5cd5eced906d608a9367a2ebb8ec67",
+	"ask":       "2a628581f834b2d241df73baaedaf78ce6fc941e",
+	"downgrade": "68847a040eb8c16614442cb43570fac1fc50c15c",
+	"free":      "f13d43f59791695f5399b6b68364f5c88291cfed",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "dca281a70c0c55c6a19bb2a865b37afc52251918",
+	"look":      "1517d2ad0eea4ebdd251f8de2a64a260db354aca",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "14e81f2e448524dddff5df97a6199415e15fbd30",
-	"resume":    "b3d817b550ecbb5d300df4159625db84497e38ee",
+	"resize":    "6202b489811861f972cb3195d4c9f9e841a67acc",
+	"resume":    "b301296bc1401b126e2fb0ac4f016aa8a7836967",
 }

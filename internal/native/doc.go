@@ -143,8 +143,8 @@
 //   - A kept place is closed while nobody waits there. No hand-over sees it, so it costs the others
 //     nothing, and it is not counted among the waiters. An ask opens it where it was.
 //   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
-//     its asks. So does a hand-over that finds that the channel is not heard, as the process was
-//     killed. A process asks after each time that it subscribed, so it is not forgotten.
+//     its asks. So does a hand-over that could let the ticket in but finds that its channel is not
+//     heard, as the process was killed. A process asks each time after it subscribed, and opens it.
 //   - A kept ticket is offered the name only if the server is certain that its channel is heard.
 //     A node of a cluster without sharded channels is not, and neither is a server that refuses to
 //     say. There a hand-over passes the place, whether the ticket could hold now or not. The ticket

@@ -221,3 +221,36 @@ func TestKeptPlaceLifeIsOver(t *testing.T) {
 	k.asks(protocol.Ask{Ticket: kept, InLine: true, Leaving: true}, protocol.Busy)
 	k.asks(protocol.Ask{Ticket: other, InLine: true}, protocol.Held)
 }
+
+// An offer that nobody takes up costs one claim and not the place. There is one for each ask.
+func TestKeptPlaceOfferNotTakenUp(t *testing.T) {
+	srv := redisserver.Start(t)
+	k := newKeeper(t, srv, "", same)
+	k.spec.Claim = 100 * time.Millisecond
+	holder, kept, behind, later := k.ticket(0), k.ticket(forever), k.ticket(0), k.ticket(0)
+	k.joins(holder, protocol.Held)
+	k.joins(kept, protocol.Queued)
+	k.waits(kept)
+	k.joins(behind, protocol.Queued)
+	k.frees(holder)
+	k.hears(kept, true)
+	for late := time.After(30 * time.Second); ; {
+		got, err := k.p.Bind(k.spec).Ask(t.Context(), protocol.Ask{Ticket: behind, InLine: true, TTL: forever, Deadline: time.Now().Add(time.Minute)})
+		if err == nil && got.Status == protocol.Held {
+			break
+		}
+		select {
+		case <-late:
+			t.Fatalf("the waiter behind the place does not get in: %+v, %v", got, err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if n := k.told.granted[kept.ID]; n != 1 {
+		t.Errorf("%d offers", n)
+	}
+	k.joins(later, protocol.Queued)
+	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued) // no answer of "gone"
+	k.frees(behind)
+	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held) // the offer, or its turn again
+	k.asks(protocol.Ask{Ticket: later, InLine: true}, protocol.Queued)
+}

@@ -303,8 +303,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				p.ask(t, a, true)
 				return
 			}
-			// The servers learn of the crash by the next request that hands on. Of those that do not
-			// there are more in the scripts.
+			// Both learn of the crash by the next request that hands on. The scripts have more
+			// requests that do not hand on.
 			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever, Label: "model",
 				Shared: p.kind == protocol.Semaphore, Permits: a.spec.Permits}}
 			next.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1, Weight: min(1, a.spec.Permits)}

@@ -53,6 +53,11 @@ func model(kind string) Check {
 	return Check{Module: "proof", Package: "./model", Test: "TestScriptsAreAsTheModel/" + kind}
 }
 
+// kept is a test of kept places on a real server.
+func kept(name string) Check {
+	return Check{Module: "proof", Package: "./model", Test: "TestKeptPlace" + name}
+}
+
 // fault is one fault under load, on a real server.
 func fault(name string) Check {
 	return Check{Module: "proof", Package: "./faults", Test: "TestFaults/single/" + name}

@@ -6,6 +6,10 @@ import "github.com/holdfast-go/holdfast/proof/judge"
 func clientMutants() []Mutant {
 	const engine, native_, wire_ = "internal/engine/", "internal/native/", "internal/wire/"
 	return []Mutant{
+		{"kept place handed over after its wait", inEngine("TestPlaceNotHandedOverAfterTheWait"), []Patch{{"internal/engine/keep.go",
+			"		ask.Leaving = true\n", ""}}},
+		{"last ask of a wait at a kept place left out", inEngine("TestPlaceGrantedAtTheEndOfTheWait"), []Patch{{"internal/engine/keep.go",
+			"if left := k.leave(); left != nil {", "if left := error(nil); left != nil {"}}},
 		{"trust from an unknown answer", torture(judge.Overlap), []Patch{{engine + "watchdog.go",
 			"\tcase r.Err != nil:\n\t\th.failure = r.Err\n", "\tcase r.Err != nil:\n\t\th.confirm(sent, ttl, renewalDelay(ttl))\n"}}},
 		{"wall clock not looked at", inEngine("TestPast"), []Patch{{engine + "times.go",

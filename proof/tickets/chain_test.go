@@ -21,8 +21,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		if err := child(); err != nil {
+	for env, run := range map[string]func() error{childEnv: child, waiterEnv: waitAtPlace} {
+		if os.Getenv(env) == "" {
+			continue
+		}
+		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

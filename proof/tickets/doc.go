@@ -6,5 +6,6 @@
 // while they hold, after Detach, after Attach, and before Release. Some tickets are thrown away.
 // All processes write down what they do (package history), and the history is checked.
 //
-// It runs with HOLDFAST_PROOF=1 alone.
+// Chains run with HOLDFAST_PROOF=1 alone. One more test kills the processes that wait at a kept
+// place, one after the other.
 package tickets

@@ -7,7 +7,7 @@
 local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
-local CLOSED = 1000000000000000
+local CLOSED = 1000000000000000 -- what keeps the place of a closed one apart from the ends of lives
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
@@ -460,8 +460,8 @@ end
 -- passed over is let in untold, unless the caller waits itself.
 --
 -- A kept place that is heard is offered the name: it stays in the queue, closed. One that is not
--- heard is passed over, whether it may hold or not; if it may, it is closed. Where the server cannot
--- tell, it is passed over too, and nudged if the name is left free.
+-- heard is passed over, whether it may hold or not; if it may, it is closed. Where the server
+-- cannot tell, it is passed over too, and nudged if the name is left free.
 --
 --   self   the caller, as "ticket payload", or nil; true says that it is the caller's turn, and
 --          that nothing was changed for it

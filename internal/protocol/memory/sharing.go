@@ -63,8 +63,9 @@ func (n *name) refuses(e *entry) error {
 // admit lets in all tickets that fit, in order from the head of the queue, and sends them messages.
 // It stops at the first one that does not fit. A ticket that no message reaches is passed over and
 // keeps its place. A kept place that is closed, or that nobody listens for, is passed as if it were
-// not there; if it could hold now it is closed. Self, if it is not nil, asks just now, in the queue or behind it. If it holds
-// now, for its TTL, its hold is returned. Beside a hold of its own owner it does not wait.
+// not there; if it could hold now it is closed. Self, if it is not nil, asks just now, in the queue
+// or behind it. If it holds now, for its TTL, its hold is returned. Beside a hold of its own owner
+// it does not wait.
 //
 //nolint:gocyclo // the definition of admission, in one piece
 func (s *Server) admit(n *name, self *entry, now int64, ttl time.Duration) (held *entry) {
