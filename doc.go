@@ -5,37 +5,47 @@
 //
 //	client, err := holdfast.New(redisstore.New(rdb), nil)
 //	...
-//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx) })
+//	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
+//	err = order.Do(ctx, func(ctx context.Context) error {
+//		if err := bill(ctx, 42); err != nil { // nobody else bills order 42 now
+//			return err
+//		}
+//		lease, _ := holdfast.LeaseFrom(ctx)
+//		return save(ctx, 42, lease.Token()) // the fencing token
+//	})
 //
 // or, by hand:
 //
-//	lease, err := client.Mutex("order:42").Lock(ctx) // ctx bounds the wait
+//	lease, err := order.Lock(ctx)
 //	if err != nil {
 //		return err
 //	}
-//	defer lease.Release(ctx)     // works although ctx is over
-//	work(lease.Context())        // ends when the lease is lost; context.Cause says why
-//	save(order, lease.Token())   // the fencing token
-//
-// # Contexts
-//
-// The ctx of Lock bounds the wait alone. Lease.Context ends with the lease, and lives on when ctx
-// is cancelled. Work that must also stop with its request runs under Lease.Bind. The bound context
-// ends with the request or with the lease, whichever is first, and has the values and the deadline
-// of the request. Under it the caller enters what the lease holds, and what the request's context
-// holds:
-//
-//	ctx, cancel := lease.Bind(ctx)
+//	defer lease.Release(ctx)       // works although ctx is over
+//	ctx, cancel := lease.Bind(ctx) // ends with the request or with the lease, whichever is first
 //	defer cancel()
-//	return bill(ctx)
+//	if err := bill(ctx, 42); err != nil {
+//		return err
+//	}
+//	return save(ctx, 42, lease.Token())
 //
-// LeaseFrom returns the innermost lease that a context belongs to. So the function of Do has the
-// fencing token, and code that it calls needs no argument for the lease:
+// # Waiting and working
 //
-//	err = client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
-//		lease, _ := holdfast.LeaseFrom(ctx)
-//		return save(ctx, order, lease.Token())
-//	})
+// WithWait bounds the waiting of a call, and Config.Wait that of all calls of a client. When the
+// time is over, the call returns a *WaitError that matches ErrWaitOver. The ctx of Lock bounds the
+// waiting, too. The ctx of Do bounds the waiting and the work together, so a deadline that is meant
+// for the waiting would cut the work. TryLock does not wait. Its *HeldError names the holder, and
+// says how long the hold lasts unless it is renewed. A holder that lives renews its lease, so that
+// time does not say when the lock is free.
+//
+// Lease.Context ends with the lease alone, and lives on when the ctx of Lock is cancelled. Work
+// that must stop with its request runs under Lease.Bind. The bound context ends with the request or
+// with the lease, whichever is first. context.Cause tells which: a loss is a *LostError. The bound
+// context has the values and the deadline of the request. A caller that locks under it enters the
+// holds of the lease, and the holds that the request's context has. The context that Do gives to
+// its function is such a context.
+//
+// LeaseFrom returns the innermost lease that a context belongs to, and LeasesFrom returns all. So
+// the function of Do has the fencing token, and code that it calls needs no argument for the lease.
 //
 // # Leases without renewal
 //
@@ -45,10 +55,12 @@
 // WithMaxHold bounds that.
 //
 //	for _, row := range rows {
+//		if err := copyRow(ctx, row); err != nil {
+//			return err
+//		}
 //		if err := lease.Extend(ctx); err != nil {
 //			return err
 //		}
-//		export(ctx, row)
 //	}
 //
 // # What holds
@@ -96,7 +108,7 @@
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
 //   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
 //     learns of it. Other contenders are kept out meanwhile.
-//   - Leases of one ticket do not exclude each other.
+//   - Two processes that attach one Ticket, or wait with it, do not exclude each other.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each
@@ -106,9 +118,20 @@
 //
 // Lease.Detach ends a lease here and returns it as a text, a Ticket. Client.Attach takes the ticket
 // up, in whichever process: the same hold, with the same token. This is for work whose steps are
-// processes of their own, as those of a script. Between the two nobody renews the lease, so it
-// should have a TTL that is longer than a step's start takes. Two leases of one ticket do not
-// exclude each other.
+// processes of their own, such as the steps of a script. Between Detach and Attach nobody renews
+// the hold, so the TTL must be longer than a step takes to start. Keep a ticket as you keep a
+// password: a process that has the text, and access to the server, has the lock.
+//
+// Mutex.Ticket returns the ticket of a place in the queue, and Client.AttachWait waits there until
+// the lock is held. The place is kept between the waits, for as long as Mutex.Ticket was told. So a
+// script that waits for a short time again and again, each time in another process, need not join
+// the end of the queue again. While no process waits at the place, all others pass it.
+//
+// # Probes, metrics and other code
+//
+// Client.Ready is for readiness probes, and Election.Check for the liveness probe of a leader.
+// Config.Observer receives events, of which metrics and traces are made. Mutex.Locker is a
+// sync.Locker, for code that knows no other lock; its document says what such code gives up.
 //
 // # Options
 //
@@ -135,7 +158,7 @@
 //   - A *WaitError means that the context ended the waiting, or that the time of WithWait was over
 //     (ErrWaitOver).
 //   - A *LostError (ErrLost) means that a lease was lost.
-//   - A *TicketError (ErrTicket) means that a ticket cannot be attached.
+//   - A *TicketError (ErrTicket) means that a ticket cannot be attached, or waited with.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request
 //     was applied.
 //   - A *QuorumError means that fewer masters of a quorum answered than a majority.

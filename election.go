@@ -50,9 +50,9 @@ func (c *Client) Election(name string, options ...Option) *Election {
 	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Campaign waits until the caller leads. Only ctx bounds the waiting. Under the context of a lease
-// of the same election, Campaign enters that lease. The errors are those of Mutex.Lock. After an
-// error this call leads nothing.
+// Campaign waits until the caller leads. Only ctx and WithWait bound the waiting. Under the context
+// of a lease of the same election, Campaign enters that lease. The errors are those of Mutex.Lock.
+// After an error this call leads nothing.
 func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err

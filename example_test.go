@@ -29,35 +29,39 @@ func connect() *holdfast.Client {
 }
 
 // One process at a time bills the order. Do waits for the lock, runs the function and releases the
-// lock. The function's context ends early if the lock is lost.
+// lock. WithWait bounds the waiting alone; ctx bounds the work too. The function's context ends
+// early if the lock is lost. Storage that compares the tokens refuses a holder that is late.
 func Example() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)
 	defer client.Close()
 
-	err := client.Mutex("order:42").Do(context.Background(), func(ctx context.Context) error {
-		fmt.Println("billing order 42")
+	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
+	err := order.Do(context.Background(), func(ctx context.Context) error {
+		lease, _ := holdfast.LeaseFrom(ctx)
+		fmt.Println("billing order 42 with a token:", lease.Token() > 0)
 		return nil
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Output: billing order 42
+	// Output: billing order 42 with a token: true
 }
 
-// A lease is what Lock returns. Its context ends when the lease is lost, and storage that compares
-// its token refuses a holder that is late.
+// A lease is what Lock returns. The work runs under a context that ends with the request, or when
+// the lease is lost. Storage that compares its token refuses a holder that is late.
 func ExampleMutex_Lock() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)
 	defer client.Close()
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // bounds the wait
-	defer cancel()
-	lease, err := client.Mutex("order:42").Lock(ctx)
+	ctx := context.Background() // that of a request
+	lease, err := client.Mutex("order:42", holdfast.WithWait(10*time.Second)).Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer lease.Release(ctx)
-	fmt.Println("holds", lease.Name(), lease.Token() > 0, lease.Context().Err())
+	ctx, cancel := lease.Bind(ctx)
+	defer cancel()
+	fmt.Println("holds", lease.Name(), lease.Token() > 0, ctx.Err())
 	// Output: holds order:42 true <nil>
 }
 

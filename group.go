@@ -49,10 +49,10 @@ func (c *Client) All(names []string, options ...Option) *Group {
 }
 
 // Lock waits until all names are held. ctx, and WithWait or Config.Wait, bound the waiting for all
-// of them together. If the server can, Lock asks
-// for all names in one round trip. Others may hold some names, or the names may lie on different
-// nodes. Lock then waits for one name after the other, in the order of their bytes. It holds the
-// names that it has meanwhile. If it loses one of them, it starts again.
+// of them together. If the server can, Lock asks for all names in one round trip. Others may hold
+// some names, or the names may lie on different nodes. Lock then waits for one name after the
+// other, in the order of their bytes. It holds the names that it has meanwhile. If it loses one of
+// them, it starts again.
 //
 // The lease has the token of each name (Tokens). The lease is lost when any of its names is lost;
 // the other names then stay held until Release. Release gives back all names, and its error joins

@@ -52,7 +52,8 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 }
 
 // Acquire waits until n permits are held, from 1 to all. The lease gives them back together. Only
-// ctx bounds the waiting: while the server is away, Acquire goes on asking.
+// ctx, and WithWait or Config.Wait, bound the waiting: while the server is away, Acquire goes on
+// asking.
 //
 // After an error nothing is held by this call. What was queued or won meanwhile is taken back in
 // the background. The errors are those of Mutex.Lock. If the name is in use with another number of

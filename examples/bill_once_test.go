@@ -51,7 +51,7 @@ func Example_billOnce() {
 			fmt.Println("order", order, "was billed before")
 			return nil
 		}
-		// ... charge the card, with lease.Context(), which ends when the lease is lost ...
+		// ... charge the card, under lease.Bind(ctx), which ends when the lease is lost ...
 		if err := database.pay(order, lease.Token()); err != nil {
 			return err
 		}

@@ -7,5 +7,8 @@
 //   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
 //   - Example_migration: all instances wait for a migration;
 //   - Example_transfer: a transfer locks two accounts;
-//   - Example_workflow and Example_handOver: a lease goes from process to process.
+//   - Example_workflow and Example_handOver: a lease goes from process to process;
+//   - cleanUp, pay and export in fromredsync_test.go: what a service that comes from redsync does.
+//
+// The tests in readme_test.go run the code of the README.
 package examples

@@ -1,5 +1,5 @@
 // Command first bills an order. Start it twice at once: the second process waits until the first is
-// done.
+// done. Start it four times, and the last gives up: it waits for 10 s, and each bill takes 5 s.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -30,25 +31,40 @@ func run(ctx context.Context) error {
 	}
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
-	client, err := holdfast.New(redisstore.New(rdb), nil)
+	client, err := holdfast.New(redisstore.New(rdb), nil) // rdb is your *redis.Client
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // for waiting and working together
-	defer cancel()
-	return client.Mutex("order:42").Do(ctx, bill)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	// WithWait bounds the waiting alone. A deadline of ctx would cut the work too.
+	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
+	return order.Do(ctx, func(ctx context.Context) error {
+		if err := bill(ctx, 42); err != nil { // nobody else bills order 42 now
+			return err
+		}
+		lease, _ := holdfast.LeaseFrom(ctx)
+		return save(ctx, 42, lease.Token())
+	})
 }
 
-// bill runs in one process at a time. Its context ends early if the lock is lost.
-func bill(ctx context.Context) error {
-	fmt.Println("billing order 42 ...")
+// bill runs in one process at a time. Its context ends early if the lock is lost, or on Ctrl-C.
+func bill(ctx context.Context, order int) error {
+	fmt.Println("billing order", order, "...")
 	select {
 	case <-time.After(5 * time.Second): // the work
-		fmt.Println("billed")
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// save stands for storage that remembers the largest token of an order and refuses a smaller one:
+//
+//	UPDATE orders SET state = 'billed', token = $2 WHERE id = $1 AND token <= $2
+func save(_ context.Context, order int, token int64) error {
+	fmt.Println("saved order", order, "with token", token)
+	return nil
 }

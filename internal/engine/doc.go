@@ -9,7 +9,8 @@
 //	name           what is locked, as users write it; it has one kind (mutex, rwmutex, semaphore,
 //	               latch, election)
 //	attempt        one try to hold a name, from its first request until it holds or is abandoned
-//	ticket         the identity of an attempt at the server; it never changes
+//	ticket         the identity of an attempt at the server; it never changes. A holdfast.Ticket is
+//	               the text with which another process goes on with a ticket
 //	hold           the right of one ticket to a name, as the server keeps it
 //	tenure         the time that one local holder has a hold; a hold passes from tenure to tenure
 //	entry          one lease on a hold; reentry adds one

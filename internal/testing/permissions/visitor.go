@@ -54,6 +54,20 @@ func (v *visitor) operations() map[string]operation {
 			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
 			return v.held(v.user.Mutex(n).Resume(v.ctx(), lease.Owner(), lease.Token()))
 		}, mutex},
+		"attach": {func(n string) error {
+			ticket, err := v.taken(v.operator.Mutex(n, holdfast.WithMaxHold(time.Minute)).Lock(v.ctx())).Detach()
+			if err != nil {
+				return err
+			}
+			return v.held(v.user.Attach(v.ctx(), ticket))
+		}, mutex},
+		"extend": {func(n string) error {
+			lease, err := v.user.Mutex(n, holdfast.WithoutRenewal()).Lock(v.ctx())
+			if err != nil {
+				return err
+			}
+			return errors.Join(lease.Extend(v.ctx()), lease.Release(v.ctx()))
+		}, mutex},
 		"group":   {func(n string) error { return v.held(v.user.All([]string{n, n + "2"}).Lock(v.ctx())) }, mutex},
 		"ready":   {func(string) error { return v.user.Ready(v.ctx()) }, mutex},
 		"read":    {func(n string) error { return v.held(v.user.RWMutex(n).RLock(v.ctx())) }, rwmutex},

@@ -1,0 +1,318 @@
+package examples_test
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
+)
+
+// The code of the README, word for word. What stands around it comes as arguments.
+
+type (
+	biller func(ctx context.Context, order int) error
+	saver  func(ctx context.Context, order int, token int64) error
+)
+
+func readmeDo(ctx context.Context, client *holdfast.Client, bill biller, save saver) error {
+	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
+	return order.Do(ctx, func(ctx context.Context) error {
+		if err := bill(ctx, 42); err != nil { // nobody else bills order 42 now
+			return err
+		}
+		lease, _ := holdfast.LeaseFrom(ctx)
+		return save(ctx, 42, lease.Token())
+	})
+}
+
+func readmeByHand(ctx context.Context, client *holdfast.Client, bill biller, save saver) error {
+	lease, err := client.Mutex("order:42", holdfast.WithWait(10*time.Second)).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)       // works although ctx is over
+	ctx, cancel := lease.Bind(ctx) // ends with the request or with the lease, whichever is first
+	defer cancel()
+	if err := bill(ctx, 42); err != nil {
+		return err
+	}
+	return save(ctx, 42, lease.Token())
+}
+
+func readmeTry(ctx context.Context, client *holdfast.Client, cleanUp func(context.Context) error) error {
+	lease, err := client.Mutex("clean up").TryLock(ctx)
+	if errors.Is(err, holdfast.ErrHeld) {
+		log.Print("skipped: ", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	ctx, cancel := lease.Bind(ctx)
+	defer cancel()
+	return cleanUp(ctx)
+}
+
+func readmeExport(ctx context.Context, client *holdfast.Client, rows []int, copyRow func(context.Context, int) error) error {
+	export := client.Mutex("export", holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute))
+	lease, err := export.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	ctx, cancel := lease.Bind(ctx)
+	defer cancel()
+	for _, row := range rows {
+		if err := copyRow(ctx, row); err != nil {
+			return err
+		}
+		if err := lease.Extend(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The same, as the README had it before there were WithWait, LeaseFrom and Bind. Both forms look
+// right, and both lead into a trap.
+
+func oldDo(ctx context.Context, client *holdfast.Client, bill biller, _ saver) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // was meant for the waiting
+	defer cancel()
+	return client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx, 42) })
+}
+
+func oldByHand(ctx context.Context, client *holdfast.Client, bill biller, save saver) error {
+	lease, err := client.Mutex("order:42").Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	if err := bill(lease.Context(), 42); err != nil {
+		return err
+	}
+	return save(lease.Context(), 42, lease.Token())
+}
+
+type form func(context.Context, *holdfast.Client, biller, saver) error
+
+// The README's code is compiled and tested: its first program is that of examples/first, and the
+// other code is in this file.
+func TestReadmeCodeIsTested(t *testing.T) {
+	page, program, tests := lines(t, "../README.md"), lines(t, "first/main.go"), lines(t, "readme_test.go")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
+	for i, block := range blocks {
+		if i < 2 && !strings.Contains(program, block[1]) {
+			t.Errorf("the first program does not have\n%s", block[1])
+		}
+		if i > 0 && !strings.Contains(tests, block[1]) {
+			t.Errorf("no test has\n%s", block[1])
+		}
+	}
+	if len(blocks) != 5 {
+		t.Errorf("the README has %d blocks of code", len(blocks))
+	}
+}
+
+// lines returns a file without the indentation of its lines.
+func lines(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(string(text), "")
+}
+
+// each runs a test for several forms, each on a server and a fake clock of its own.
+func each(t *testing.T, forms map[string]form, test func(*testing.T, *holdfasttest.Server, form)) {
+	for name, run := range forms {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, holdfasttest.Start(t), run) })
+		})
+	}
+}
+
+// works returns work that takes so long, and says whether it was cut.
+func works(d time.Duration, cut *bool) biller {
+	return func(ctx context.Context, _ int) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			*cut = true
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func saved(context.Context, int, int64) error { return nil }
+
+// The time for waiting does not cut the work.
+func TestReadmeWorkIsNotCutWhenTheTimeToWaitIsOver(t *testing.T) {
+	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		cut := false
+		if err := run(t.Context(), server.Client(nil), works(time.Hour, &cut), saved); err != nil || cut {
+			t.Errorf("an hour of work was cut: %v, %v", cut, err)
+		}
+	})
+}
+
+// Trap of the old README: a deadline of ctx that was meant for the waiting cuts the work.
+func TestOldReadmeDeadlineCutsTheWork(t *testing.T) {
+	each(t, map[string]form{"do": oldDo}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		cut := false
+		err := run(t.Context(), server.Client(nil), works(11*time.Second, &cut), saved)
+		if !cut || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("11 s of work were cut: %v, %v", cut, err)
+		}
+	})
+}
+
+// Waiting is over after its time, and the request goes on.
+func TestReadmeWaitIsOverWhileTheLockIsHeld(t *testing.T) {
+	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		if _, err := server.Client(nil).Mutex("order:42").Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		err := run(ctx, server.Client(nil), func(context.Context, int) error { t.Error("it ran"); return nil }, saved)
+		if waited := time.Since(began); !errors.Is(err, holdfast.ErrWaitOver) || waited != 10*time.Second || ctx.Err() != nil {
+			t.Errorf("after %v: %v", waited, err)
+		}
+	})
+}
+
+// The work ends with its request.
+func TestReadmeWorkEndsWithTheRequest(t *testing.T) {
+	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		cut, took, err := cancelled(t, server, run)
+		if !cut || took != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("cut: %v, after %v: %v", cut, took, err)
+		}
+	})
+}
+
+// Trap of the old README: work under Lease.Context goes on after its request was cancelled.
+func TestOldReadmeWorkOutlivesTheRequest(t *testing.T) {
+	each(t, map[string]form{"by hand": oldByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		cut, took, err := cancelled(t, server, run)
+		if cut || took != time.Minute || err != nil {
+			t.Errorf("cut: %v, after %v: %v", cut, took, err)
+		}
+	})
+}
+
+// cancelled cancels the request as a minute of work begins. It returns whether the work was cut,
+// how long it took, and its error.
+func cancelled(t *testing.T, server *holdfasttest.Server, run form) (cut bool, took time.Duration, err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began := time.Now()
+	err = run(ctx, server.Client(nil), func(ctx context.Context, order int) error {
+		began = time.Now()
+		cancel() // the customer goes away
+		return works(time.Minute, &cut)(ctx, order)
+	}, saved)
+	return cut, time.Since(began), err
+}
+
+// The work ends, too, when its lease is lost, and the error says so.
+func TestReadmeWorkEndsWithTheLease(t *testing.T) {
+	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		cut := false
+		err := run(t.Context(), server.Client(nil), func(ctx context.Context, order int) error {
+			lease, _ := holdfast.LeaseFrom(ctx)
+			server.Lose(lease)
+			return works(time.Minute, &cut)(ctx, order)
+		}, saved)
+		if !cut || !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("cut: %v, %v", cut, err)
+		}
+	})
+}
+
+// Storage that remembers the largest token refuses a holder that is late. The old Do had no token
+// to save with.
+func TestReadmeLateHolderIsRefused(t *testing.T) {
+	late := errors.New("late")
+	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
+		largest := int64(0)
+		save := func(_ context.Context, _ int, token int64) error {
+			if token < largest {
+				return late
+			}
+			largest = token
+			return nil
+		}
+		client, other := server.Client(nil), server.Client(nil)
+		err := run(t.Context(), client, func(ctx context.Context, _ int) error {
+			lease, _ := holdfast.LeaseFrom(ctx)
+			server.Lose(lease) // and this code does not look at its context
+			return run(t.Context(), other, func(context.Context, int) error { return nil }, save)
+		}, save)
+		if !errors.Is(err, late) || largest == 0 {
+			t.Errorf("the largest token is %d: %v", largest, err)
+		}
+	})
+}
+
+// "13s left unless renewed" is not "free in 13s": the holder renews its lease.
+func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		client := server.Client(nil)
+		if _, err := server.Client(nil).Mutex("clean up").Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var held *holdfast.HeldError
+		for range 3 {
+			if _, err := client.Mutex("clean up").TryLock(t.Context()); !errors.As(err, &held) || held.Remaining <= 0 {
+				t.Fatalf("got %v", err)
+			}
+			<-time.After(held.Remaining + time.Second)
+		}
+		logged := logs(t)
+		if err := readmeTry(t.Context(), client, func(context.Context) error { t.Error("it ran"); return nil }); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(logged.String(), " left unless renewed") {
+			t.Errorf("logged: %s", logged)
+		}
+	})
+}
+
+// An export that makes progress holds on, and one that hangs does not.
+func TestReadmeExportThatHangsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, copied := time.Now(), 0
+		err := readmeExport(t.Context(), holdfasttest.New(t), []int{1, 2, 3, 4}, func(ctx context.Context, row int) error {
+			took := 50 * time.Second
+			if row == 4 {
+				took = time.Hour // hangs
+			}
+			select {
+			case <-time.After(took):
+				copied++
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		if took := time.Since(began); copied != 3 || !errors.Is(err, holdfast.ErrLost) || took > 4*time.Minute {
+			t.Errorf("after %v and %d rows: %v", took, copied, err)
+		}
+	})
+}

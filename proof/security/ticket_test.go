@@ -1,0 +1,134 @@
+package security_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// A process that has the text of a ticket, and may run the scripts, can go on with the hold beside
+// the process that attached it, with the same token. It can release the hold, and the other process
+// is told.
+func TestTicketReadActsAsHolder(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	ticket, err := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n")).Detach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	attach := func() *holdfast.Lease {
+		t.Helper()
+		client := harness.Locker(t, srv.Addr(), nil)
+		var lease *holdfast.Lease
+		err := harness.Answered(t, func() (err error) { lease, err = client.Attach(t.Context(), ticket); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lease
+	}
+	meant, thief := attach(), attach()
+	if meant.Token() != thief.Token() || meant.Err() != nil || thief.Err() != nil {
+		t.Errorf("tokens %d and %d; %v and %v", meant.Token(), thief.Token(), meant.Err(), thief.Err())
+	}
+	harness.Release(t, thief)
+	if err := harness.Checked(t, meant); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("released by another process: %v", err)
+	}
+}
+
+// A ticket alone, without the permission to run scripts, is of no use. The id of the hold stands in
+// it, in plain.
+func TestTicketNeedsAccess(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	as := grant(t, srv, "reader", "holdfast", "@read")
+	lease := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n"))
+	id := lease.Owner()
+	ticket, err := lease.Detach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(ticket), ".")
+	if body, err := base64.RawURLEncoding.DecodeString(text); err != nil || !bytes.Contains(body, []byte(id)) {
+		t.Errorf("id %s is not in %q: %v", id, body, err)
+	}
+	state := harness.Must(t, srv, "GET", harness.KeyOf("n"))
+	reader := harness.Locker(t, srv.Addr(), nil, as)
+	var failure *holdfast.StoreError
+	err = harness.Answered(t, func() error { return harness.Given(reader.Attach(t.Context(), ticket)) })
+	if !errors.As(err, &failure) || failure.Kind != holdfast.StoreDenied {
+		t.Errorf("attached with %v", err)
+	}
+	if harness.Must(t, srv, "GET", harness.KeyOf("n")) != state {
+		t.Error("it was touched")
+	}
+}
+
+// Neither the log nor an event nor an error has the ticket, or the id of its hold.
+func TestTicketIsNotLogged(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	var logged lockedBuffer
+	observe := func(event holdfast.Event) { slog.New(slog.NewTextHandler(&logged, nil)).Info("event", "event", event) }
+	logger := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	config := &holdfast.Config{Logger: logger, Observer: harness.Observer(observe)}
+	client := harness.Locker(t, srv.Addr(), config)
+	lease := harness.Lock(t, client.Mutex("n"))
+	id := lease.Owner()
+	ticket, err := lease.Detach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	attached, err := client.Attach(t.Context(), ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Release(t, attached)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rest := harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: "other"})
+	away := harness.Locker(t, "127.0.0.1:1", nil, func(o *redis.Options) { o.MaxRetries = -1 })
+	for _, err := range []error{
+		harness.Given(client.Attach(t.Context(), ticket)), harness.Given(client.Attach(ctx, ticket)),
+		harness.Given(client.Attach(t.Context(), ticket+"x")), harness.Given(rest.Attach(t.Context(), ticket)),
+		harness.Given(away.Attach(t.Context(), ticket)),
+	} {
+		if err == nil {
+			t.Fatal("attached")
+		}
+		logger.Info("error", "err", err)
+	}
+	if text := logged.String(); strings.Contains(text, id) || strings.Contains(text, string(ticket[20:60])) {
+		t.Errorf("logged: %s", text)
+	}
+}
+
+// A lockedBuffer may be written by several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
