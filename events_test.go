@@ -377,25 +377,42 @@ func lossIsToldAfterTheEnd(t *testing.T) {
 	must(t, client.Close())
 }
 
+// pairs returns a function that takes and gives back a free mutex, on a client with an observer.
+func pairs(tb testing.TB, observer holdfast.Observer) func() {
+	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: observer})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { client.Close() })
+	m, ctx := client.Mutex("m"), context.Background()
+	return func() {
+		lease, err := m.Lock(ctx)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := lease.Release(ctx); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// An observer that does nothing costs no memory.
+func TestObserverAllocatesNothing(t *testing.T) {
+	none := testing.AllocsPerRun(1000, pairs(t, nil))
+	empty := testing.AllocsPerRun(1000, pairs(t, observing(func(holdfast.Event) {})))
+	if empty > none {
+		t.Errorf("a pair makes %v allocations with an observer, and %v without", empty, none)
+	}
+}
+
 // BenchmarkObserver shows what an observer that does nothing costs a Lock with its Release.
 func BenchmarkObserver(b *testing.B) {
 	for name, observer := range map[string]holdfast.Observer{"none": nil, "empty": observing(func(holdfast.Event) {})} {
 		b.Run(name, func(b *testing.B) {
-			client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{Observer: observer})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer client.Close()
-			m := client.Mutex("m")
+			pair := pairs(b, observer)
 			b.ReportAllocs()
 			for b.Loop() {
-				lease, err := m.Lock(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := lease.Release(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				pair()
 			}
 		})
 	}

@@ -109,7 +109,7 @@ func TestTicketTextOfAPlace(t *testing.T) {
 		"two":      second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, someHolds()))),
 		"not kept": second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, forgetful))),
 	} {
-		if err != errNoTicket {
+		if !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -168,8 +168,12 @@ func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	case answer.Status == protocol.Busy:
 		return stepDone, time.Time{}, k.gone()
 	}
+	var about protocol.Watched
+	if !k.ownSubscription.recentlyDenied() {
+		about = k.lock.resource
+	}
 	// After an err it goes on without messages: askAfter makes it ask more often.
-	subscribed, missed, _ := k.beginWaiting(ctx, k.lock.resource, answer, sent)
+	subscribed, missed, _ := k.beginWaiting(ctx, about, answer, sent)
 	if missed {
 		return stepAsk, time.Time{}, nil
 	}

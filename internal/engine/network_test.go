@@ -164,6 +164,7 @@ func (n *network) ListenTicket(ctx context.Context, id protocol.ID, sink protoco
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.way.denied {
+		n.log = append(n.log, sent{op: "listen", at: time.Now()})
 		return nil, &protocol.Failure{Op: "subscribe", Reason: protocol.Denied, Err: errors.New("no permission")}
 	}
 	listening, err := n.Protocol.ListenTicket(ctx, id, &mailbox{sink, n})
