@@ -1,5 +1,5 @@
 // Command first bills an order. Start it twice at once: the second process waits until the first is
-// done. Start it four times, and the last gives up: it waits for 10 s, and each bill takes 5 s.
+// done. Of four at once, not all get their turn: each waits for 10 s at most, and a bill takes 5 s.
 package main
 
 import (
