@@ -182,10 +182,10 @@
 //
 // # Kept places
 //
-//	PLACE --- join ---> KEPT <--- wait: ask, until it ends ---> KEPT --- keep is over ---> (gone)
-//	                      |                   | held
-//	                      +-- hold ended      v
-//	                          unused: (gone)  HELD
+//	          join           wait           held
+//	(nothing) ----> KEPT <----------> WAITING ----> HELD
+//	                 |     wait ends
+//	                 +-- keep is over ---> (gone)
 //
 // A ticket with a kept place joins the queue once, with Lock.Place. Engine.AttachWait waits with
 // it, in one process after the other, and never joins. So a ticket that was used up is gone, and
@@ -193,10 +193,10 @@
 // and the hold alike.
 //
 // A hand-over to a kept place is an offer, which leaves the place as it is. It is never trusted by
-// its message: the attempt asks, and that takes it up. So an offer that nobody takes up, because
-// its host fell silent, costs the others one claim, and the ticket nothing. If no message ever
-// granted, each live waiter behind would get in before the ticket asks, and its place would be
-// worth nothing.
+// its message: the attempt asks, and that takes it up. There is one offer for each ask. If the host
+// of the process is silent, an offer costs the others one claim, and the time until the next waiter
+// asks. It costs the ticket nothing. If no message ever granted, each live waiter behind would get
+// in before the ticket asks, and its place would be worth nothing.
 //
 // The end of ctx does not cut a request off. After it the attempt sends a last one, which says that
 // nobody waits. That request finds what was granted meanwhile: then AttachWait returns the lease,
