@@ -358,10 +358,16 @@ func TestLossIsToldAfterTheEnd(t *testing.T) {
 }
 
 func lossIsToldAfterTheEnd(t *testing.T) {
+	var mu sync.Mutex
 	contexts := map[string]context.Context{}
 	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{
 		Observer: observing(func(e holdfast.Event) {
-			if e.Kind == holdfast.EventLost && contexts[e.Name].Err() == nil {
+			if e.Kind != holdfast.EventLost {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if contexts[e.Name].Err() == nil {
 				t.Errorf("%s: its context has not ended", e.Name)
 			}
 		}),
@@ -370,7 +376,9 @@ func lossIsToldAfterTheEnd(t *testing.T) {
 	for i := range 1000 { // so that ending all of them takes a while
 		lease, err := client.Mutex(fmt.Sprint(i), holdfast.WithoutRenewal()).Lock(t.Context())
 		must(t, err)
+		mu.Lock()
 		contexts[lease.Name()] = lease.Context()
+		mu.Unlock()
 	}
 	<-time.After(time.Minute)
 	synctest.Wait()

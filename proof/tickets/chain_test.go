@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 // The moments at which a process is killed.
 const (
 	asHolder       = "after Lock"
+	afterPlace     = "after Ticket"
+	atItsPlace     = "in AttachWait"
 	afterDetach    = "after Detach"
 	afterAttach    = "after Attach"
 	beforeRelease  = "before Release"
@@ -45,10 +47,10 @@ const (
 	usedAgain      = "used again after Release" // in vain
 	enoughOfEach   = 3
 	longestChain   = 4
-	longestRunning = 15 * time.Second
+	longestRunning = 40 * time.Second
 )
 
-var moments = []string{asHolder, afterDetach, afterAttach, beforeRelease, thrownAway, usedAgain}
+var moments = []string{asHolder, afterPlace, atItsPlace, afterDetach, afterAttach, beforeRelease, thrownAway, usedAgain}
 
 // A run is many chains beside each other.
 type run struct {
@@ -126,10 +128,21 @@ func (r *run) chain(id string, of mode) {
 	p := plan{Addr: r.addr, Dir: r.dir, Name: map[mode]string{mutex: "m", writer: "rw", reader: "rw"}[of], Mode: of}
 	var ticket holdfast.Ticket
 	var token int64
+	atPlace := rand.IntN(3) == 0
+	if atPlace {
+		ticket = r.place(id, p)
+	}
 	for n, last := 0, 1+rand.IntN(longestChain); n <= last; n++ {
 		p.Proc, p.Last = fmt.Sprintf("%s-%d", id, n), n == last
-		c := r.start(p, ticket)
-		held, ok := c.next()
+		var c *running
+		var held step
+		var ok bool
+		if n == 0 && atPlace {
+			c, held, ok = r.waitAt(&p, ticket)
+		} else {
+			c = r.start(p, ticket)
+			held, ok = c.next()
+		}
 		if !ok || held.At == "gone" {
 			c.end()
 			return
@@ -175,6 +188,59 @@ func (r *run) chain(id string, of mode) {
 			return
 		}
 	}
+}
+
+// place has a process join the queue with a kept place. The ticket is as good if the process is
+// killed right after.
+func (r *run) place(id string, p plan) holdfast.Ticket {
+	p.Proc, p.Place = id+"-place", true
+	c := r.start(p, "")
+	placed, ok := c.next()
+	if !ok || placed.Ticket == "" {
+		r.Errorf("%s: no ticket: %+v", p.Proc, placed)
+	}
+	if rand.IntN(3) == 0 {
+		c.kill(afterPlace)
+	} else {
+		c.end()
+	}
+	return placed.Ticket
+}
+
+// waitAt has one process after the other wait at a place until one of them holds. Some are killed
+// at a moment that nobody chose. One of those may have held; the next has the same hold then.
+func (r *run) waitAt(p *plan, ticket holdfast.Ticket) (c *running, held step, ok bool) {
+	waiter := *p
+	waiter.Waits = true
+	defer func() { p.First = waiter.First }()
+	for i := 0; ; i++ {
+		waiter.Proc = fmt.Sprintf("%s-wait%d", p.Proc, i)
+		c = r.start(waiter, ticket)
+		if rand.IntN(3) == 0 {
+			<-time.After(rand.N(atPlace))
+			if taken := c.killUnasked(); taken != "" {
+				waiter.First = taken
+			}
+			continue
+		}
+		if held, ok = c.next(); !ok || held.At != "waited" {
+			return c, held, ok
+		}
+		c.end()
+	}
+}
+
+// killUnasked is kill for a process that waits at a place. It returns the hold that the process
+// took, if it said so.
+func (c *running) killUnasked() (taken string) {
+	_ = c.cmd.Process.Kill()
+	for s := (step{}); c.out.Scan(); {
+		if json.Unmarshal(c.out.Bytes(), &s) == nil && s.At == "taken" {
+			taken = s.Hold
+		}
+	}
+	c.kill(atItsPlace)
+	return taken
 }
 
 // useAgain attaches a ticket whose lease was released, while others may have the name.
@@ -230,12 +296,14 @@ func (r *run) start(p plan, ticket holdfast.Ticket) *running {
 
 // next is what the child says next. It is false if the child said nothing.
 func (c *running) next() (s step, ok bool) {
-	if !c.out.Scan() {
-		return s, false
-	}
-	if err := json.Unmarshal(c.out.Bytes(), &s); err != nil {
-		c.Error(err)
-		return s, false
+	for s.At == "" || s.At == "taken" {
+		if !c.out.Scan() {
+			return s, false
+		}
+		if err := json.Unmarshal(c.out.Bytes(), &s); err != nil {
+			c.Error(err)
+			return s, false
+		}
 	}
 	if s.At == "gone" {
 		c.mu.Lock()

@@ -25,7 +25,9 @@ type plan struct {
 	Proc      string // of the history
 	Name      string
 	Mode      mode
-	First     string // the ID of the hold that began the chain; empty: this process begins it
+	First     string // the ID of the chain's hold in an earlier process; empty: none is known
+	Place     bool   // it joins the queue with a kept place, and does nothing else
+	Waits     bool   // it waits a little at the place of the ticket
 	Last      bool   // it gives the lease back
 }
 
@@ -40,7 +42,7 @@ const (
 
 // A step is what a process says when it stops and waits to go on.
 type step struct {
-	At     string // "held", "detached", "released" or "gone"
+	At     string // "placed", "waited", "taken" before it is written down, "held", "detached", "released" or "gone"
 	Hold   string
 	Ticket holdfast.Ticket
 	Token  int64
@@ -48,6 +50,9 @@ type step struct {
 
 // ttl is short, as a chain whose process was killed keeps the others waiting for so long.
 const ttl = 2 * time.Second
+
+// atPlace is how long one process waits at a place.
+const atPlace = 400 * time.Millisecond
 
 // A process is a child at work.
 type process struct {
@@ -83,6 +88,9 @@ func child() (err error) {
 }
 
 func (p *process) run() error {
+	if p.Place {
+		return p.join()
+	}
 	if err := p.begin(); err != nil || p.lease == nil {
 		return err
 	}
@@ -106,13 +114,19 @@ func (p *process) run() error {
 
 // say tells the parent, and waits until it lets the process go on.
 func (p *process) say(s step) {
-	_ = json.NewEncoder(os.Stdout).Encode(s)
+	p.tell(s)
 	p.in.Scan()
 }
 
+// tell tells the parent.
+func (p *process) tell(s step) { _ = json.NewEncoder(os.Stdout).Encode(s) }
+
 // begin takes the lock, or attaches the ticket. No lease and no error: the hold is gone.
 func (p *process) begin() (err error) {
-	const limit = 20 * time.Second
+	limit := 20 * time.Second
+	if p.Waits {
+		limit = atPlace
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	op := p.rec.NextOp()
@@ -121,10 +135,17 @@ func (p *process) begin() (err error) {
 	if p.Mode != mutex {
 		call.Type = history.ReadWrite
 	}
-	if p.First == "" {
+	switch {
+	case p.Waits: // others pass it while no process waits there
+		call.Queues = false
+		p.in.Scan()
+		ticket := holdfast.Ticket(p.in.Text())
+		p.rec.Put(call)
+		p.lease, err = p.client.AttachWait(ctx, ticket)
+	case p.First == "":
 		p.rec.Put(call)
 		p.lease, err = p.lock(ctx)
-	} else {
+	default:
 		call.Kind, call.Queues = history.TryLock, false
 		p.in.Scan()
 		ticket := holdfast.Ticket(p.in.Text())
@@ -133,19 +154,42 @@ func (p *process) begin() (err error) {
 	}
 	call.Event, call.Result = history.Return, history.OK
 	var refused *holdfast.TicketError
+	at := "gone"
 	switch {
 	case err == nil:
 		p.hold, call.Token, call.Until = call.Hold, p.lease.Token(), until(p.lease)
 	case errors.As(err, &refused) && refused.Reason == holdfast.TicketGone:
 		call.Result, err = history.Held, nil
+	case p.Waits && errors.Is(err, context.DeadlineExceeded):
+		call.Result, err, at = history.TimedOut, nil, "waited"
 	default:
 		call.Result, call.Text = history.Failed, err.Error()
 	}
+	if p.Waits && p.lease != nil {
+		p.tell(step{At: "taken", Hold: p.hold})
+	}
 	p.rec.Put(call)
 	if p.lease == nil && err == nil {
-		p.say(step{At: "gone"})
+		p.say(step{At: at})
 	}
 	return err
+}
+
+// join joins the queue with a kept place. If the lock is free, the ticket holds it at once.
+func (p *process) join() error {
+	join := p.client.Mutex(p.Name).Ticket
+	switch p.Mode {
+	case writer:
+		join = p.client.RWMutex(p.Name).Ticket
+	case reader:
+		join = p.client.RWMutex(p.Name).RTicket
+	}
+	ticket, err := join(context.Background(), time.Minute)
+	if err != nil {
+		return err
+	}
+	p.say(step{At: "placed", Ticket: ticket})
+	return nil
 }
 
 func (p *process) lock(ctx context.Context) (*holdfast.Lease, error) {
