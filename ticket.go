@@ -162,5 +162,10 @@ func attachError(name string, err error) error {
 	case errors.Is(err, protocol.ErrOrigin):
 		return &TicketError{Name: name, Reason: TicketFormat}
 	}
-	return public("attach", name, err)
+	err = public("attach", name, err)
+	var failed *StoreError
+	if errors.As(err, &failed) {
+		failed.Op = "attach" // and not that of one of its requests
+	}
+	return err
 }
