@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -570,5 +571,52 @@ func TestAttachMinHoldDowngraded(t *testing.T) {
 		}
 		sleep(2 * time.Millisecond)
 		a.releases(a.takes(a.rw(false)))
+	})
+}
+
+// An observer that is slow with the end of one part of a group delays no goroutine that waits for
+// another part.
+func TestDetachGroupSlowObserver(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		other := newHost(t, server)
+		e := engine.New(server.Connect("test"), engine.Config{
+			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
+			Cause: func(l engine.Lost) error { return &loss{l} },
+			Observe: func(event engine.Event) {
+				if event.Kind == engine.Released && event.Name == "a" {
+					<-time.After(time.Minute)
+				}
+			},
+		})
+		defer e.Close()
+		options := engine.Options{TTL: 15 * time.Second}
+		spec := protocol.Spec{Name: "b", Kind: protocol.Mutex}
+		before := other.takes(other.Lock(spec, options))
+		var group *engine.GroupLease
+		grouped, in := make(chan error), make(chan error)
+		go func() {
+			var err error
+			group, err = e.Group([]string{"a", "b"}, spec, options).Acquire(t.Context())
+			grouped <- err
+		}()
+		synctest.Wait() // it has a, and waits for b in a pool
+		other.releases(before)
+		if err := <-grouped; err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := e.Lock(spec, options).Acquire(t.Context())
+			in <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		go func() { _, _ = group.Detach() }()
+		if err := <-in; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > options.TTL+askEvery*6/5 {
+			t.Errorf("the waiter got in after %v", took)
+		}
+		sleep(time.Minute)
 	})
 }
