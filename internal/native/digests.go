@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "41329a335d2663c93722add3769180767ab72536",
-	"downgrade": "be19e48e6fe6c423451caf51e8ae48cb72a32459",
-	"free":      "432a94106e5cd5eced906d608a9367a2ebb8ec67",
+	"ask":       "bd23d7b79f8ef43fdc0ae6bb3de5948e48200061",
+	"downgrade": "78aae14b32bcfe942a60e1d9c0b3f80d62e90136",
+	"free":      "5d9d457555afb18696cb9a494c100214fc35bb68",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "dca281a70c0c55c6a19bb2a865b37afc52251918",
+	"look":      "184631dfdade032f000bae541b3e0cbfcbf2236f",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "14e81f2e448524dddff5df97a6199415e15fbd30",
-	"resume":    "b3d817b550ecbb5d300df4159625db84497e38ee",
+	"resize":    "2f683c487c7b43af17bf143b6a388b74a0455dcc",
+	"resume":    "866106224585ad2f602ca37cc3f3961bb446af38",
 }
