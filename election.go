@@ -50,9 +50,9 @@ func (c *Client) Election(name string, options ...Option) *Election {
 	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Campaign waits until the caller leads. Only ctx bounds the waiting. Under the context of a lease
-// of the same election, Campaign enters that lease. The errors are those of Mutex.Lock. After an
-// error this call leads nothing.
+// Campaign waits until the caller leads. Only ctx and WithWait bound the waiting. Under the context
+// of a lease of the same election, Campaign enters that lease. The errors are those of Mutex.Lock.
+// After an error this call leads nothing.
 func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -83,6 +83,7 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 //
 //   - the error of fn, joined with the *LostError if the lease was lost
 //   - an error that matches that of ctx, once ctx is over
+//   - a *WaitError that matches ErrWaitOver, if a campaign took longer than WithWait allows
 //   - ErrClosed, or an *ArgumentError
 //   - a *StoreError for a refusal that waiting does not cure
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {

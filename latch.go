@@ -108,10 +108,10 @@ func (l *Latch) Count(ctx context.Context) (int, error) {
 }
 
 // Wait waits until the latch is open. If the latch is not set yet, Wait waits until it is set and
-// opens. Only ctx bounds the waiting: while the server is away, Wait goes on asking. A message that
-// is missed costs it a few seconds.
+// opens. Only ctx and WithWait bound the waiting: while the server is away, Wait goes on asking. A
+// message that is missed costs it a few seconds.
 //
-// The error is a *WaitError if ctx ended the waiting, ErrClosed, an *ArgumentError, or a
+// The error is a *WaitError if ctx or WithWait ended the waiting, ErrClosed, an *ArgumentError, or a
 // *StoreError for a refusal that waiting does not cure. Wait leaves the latch as it is.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
