@@ -181,7 +181,7 @@ func TestMutexPollingAsksEveryInterval(t *testing.T) {
 	})
 }
 
-// Goroutines of one pool give up at one moment, and each becomes the leader as it does. Each is told
+// Goroutines of one pool give up at one moment, and each becomes the leader as it does. Each learns
 // how long it waited, and for whom.
 func TestPoolGivesUpTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

@@ -145,8 +145,8 @@
 //   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
 //     its asks. So does a hand-over that finds that the channel is not heard, as the process was
 //     killed. A process asks after each time that it subscribed, so it is not forgotten.
-//   - A process that missed three asks (18 s) does not count as one that waits, whoever listens: the
-//     server may take the connection of a silent host for open.
+//   - A process that missed three asks (18 s) does not count as one that waits, even if it seems
+//     to listen: the server may take the connection of a silent host for open.
 //   - A kept ticket is offered the name only if the server is certain that its channel is heard.
 //     A node of a cluster without sharded channels is not, and neither is a server that refuses to
 //     say. There a hand-over passes the place, whether the ticket could hold now or not. The ticket
