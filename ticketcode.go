@@ -27,6 +27,9 @@ const (
 // errNoTicket says that a text is not a ticket, or not a whole one.
 var errNoTicket = errors.New("not a ticket")
 
+// maxBlock is more than the tokens that any grant reserves.
+const maxBlock = 1 << 20
+
 // Flags of a hold in a ticket.
 const (
 	flagShared = 1 << iota
@@ -61,10 +64,15 @@ func decodeTicket(of byte, ticket Ticket) ([]engine.Detached, error) {
 	for ; count > 0 && !r.bad; count-- {
 		holds = append(holds, r.hold(prefix))
 	}
-	if r.bad || len(r.rest) > 0 || of == ticketOfPlace && (len(holds) > 1 || holds[0].Ticket.Keep == 0) {
+	if r.bad || len(r.rest) > 0 || of == ticketOfPlace && !onePlace(holds) {
 		return nil, errNoTicket
 	}
 	return holds, nil
+}
+
+// onePlace tells whether a ticket is of one place. A place has no times of its own.
+func onePlace(holds []engine.Detached) bool {
+	return len(holds) == 1 && holds[0].Ticket.Keep > 0 && holds[0].Options == engine.Options{TTL: holds[0].Options.TTL}
 }
 
 // ticketBody reads the text of a ticket, without what is only there to recognise it. The errors are
@@ -176,6 +184,9 @@ func (r *ticketReader) hold(prefix string) engine.Detached {
 	r.check(d.Spec.Name != "" && len(d.Spec.Name) <= maxText && len(d.Ticket.ID) == 22 && d.Ticket.Block >= 1)
 	d.Ticket.Keep = r.duration()
 	r.check(d.Ticket.Keep == 0 || validKeep(d.Ticket.Keep))
-	r.check(d.Options.TTL >= minTTL && d.Options.TTL <= maxMaxTTL && d.Token < 1<<53)
+	r.check(d.Options.TTL >= minTTL && d.Options.TTL <= maxMaxTTL && d.Options.MinHold <= maxMaxTTL)
+	r.check(d.Options.MaxHold == 0 || d.Options.MaxHold >= max(minTTL, d.Options.MinHold))
+	r.check(d.GrantToken <= d.Token && d.Token < 1<<53 && d.Ticket.Block <= maxBlock)
+	r.check(len(d.Spec.Owner) <= maxText && len(d.Spec.Label) <= maxText)
 	return d
 }

@@ -85,6 +85,13 @@ func TestTicketTextOfNoLock(t *testing.T) {
 		"large token": func(d *engine.Detached) { d.Token = 1 << 53 },
 		"short keep":  func(d *engine.Detached) { d.Ticket.Keep = time.Millisecond },
 		"negative":    func(d *engine.Detached) { d.Lasts = -1 },
+
+		"long min hold":         func(d *engine.Detached) { d.Options.MinHold = maxMaxTTL + 1 },
+		"short max hold":        func(d *engine.Detached) { d.Options.MaxHold = minTTL - 1 },
+		"large block":           func(d *engine.Detached) { d.Ticket.Block = 1 << 53 },
+		"long owner":            func(d *engine.Detached) { d.Spec.Owner = strings.Repeat("x", maxText+1) },
+		"long label":            func(d *engine.Detached) { d.Spec.Label = strings.Repeat("x", maxText+1) },
+		"token before the hold": func(d *engine.Detached) { d.GrantToken = d.Token + 1 },
 	} {
 		holds := someHolds()[:1]
 		change(&holds[0])
@@ -97,11 +104,12 @@ func TestTicketTextOfNoLock(t *testing.T) {
 // The ticket of a place is none of a hold, nor is one of a hold one of a place.
 func TestTicketTextOfAPlace(t *testing.T) {
 	place := someHolds()[:1]
+	place[0].Options = engine.Options{TTL: time.Minute}
 	text := encodeTicket(ticketOfPlace, place)
 	if read, err := decodeTicket(ticketOfPlace, text); err != nil || !reflect.DeepEqual(read, place) {
 		t.Errorf("%v\n%+v\n%+v", err, read, place)
 	}
-	forgetful := someHolds()[:1]
+	forgetful := []engine.Detached{place[0]}
 	forgetful[0].Ticket.Keep = 0
 	for name, err := range map[string]error{
 		"a place":  second(decodeTicket(ticketOfHold, text)),
@@ -111,6 +119,17 @@ func TestTicketTextOfAPlace(t *testing.T) {
 	} {
 		if !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(o *engine.Options){
+		"min hold": func(o *engine.Options) { o.MinHold = time.Second },
+		"max hold": func(o *engine.Options) { o.MaxHold = time.Minute },
+		"fixed":    func(o *engine.Options) { o.Fixed = true },
+	} {
+		own := []engine.Detached{place[0]}
+		change(&own[0].Options)
+		if _, err := decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, own)); err != errNoTicket {
+			t.Errorf("a place with %s: %v", name, err)
 		}
 	}
 }

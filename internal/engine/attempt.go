@@ -83,7 +83,7 @@ func (a *attempt) to(next attemptState) bool {
 func (a *attempt) run(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if err := e.check(ctx); err != nil {
-		return nil, err
+		return nil, a.notRun(ctx, err)
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() { // the server cannot know the ticket yet
 		a.ticket.NoMessages = e.subscription.recentlyDenied()
@@ -100,6 +100,24 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 		return nil, err
 	}
 	return a.hold, nil
+}
+
+// notRun is the error of a run that sends nothing. A goroutine of a pool waited before, and another
+// leader may have asked with this attempt: then the error tells of both.
+func (a *attempt) notRun(ctx context.Context, err error) error {
+	var ended *WaitEnded
+	if !errors.As(err, &ended) {
+		return err
+	}
+	e := a.engine
+	e.mu.Lock()
+	asked := a.answered || a.failure != nil
+	e.mu.Unlock()
+	if asked {
+		return a.ended(ctx)
+	}
+	ended.Waited = time.Since(a.since)
+	return ended
 }
 
 // request asks, and tells by the answer what to do next.

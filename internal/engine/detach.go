@@ -86,6 +86,11 @@ func (e *Engine) detach(leases []*Lease) ([]Detached, error) {
 	for i, l := range leases {
 		all[i] = l.detach()
 	}
+	for _, l := range leases { // last: a slow observer delays its own caller alone
+		if event, told := l.head().tellEnd(Released); told {
+			e.mu.after(func() { e.observe(event) })
+		}
+	}
 	return all, nil
 }
 
@@ -108,7 +113,7 @@ func (l *Lease) detachable() error {
 }
 
 // detach takes the hold of a lease out of the process. Goroutines that wait for it ask for
-// themselves. The engine's mutex is held.
+// themselves. The observer is not told. The engine's mutex is held.
 func (l *Lease) detach() Detached {
 	e, h, mode := l.engine(), l.tenure.hold, l.tenure.hold.serverModes.current
 	h.to(holdDetached)
@@ -116,9 +121,6 @@ func (l *Lease) detach() Detached {
 	l.leave()
 	if h.pool != nil {
 		e.promoteNext(h)
-	}
-	if event, told := l.head().tellEnd(Released); told {
-		e.mu.after(func() { e.observe(event) })
 	}
 	o := h.lock.options
 	return Detached{

@@ -472,61 +472,6 @@ func TestAttachedWriterDowngraded(t *testing.T) {
 	})
 }
 
-// A group leaves as a whole, or stays as a whole.
-func TestDetachGroup(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		options := engine.Options{TTL: 15 * time.Second}
-		group := a.Group([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, options)
-		lease, err := group.Try(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		entered, err := a.mutex(engine.Options{}).Acquire(lease.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lease.Detach(); !errors.Is(err, engine.ErrShared) || lease.Err() != nil {
-			t.Errorf("entered: %v, then %v", err, lease.Err())
-		}
-		a.releases(entered)
-		all, err := lease.Detach()
-		if err != nil || len(all) != 2 {
-			t.Fatal(err)
-		}
-		if !errors.Is(context.Cause(lease.Context()), context.Canceled) || !errors.Is(lease.Err(), engine.ErrNotHeld) {
-			t.Errorf("the context ended by %v, Err is %v", context.Cause(lease.Context()), lease.Err())
-		}
-		sent := time.Now()
-		again, err := b.AttachGroup(t.Context(), all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(b.since(sent, "renew")); n != 1 {
-			t.Errorf("%d requests", n)
-		}
-		for name, token := range lease.Tokens() {
-			if again.Tokens()[name] != token {
-				t.Errorf("the token of %q is %d, want %d", name, again.Tokens()[name], token)
-			}
-		}
-		inner, err := b.mutex(engine.Options{}).Acquire(again.Context())
-		if err != nil || inner.Token() != again.Tokens()["n"] {
-			t.Errorf("under its context: %v", err)
-		}
-		b.releases(inner)
-		sleep(time.Minute)
-		if err := again.Release(); err != nil {
-			t.Error(err)
-		}
-		var part *engine.PartError
-		_, err = b.AttachGroup(t.Context(), all)
-		if cannot(t, err, engine.Gone, ""); !errors.As(err, &part) || part.Name != "m" {
-			t.Errorf("which part: %v", err)
-		}
-	})
-}
-
 // Close while an Attach is under way: nothing is attached, and the hold is left alone.
 func TestAttachClosedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

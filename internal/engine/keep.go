@@ -143,12 +143,15 @@ func (k keptAttempt) leave() error {
 	case answer.Status != protocol.Held:
 		return nil
 	}
-	if next, err := k.wonAnswer(answer, sent); next == stepDone && err == nil {
+	next, err := k.wonAnswer(answer, sent)
+	if next == stepDone && err == nil {
 		return nil
 	}
-	// The engine is closed, which gives all holds back, or the answer came too late to be of use.
-	k.engine.abandon([]*attempt{k.attempt})
-	return nil
+	k.engine.abandon([]*attempt{k.attempt}) // it gives the hold back; the place went with the grant
+	if err != nil {                         // the engine is closed, which the caller is told
+		return nil
+	}
+	return k.gone() // the answer came too late to be of use
 }
 
 func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }

@@ -457,3 +457,38 @@ func TestPlaceRefused(t *testing.T) {
 		}
 	})
 }
+
+// A host falls silent while it waits at the place of a writer, and the server does not notice.
+// Readers behind it do not wait for the end of its life, but for as many missed asks as behind any
+// other waiter.
+func TestPlaceOfSilentHostLetsReadersIn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, other := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.takes(a.rw(true))
+		place, err := b.rw(false).Place(t.Context(), 10*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		b.waitsAt(ctx, place)
+		reader := &waiter{t: t, done: make(chan struct{})}
+		go func() {
+			defer close(reader.done)
+			reader.lease, reader.err = c.rw(true).Acquire(t.Context())
+			reader.at = time.Now()
+		}()
+		sleep(time.Minute)
+		if !reader.out() {
+			t.Error("a reader passed a writer that waits")
+		}
+		silence := time.Now()
+		b.goes(silent)
+		c.releases(reader.in())
+		if took := reader.at.Sub(silence); took > 18*time.Second+askEvery*6/5 {
+			t.Errorf("the reader behind the place got in after %v", took)
+		}
+		a.releases(lease)
+		other.releases(other.waitsAt(t.Context(), place).in())
+	})
+}

@@ -195,12 +195,15 @@ func (l *Lock) awaitHandoff(ctx context.Context, p *pool, w *poolWaiter) (*Lease
 // passHandoffOn is for a handoff that came as ctx ended. If the goroutine dropped it, none would
 // lead or hold, and all waiters of the pool would hang. So it leads, which passes the lead on at
 // once as ctx is over, or releases the lease, which passes the hold on. The error is that of the
-// lead, or ended.
+// lead, if another than the end of ctx, or ended.
 func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended error) error {
 	if h.attempt != nil {
 		var err error
 		h.attempt.reported = true
-		if h.lease, _, err = l.lead(ctx, p, h.attempt); err != nil {
+		h.lease, _, err = l.lead(ctx, p, h.attempt)
+		if own := (*WaitEnded)(nil); errors.As(err, &own) {
+			return ended // it tells how long this goroutine waited, and not an earlier leader
+		} else if err != nil {
 			return err
 		}
 	}

@@ -5,12 +5,12 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "83e1ecd8ceae06e67a03650e95c9fe634fde41ed",
-	"downgrade": "1dfd42c2c92d900132477a7abc6fc8f26c326065",
-	"free":      "4f5cb3692fcc72fab9f8d93c79148091769a3f63",
+	"ask":       "f7735890adbd18a461461dc3b6b9130d628ee011",
+	"downgrade": "f151b848510ea6a29329c459b9357cb83433f8f8",
+	"free":      "669d6b322efd8b9c6a7bb652f1efb21cd7e191b6",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "58a65557d6f548d33ff412e21bafa6c0592ae6fe",
+	"look":      "f57571609fb7f67e6e792a7e2f30241e3d780c54",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "6c8c3be3a112156750dcfc7eea8a63b25dc62a07",
-	"resume":    "e475893191a7f48cf0ef9d6bb47ff30c6b2945eb",
+	"resize":    "c7c343d26440854415cd56251024e6a8059fb971",
+	"resume":    "08b00caae451b3b38b269844090fb2f4ac58c31b",
 }

@@ -252,9 +252,10 @@ type Adopted struct {
 //
 // A hand-over to a kept place is an offer: a hold for the claim, which leaves the place as it is.
 // The next Ask takes it up. A kept place gets one offer for each Ask with InLine and not Leaving,
-// and only while the server is certain that its ticket is listened to. At all other times it is
-// treated as if it were not there: all behind it pass it, and it keeps its place. While it can get
-// no offer it does not count among the Waiters of an Answer and a Standing.
+// and only while the server is certain that its ticket is listened to, and for the life of an
+// ordinary place after that Ask. At all other times it is treated as if it were not there: all
+// behind it pass it, and it keeps its place. While it can get no offer it does not count among the
+// Waiters of an Answer and a Standing.
 type Ask struct {
 	Ticket   Ticket
 	Join     bool          // when the name is taken, join the queue; else only look

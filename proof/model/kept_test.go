@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -253,4 +254,58 @@ func TestKeptPlaceOfferNotTakenUp(t *testing.T) {
 	k.frees(behind)
 	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Held) // the offer, or its turn again
 	k.asks(protocol.Ask{Ticket: later, InLine: true}, protocol.Queued)
+}
+
+// A process that missed three asks does not wait at its place any more, although the server takes
+// its connection for open: readers pass the place of a writer. Its next ask opens the place again.
+func TestKeptPlaceOfASilentHost(t *testing.T) {
+	srv := redisserver.Start(t)
+	k := newKeeper(t, srv, "", same)
+	kept := k.ticket(forever)
+	missed := func(after time.Duration) {
+		t.Helper()
+		life := "-" + fmt.Sprint(time.Now().Add(forever-after).UnixMilli())
+		if _, err := srv.Do("ZADD", "kept:{"+k.spec.Name+"}:line", "XX", life, k.lifeOf(kept)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.spec.Kind = protocol.ReadWrite
+	write, read := k.spec, k.spec
+	read.Shared = true
+	holder, behind := k.ticket(0), k.ticket(0)
+	k.spec = read
+	k.joins(holder, protocol.Held)
+	k.spec = write
+	k.joins(kept, protocol.Queued)
+	k.waits(kept)
+	k.spec = read
+	k.joins(behind, protocol.Queued)
+	missed(8 * time.Second)
+	k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Queued)
+	missed(18 * time.Second)
+	k.asks(protocol.Ask{Ticket: behind, InLine: true}, protocol.Held)
+	late := k.ticket(0)
+	k.spec = write
+	k.asks(protocol.Ask{Ticket: kept, InLine: true}, protocol.Queued)
+	k.spec = read
+	k.joins(late, protocol.Queued)
+	k.frees(holder)
+	k.frees(behind)
+	k.hears(kept, true)
+}
+
+// lifeOf is the member of the queue whose score says when the life of a place that is open ends.
+func (k *keeper) lifeOf(t protocol.Ticket) string {
+	k.Helper()
+	members, err := k.srv.Do("ZRANGE", "kept:{"+k.spec.Name+"}:line", "0", "-1")
+	if err != nil {
+		k.Fatal(err)
+	}
+	for _, member := range members.([]any) {
+		if text := member.(string); text[0] == 'l' && strings.HasSuffix(text, string(t.ID)) {
+			return text
+		}
+	}
+	k.Fatalf("the place is closed: %v", members)
+	return ""
 }

@@ -37,7 +37,7 @@ func scriptMutants() []Mutant {
 		{"an offer takes the kept place", kept("OfferNotTakenUp"), []Patch{{lua + "state.lua",
 			"          close(ticket, payload)\n          moved = true\n", "          moved = leave(ticket, payload)\n"}}},
 		{"kept place granted where the server cannot tell", kept("WhereTheServerCannotTell"), []Patch{{lua + "state.lua",
-			"member == self or listens(channel)\n", "member == self or listens(channel) ~= false\n"}}},
+			"member == self or attends(ticket, kept, channel)\n", "member == self or attends(ticket, kept, channel) ~= false\n"}}},
 		{"ticket of a kept place joins again", kept("LifeIsOver"), []Patch{{lua + "ask.lua",
 			"if kept and ARGV[5] ~= 'k' and (not waits or", "if false and (not waits or"}}},
 		{"an ordinary ask shortens the life of a kept place", kept("OutlivesOrdinaryAsks"), []Patch{{lua + "ask.lua",

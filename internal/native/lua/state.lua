@@ -404,6 +404,16 @@ local function lives(member, ticket, kept)
   return life and -life > ms
 end
 
+-- attends tells whether a process waits at a kept place, as listens does. The server may take the
+-- connection of a silent host for open, so a process that missed three asks does not wait there.
+local function attends(ticket, kept, channel)
+  local life = redis.call('ZSCORE', queue, 'l' .. ticket)
+  if life and -life - kept + 18000 <= ms then
+    return false
+  end
+  return listens(channel)
+end
+
 -- lapses tells whether a hold or a remainder will end by itself, without a message to those that
 -- wait.
 local function lapses()
@@ -443,10 +453,16 @@ local function tell()
     if channel == '' then
       return
     end
-    local heard = listens(channel)
+    local kept = keeps(payload)
+    local heard
+    if kept then
+      heard = attends(string.sub(waiter, 1, 26), kept, channel)
+    else
+      heard = listens(channel)
+    end
     if heard ~= false then
       publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
-      if heard or not keeps(payload) then
+      if heard or not kept then
         return
       end
     end
@@ -479,7 +495,7 @@ local function hand_on(self, moved, asked)
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
     local claim, block, channel = parts(payload)
     local kept = keeps(payload)
-    local heard = not kept or member == self or listens(channel)
+    local heard = not kept or member == self or attends(ticket, kept, channel)
     if member ~= self and not lives(member, ticket, kept) then
       moved = leave(ticket, payload)
     elseif heard == false and enters(ticket, payload) then

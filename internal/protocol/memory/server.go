@@ -60,10 +60,13 @@ type entry struct {
 	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }
 
-// heard tells whether messages to a ticket reach a process.
+// heard tells whether messages to a ticket reach a process. One that has not asked for the life of
+// an ordinary place does not wait at a kept place any more, although it seems to listen.
 func (e *entry) heard() bool {
 	if e.ticket.Keep > 0 {
-		return len(e.client.server.kept[keptTicket{e.client.prefix, e.ticket.ID}]) > 0
+		s := e.client.server
+		asked := e.until - e.ticket.Keep.Microseconds()
+		return s.now() < asked+e.spec.Life.Microseconds() && len(s.kept[keptTicket{e.client.prefix, e.ticket.ID}]) > 0
 	}
 	return e.client.subscribed()
 }
