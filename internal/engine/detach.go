@@ -273,7 +273,7 @@ func (h *hold) attachRequest() protocol.Renewal {
 	if o.Fixed {
 		end := h.grantedAt + max(h.lasts, o.MinHold).Microseconds()
 		if r.Ceiling == 0 || end < r.Ceiling {
-			r.Ceiling = end
+			r.Ceiling, r.Trusted = end, h.end()
 		}
 	}
 	return r

@@ -140,7 +140,7 @@ func (h *hold) renewalRequest() protocol.Renewal {
 		r.Floor = h.grantedAt + o.MinHold.Microseconds()
 	}
 	if o.MaxHold > 0 {
-		r.Ceiling = h.grantedAt + o.MaxHold.Microseconds()
+		r.Ceiling, r.Trusted = h.grantedAt+o.MaxHold.Microseconds(), h.maxHoldEnd
 	}
 	return r
 }

@@ -328,6 +328,10 @@ type Renewal struct {
 	TTL      time.Duration // from now; 0 only looks whether the hold is there
 	Floor    int64         // server time before which the hold must not end, microseconds; else 0
 	Ceiling  int64         // server time at which the hold must end, microseconds; else 0
+
+	// Trusted is, with a Ceiling, the local time until which the caller may act on the hold. The
+	// server's clock may be known only roughly; the ceiling must not end the hold before.
+	Trusted time.Time
 }
 
 // Renewed answers a Renewal. A *Replaced is an answer: the hold has become a remainder. With

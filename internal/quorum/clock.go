@@ -71,6 +71,23 @@ func latest(server int64, sent, local time.Time) int64 {
 	return server + (since + since/100).Microseconds()
 }
 
+// ceiling is what the node's clock shows at a local time at which a hold must end, and "" if too
+// little is known. It is the earliest that the clock can show then. But if the answers were slow, the
+// clock may show that before trust in the hold ends: then it is the latest that the clock can show
+// when trust ends, as safety comes before a ceiling.
+func (c *clock) ceiling(end, trusted time.Time) string {
+	at, ok := c.NotAfter(end)
+	if !ok || trusted.IsZero() {
+		return at
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == 0 {
+		return at
+	}
+	return max(at, wire.Digits16(latest(c.server, c.sent, trusted)))
+}
+
 // set notes an answer whatever was known before.
 func (c *clock) set(now, born int64, sent time.Time) {
 	c.mu.Lock()

@@ -10,6 +10,33 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
+// A ceiling ends no hold before trust in it does, however slow the answers were that tell of the
+// node's clock. If they were fast it is no later than the end.
+func TestCeiling(t *testing.T) {
+	const server = 100_000_000
+	sent := time.Now()
+	for name, test := range map[string]struct{ took, end, margin, want time.Duration }{
+		"a fast answer":               {time.Millisecond, 10 * time.Second, 105 * time.Millisecond, 10*time.Second - time.Millisecond},
+		"a slow answer":               {400 * time.Millisecond, 10 * time.Second, 300 * time.Millisecond, 9700*time.Millisecond + 97*time.Millisecond},
+		"a slow answer, and no trust": {400 * time.Millisecond, 10 * time.Second, 0, 10*time.Second - 400*time.Millisecond},
+	} {
+		var c clock
+		if c.forward(server, 1, sent, sent.Add(test.took), leap) {
+			t.Fatal("the first answer says nothing")
+		}
+		end, trusted := sent.Add(test.end), time.Time{}
+		if test.margin > 0 {
+			trusted = end.Add(-test.margin)
+		}
+		if got, want := c.ceiling(end, trusted), wire.Digits16(server+test.want.Microseconds()); got != want {
+			t.Errorf("%s: the ceiling is %s, want %s", name, got, want)
+		}
+	}
+	if got := new(clock).ceiling(sent, sent); got != "" {
+		t.Errorf("of an unknown clock: %q", got)
+	}
+}
+
 // What an answer may show at most: what an earlier one showed, and the time since that was sent.
 func TestClock(t *testing.T) {
 	const old, known = 1_000_000, 100_000_000 // microseconds of the node

@@ -198,7 +198,7 @@ func (t *renewalRound) ask(n *node) *renewalReply {
 		if renewal.Ceiling != 0 {
 			end := p.local(renewal.Ceiling)
 			ttl = min(ttl, end.Sub(now))
-			ceiling, _ = n.clock.NotAfter(end)
+			ceiling = n.clock.ceiling(end, renewal.Trusted)
 		}
 		long := int64(0)
 		if renewal.TTL > 0 {
