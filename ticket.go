@@ -14,8 +14,12 @@ import (
 // the queue (Mutex.Ticket), at which Client.AttachWait waits.
 //
 // The text is a secret: a process that has it, and access to the server, has the lock. Keep it as
-// you keep a password. A ticket may be used more than once: two leases of one ticket do not exclude
-// each other, and have one fencing token.
+// you keep a password.
+//
+// A ticket may be used more than once, but have one lease of it at a time. Two leases of one ticket
+// do not exclude each other, and have one fencing token. The release of one frees the lock for
+// other contenders. The other lease is told by the answer to its next renewal, and is trusted until
+// then.
 type Ticket string
 
 // A TicketReason says why a ticket cannot be attached.
