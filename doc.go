@@ -108,9 +108,9 @@
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
 //   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
 //     learns of it. Other contenders are kept out meanwhile.
-//   - Two leases of one Ticket do not exclude each other. The release of one lets other contenders
-//     in, and the other lease is trusted until the answer to its next renewal.
-//   - Two processes that attach one Ticket, or wait with it, do not exclude each other.
+//   - Two processes that attach one Ticket, or wait with it, do not exclude each other. If one of
+//     them releases its lease, other contenders get in. The other lease is then trusted until the
+//     answer to its next renewal.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each

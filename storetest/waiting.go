@@ -77,8 +77,8 @@ func untilDeadline(e *env) {
 	e.release(lease)
 }
 
-// names tells whether an error has the token of the holder's lease. Several masters may not agree on
-// it yet, and tell none.
+// names tells whether an error has the token of the holder's lease. Several masters may not agree
+// on it yet, and tell none.
 func (e *env) names(token int64, lease *holdfast.Lease) bool {
 	return token == lease.Token() || token == 0 && e.backend.NoQueue
 }

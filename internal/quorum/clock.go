@@ -72,9 +72,9 @@ func latest(server int64, sent, local time.Time) int64 {
 }
 
 // ceiling is what the node's clock shows at a local time at which a hold must end, and "" if too
-// little is known. It is the earliest that the clock can show then. But if the answers were slow, the
-// clock may show that before trust in the hold ends: then it is the latest that the clock can show
-// when trust ends, as safety comes before a ceiling.
+// little is known. It is the earliest that the clock can show then. But if the answers were slow,
+// the clock may show that before trust in the hold ends: then it is the latest that the clock can
+// show when trust ends, as safety comes before a ceiling.
 func (c *clock) ceiling(end, trusted time.Time) string {
 	at, ok := c.NotAfter(end)
 	if !ok || trusted.IsZero() {
