@@ -128,7 +128,7 @@ func TestTicketTextOfAPlace(t *testing.T) {
 	} {
 		own := []engine.Detached{place[0]}
 		change(&own[0].Options)
-		if _, err := decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, own)); err != errNoTicket {
+		if _, err := decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, own)); !errors.Is(err, errNoTicket) {
 			t.Errorf("a place with %s: %v", name, err)
 		}
 	}
