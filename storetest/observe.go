@@ -94,6 +94,7 @@ func observeRefused(e *env) {
 	}
 	ctx, cancel := context.WithCancel(e.ctx())
 	w := e.wait(ctx, b, b.Mutex(name))
+	<-time.After(10 * time.Millisecond) // so that durations are not 0; a fake clock moves only so
 	cancel()
 	w.gaveUp(context.Canceled)
 	if gaveUp := b.of(holdfast.EventGaveUp); len(gaveUp) != 1 || !gaveUp[0].Contended || gaveUp[0].Waited <= 0 || gaveUp[0].Holder != "A" ||
