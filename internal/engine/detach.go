@@ -196,7 +196,7 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	}
 	leases, err := a.begin(ctx)
 	for _, lease := range leases {
-		_, _ = call{lease.tenure.hold.lock, ctx, a.began}.ended(lease, false, nil)
+		call{lease.tenure.hold.lock, ctx, a.began}.tell(lease, false, nil)
 	}
 	return leases, err
 }

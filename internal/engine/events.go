@@ -127,6 +127,11 @@ func (r *reports) pop() *report {
 	return first
 }
 
+// observeWaiting tells the observer that a caller has to wait for a name, or watches it.
+func (e *Engine) observeWaiting(ctx context.Context, kind EventKind, lock protocol.Kind, name string) {
+	e.observe(Event{Kind: kind, Lock: lock, Name: name, Context: ctx, Contended: true})
+}
+
 // A call is one call of a caller that wants a lease, as the observer sees it.
 type call struct {
 	lock  *Lock
@@ -139,17 +144,21 @@ func (l *Lock) newCall(ctx context.Context) call {
 	return call{lock: l, ctx: ctx, start: time.Now()}
 }
 
-// ended tells the observer how the call ended, and returns that. A reentry is no news.
+// ended tells the observer how the call ended, and returns that.
 func (c call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
-	e := c.lock.engine
+	c.tell(lease, contended, err)
+	return lease, err
+}
+
+// tell tells the observer how the call ended. A reentry is no news.
+func (c call) tell(lease *Lease, contended bool, err error) {
 	switch {
-	case e.config.Observe == nil:
+	case c.lock.engine.config.Observe == nil:
 	case err != nil:
 		c.failed(contended, err)
 	case lease.family == nil:
 		c.began(lease, contended)
 	}
-	return lease, err
 }
 
 func (c call) event(kind EventKind, contended bool) Event {

@@ -94,7 +94,7 @@ func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
 func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, contended bool, err error) {
 	if err == nil {
 		for i, part := range lease.parts {
-			_, _ = call{g.locks[i], ctx, start}.ended(part, contended && i == 0, nil)
+			call{g.locks[i], ctx, start}.tell(part, contended && i == 0, nil)
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, c
 	if errors.As(err, &part) && !contended {
 		about = g.lock(part.Name)
 	}
-	_, _ = call{about, ctx, start}.ended(nil, contended, err)
+	call{about, ctx, start}.tell(nil, contended, err)
 }
 
 // lock is the lock of a name of the group.
@@ -201,7 +201,7 @@ func (p *parts) takeAll(ctx context.Context) error {
 func (p *parts) began(ctx context.Context, start time.Time, missing []int) {
 	for _, i := range missing {
 		if part := p.leases[i]; part != nil {
-			_, _ = call{p.group.locks[i], ctx, start}.ended(part, false, nil)
+			call{p.group.locks[i], ctx, start}.tell(part, false, nil)
 		}
 	}
 }

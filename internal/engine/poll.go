@@ -24,7 +24,7 @@ func poll[L any](ctx context.Context, l *Lock, o Options, once func(context.Cont
 		}
 		if held && !contended {
 			contended = true
-			e.observe(Event{Kind: Waiting, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true})
+			e.observeWaiting(ctx, Waiting, l.spec.Kind, l.spec.Name)
 		}
 		if ctx.Err() == nil && e.pause(ctx, o.Interval) {
 			continue

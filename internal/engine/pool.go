@@ -131,7 +131,7 @@ func (l *Lock) acquirePooled(ctx context.Context) (lease *Lease, contended bool,
 	case w == nil: // ctx was over when the goroutine came
 		return nil, false, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
 	}
-	l.engine.observe(Event{Kind: Waiting, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true})
+	l.engine.observeWaiting(ctx, Waiting, l.spec.Kind, l.spec.Name)
 	lease, err = l.awaitHandoff(ctx, p, w)
 	return lease, true, err
 }

@@ -220,7 +220,7 @@ func (w *waitLoop) reportRetry(ctx context.Context, err error) {
 func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
 	if !w.reported {
 		w.reported = true
-		w.engine.observe(Event{Kind: kind, Lock: w.kind, Name: w.name, Context: ctx, Contended: true})
+		w.engine.observeWaiting(ctx, kind, w.kind, w.name)
 	}
 }
 
