@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// probeTimeout bounds a Probe whose context has no earlier deadline.
-const probeTimeout = time.Second
+const (
+	probeTimeout = time.Second            // of a Probe whose context has no earlier deadline
+	probeGrace   = 100 * time.Millisecond // for the errors of requests that ended at the deadline
+)
 
 // Probe asks the servers whether they can serve. It returns when they have answered, when ctx is
 // cancelled, or at the deadline. The error is a *WaitEnded, the Closed error, or
@@ -38,5 +42,12 @@ func (e *Engine) Probe(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return e.check(ctx)
 	}
-	return <-done // the deadline bounds the requests too, and their errors say more
+	late := time.NewTimer(probeGrace)
+	defer late.Stop()
+	select {
+	case err := <-done: // the deadline bounds the requests too, and their errors say more
+		return err
+	case <-late.C: // a store that does not keep to its deadline
+		return &protocol.Failure{Op: "ready", Reason: protocol.NoAnswer, Err: protocol.EndOf(bounded)}
+	}
 }
