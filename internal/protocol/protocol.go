@@ -45,6 +45,8 @@ type Protocol interface {
 	// ListenTicket is Listen for the messages to the ticket of a kept place, and to no other.
 	// Protocols without a queue refuse it.
 	ListenTicket(ctx context.Context, id ID, sink Sink) (Listening, error)
+
+	Operators
 }
 
 // Features says what a protocol can do beyond holding a name.
@@ -226,6 +228,10 @@ type Ticket struct {
 	// Channel is where messages about the ticket go, as the protocol writes it. It is part of what
 	// the server knows the ticket by. Empty: the channel of this process.
 	Channel string
+	// Under names the leases under which the ticket waits, and More says that there are others.
+	// It is evidence for those that look for deadlocks. It never changes while the ticket lives.
+	Under []Evidence
+	More  bool
 }
 
 // An Origin is what a process that goes on with a hold must know of the process that got it, in

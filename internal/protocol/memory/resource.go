@@ -55,6 +55,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	if h := r.mine(n, ask.Ticket.ID); h != nil { // asked before
 		n.leave(ask.Ticket.ID) // a kept place, which stayed while the name was offered
 		h.until = now + ask.TTL.Microseconds()
+		h.offered, h.prolonged = false, now
 		n.lapses(h)
 		return h.answer(now), nil
 	}
@@ -97,6 +98,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	place := find(n.queue, ask.Ticket.ID)
 	if place == nil {
+		self.joined = now
 		n.queue = append(n.queue, self)
 		place = self
 	}
@@ -169,11 +171,11 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, err
 	}
 	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
-	if left := n.remainder(free.Ticket.ID); left != nil && left.state == replaced && left.spec.Shared == r.spec.Shared {
+	if left := n.remainder(free.Ticket.ID); left != nil && left.taken() && left.spec.Shared == r.spec.Shared {
 		n.leave(free.Ticket.ID)
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
-		return false, &protocol.Replaced{Name: r.spec.Name, By: left.by}
+		return false, left.replacement()
 	}
 	h := r.mine(n, free.Ticket.ID)
 	if n.leave(free.Ticket.ID) && h == nil {
@@ -267,11 +269,12 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		return protocol.Renewed{Err: err}
 	}
 	h := r.mine(n, renewal.Ticket.ID)
-	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.state == replaced {
-		return protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: left.by}}
+	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.taken() {
+		return protocol.Renewed{Err: left.replacement()}
 	}
 	if h != nil && renewal.TTL > 0 {
 		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)
+		h.offered, h.prolonged = false, now
 		if renewal.Ceiling != 0 {
 			h.until = max(now+1, min(h.until, renewal.Ceiling))
 		}

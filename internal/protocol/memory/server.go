@@ -57,6 +57,10 @@ type entry struct {
 	token  int64
 	since  int64 // server time of the grant
 
+	offered   bool  // of a hold: it was handed over, and its ticket has not asked or renewed since
+	prolonged int64 // of a hold: server time of the last request that prolonged it
+	joined    int64 // of a place: server time when the ticket joined
+
 	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }
 
@@ -82,6 +86,14 @@ func (e *entry) tell(message func(protocol.Sink)) {
 	}
 }
 
+// taken tells whether another caller took the hold over, or ended it.
+func (e *entry) taken() bool { return e.state == replaced || e.state == broken }
+
+// replacement is the error for the holder of a hold that was taken.
+func (e *entry) replacement() error {
+	return &protocol.Replaced{Name: e.spec.Name, By: e.by, Broken: e.state == broken}
+}
+
 // A state is what an entry of the holds is.
 type state int
 
@@ -89,6 +101,7 @@ const (
 	held     state = iota
 	kept           // a remainder: the hold was released before its min hold was over
 	replaced       // a remainder: another caller took the hold over
+	broken         // a remainder: another caller ended the hold
 )
 
 // New makes a server that knows no name.
@@ -129,7 +142,7 @@ func (s *Server) hold(n *name, e *entry, now int64, ttl time.Duration) *entry {
 		n.lapse = 0
 	}
 	n.holds = append(n.holds, &entry{ticket: e.ticket, spec: e.spec, client: e.client,
-		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block), since: now})
+		until: now + ttl.Microseconds(), token: s.draw(now, e.ticket.Block), since: now, prolonged: now})
 	n.stir()
 	n.lapses(n.holds[len(n.holds)-1])
 	return n.holds[len(n.holds)-1]

@@ -114,6 +114,7 @@ func (s *Server) grant(n *name, e *entry, now int64) {
 		n.leave(e.ticket.ID)
 	}
 	h := s.hold(n, e, now, e.spec.Claim)
+	h.offered = true
 	if !e.ticket.NoMessages {
 		e.tell(func(sink protocol.Sink) {
 			sink.Granted(protocol.Grant{ID: h.ticket.ID, Token: h.token, Block: h.ticket.Block, At: now, Claim: e.spec.Claim})
@@ -146,8 +147,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return protocol.Answer{}, err
 	}
 	h := find(n.holds, ask.Ticket.ID)
-	if left := n.remainder(ask.Ticket.ID); h == nil && left != nil && left.state == replaced {
-		return protocol.Answer{}, &protocol.Replaced{Name: r.spec.Name, By: left.by}
+	if left := n.remainder(ask.Ticket.ID); h == nil && left != nil && left.taken() {
+		return protocol.Answer{}, left.replacement()
 	}
 	if h == nil {
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Inspect tells what the servers know of a name. The error is a *WaitEnded, the Closed error or
+// a *protocol.Failure.
+func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+	if err := e.begin(); err != nil {
+		return protocol.Inspection{}, err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return protocol.Inspection{}, err
+	}
+	return e.protocol.Inspect(ctx, name, page)
+}
+
+// Names streams the names that match a glob pattern of the servers. The error is as Inspect's.
+func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
+	return func(yield func(protocol.Found, error) bool) {
+		if err := e.begin(); err != nil {
+			yield(protocol.Found{}, err)
+			return
+		}
+		defer e.busy.Done()
+		if err := e.check(ctx); err != nil {
+			yield(protocol.Found{}, err)
+			return
+		}
+		e.protocol.Names(ctx, pattern)(yield)
+	}
+}
+
+// Break ends the hold of another caller. False: the name has no such hold. The error is as
+// Inspect's, or a *protocol.Foreign.
+func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
+	if err := e.begin(); err != nil {
+		return false, err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return false, err
+	}
+	return e.protocol.Break(ctx, name, b)
+}
+
+// Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
+func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
+	if err := e.begin(); err != nil {
+		return false, err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return false, err
+	}
+	return e.protocol.Evict(ctx, name, kind, id, by)
+}

@@ -1,0 +1,33 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+func unwritten(op, name string) error {
+	return &protocol.Failure{Op: op, Name: name, Reason: protocol.Unsupported, Err: errors.New("not written yet")}
+}
+
+// Inspect implements protocol.Operators.
+func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+	return protocol.Inspection{}, unwritten("inspect", name)
+}
+
+// Names implements protocol.Operators.
+func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
+	return func(yield func(protocol.Found, error) bool) { yield(protocol.Found{}, unwritten("list", "")) }
+}
+
+// Break implements protocol.Operators.
+func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
+	return false, unwritten("break", name)
+}
+
+// Evict implements protocol.Operators.
+func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
+	return false, unwritten("evict", name)
+}
