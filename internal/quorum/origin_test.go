@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestOriginTellsTheAge(t *testing.T) {
 	origin := first.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex}).Origin(ticket, granted)
 	r := second.bind(protocol.Spec{Name: "n", Kind: protocol.Mutex})
 	adopted, err := r.Adopt(t.Context(), ticket, origin, true)
-	if err != nil || adopted.Ticket != ticket {
+	if err != nil || !reflect.DeepEqual(adopted.Ticket, ticket) {
 		t.Fatalf("%+v, %v", adopted, err)
 	}
 	is, slack := time.Duration(adopted.Server-adopted.Granted)*time.Microsecond, time.Since(began)
