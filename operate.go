@@ -133,8 +133,8 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 var ErrNotWaiting = errors.New("holdfast: not waiting")
 
 // Evict takes a waiter out of the queue: the one with the ID that Inspect or Queue told. Its call
-// ends with a *WaitError that holds an *EvictedError. One goroutine of its process has the place; if
-// others of the process wait for the name too, the next one joins at the end of the queue. The
+// ends with a *WaitError that holds an *EvictedError. One goroutine of its process has the place.
+// If others of the process wait for the name too, the next one joins at the end of the queue. The
 // errors are as for Inspect, and ErrNotWaiting: no waiter has this ID, as it holds or has left.
 func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	if err := c.operates(ctx, "Client.Evict", name); err != nil {
