@@ -85,6 +85,11 @@
 //
 // A kept place has the extra "keep", the milliseconds that it lives after each ask.
 //
+// A ticket that waits under leases, and checks for deadlocks, has the extra "under": its evidence.
+// For each lease it has the id of the hold's ticket (22 characters), the length of the name, ":"
+// and the name. A "+" at the end says that there are more leases. The ticket keeps the extra when
+// it holds, as no payload changes.
+//
 // # Remainders
 //
 // A hold becomes a remainder if it is released before its min hold is over, and if another caller

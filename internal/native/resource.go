@@ -52,7 +52,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -64,8 +64,10 @@ func (r *resource) payload(t protocol.Ticket) any {
 	}
 	channel, extras := r.channelOf(t), ""
 	if t.Keep > 0 {
-		keep := strconv.FormatInt(t.Keep.Milliseconds(), 10)
-		extras = "keep:" + strconv.Itoa(len(keep)) + ":" + keep
+		extras = extra("keep", strconv.FormatInt(t.Keep.Milliseconds(), 10))
+	}
+	if len(t.Under) > 0 {
+		extras += extra("under", evidence(t))
 	}
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
 	if r.spec.Fixed {
@@ -78,6 +80,9 @@ func (r *resource) payload(t protocol.Ticket) any {
 	}
 	return text
 }
+
+// extra is one of the extras of a payload.
+func extra(name, value string) string { return name + ":" + strconv.Itoa(len(value)) + ":" + value }
 
 // channelOf is the channel of a ticket, with its mark; empty if no message reaches its process.
 func (r *resource) channelOf(t protocol.Ticket) string {
