@@ -1,0 +1,378 @@
+package show
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/holdfast-go/holdfast"
+)
+
+// hostile are texts that a terminal would obey, or that look like others.
+var hostile = map[string]string{
+	"red\x1b[31m":                `"red\x1b[31m"`,
+	"title\x1b]0;x\x07":          `"title\x1b]0;x\a"`,
+	"c1\u009b31m":                `"c1\u009b31m"`,
+	"bytes\x9b31m":               `"bytes\x9b31m"`,
+	"over\rwrite":                `"over\rwrite"`,
+	"two\nlines":                 `"two\nlines"`,
+	"tab\tbed":                   `"tab\tbed"`,
+	"bidi\u202egnp.exe":          `"bidi\u202egnp.exe"`,
+	"isolate\u2066x\u2069":       `"isolate\u2066x\u2069"`,
+	"zero\u200bwidth":            `"zero\u200bwidth"`,
+	"bom\ufeff":                  `"bom\ufeff"`,
+	"tag\U000e0041":              `"tag\U000e0041"`,
+	"nbsp\u00a0x":                `"nbsp\u00a0x"`,
+	"line\u2028sep":              `"line\u2028sep"`,
+	"nul\x00":                    `"nul\x00"`,
+	"del\x7f":                    `"del\x7f"`,
+	"\xff\xfe":                   `"\xff\xfe"`,
+	"\u0301mark first":           `"\u0301mark first"`,
+	"z" + strings.Repeat("̀", 5): `"z` + strings.Repeat("̀", 4) + `\u0300"`,
+	" led":                       `" led"`,
+	"followed ":                  `"followed "`,
+	`"quoted"`:                   `"\"quoted\""`,
+	`back\x1bslash`:              `"back\\x1bslash"`,
+	"":                           `""`,
+}
+
+func TestTextShowsNothingThatATerminalObeys(t *testing.T) {
+	for in, want := range hostile {
+		if got := Text(in); got != want {
+			t.Errorf("Text(%q) is %s, want %s", in, got, want)
+		}
+		if back, err := strconv.Unquote(Text(in)); err != nil || back != in {
+			t.Errorf("Text(%q) is read back as %q, %v", in, back, err)
+		}
+	}
+	for _, in := range []string{"order:42", "web@host/12", "naïve job", "日本語", "עברית", "e\u0301te", "😀", "it's"} {
+		if got := Text(in); got != in {
+			t.Errorf("Text(%q) is %s", in, got)
+		}
+	}
+}
+
+func TestLinesKeepsLinesAndQuotes(t *testing.T) {
+	if got, want := Lines("a \"b\" \x1b[1m\nc\u202e"), "a \"b\" \\x1b[1m\nc\\u202e"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Whatever the bytes, the text is one printable line, and its JSON is valid and safe.
+func FuzzText(f *testing.F) {
+	for in := range hostile {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		shown := Text(in)
+		document, err := JSON(Lock{Name: in}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{shown, Lines(shown), document} {
+			for _, r := range text {
+				if !strconv.IsPrint(r) {
+					t.Fatalf("%q: %q contains %q", in, text, r)
+				}
+			}
+			if !utf8.ValidString(text) {
+				t.Fatalf("%q: %q is no UTF-8", in, text)
+			}
+		}
+		var back Lock
+		if err := json.Unmarshal([]byte(document), &back); err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		if utf8.ValidString(in) && back.Name != in {
+			t.Fatalf("%q came back as %q", in, back.Name)
+		}
+	})
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0.0s", 420 * time.Millisecond: "0.4s", 9949 * time.Millisecond: "9.9s", 9950 * time.Millisecond: "10s",
+		59400 * time.Millisecond: "59s", 59600 * time.Millisecond: "1m00s", 185 * time.Second: "3m05s", 7620 * time.Second: "2h07m",
+		98 * time.Hour: "4d02h", 5000 * time.Hour: "208d",
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("Age(%v) is %s, want %s", d, got, want)
+		}
+	}
+}
+
+var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
+
+// locks are names in every state.
+func locks() []holdfast.LockInfo {
+	hold := func(state holdfast.HoldState, label string, mode holdfast.HoldMode, token int64, held time.Duration) holdfast.HoldInfo {
+		return holdfast.HoldInfo{State: state, Label: label, Host: "a", PID: 12, Mode: mode, Token: token, LastToken: token + 63,
+			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-2 * time.Second)}
+	}
+	late := hold(holdfast.HoldHeld, "cron@b/7", holdfast.ModeWrites, 18, 3*time.Hour)
+	late.Late, late.Renewed = true, at.Add(-9*time.Second)
+	broken := hold(holdfast.HoldBroken, "worker", holdfast.ModeWrites, 19, time.Minute)
+	broken.By = "ops\x1b[2J"
+	fixed := hold(holdfast.HoldHeld, "batch", holdfast.ModeReads, 21, time.Second)
+	fixed.Fixed, fixed.Owner = true, "team a"
+	permits := hold(holdfast.HoldHeld, "pool", holdfast.ModePermits, 22, time.Second)
+	permits.Permits = 2
+	return []holdfast.LockInfo{
+		{Name: "order:42", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{hold(holdfast.HoldHeld, "web@a/12", holdfast.ModeWrites, 17, 185*time.Second)},
+			Holders: 1, Waiters: 2, Queue: []holdfast.WaiterInfo{
+				{ID: "abcdefgh23456723", Place: 1, Label: "web@b/3", Host: "b", PID: 3, Mode: holdfast.ModeWrites, Since: at.Add(-4 * time.Second), Alive: holdfast.AliveYes, Under: []string{"other", "evil\x07"}},
+				{ID: "bcdefgh234567234", Label: "step", Mode: holdfast.ModeWrites, Since: at.Add(-time.Second), Alive: holdfast.AliveNo, Kept: true},
+			}},
+		{Name: "late", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{late}, Holders: 1},
+		{Name: "broken", Kind: "mutex", State: holdfast.StateRemainder, At: at, Holds: []holdfast.HoldInfo{broken}, Holders: 1},
+		{Name: "docs", Kind: "rwmutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{fixed, hold(holdfast.HoldHeld, "older", holdfast.ModeReads, 20, time.Hour)}, Holders: 2},
+		{Name: "pool", Kind: "semaphore", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{permits}, Holders: 1, Permits: 5, Taken: 2},
+		{Name: "ready", Kind: "latch", State: holdfast.StateSet, At: at, Count: 3},
+		{Name: "\xff\u202eevil", Kind: "mutex", State: holdfast.StateFree, At: at, Waiters: 1},
+		{Name: "holdfast:{odd}", State: holdfast.StateForeign, At: at, Foreign: "a list, and no lock"},
+	}
+}
+
+func TestListOfLocks(t *testing.T) {
+	var out bytes.Buffer
+	table := Page{Out: &out}.Table(LockColumns)
+	for _, info := range locks() {
+		if err := table.Row(LockRow(info)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+NAME              KIND           STATE       HOLDER               TOKEN   HELD  LEFT  WAIT
+order:42          mutex          held        web@a/12                17  3m05s   13s     2
+late              mutex          held, late  cron@b/7                18  3h00m   13s     0
+broken            mutex          remainder   worker                  19  1m00s   13s     0
+docs              rwmutex        held        older +1                20  1h00m   13s     0
+pool              semaphore 2/5  held        pool                    22   1.0s   13s     0
+ready             latch          set         3 to count down                             0
+"\xff\u202eevil"  mutex          free                                                    1
+holdfast:{odd}                   foreign     a list, and no lock
+`
+	if got := "\n" + out.String(); got != want {
+		t.Errorf("got:%s\nwant:%s", got, want)
+	}
+}
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{40, 72, 80} {
+		var out bytes.Buffer
+		table := Page{Out: &out, Width: width, Colors: true}.Table(LockColumns)
+		for _, info := range locks() {
+			info.Name += strings.Repeat("日本", 40)
+			_ = table.Row(LockRow(info)...)
+		}
+		_ = table.Flush()
+		least := 2*(len(LockColumns)-1) + 2*leastFlex + len("semaphore 2/5held, lateTOKEN3m05sLEFTWAIT")
+		for line := range strings.Lines(out.String()) {
+			if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > max(width, least) {
+				t.Errorf("width %d: %d columns: %q", width, got, line)
+			}
+		}
+		if !strings.Contains(out.String(), "\x1b[") {
+			t.Errorf("no colors: %q", out.String())
+		}
+	}
+}
+
+// A table keeps its first rows alone, and writes the others at once.
+func TestTableStreams(t *testing.T) {
+	var out bytes.Buffer
+	table := Page{Out: &out}.Table([]Column{{Title: "N", Right: true}, {Title: "TEXT"}})
+	for i := range firstRows {
+		if out.Len() > 0 {
+			t.Fatalf("row %d is written before the widths are known", i)
+		}
+		_ = table.Row(Cell{Text: strconv.Itoa(i)}, Cell{Text: "x"})
+	}
+	before := out.Len()
+	_ = table.Row(Cell{Text: "12345"}, Cell{Text: "wider"})
+	if got := out.String()[before:]; got != "12345  wider\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTableTellsTheErrorOfItsWriter(t *testing.T) {
+	full := errors.New("full")
+	table := Page{Out: failing{full}}.Table([]Column{{Title: "N"}})
+	_ = table.Row(Cell{Text: "1"})
+	if err := table.Flush(); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestDetail(t *testing.T) {
+	zone := time.Local
+	time.Local = time.UTC
+	defer func() { time.Local = zone }()
+	quorum := locks()[0]
+	quorum.Masters = []holdfast.MasterInfo{
+		{Node: "node 1", Counts: true, Holds: quorum.Holds},
+		{Node: "node 2", Why: "born 3m ago"},
+		{Node: "node 3", Err: errors.New("dial: refused\x1b[1m")},
+	}
+	many := locks()[3]
+	many.Holders = 120
+	for _, test := range []struct {
+		info holdfast.LockInfo
+		want string
+	}{
+		{locks()[0], `
+name     order:42
+kind     mutex
+state    held
+holds    1
+waiting  2
+
+HOLDER    HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+web@a/12  a/12      writes     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
+`},
+		{locks()[2], `
+name     broken
+kind     mutex
+state    remainder
+holds    1
+waiting  0
+
+HOLDER  HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+worker  a/12      writes     19  11-24 02:13:05  1m00s   13s  2.0s ago  broken by "ops\x1b[2J"
+`},
+		{many, `
+name     docs
+kind     rwmutex
+state    held
+holds    120, the first 2 below
+waiting  0
+
+HOLDER               HOST/PID  MODE   TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+batch, owner team a  a/12      reads     21  11-24 02:14:04   1.0s   13s  never     held
+older                a/12      reads     20  11-24 01:14:05  1h00m   13s  2.0s ago  held
+`},
+		{locks()[4], `
+name     pool
+kind     semaphore
+state    held
+permits  5, 2 of them taken
+holds    1
+waiting  0
+
+HOLDER  HOST/PID  MODE       TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
+pool    a/12      2 permits     22  11-24 02:14:04  1.0s   13s  2.0s ago  held
+`},
+		{locks()[5], "\nname     ready\nkind     latch\nstate    set\ncount    3 to count down\nholds    0\nwaiting  0\n"},
+		{locks()[7], "\nname     holdfast:{odd}\nstate    foreign\nforeign  a list, and no lock\nholds    0\nwaiting  0\n"},
+		{quorum, `
+name     order:42
+kind     mutex
+state    held
+holds    1
+
+MASTER  COUNTS  SAYS
+node 1  yes     held: web@a/12, token 17, 13s left
+node 2  no      free (born 3m ago)
+node 3  no      dial: refused\x1b[1m
+verdict: none, 1 of 3 masters count, 2 are needed
+
+HOLDER    HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+web@a/12  a/12      writes     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
+`},
+	} {
+		var out bytes.Buffer
+		if err := (Page{Out: &out}).Detail(test.info); err != nil {
+			t.Fatal(err)
+		}
+		if got := "\n" + out.String(); got != test.want {
+			t.Errorf("%s:%s\nwant:%s", test.info.Name, got, test.want)
+		}
+	}
+	quorum.Masters[1].Counts = true
+	if got, want := Verdict(quorum), "verdict: held, by 2 of 3 masters that count"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestQueue(t *testing.T) {
+	var out bytes.Buffer
+	table, info := Page{Out: &out}.Table(WaiterColumns), locks()[0]
+	for _, w := range info.Queue {
+		_ = table.Row(WaiterRow(w, info)...)
+	}
+	_ = table.Flush()
+	want := `
+PLACE  WAITER            LABEL    HOST/PID  MODE          WAITED  ALIVE  HOLDS MEANWHILE
+    1  abcdefgh23456723  web@b/3  b/3       writes          4.0s  yes    other, "evil\a"
+    -  bcdefgh234567234  step     ?         writes, kept    1.0s  no
+`
+	if got := "\n" + out.String(); got != want {
+		t.Errorf("got:%s\nwant:%s", got, want)
+	}
+}
+
+func TestCycle(t *testing.T) {
+	got := Cycle(holdfast.Deadlock{Members: []holdfast.DeadlockMember{
+		{Label: "a", Holds: "x", Token: 1, Waits: "y\x1b"}, {Host: "h", PID: 2, Holds: "y\x1b", Token: 2, Waits: "x"}}})
+	want := "  a holds x (token 1) and waits for \"y\\x1b\"\n  h/2 holds \"y\\x1b\" (token 2) and waits for x\n"
+	if got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+// The contract of docs/json.md.
+func TestJSON(t *testing.T) {
+	document := LockOf(locks()[0])
+	document.Version = Version
+	got, err := JSON(document, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"version":1,"name":"order:42","kind":"mutex","state":"held","at":"2026-11-24T02:14:05Z","holders":1,"waiters":2,` +
+		`"holds":[{"state":"held","label":"web@a/12","host":"a","pid":12,"mode":"writes","token":17,"last_token":80,` +
+		`"since":"2026-11-24T02:11:00Z","remaining_seconds":13,"ttl_seconds":15,"fixed":false,"renewed":"2026-11-24T02:14:03Z","late":false}],` +
+		`"queue":[{"id":"abcdefgh23456723","place":1,"label":"web@b/3","host":"b","pid":3,"mode":"writes","since":"2026-11-24T02:14:01Z","alive":"yes","kept":false,"under":["other","evil\u0007"]},` +
+		`{"id":"bcdefgh234567234","place":0,"label":"step","mode":"writes","since":"2026-11-24T02:14:04Z","alive":"no","kept":true}]}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, _ = JSON(LockOf(locks()[6]), ""); !strings.HasPrefix(got, `{"name":"\ufffd\u202eevil","name_base64":"/+KArmV2aWw="`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What is stored comes back: a capture loses nothing.
+func TestInfoReversesLockOf(t *testing.T) {
+	for _, info := range locks() {
+		text, err := JSON(LockOf(info), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stored Lock
+		if err := json.Unmarshal([]byte(text), &stored); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := stored.Info(); err != nil || !reflect.DeepEqual(back, info) {
+			t.Errorf("%v\ngot  %+v\nwant %+v", err, back, info)
+		}
+	}
+	for name, bad := range map[string]Lock{"empty": {}, "no state": {Name: "x"}, "no base64": {Name: "x", State: "held", NameBase64: "%"}} {
+		if _, err := bad.Info(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
