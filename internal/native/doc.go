@@ -92,14 +92,14 @@
 //
 // # Remainders
 //
-// A hold becomes a remainder if it is released before its min hold is over, and if another caller
-// takes it over. The remainder excludes others as the hold did, to the end of the min hold, or to
+// A hold becomes a remainder if it is released before its min hold is over, if another caller takes
+// it over, and if an operator breaks it. The remainder excludes others as the hold did, to the end of the min hold, or to
 // the end that the hold had. Its ticket is that of the hold with the mode "-". Its payload is that
 // of the hold with three extras more:
 //
-//	why   "k" for a min hold, "r" after a resume
-//	by    the label of the caller that took the hold over
-//	to    the id of that caller's ticket, or of the last that took over from it
+//	why   "k" for a min hold, "r" after a resume, "b" of a broken hold
+//	by    the label of the caller that took the hold over or broke it
+//	to    the id of the ticket that took over, or of the last that took over from it; else empty
 //
 // The ticket of "to" holds beside the remainder, so the state is a set until one of the two is
 // left. The remainder keeps out all other resumes. An owner enters beside a hold of its own only if
@@ -135,6 +135,26 @@
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.
+//
+// # Inspecting
+//
+// Inspect runs one script, which writes nothing: also not what every other script takes out first,
+// the holds whose time is over. So it leaves them out of what it tells. What it costs goes by what
+// it tells, not by how many hold and wait.
+//
+//   - A hold that ends with its claim, counted from its token, was handed over and is not taken up
+//     yet. A hold that was asked for or renewed ends later.
+//   - The last renewal was a TTL before the end of the hold. It is later than that if the max hold
+//     ends the hold.
+//   - A place whose life is over is told until a script takes it out.
+//   - Whether a waiter listens is what PUBSUB NUMSUB says of its channel. It is not known where the
+//     server may not be asked for that, nor on a cluster without sharded channels, nor of a waiter
+//     that no message reaches.
+//   - A place that is closed is told where it was. If more than 1,000 places are closed, who waits
+//     there may not be told.
+//
+// A clock that was set back can hide when a hold was granted: its token is later than the time. The
+// hold is then told as taken up, without the time of its grant.
 //
 // # Kept places
 //

@@ -95,7 +95,7 @@ func readBusy(text string) (protocol.Answer, bool) {
 // holder reads the party behind a ticket, its token and its payload, and the token. What cannot be
 // read stays empty: it is for people only. A remainder has no holder.
 func holder(member string) (protocol.Party, int64) {
-	const ticket, token = 26, 26 + 16
+	const ticket, token = ticketLength, ticketLength + tokenLength
 	if len(member) < token || member[2] == '-' {
 		return protocol.Party{}, 0
 	}
@@ -103,24 +103,11 @@ func holder(member string) (protocol.Party, int64) {
 	if !ok || first < 0 {
 		return protocol.Party{}, 0
 	}
-	fields := strings.SplitN(member[token:], ":", 7)
-	if len(fields) != 7 {
+	p, ok := readPayload(member[token:])
+	if !ok {
 		return protocol.Party{}, first
 	}
-	tail := fields[6]
-	var parts [3]string // channel, owner, extras
-	for i := range parts {
-		n, ok := wire.Number(fields[3+i])
-		if !ok || n < 0 || n > int64(len(tail)) {
-			return protocol.Party{}, first
-		}
-		parts[i], tail = tail[:n], tail[n:]
-	}
-	who := protocol.Party{Owner: parts[1], Label: tail}
-	if who.Owner == "" {
-		who.Owner, who.Unnamed = member[4:ticket], true // a hold of no owner is its own
-	}
-	return who, first
+	return p.party(member), first
 }
 
 // replaced reads who took a hold over: a letter that says how, and the label. Nil: the text says
@@ -134,16 +121,19 @@ func (r *resource) replaced(text string) error {
 
 // foreign says what stands at the key, from the first bytes of it.
 func (r *resource) foreign(op, is string) *protocol.Foreign {
-	text := fmt.Sprintf("something that starts with %q", is)
-	if len(is) == 4 && is[3] == ':' && is[0] >= '0' && is[0] <= '9' {
-		if is[0] != format {
-			text = fmt.Sprintf("a lock of format %c", is[0])
-		} else {
-			text = "held as a " + protocol.Kind(is[1]).String()
-		}
-	}
-	return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: text,
+	return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: whatStarts(is),
 		Want: fmt.Sprintf("a %s of format %c", r.spec.Kind, format)}
+}
+
+// whatStarts says what starts with these bytes.
+func whatStarts(is string) string {
+	switch {
+	case len(is) != 4 || is[3] != ':' || is[0] < '0' || is[0] > '9':
+		return fmt.Sprintf("something that starts with %q", is)
+	case is[0] != format:
+		return fmt.Sprintf("a lock of format %c", is[0])
+	}
+	return "held as a " + protocol.Kind(is[1]).String()
 }
 
 func (r *resource) unreadable(op string, value any) error {

@@ -17,7 +17,7 @@ type script struct {
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
-type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, all, latch script }
+type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, inspect, all, latch script }
 
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
@@ -35,6 +35,7 @@ func loadScripts() *scripts {
 		downgrade: load("downgrade", "downgrade", true, four),
 		resize:    load("resize", "resize", false, four, "queue"),
 		look:      load("look", "look", false, four),
+		inspect:   load("inspect", "inspect", false, []string{"state", "queue"}, "state", "queue"),
 		all:       load("lock", "all", true, four[:3]),
 		latch:     load("latch", "latch", false, []string{"state", "ids", "watchers"}, "ids"),
 	}

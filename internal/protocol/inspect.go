@@ -44,7 +44,7 @@ type Inspection struct {
 	Holds      []Hold
 	HoldCount  int // of all holds and remainders
 	Queue      []Place
-	QueueCount int   // of all places that are not closed
+	QueueCount int   // of all places that are not closed, also those whose life is over
 	Permits    int64 // of a semaphore: how many there are
 	Taken      int64 // of a semaphore: how many are held
 	Latch      LatchState
@@ -87,10 +87,10 @@ type Hold struct {
 	Token   int64 // of the grant
 	Block   int64 // how many tokens the grant reserved
 	Since   int64 // server time of the grant, microseconds; 0: not known
-	Until   int64 // server time of its end unless it is prolonged, microseconds
+	Until   int64 // server time of its end unless it is prolonged, microseconds; before Server: not known
 	TTL     time.Duration
 	Fixed   bool  // it is not renewed
-	Renewed int64 // server time of the last request that prolonged it, microseconds; 0: not known
+	Renewed int64 // server time of the last request that prolonged it, microseconds; 0: not known, or a remainder
 }
 
 // Heard tells whether a process listens for messages.
@@ -103,19 +103,19 @@ const (
 	HeardNo
 )
 
-// A Place is a ticket in the queue.
+// A Place is a ticket in the queue. A place whose life is over is told as long as it is there.
 type Place struct {
 	ID      ID // never shown to users
 	Party   Party
 	Process string // as of a Hold
 	Shared  bool
 	Weight  int64
-	Order   int64 // places are in this order; a Page goes on After it
-	Since   int64 // server time when the ticket joined, microseconds
-	Until   int64 // server time at which its life is over if it does not ask again, microseconds
-	Kept    bool  // a kept place
-	Closed  bool  // a kept place where nobody waits now
-	Heard   Heard
+	Order   int64      // places are in this order; a Page goes on After it
+	Since   int64      // server time when the ticket joined, microseconds
+	Until   int64      // server time at which its life is over if it does not ask again, microseconds; 0: not known
+	Kept    bool       // a kept place
+	Closed  bool       // a kept place where nobody waits now
+	Heard   Heard      // HeardUnknown also of a ticket that no message reaches: it waits by asking
 	Under   []Evidence // the leases under which it waits, of a ticket that checks for deadlocks
 	More    bool       // there are more such leases than Under names
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -24,44 +25,35 @@ func (c *Client) Inspect(ctx context.Context, of string, page protocol.Page) (pr
 	if n == nil || !n.inUse(now) {
 		return out, nil
 	}
-	standing := n.standing(now)
-	out.Kind, out.Permits, out.Taken = n.kind, n.permits, standing.Taken
-	out.Latch, out.Count = standing.Latch, standing.Count
-	if n.latch != nil {
-		out.Until = n.latch.until
+	out.Kind, out.Permits = n.kind, n.permits
+	if n.latch != nil && n.latch.until > now {
+		standing := n.standing(now)
+		out.Latch, out.Count, out.Until = standing.Latch, standing.Count, n.latch.until
 	}
 	for _, h := range n.holds {
 		if h.until > now {
 			out.HoldCount++
+			out.Taken += h.ticket.Weight
 			if len(out.Holds) < page.Holds {
 				out.Holds = append(out.Holds, h.inspect())
 			}
 		}
 	}
-	for at, e := range n.queue {
-		if e.until <= now {
-			continue
-		}
+	for _, e := range n.queue {
 		if !e.closed {
 			out.QueueCount++
 		}
-		if order := int64(at + 1); order > page.After && len(out.Queue) < page.Queue {
-			out.Queue = append(out.Queue, e.place(order))
+		if e.order > page.After && len(out.Queue) < page.Queue {
+			out.Queue = append(out.Queue, e.place())
 		}
 	}
 	return out, nil
 }
 
-// inUse tells whether a ticket holds or waits, or the name is a latch, at a server time.
+// inUse tells whether a ticket holds or has a place, or the name is a latch, at a server time.
 func (n *name) inUse(now int64) bool {
-	for _, entries := range [][]*entry{n.holds, n.queue} {
-		for _, e := range entries {
-			if e.until > now {
-				return true
-			}
-		}
-	}
-	return n.latch != nil && n.latch.until > now
+	holds := slices.ContainsFunc(n.holds, func(h *entry) bool { return h.until > now })
+	return holds || len(n.queue) > 0 || n.latch != nil && n.latch.until > now
 }
 
 // inspect is what is told of a hold.
@@ -71,20 +63,28 @@ func (e *entry) inspect() protocol.Hold {
 	if is == protocol.HoldTaken && e.offered {
 		is = protocol.HoldOffered
 	}
+	renewed := e.prolonged
+	if e.state != held {
+		renewed = 0
+	}
 	return protocol.Hold{
 		ID: e.ticket.ID, State: is, By: e.by, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight,
-		Token: e.token, Block: e.ticket.Block, Since: e.since, Until: e.until, TTL: e.spec.TTL, Fixed: e.spec.Fixed, Renewed: e.prolonged,
+		Token: e.token, Block: e.ticket.Block, Since: e.since, Until: e.until, TTL: e.spec.TTL, Fixed: e.spec.Fixed, Renewed: renewed,
 	}
 }
 
 // place is what is told of a place in the queue.
-func (e *entry) place(order int64) protocol.Place {
+func (e *entry) place() protocol.Place {
 	heard := protocol.HeardNo
-	if e.heard() {
+	switch {
+	case e.closed:
+	case e.ticket.NoMessages:
+		heard = protocol.HeardUnknown
+	case e.heard():
 		heard = protocol.HeardYes
 	}
 	return protocol.Place{
-		ID: e.ticket.ID, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight, Order: order, Since: e.joined, Until: e.until,
+		ID: e.ticket.ID, Party: e.party(), Shared: e.spec.Shared, Weight: e.ticket.Weight, Order: e.order, Since: e.joined, Until: e.until,
 		Kept: e.ticket.Keep > 0, Closed: e.closed, Heard: heard, Under: e.ticket.Under, More: e.ticket.More,
 	}
 }

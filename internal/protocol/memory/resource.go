@@ -98,7 +98,10 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	place := find(n.queue, ask.Ticket.ID)
 	if place == nil {
-		self.joined = now
+		self.joined, self.order = now, now
+		if last := len(n.queue) - 1; last >= 0 {
+			self.order = max(now, n.queue[last].order+1)
+		}
 		n.queue = append(n.queue, self)
 		place = self
 	}

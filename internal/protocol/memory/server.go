@@ -60,6 +60,7 @@ type entry struct {
 	offered   bool  // of a hold: it was handed over, and its ticket has not asked or renewed since
 	prolonged int64 // of a hold: server time of the last request that prolonged it
 	joined    int64 // of a place: server time when the ticket joined
+	order     int64 // of a place: larger than that of each place before
 
 	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }

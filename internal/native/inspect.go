@@ -1,0 +1,265 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// Inspect implements protocol.Operators.
+func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+	r := p.bind(protocol.Spec{Name: name})
+	deadline := time.Now().Add(p.config.Timeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+		deadline = at
+	}
+	if err := p.learnTopology(ctx, r, deadline); err != nil {
+		return protocol.Inspection{}, err
+	}
+	s := &p.scripts.inspect
+	args := []any{nil, nil, 2, r.keys.state, r.keys.queue, string(format), page.Holds, page.Queue, page.After}
+	reply := p.run(ctx, s, &r.keys, deadline, args)
+	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
+		var failure *protocol.Failure
+		if errors.As(err, &failure) {
+			failure.Unknown = false // it takes no effect
+		}
+		return protocol.Inspection{}, err
+	}
+	out, ok := r.readInspection(reply.Value, page)
+	if !ok {
+		return protocol.Inspection{}, r.at(reply, r.unreadable(s.Op, reply.Value))
+	}
+	return out, nil
+}
+
+// An inspection is a reply of inspect.lua, taken apart. The texts come in this order.
+type inspection struct {
+	now, is, value, left, holders, taken, permits string
+	queueIs, sample, waiters, closed              string
+
+	holds, open, shut []string
+}
+
+// takeApart reads the reply into its texts and lists. It is false if the reply is none.
+func (in *inspection) takeApart(reply any) bool {
+	texts := []*string{&in.now, &in.is, &in.value, &in.left, &in.holders, &in.taken, &in.permits, &in.queueIs, &in.sample, &in.waiters, &in.closed}
+	lists := []*[]string{&in.holds, &in.open, &in.shut}
+	fields, _ := reply.([]any)
+	if len(fields) != len(texts)+len(lists) || !readTexts(fields[:len(texts)], texts) {
+		return false
+	}
+	for i, list := range lists {
+		items, ok := fields[len(texts)+i].([]any)
+		into := make([]*string, len(items))
+		*list = make([]string, len(items))
+		for at := range items {
+			into[at] = &(*list)[at]
+		}
+		if !ok || !readTexts(items, into) {
+			return false
+		}
+	}
+	return len(in.holds)%3 == 0 && len(in.open)%4 == 0 && len(in.shut)%4 == 0
+}
+
+func readTexts(values []any, texts []*string) (ok bool) {
+	for i, value := range values {
+		if *texts[i], ok = value.(string); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// readInspection reads a reply of inspect.lua. It is false if the reply is none.
+func (r *resource) readInspection(reply any, page protocol.Page) (out protocol.Inspection, ok bool) {
+	var in inspection
+	if !in.takeApart(reply) {
+		return out, false
+	}
+	n, ok := numbers([]string{in.now, in.left, in.holders, in.taken, in.permits, in.waiters, in.closed}, 7)
+	if !ok {
+		return out, false
+	}
+	now, end, closed := n[0], (n[0]/1000+n[1])*1000, n[6]
+	out = protocol.Inspection{Server: now, HoldCount: int(n[2]), QueueCount: int(n[5])}
+	holding, foreign := r.foreignState(in.is, in.value)
+	if foreign != nil {
+		return protocol.Inspection{Server: now, Foreign: foreign}, true
+	}
+	if holding == protocol.Latch {
+		return readLatch(now, in.value, end)
+	}
+	waiting, foreign := r.foreignState(in.queueIs, in.sample)
+	if out.Foreign = foreign; foreign != nil {
+		foreign.Key = r.keys.queue.(string)
+	}
+	if in.is == "a" {
+		out.HoldCount = 1
+		in.holds, ok = aloneAsList(in.value, end, page.Holds)
+	}
+	switch {
+	case out.HoldCount > 0:
+		out.Kind = holding
+	case int64(out.QueueCount)+closed > 0:
+		out.Kind = waiting
+	}
+	if out.Kind == protocol.Semaphore {
+		out.Taken, out.Permits = n[3], n[4]
+	}
+	return out, ok && r.readHolds(in.holds, &out) && r.readPlaces(in, page.Queue, &out)
+}
+
+// aloneAsList is the hold of a string as inspect.lua tells the holds of a set.
+func aloneAsList(value string, end int64, room int) ([]string, bool) {
+	const head = ticketLength + tokenLength
+	if room <= 0 {
+		return nil, true
+	}
+	if len(value) < head {
+		return nil, false
+	}
+	return []string{value[:ticketLength] + value[head:], strconv.FormatInt(end/1000, 10), value[ticketLength:head]}, true
+}
+
+// readHolds reads three texts for each hold.
+func (r *resource) readHolds(texts []string, out *protocol.Inspection) bool {
+	const shared = 10_000_000_000_000 // what a score has more if the hold shares
+	for hold := range slices.Chunk(texts, 3) {
+		score, ok := wire.Number(hold[1])
+		if !ok || len(hold[0]) < ticketLength {
+			return false
+		}
+		read := r.readHold(hold[0][:ticketLength], hold[2], hold[0][ticketLength:], score%shared*1000, out.Server)
+		read.Shared = score >= shared
+		out.Holds = append(out.Holds, read)
+	}
+	return true
+}
+
+// readPlaces reads four texts for each place, and keeps the first ones in order.
+func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection) bool {
+	for place := range slices.Chunk(in.open, 4) {
+		if len(place[0]) < ticketLength {
+			return false
+		}
+		read, ok := r.readPlace(place[0][:ticketLength], place[1], place[2], place[0][ticketLength:], out.Server)
+		if !ok {
+			return false
+		}
+		read.Heard = map[string]protocol.Heard{"1": protocol.HeardYes, "0": protocol.HeardNo}[place[3]]
+		out.Queue = append(out.Queue, read)
+	}
+	for place := range slices.Chunk(in.shut, 4) {
+		read, ok := r.readPlace(place[0], place[1], place[2], place[3], out.Server)
+		if !ok {
+			return false
+		}
+		read.Kept, read.Closed, read.Heard = true, true, protocol.HeardNo
+		out.Queue = append(out.Queue, read)
+	}
+	slices.SortFunc(out.Queue, func(a, b protocol.Place) int { return cmp.Compare(a.Order, b.Order) })
+	out.Queue = out.Queue[:min(len(out.Queue), max(room, 0))]
+	return true
+}
+
+// foreignState is the kind of what stands at a key, from what inspect.lua says of it, or that it is
+// none of ours. The kind is 0 if there is nothing.
+func (r *resource) foreignState(what, starts string) (protocol.Kind, *protocol.Foreign) {
+	foreign := &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: r.keys.state.(string), Is: "of another type", Want: "a lock's"}
+	switch what {
+	case "":
+		return 0, nil
+	case "T":
+		return 0, foreign
+	}
+	starts = starts[:min(len(starts), 4)]
+	if what != "F" && len(starts) == 4 {
+		switch kind := protocol.Kind(starts[1]); kind {
+		case protocol.Mutex, protocol.ReadWrite, protocol.Semaphore, protocol.Latch, protocol.Election:
+			return kind, nil
+		}
+	}
+	foreign.Is, foreign.Want = whatStarts(starts), fmt.Sprintf("a lock of format %c", format)
+	return 0, foreign
+}
+
+// readHold reads a hold, or what remains of one, that ends at a server time.
+func (r *resource) readHold(ticket, token, text string, end, now int64) protocol.Hold {
+	p, _ := readPayload(text) // what cannot be read stays empty: it is for people only
+	out := protocol.Hold{
+		ID: idOf(ticket), State: protocol.HoldTaken, Party: p.party(ticket), Process: p.process(r.p.config.Prefix),
+		Weight: p.weight, Block: p.block, Until: end, TTL: p.ttl, Fixed: p.fixed,
+	}
+	out.Token, _ = wire.Number(token)
+	if out.Token <= now { // a token is the time of its grant, unless the clock was set back
+		out.Since = out.Token
+	}
+	if ticket[2] == '-' {
+		out.State, out.By = remainderOf(p)
+		return out
+	}
+	// A hand-over that is not taken up ends with its claim. A hold that was asked for or renewed ends
+	// later: a TTL is at least three claims. The server counts in milliseconds.
+	const rounding = 2000
+	out.Renewed = min(now, end-p.ttl.Microseconds())
+	if out.Since > 0 && end <= out.Since+p.claim.Microseconds()+rounding {
+		out.State, out.Renewed = protocol.HoldOffered, out.Since
+	}
+	out.Renewed = max(out.Renewed, out.Since)
+	return out
+}
+
+// remainderOf is what a remainder says of itself: why it is there, and by whom.
+func remainderOf(p payload) (protocol.HoldState, string) {
+	switch p.extra("why") {
+	case "k":
+		return protocol.HoldMinHold, ""
+	case "b":
+		return protocol.HoldBroken, p.extra("by")
+	}
+	return protocol.HoldTakenOver, p.extra("by")
+}
+
+// readPlace reads a place in the queue.
+func (r *resource) readPlace(ticket, place, life, text string, now int64) (out protocol.Place, ok bool) {
+	order, ok := wire.Number(place)
+	if !ok || len(ticket) != ticketLength {
+		return out, false
+	}
+	p, _ := readPayload(text)
+	ends, _ := wire.Number(life)
+	out = protocol.Place{
+		ID: idOf(ticket), Party: p.party(ticket), Process: p.process(r.p.config.Prefix), Shared: ticket[2] == 's', Weight: p.weight,
+		Order: order, Until: min(ends, math.MaxInt64/1000) * 1000, Kept: p.extra("keep") != "",
+	}
+	if order <= now { // a place is the time when the ticket joined, unless the clock was set back
+		out.Since = order
+	}
+	out.Under, out.More = readEvidence(p.extra("under"))
+	return out, true
+}
+
+// readLatch reads the state of a latch: stamp, id, standing, count and TTL.
+func readLatch(now int64, value string, end int64) (out protocol.Inspection, ok bool) {
+	if len(value) <= ticketLength {
+		return out, false
+	}
+	count, _, _ := strings.Cut(value[ticketLength+1:], ":")
+	out = protocol.Inspection{Server: now, Kind: protocol.Latch, Latch: protocol.LatchSet, Until: end}
+	if value[ticketLength] == 'o' {
+		out.Latch = protocol.LatchOpen
+	}
+	out.Count, ok = wire.Number(count)
+	return out, ok
+}

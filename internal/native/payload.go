@@ -1,0 +1,101 @@
+package native
+
+import (
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// Lengths of what stands before a payload.
+const (
+	ticketLength = 4 + idLength
+	tokenLength  = 16
+)
+
+// A payload is what a member says of a holder or a waiter. See the package document.
+type payload struct {
+	claim   time.Duration
+	weight  int64 // of a semaphore; else 0
+	block   int64
+	ttl     time.Duration
+	fixed   bool
+	channel string // with its mark
+	owner   string
+	extras  string
+	label   string
+}
+
+// readPayload takes a payload apart. It is false if the text is none.
+func readPayload(text string) (out payload, ok bool) {
+	fields := strings.SplitN(text, ":", 7)
+	if len(fields) != 7 {
+		return out, false
+	}
+	claim, weights, _ := strings.Cut(fields[0], "/")
+	weight, _, _ := strings.Cut(weights, "/")
+	ttl, fixed := strings.CutSuffix(fields[2], "f")
+	out.fixed = fixed
+	out.weight, _ = wire.Number(weight)
+	var ok1, ok2, ok3 bool
+	out.claim, ok1 = readMillis(claim)
+	out.block, ok2 = wire.Number(fields[1])
+	out.ttl, ok3 = readMillis(ttl)
+	tail := fields[6]
+	for i, part := range []*string{&out.channel, &out.owner, &out.extras} {
+		n, number := wire.Number(fields[3+i])
+		if !number || n < 0 || n > int64(len(tail)) {
+			return out, false
+		}
+		*part, tail = tail[:n], tail[n:]
+	}
+	out.label = tail
+	return out, ok1 && ok2 && ok3
+}
+
+// extra is the value of a named extra; empty if there is none.
+func (p payload) extra(name string) string {
+	for rest := p.extras; rest != ""; {
+		key, tail, ok1 := strings.Cut(rest, ":")
+		length, tail, ok2 := strings.Cut(tail, ":")
+		n, number := wire.Number(length)
+		if !ok1 || !ok2 || !number || n < 0 || n > int64(len(tail)) {
+			return ""
+		}
+		if key == name {
+			return tail[:n]
+		}
+		rest = tail[n:]
+	}
+	return ""
+}
+
+// party is the holder or waiter whose ticket stands before the payload. One of no owner is its own.
+func (p payload) party(ticket string) protocol.Party {
+	if p.owner == "" {
+		return protocol.Party{Owner: string(idOf(ticket)), Label: p.label, Unnamed: true}
+	}
+	return protocol.Party{Owner: p.owner, Label: p.label}
+}
+
+// process is host/pid/random, as the channel says; empty if the channel is that of a kept place.
+func (p payload) process(prefix string) string {
+	if p.channel == "" {
+		return ""
+	}
+	rest, ours := strings.CutPrefix(p.channel[1:], prefix+":")
+	if _, behind, slot := strings.Cut(rest, "}:"); slot && strings.HasPrefix(rest, "{") {
+		rest = behind
+	}
+	process, ours2 := strings.CutPrefix(rest, "@")
+	if !ours || !ours2 || strings.HasPrefix(process, ticketProcess("")) {
+		return ""
+	}
+	return process
+}
+
+// idOf is the id in a ticket.
+func idOf(ticket string) protocol.ID {
+	return protocol.ID(ticket[ticketLength-idLength : ticketLength])
+}

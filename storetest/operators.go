@@ -1,0 +1,365 @@
+package storetest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func operators() []test {
+	return []test{
+		{"inspect what nobody uses", inspectFree, 0},
+		{"inspect every kind", inspectKinds, leaves},
+		{"inspect a hold", inspectHold, 0},
+		{"inspect readers and a writer behind them", inspectReaders, queue},
+		{"inspect permits", inspectPermits, 0},
+		{"inspect a latch", inspectLatch, leaves},
+		{"inspect a queue", inspectQueue, queue},
+		{"inspect a kept place", inspectPlace, queue},
+		{"inspect a min hold", inspectMinHold, leaves},
+		{"inspect a hold that was taken over", inspectResumed, token},
+		{"inspect a hold that has expired", inspectExpired, 0},
+		{"inspect names of any bytes", inspectNames, 0},
+		{"inspect changes nothing", inspectTouchesNothing, leaves},
+		{"queue of more than a page", queuePages, queue},
+		{"bad arguments", operatorArguments, 0},
+		{"after the end of a context, and of a client", operatorEnded, 0},
+	}
+}
+
+// inspect asks until there is an answer.
+func (e *env) inspect(c *client, name string) (info holdfast.LockInfo) {
+	e.Helper()
+	if err := e.answer(func() (err error) { info, err = c.Inspect(e.ctx(), name); return err }); err != nil {
+		e.Fatalf("Inspect: %v", err)
+	}
+	if info.Name != name || info.At.IsZero() {
+		e.Errorf("%q was inspected at %v as %q", name, info.At, info.Name)
+	}
+	return info
+}
+
+// hold is the only hold of a name.
+func (e *env) hold(info holdfast.LockInfo) holdfast.HoldInfo {
+	e.Helper()
+	if len(info.Holds) != 1 || info.Holders != 1 {
+		e.Fatalf("%d holds are told, of %d: %+v", len(info.Holds), info.Holders, info)
+	}
+	return info.Holds[0]
+}
+
+func inspectFree(e *env) {
+	a, b := e.client(), e.client()
+	for range 2 {
+		if info := e.inspect(b, name); info.State != holdfast.StateFree || info.Kind != "" || info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
+			e.Errorf("got %+v", info)
+		}
+		e.free(a.Mutex(name))
+	}
+}
+
+func inspectKinds(e *env) {
+	a, b := e.client(label("A")), e.client()
+	for _, one := range e.uses() {
+		lease, err := e.had(one.try(a))
+		if err != nil {
+			e.Fatalf("%s: %v", one.kind, err)
+		}
+		info := e.inspect(b, name)
+		if hold := e.hold(info); info.Kind != one.kind || info.State != holdfast.StateHeld || hold.Label != "A" || hold.State != holdfast.HoldHeld {
+			e.Errorf("a %s: got %+v", one.kind, info)
+		}
+		e.release(lease)
+	}
+}
+
+func inspectHold(e *env) {
+	a, b := e.client(label("A")), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second), holdfast.WithOwner("o")))
+	info := e.inspect(b, name)
+	hold := e.hold(info)
+	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != holdfast.ModeWrites || hold.TTL != 20*time.Second || hold.Fixed || hold.Permits != 0 {
+		e.Errorf("got %+v", hold)
+	}
+	if hold.Token > lease.Token() || hold.LastToken < lease.Token() {
+		e.Errorf("tokens %d to %d, the lease has %d", hold.Token, hold.LastToken, lease.Token())
+	}
+	if hold.Remaining <= 0 || hold.Remaining > 20*time.Second {
+		e.Errorf("%v remain of %v", hold.Remaining, hold.TTL)
+	}
+	if hold.Since.IsZero() || hold.Since.After(info.At) || hold.Renewed.Before(hold.Since.Add(-slack)) || hold.Renewed.After(info.At) {
+		e.Errorf("held since %v, renewed at %v, inspected at %v", hold.Since, hold.Renewed, info.At)
+	}
+	e.here(hold.Host, hold.PID)
+	e.release(lease)
+	fixed := e.lock(a.Mutex(name, holdfast.WithoutRenewal()))
+	if hold := e.hold(e.inspect(b, name)); !hold.Fixed || hold.Owner != "" || hold.Late {
+		e.Errorf("got %+v", hold)
+	}
+	e.release(fixed)
+}
+
+// here fails unless a host and a process are those of this test, where they are told.
+func (e *env) here(host string, pid int) {
+	e.Helper()
+	if host == "" && pid == 0 {
+		return
+	}
+	if want, err := os.Hostname(); err != nil || host != want || pid != os.Getpid() {
+		e.Errorf("host %q and process %d, want %q and %d", host, pid, want, os.Getpid())
+	}
+}
+
+func inspectReaders(e *env) {
+	a, b, c := e.client(label("A")), e.client(label("B")), e.client(label("C"))
+	one, other := e.take(a.RWMutex(name).RLock), e.take(b.RWMutex(name).RLock)
+	w := e.waitIn(e.ctx(), c, c.RWMutex(name).Lock)
+	info := e.inspect(a, name)
+	labels := ""
+	for _, hold := range info.Holds {
+		labels += hold.Label
+		if hold.Mode != holdfast.ModeReads || hold.State != holdfast.HoldHeld {
+			e.Errorf("got %+v", hold)
+		}
+	}
+	if info.Kind != "rwmutex" || info.Holders != 2 || labels != "AB" && labels != "BA" {
+		e.Errorf("held by %q: %+v", labels, info)
+	}
+	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" || info.Queue[0].Mode != holdfast.ModeWrites {
+		e.Errorf("queue: %+v", info.Queue)
+	}
+	e.release(one)
+	e.release(other)
+	e.release(w.in())
+}
+
+func inspectPermits(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no semaphores at this server")
+	}
+	a, b := e.client(), e.client()
+	one, other := e.take(acquire(a.Semaphore(name, 7), 2, true)), e.take(acquire(b.Semaphore(name, 7), 3, true))
+	info := e.inspect(a, name)
+	weights := int64(0)
+	for _, hold := range info.Holds {
+		weights += hold.Permits
+		if hold.Mode != holdfast.ModePermits {
+			e.Errorf("got %+v", hold)
+		}
+	}
+	if info.Permits != 7 || info.Taken != 5 || info.Holders != 2 || weights != 5 {
+		e.Errorf("got %+v", info)
+	}
+	e.release(one)
+	if info := e.inspect(b, name); info.Taken != 3 || e.hold(info).Permits != 3 {
+		e.Errorf("got %+v", info)
+	}
+	e.release(other)
+}
+
+func inspectLatch(e *env) {
+	if e.backend.NoLatches {
+		e.Skip("no latches at this server")
+	}
+	c := e.client()
+	e.ok(c.Latch(name).Set(e.ctx(), 2))
+	for _, want := range []holdfast.LockInfo{{State: holdfast.StateSet, Count: 2}, {State: holdfast.StateSet, Count: 1}, {State: holdfast.StateOpen}} {
+		if info := e.inspect(c, name); info.Kind != "latch" || info.State != want.State || info.Count != want.Count || info.Holders != 0 {
+			e.Errorf("got %+v, want %+v", info, want)
+		}
+		e.ok(c.Latch(name).CountDown(e.ctx()))
+	}
+}
+
+func inspectQueue(e *env) {
+	a := e.client()
+	lease := e.lock(a.Mutex(name))
+	var waiters []*waiter
+	for _, text := range []string{"1st", "2nd", "3rd"} {
+		c := e.client(label(text))
+		waiters = append(waiters, e.wait(e.ctx(), c, c.Mutex(name, holdfast.WithOwner("o of "+text))))
+	}
+	info := e.inspect(a, name)
+	if len(info.Queue) != 3 || info.Waiters != 3 {
+		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
+	}
+	for i, text := range []string{"1st", "2nd", "3rd"} {
+		w := info.Queue[i]
+		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == holdfast.AliveNo || w.ID == "" || strings.ContainsAny(w.ID, "|:") {
+			e.Errorf("place %d: %+v", i+1, w)
+		}
+		if w.Since.IsZero() || w.Since.After(info.At) {
+			e.Errorf("waits since %v at %v", w.Since, info.At)
+		}
+		e.here(w.Host, w.PID)
+	}
+	e.release(lease)
+	for _, w := range waiters {
+		e.release(w.in())
+	}
+}
+
+func inspectPlace(e *env) {
+	a, b, c := e.client(), e.client(label("B")), e.client(label("C"))
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(b.Mutex(name))
+	w := e.wait(e.ctx(), c, c.Mutex(name))
+	info := e.inspect(a, name)
+	if len(info.Queue) != 2 || info.Waiters != 1 {
+		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
+	}
+	kept, behind := info.Queue[0], info.Queue[1]
+	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != holdfast.AliveNo || behind.Label != "C" || behind.Place != 1 || behind.Kept {
+		e.Errorf("got %+v and %+v", kept, behind)
+	}
+	e.release(lease)
+	e.release(w.in())
+	e.release(e.attached(b, ticket))
+}
+
+func inspectMinHold(e *env) {
+	a, b := e.client(label("A")), e.client()
+	e.release(e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute))))
+	soon(func() bool { return e.inspect(b, name).State == holdfast.StateMinHold })
+	info := e.inspect(b, name)
+	if hold := e.hold(info); info.State != holdfast.StateMinHold || hold.State != holdfast.HoldMinHold || hold.Label != "A" || hold.By != "" ||
+		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
+		e.Errorf("got %+v", info)
+	}
+}
+
+func inspectResumed(e *env) {
+	a, b := e.client(label("A")), e.client(label("B"))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(5*time.Minute)))
+	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	states := map[string]holdfast.HoldInfo{}
+	info := e.inspect(b, name)
+	for _, hold := range info.Holds {
+		states[hold.Label] = hold
+	}
+	if info.State != holdfast.StateHeld || states["B"].State != holdfast.HoldHeld || states["B"].By != "" {
+		e.Errorf("got %+v", info)
+	}
+	if left, ok := states["A"]; ok && (left.State != holdfast.HoldTakenOver || left.By != "B") { // unless it has heard and stopped
+		e.Errorf("got %+v", left)
+	}
+	e.release(taken)
+	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
+}
+
+func inspectExpired(e *env) {
+	a, b := e.client(), e.client()
+	e.take(a.RWMutex(name, holdfast.WithTTL(100*time.Millisecond), holdfast.WithoutRenewal()).RLock)
+	long := e.take(b.RWMutex(name).RLock) // the server keeps the name, and the other hold
+	soon(func() bool { return e.inspect(b, name).Holders == 1 })
+	e.hold(e.inspect(b, name))
+	e.release(long)
+	if info := e.inspect(b, name); info.State != holdfast.StateFree {
+		e.Errorf("got %+v", info)
+	}
+}
+
+func inspectNames(e *env) {
+	a, b := e.client(label("a:b|c\x00\xff")), e.client()
+	for _, name := range oddNames() {
+		lease := e.lock(a.Mutex(name, holdfast.WithOwner(name)))
+		if hold := e.hold(e.inspect(b, name)); hold.Label != "a:b|c\x00\xff" || hold.Owner != name {
+			e.Errorf("%q: got %+v", name, hold)
+		}
+		e.release(lease)
+	}
+}
+
+// A hold that is not renewed lasts no longer because it was inspected, and no shorter.
+func inspectTouchesNothing(e *env) {
+	a, b := e.client(), e.client()
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
+	first := e.inspect(b, name)
+	end := first.At.Add(e.hold(first).Remaining)
+	for range 10 {
+		info := e.inspect(b, name)
+		if last := info.At.Add(e.hold(info).Remaining); last.Sub(end).Abs() > 2*slack {
+			e.Errorf("it ended at %v, and now at %v", end, last)
+		}
+	}
+	if err := e.check(lease); err != nil {
+		e.Error(err)
+	}
+	e.release(lease)
+}
+
+func queuePages(e *env) {
+	a, b := e.client(), e.client()
+	const many = 230
+	lease := e.lock(a.Mutex(name))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var waiters []*waiter
+	for range many {
+		waiters = append(waiters, e.enterIn(ctx, b.Mutex(name, holdfast.WithStrictOrder()).Lock))
+	}
+	soon(func() bool { return e.inspect(a, name).Waiters == many })
+	if info := e.inspect(a, name); info.Waiters != many || len(info.Queue) != 100 {
+		e.Errorf("%d of %d waiters are told", len(info.Queue), info.Waiters)
+	}
+	seen := map[string]bool{}
+	var last time.Time
+	err := e.answer(func() error {
+		clear(seen)
+		last = time.Time{}
+		for w, err := range a.Queue(e.ctx(), name) {
+			if err != nil {
+				return err
+			}
+			seen[w.ID] = true
+			if w.Place != len(seen) || w.Since.Before(last) {
+				e.Errorf("the waiter %d is at place %d, since %v after %v", len(seen), w.Place, w.Since, last)
+			}
+			last = w.Since
+		}
+		return nil
+	})
+	if err != nil || len(seen) != many {
+		e.Errorf("%d waiters, %v", len(seen), err)
+	}
+	cancel()
+	for _, w := range waiters {
+		<-w.done
+	}
+	e.release(lease)
+}
+
+func operatorArguments(e *env) {
+	c := e.silent(nil)
+	long := strings.Repeat("n", 1025)
+	for _, bad := range []string{"", long} {
+		_, err := c.Inspect(e.ctx(), bad)
+		e.refused(err, "name")
+		for _, err := range c.Queue(e.ctx(), bad) {
+			e.refused(err, "name")
+		}
+	}
+	_, err := c.Inspect(nil, name) //nolint:staticcheck // nil is what is tried
+	e.refused(err, "ctx")
+	for _, client := range []*holdfast.Client{nil, {}} {
+		_, err := client.Inspect(e.ctx(), name)
+		e.refused(err, "Client")
+		for _, err := range client.Queue(e.ctx(), name) {
+			e.refused(err, "Client")
+		}
+	}
+}
+
+func operatorEnded(e *env) {
+	c := e.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := c.Inspect(ctx, name)
+	e.is(err, context.Canceled)
+	e.close(c)
+	_, err = c.Inspect(e.ctx(), name)
+	e.is(err, holdfast.ErrClosed)
+}
