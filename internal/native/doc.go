@@ -93,9 +93,9 @@
 // # Remainders
 //
 // A hold becomes a remainder if it is released before its min hold is over, if another caller takes
-// it over, and if an operator breaks it. The remainder excludes others as the hold did, to the end of the min hold, or to
-// the end that the hold had. Its ticket is that of the hold with the mode "-". Its payload is that
-// of the hold with three extras more:
+// it over, and if an operator breaks it. The remainder excludes others as the hold did, to the end
+// of the min hold, or to the end that the hold had. Its ticket is that of the hold with the mode
+// "-". Its payload is that of the hold with three extras more:
 //
 //	why   "k" for a min hold, "r" after a resume, "b" of a broken hold
 //	by    the label of the caller that took the hold over or broke it

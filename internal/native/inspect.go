@@ -209,8 +209,8 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 		out.State, out.By = remainderOf(p)
 		return out
 	}
-	// A hand-over that is not taken up ends with its claim. A hold that was asked for or renewed ends
-	// later: a TTL is at least three claims. The server counts in milliseconds.
+	// A hand-over that is not taken up ends with its claim. A hold that was asked for or renewed
+	// ends later: a TTL is at least three claims. The server counts in milliseconds.
 	const rounding = 2000
 	out.Renewed = min(now, end-p.ttl.Microseconds())
 	if out.Since > 0 && end <= out.Since+p.claim.Microseconds()+rounding {
