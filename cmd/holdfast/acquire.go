@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
 // firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
@@ -90,23 +89,15 @@ func (r *Run) refused(err error) error {
 		signal *signalError
 		held   *holdfast.HeldError
 		waited *holdfast.WaitError
-		failed *holdfast.StoreError
 		none   *holdfast.QuorumError
 	)
-	at := server.Redact(r.Redis)
 	switch {
 	case errors.As(err, &signal):
 		return &exitError{signal.code(), fmt.Errorf("%w before %q was held; nothing was run", err, r.Name)}
 	case errors.As(err, &held):
 		return &exitError{r.Conflict, fmt.Errorf("%q is %s for another %v, %d waiting", r.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)}
-	case errors.As(err, &none):
-		return &exitError{exitNoServer, err}
-	case errors.As(err, &failed) && failed.Kind == holdfast.StoreDenied:
-		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
-	case errors.As(err, &failed) && (failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer):
-		return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w (--redis or REDIS_URL names another; holdfast dev is one to try)", at, failed.Err)}
-	case errors.As(err, &failed):
-		return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)}
+	case errors.As(err, &none), errors.As(err, new(*holdfast.StoreError)):
+		return r.failure(err)
 	case errors.As(err, &waited):
 		holder := ""
 		if waited.Holder != "" {

@@ -40,7 +40,7 @@ func TestUnanswered(t *testing.T) {
 
 // During the rest of a min hold there is no holder: the texts have no empty name.
 func TestTextsNameTheHolder(t *testing.T) {
-	r := Run{Name: "n", Redis: "redis://localhost", Conflict: exitBusy}
+	r := Run{connection: connection{Redis: "redis://localhost"}, Name: "n", Conflict: exitBusy}
 	for _, c := range []struct {
 		held          holdfast.HeldError
 		refused, line string

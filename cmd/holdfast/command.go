@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,15 +20,17 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
-		SilenceErrors:     true, // run prints them
+		Version:           versionLine(), // --version
+		SilenceErrors:     true,          // run prints them
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // newCompletion has exit codes
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
-	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newWorker(), newKeeper())
+	root.SetVersionTemplate("{{.Version}}\n")
+	setHelp(root)
+	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newURLs(), newWorker(), newKeeper())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
@@ -65,6 +68,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		suggested = suggestion(flags, unknown.GetSpecifiedName(), "--")
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		err = invalidValue(invalid)
+	}
 	return &usageError{fmt.Errorf("%w%s (see %s --help)", withoutURL(err), suggested, cmd.CommandPath())}
 }
 
@@ -78,17 +85,33 @@ func suggestion(cmd *cobra.Command, typed, prefix string) string {
 	return ", did you mean " + prefix + strings.Join(names, " or "+prefix) + "?"
 }
 
-// withoutURL is an error about a flag without the URL in its value: the URL may hold a password.
+// withoutURL is an error about a flag without the URL in it: the URL may hold a password.
 func withoutURL(err error) error {
 	text, _, found := strings.Cut(err.Error(), "://")
 	if !found {
 		return err
 	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		return fmt.Errorf("--%s does not take a URL", invalid.GetFlag().Name)
-	}
 	return errors.New(text + "://...")
+}
+
+// invalidValue names the flag and its value, and says what the flag takes.
+func invalidValue(invalid *pflag.InvalidValueError) error {
+	name, value := invalid.GetFlag().Name, invalid.GetValue()
+	if strings.Contains(value, "://") {
+		return fmt.Errorf("--%s does not take a URL", name)
+	}
+	why := errors.Unwrap(invalid)
+	var number *strconv.NumError
+	switch {
+	case !errors.As(why, &number):
+	case number.Func == "ParseBool":
+		why = errors.New("it must be true or false")
+	case errors.Is(number.Err, strconv.ErrRange):
+		why = errors.New("there is no such large number here")
+	default:
+		why = errors.New("it must be a whole number")
+	}
+	return fmt.Errorf("--%s %q: %w", name, value, why)
 }
 
 // noArgs is cobra.NoArgs with a usageError.

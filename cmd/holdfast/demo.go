@@ -89,7 +89,7 @@ func newDemo() *cobra.Command {
 	d := &Demo{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch processes share a lock, and what happens when a holder dies",
+		Short: "Watch processes share a lock, and what happens when one dies",
 		Long: `Watch a lottery: several processes want to draw the winner of every round, and exactly one may. In
 one round the process that holds the lock is stopped until its lease is over, and draws too late.
 In one round the holder takes longer than its max hold. In one it is killed with -9. Each time the
@@ -110,7 +110,7 @@ leaves nothing behind.`,
 	flags.SortFlags = false
 	flags.IntVar(&d.Rounds, "rounds", 10, "rounds to draw")
 	flags.IntVar(&d.Workers, "workers", 8, "processes that want to draw")
-	flags.DurationVar(&d.TTL, "ttl", 2*time.Second, "of the leases: the longest that a dead holder keeps the others out")
+	durationVar(flags, &d.TTL, "ttl", "", 2*time.Second, "of the leases: the longest that a dead holder keeps the others out")
 	flags.StringVar(&d.Redis, "redis", "",
 		"`URL` of a server to use, such as redis://localhost:6379; the demo deletes its keys at the end")
 	flags.BoolVar(&d.Embedded, "embedded", false, "use the in-memory server even where there is a real one")

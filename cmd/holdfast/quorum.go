@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -41,11 +40,9 @@ func (u *urls) Type() string { return "URL" }
 
 // QuorumStatus prints which masters of a quorum count.
 type QuorumStatus struct {
-	Prefix string
-	Redis  string // URL of the quorum
-	TLS    server.TLS
-	Trust  bool // make new masters count
-	Out    io.Writer
+	connection
+	Trust bool // make new masters count
+	Out   io.Writer
 }
 
 // Run prints a line for each master. An *exitError says that no majority counts.
@@ -54,12 +51,11 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 	if members == nil {
 		return &usageError{errors.New("--redis or REDIS_URL names one server: give --redis once for each master, or quorum:URL,URL,URL")}
 	}
-	client, end, err := server.Client(s.Redis, s.TLS, holdfast.Config{Prefix: s.Prefix, TrustNewNodes: s.Trust})
+	client, end, err := s.client(holdfast.Config{TrustNewNodes: s.Trust})
 	if err != nil {
-		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
+		return err
 	}
 	defer end()
-	defer client.Close()
 	nodes, err := client.Quorum(ctx)
 	if err != nil {
 		return err
@@ -108,7 +104,7 @@ func newQuorum() *cobra.Command {
 }
 
 func newQuorumStatus() *cobra.Command {
-	s := &QuorumStatus{Redis: defaultURL}
+	s := &QuorumStatus{}
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Tell which masters count, and why the others do not",
@@ -118,23 +114,14 @@ least five minutes, because it may have forgotten a lock.
 
 Exit codes: 0 a majority counts; 64 usage; 69 no majority counts.`,
 		Example: `  holdfast quorum status --redis redis://a --redis redis://b --redis redis://c
-  holdfast quorum status --redis quorum:redis://a,redis://b,redis://c --trust-new-nodes # at first`,
+  REDIS_URL=quorum:redis://a,redis://b,redis://c holdfast quorum status`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Out = cmd.OutOrStdout()
-			if url := os.Getenv("REDIS_URL"); url != "" && !cmd.Flags().Changed("redis") {
-				s.Redis = url
-			}
 			return s.Run(cmd.Context())
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.Var(&urls{to: &s.Redis}, "redis", "`URL` of a master, once for each master, or quorum:URL,URL,URL; default: the variable REDIS_URL")
-	flags.StringVar(&s.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign those of the servers")
-	flags.StringVar(&s.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
-	flags.StringVar(&s.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
-	flags.StringVar(&s.Prefix, "prefix", "holdfast", "prefix of all keys and channels")
-	flags.BoolVar(&s.Trust, "trust-new-nodes", false, "let restarted masters count from now on: only if they cannot have forgotten a lock")
+	s.flags(cmd)
+	cmd.Flags().BoolVar(&s.Trust, "trust-new-nodes", false, "let restarted masters count from now on: only if they cannot have forgotten a lock")
 	return cmd
 }

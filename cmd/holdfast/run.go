@@ -30,6 +30,8 @@ const (
 
 // Run runs a command under a lock.
 type Run struct {
+	connection
+	waiting
 	Command  []string // the program and its arguments
 	Conflict int      // exit code when the lock is held by another
 	Grace    time.Duration
@@ -37,15 +39,10 @@ type Run struct {
 	MaxHold  time.Duration
 	MinHold  time.Duration
 	Name     string // of the lock
-	Nonblock bool
 	OnLost   string
 	Owner    string // empty: a new one
-	Prefix   string
-	Redis    string // URL, of one server or of a quorum
-	TLS      server.TLS
 	TTL      time.Duration
 	Verbose  bool
-	Wait     time.Duration // 0: for ever
 
 	In, Out, Err *os.File
 }
@@ -65,15 +62,11 @@ func (r *Run) Run(ctx context.Context) error {
 	defer notices.close()
 	signals := listen()
 	defer signals.stop()
-	client, end, err := server.Client(r.Redis, r.TLS, holdfast.Config{
-		Label: r.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}, Prefix: r.Prefix,
-	})
+	client, end, err := r.client(holdfast.Config{Label: r.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}})
 	if err != nil {
-		return &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
+		return err
 	}
 	defer end()
-	// Close also gives back what was given up, such as a place in the queue.
-	defer client.Close()
 
 	began := time.Now()
 	lease, err := r.acquire(ctx, client, signals, notices)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,35 +37,25 @@ func newRun() *cobra.Command {
 		Short: "Run a command under a lock",
 		Long:  runLong,
 		Example: `  holdfast run nightly-report -- ./report.sh
-  holdfast run -n --min-hold 50s minutely -- ./tick      # on every host's crontab: one host runs it
-  holdfast run -w 30s deploy -- kubectl apply -f .       # waits half a minute, then exits with 75`,
+  holdfast run -n --min-hold 50s minutely -- ./tick    # on all hosts
+  holdfast run -w 30s deploy -- ./deploy.sh       # waits 30 s, or exits with 75`,
 		DisableFlagsInUseLine: true,
 		Args:                  func(cmd *cobra.Command, args []string) error { return r.parseArgs(args, cmd.ArgsLenAtDash()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.In, r.Out, r.Err = os.Stdin, os.Stdout, os.Stderr
-			if url := os.Getenv("REDIS_URL"); url != "" && !cmd.Flags().Changed("redis") {
-				r.Redis = url
-			}
 			return r.Run(cmd.Context())
 		},
 	}
+	r.connection.flags(cmd)
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	r.Redis = defaultURL
-	flags.Var(&urls{to: &r.Redis}, "redis", "`URL` of the server: redis://, rediss:// (TLS), unix://, redis+sentinel://, redis+cluster://; for a quorum of independent masters, 3, 5, 7 or 9 times, or quorum:URL,URL,URL; default: the variable REDIS_URL")
-	flags.StringVar(&r.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign that of the server")
-	flags.StringVar(&r.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
-	flags.StringVar(&r.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
-	flags.StringVar(&r.Prefix, "prefix", "holdfast", "prefix of all keys and channels; locks with different prefixes are independent")
-	flags.BoolVarP(&r.Nonblock, "nonblock", "n", false, "do not wait for the lock")
-	flags.VarP((*waitFlag)(r), "wait", "w", "the longest wait: `5` (seconds), 0.5, 5s, 2m; 0 is --nonblock")
+	r.waiting.flags(flags)
 	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", exitBusy, "exit code if another holds the lock, or the wait was too long")
-	flags.DurationVar(&r.TTL, "ttl", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
-	flags.DurationVar(&r.MaxHold, "max-hold", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
-	flags.DurationVar(&r.MinHold, "min-hold", 0, "the shortest time that others are kept out, even if the command ends sooner")
+	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
+	durationVar(flags, &r.MaxHold, "max-hold", "", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
+	durationVar(flags, &r.MinHold, "min-hold", "", 0, "the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
-	flags.DurationVar(&r.Grace, "grace", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
+	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
 	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the command waited for the lock and held it")
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
@@ -97,35 +86,3 @@ func (r *Run) parseArgs(args []string, dash int) error {
 	r.Name, r.Command = args[0], args[1:]
 	return nil
 }
-
-// waitFlag reads seconds, as flock does, or a duration into Wait and Nonblock.
-type waitFlag Run
-
-// Set implements pflag.Value.
-func (w *waitFlag) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if seconds, e := strconv.ParseFloat(text, 64); e == nil && seconds == seconds {
-		d, err = time.Duration(min(max(seconds, -1), 1e9)*float64(time.Second)), nil
-	}
-	switch {
-	case err != nil:
-		return errors.New("it must be seconds or a duration, such as 5, 0.5 or 2m")
-	case d < 0:
-		return errors.New("it must not be negative")
-	case d == 0:
-		w.Nonblock = true
-	}
-	w.Wait = d
-	return nil
-}
-
-// String implements pflag.Value.
-func (w *waitFlag) String() string {
-	if w.Wait == 0 {
-		return ""
-	}
-	return w.Wait.String()
-}
-
-// Type implements pflag.Value.
-func (w *waitFlag) Type() string { return "duration" }

@@ -42,22 +42,19 @@ func (r *Run) Validate() error {
 	check(r.MinHold >= 0 && r.MinHold <= mostTTL, "--min-hold %v: it must be 0 to %v", r.MinHold, mostTTL)
 	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
 	check(r.Grace >= 0, "--grace %v: it must not be negative", r.Grace)
-	check(r.Wait >= 0, "--wait %v: it must not be negative", r.Wait)
-	check(!r.Nonblock || r.Wait == 0, "--nonblock and --wait %v: only one of them can be given", r.Wait)
 	check(r.Conflict >= 0 && r.Conflict <= 255, "--conflict-exit-code %d: it must be 0 to 255", r.Conflict)
 	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost), "--on-lost %q: it must be kill, term or ignore", r.OnLost)
 	check(len(r.Owner) <= maxText, "--owner of %d bytes: it must have at most %d", len(r.Owner), maxText)
 	check(len(r.Label) <= maxText, "--label of %d bytes: it must have at most %d", len(r.Label), maxText)
-	check(len(r.Prefix) <= maxText && !strings.ContainsAny(r.Prefix, "{}"), "--prefix %q: it must have at most %d bytes, without { and }", r.Prefix, maxText)
 	// The values of environment variables end at a zero byte.
 	check(!strings.ContainsRune(r.Name, 0), "NAME %q: it must not contain a zero byte", r.Name)
 	check(!strings.ContainsRune(r.Owner, 0), "--owner %q: it must not contain a zero byte", r.Owner)
-	if server.Members(r.Redis) != nil {
+	if r.quorum() {
 		check(r.TTL <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", r.TTL, server.QuorumTTL)
 		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
 	}
-	err := server.Check(r.Redis, r.TLS)
-	check(err == nil, "--redis or REDIS_URL: %w", err)
+	r.waiting.check(&c)
+	r.connection.check(&c)
 	return c.err()
 }
 

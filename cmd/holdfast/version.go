@@ -19,12 +19,16 @@ type Version struct {
 
 // Run prints one line: version, commit if known, version of Go, system.
 func (v *Version) Run() error {
+	_, err := fmt.Fprintln(v.Out, versionLine())
+	return err
+}
+
+func versionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	_, err := fmt.Fprintf(v.Out, "holdfast %s, %s %s/%s\n", versionOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func versionOf(info *debug.BuildInfo) string {

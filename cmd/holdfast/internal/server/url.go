@@ -342,3 +342,13 @@ func WithoutPasswords(raw string) string {
 	}
 	return text
 }
+
+// Address returns the address of the first host of a URL, and whether TLS is spoken to it. It is
+// empty for a socket, and for a quorum.
+func Address(raw string) (address string, encrypted bool) {
+	l, err := read(raw)
+	if err != nil || len(l.addrs) == 0 {
+		return "", false
+	}
+	return l.addrs[0], strings.HasPrefix(l.scheme, "rediss")
+}

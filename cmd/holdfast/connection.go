@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+// A connection says which servers a command talks to. All commands that talk to servers have its
+// flags.
+type connection struct {
+	Prefix string
+	Redis  string // URL, of one server or of a quorum
+	TLS    server.TLS
+}
+
+// flags adds the flags of the connection to a command. The URL is that of REDIS_URL if no flag
+// names another.
+func (c *connection) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	c.Redis = defaultURL
+	flags.Var(&urls{to: &c.Redis}, "redis", "`URL` of the server, or once for each master of a quorum (see: holdfast help urls); default: the variable REDIS_URL")
+	flags.StringVar(&c.TLS.CA, "tls-ca", "", "`FILE` with the certificates of the authorities that may sign that of the server")
+	flags.StringVar(&c.TLS.Cert, "tls-cert", "", "`FILE` with the certificate of this client")
+	flags.StringVar(&c.TLS.Key, "tls-key", "", "`FILE` with the key of that certificate")
+	flags.StringVar(&c.Prefix, "prefix", "holdfast", "prefix of all keys and channels; locks with different prefixes are independent")
+	if url := os.Getenv("REDIS_URL"); url != "" { // after the flag, whose help would show it
+		c.Redis = url
+	}
+}
+
+// check notes what is wrong with the flags. It sends nothing and shows no password.
+func (c *connection) check(list *checklist) {
+	list.check(len(c.Prefix) <= maxText && !strings.ContainsAny(c.Prefix, "{}"), "--prefix %q: it must have at most %d bytes, without { and }", c.Prefix, maxText)
+	err := server.Check(c.Redis, c.TLS)
+	list.check(err == nil, "--redis or REDIS_URL: %w", err)
+}
+
+// quorum tells whether the servers are the masters of a quorum.
+func (c *connection) quorum() bool { return server.Members(c.Redis) != nil }
+
+// client makes a client with the prefix of the connection. It sends nothing. The caller calls end,
+// which gives back what the client has and closes the connections.
+func (c *connection) client(config holdfast.Config) (client *holdfast.Client, end func(), err error) {
+	config.Prefix = c.Prefix
+	client, hangUp, err := server.Client(c.Redis, c.TLS, config)
+	if err != nil {
+		return nil, nil, &usageError{fmt.Errorf("--redis or REDIS_URL: %w", err)}
+	}
+	return client, func() {
+		_ = client.Close() // also gives back what was given up, such as a place in the queue
+		hangUp()
+	}, nil
+}
+
+// failure turns an error of a server into a text and an exit code. Other errors stay as they are.
+func (c *connection) failure(err error) error {
+	var (
+		failed *holdfast.StoreError
+		none   *holdfast.QuorumError
+	)
+	at := server.Redact(c.Redis)
+	switch {
+	case errors.As(err, &none):
+		return &exitError{exitNoServer, err}
+	case !errors.As(err, &failed):
+		return err
+	case failed.Kind == holdfast.StoreDenied:
+		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
+	case failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer:
+		if hint := tlsHint(context.Background(), c.Redis); hint != "" {
+			return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", at, hint)}
+		}
+		return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w (--redis or REDIS_URL names another; holdfast dev is one to try)", at, failed.Err)}
+	}
+	return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// Help without a terminal fits into 80 columns.
+func TestHelpFits(t *testing.T) {
+	root := newRoot()
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		var out strings.Builder
+		cmd.SetOut(&out)
+		_ = cmd.Help()
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > plainWidth {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(root)
+}
+
+func TestWrapped(t *testing.T) {
+	const text = "one two three\nfour\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
+	const want = "one two\nthree four\n\n  a b c d e f g h i j\n\nEnd:\n  as it is, as it is"
+	if got := wrapped(text, 10); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
