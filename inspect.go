@@ -34,8 +34,11 @@ type LockInfo struct {
 	Taken   int64 // of a semaphore: how many are held
 	Count   int64 // of a latch: how many have yet to count down
 
-	Foreign string       // what stands at the key, if holdfast did not write it; it is left alone
-	Masters []MasterInfo // of a quorum: what each master says; Holds are the verdict of those that count
+	Foreign string // what stands at the key, if holdfast did not write it; it is left alone
+	// Masters is what each master of a quorum says. Holds are the verdict: what a majority of all
+	// masters knows. Masters that do not count or do not answer may know a hold, so a hold is told
+	// as well if a majority knows it together with them.
+	Masters []MasterInfo
 }
 
 // A LockState says how a name is used.
@@ -51,6 +54,7 @@ const (
 	StateSet        LockState = "set"         // a latch that waits for its count
 	StateOpen       LockState = "open"        // a latch whose count is 0
 	StateForeign    LockState = "foreign"     // the key is none of ours
+	StateUnknown    LockState = "unknown"     // of a quorum: fewer masters than a majority answered, of those that count
 )
 
 // A HoldState says what a hold is.
@@ -126,11 +130,12 @@ type WaiterInfo struct {
 
 // A MasterInfo is what one master of a quorum says of a name.
 type MasterInfo struct {
-	Node   string // "node 1" is the first store given to NewQuorum
-	Counts bool   // whether it counts towards a majority
-	Why    string // why it does not count, if it answered
-	Holds  []HoldInfo
-	Err    error // why it did not answer
+	Node    string // "node 1" is the first store given to NewQuorum
+	Counts  bool   // whether it counts towards a majority
+	Why     string // why it does not count, if it answered
+	Holds   []HoldInfo
+	Foreign string // what stands at the key, if holdfast did not write it
+	Err     error  // why it did not answer
 }
 
 // Inspect tells what the server knows of a name: its holders, its queue, and what keeps others out.
@@ -210,8 +215,11 @@ func lockInfo(name string, in protocol.Inspection) LockInfo {
 	}
 	out.State = lockState(in, out)
 	for _, n := range in.Nodes {
-		out.Masters = append(out.Masters, MasterInfo{Node: n.Node, Counts: n.Counts, Why: n.Why,
-			Holds: holdInfos(n.Inspection), Err: public("inspect", name, n.Err)})
+		master := MasterInfo{Node: n.Node, Counts: n.Counts, Why: n.Why, Holds: holdInfos(n.Inspection), Err: public("inspect", name, n.Err)}
+		if n.Inspection.Foreign != nil {
+			master.Foreign = n.Inspection.Foreign.Text()
+		}
+		out.Masters = append(out.Masters, master)
 	}
 	return out
 }
@@ -227,6 +235,9 @@ func lockState(in protocol.Inspection, out LockInfo) LockState {
 		return StateOpen
 	}
 	state := StateFree
+	if len(out.Holds) == 0 && tooFew(in.Nodes) {
+		return StateUnknown
+	}
 	for _, h := range out.Holds {
 		switch h.State {
 		case HoldHeld:
@@ -244,6 +255,17 @@ func lockState(in protocol.Inspection, out LockInfo) LockState {
 		}
 	}
 	return state
+}
+
+// tooFew tells whether fewer masters of a quorum than a majority answered, of those that count.
+func tooFew(nodes []protocol.NodeInspect) bool {
+	count := 0
+	for _, n := range nodes {
+		if n.Counts {
+			count++
+		}
+	}
+	return len(nodes) > 0 && count <= len(nodes)/2
 }
 
 func holdInfos(in protocol.Inspection) []HoldInfo {

@@ -7,6 +7,7 @@ var digests = map[string]string{
 	"ask":       "28c34a3f6cc6e774277fe8cb1aeacdc37ce6e490",
 	"downgrade": "d003a440e371ef5328e513d9d4b5c4cabe0db651",
 	"free":      "1252dab6f779964de22d06b6da551c53a0f24394",
+	"inspect":   "68ca8e90011fc2c048a7a54a5c3083084105cda4",
 	"look":      "63e24d506cc272c01acb323b4ee1a79afd28b5a6",
 	"node":      "61562beecf5a18c16ce9736f778215184a67ca44",
 	"renew":     "9acad979801dc5ed883ab6009a19d12bac3f7325",

@@ -82,6 +82,12 @@
 // it looks again, up to twice. Then the hold is told if the nodes that do not answer may have
 // accepted its largest token, and nobody if they cannot.
 //
+// An Inspect asks all nodes, and changes nothing at any of them: neither what they know of
+// themselves, nor what is over. So it does not tell a node that its memory begins anew (below), but
+// says why the node does not count. A hold is told if a majority knows it, or may know it with the
+// nodes that do not count or do not answer. It is told as a hold while a majority can prolong it,
+// and else as its remainder. It ends when fewer than a majority keep it.
+//
 // A writer that waits for readers keeps new ones out, at each node, for half a second after each of
 // its asks, and no longer than a writer is known to wait there. A reader whose owner shares the
 // name at that node is not kept out.

@@ -61,8 +61,9 @@ func head(text string) (f facts, rest string, ok bool) {
 
 // exec sends a script by its digest, and whole where the node does not know it. Such a node has
 // done nothing, so sending again is no repetition. But it may have been started since, so a node
-// that does not know the script "node" either is told to look at its memory first. A client that
-// finds any script there can be sure that some client has done that.
+// that does not know the script "node" either is told to look at its memory first, if the script
+// changes something. A client that finds any such script there can be sure that some client has
+// done that.
 func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 	key, _ := args[3].(string)
 	digests, none := n.digests(deadline)
@@ -73,6 +74,9 @@ func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 	reply := n.send(key, deadline, args)
 	if !wire.IsUnknownScript(reply) {
 		return reply
+	}
+	if !s.changes {
+		return n.send(key, deadline, s.Whole(args))
 	}
 	look := &n.p.scripts.node
 	facts, _ := n.p.factsKey().(string)

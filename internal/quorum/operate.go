@@ -12,11 +12,6 @@ func unwritten(op, name string) error {
 	return &protocol.Failure{Op: op, Name: name, Reason: protocol.Unsupported, Err: errors.New("not written yet")}
 }
 
-// Inspect implements protocol.Operators.
-func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
-	return protocol.Inspection{}, unwritten("inspect", name)
-}
-
 // Names implements protocol.Operators.
 func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) { yield(protocol.Found{}, unwritten("list", "")) }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -20,22 +21,58 @@ func payload(spec protocol.Spec, channel string) string {
 	return ttl + ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":0:" + channel + spec.Owner + spec.Label
 }
 
+// A holdPayload is what a payload says.
+type holdPayload struct {
+	ttl                           time.Duration
+	fixed                         bool
+	channel, owner, extras, label string
+}
+
+// payloadOf reads a payload; false if it is none.
+func payloadOf(text string) (p holdPayload, ok bool) {
+	fields := strings.SplitN(text, ":", 5)
+	if len(fields) != 5 {
+		return p, false
+	}
+	ttl, fixed := strings.CutSuffix(fields[0], "f")
+	ms, ok := wire.Number(ttl)
+	if !ok || ms < 0 {
+		return p, false
+	}
+	p.ttl, p.fixed, p.label = time.Duration(min(ms, 1<<43))*time.Millisecond, fixed, fields[4]
+	for i, part := range []*string{&p.channel, &p.owner, &p.extras} {
+		n, ok := wire.Number(fields[1+i])
+		if !ok || n < 0 || n > int64(len(p.label)) {
+			return p, false
+		}
+		*part, p.label = p.label[:n], p.label[n:]
+	}
+	return p, true
+}
+
+// extra is the value of a named extra; empty if there is none.
+func extra(extras, name string) string {
+	for extras != "" {
+		key, rest, found := strings.Cut(extras, ":")
+		value, rest, ok := countedText(rest)
+		if !found || !ok {
+			break
+		}
+		if key == name {
+			return value
+		}
+		extras = rest
+	}
+	return ""
+}
+
 // partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
 func partyOf(id protocol.ID, payload string) protocol.Party {
-	fields := strings.SplitN(payload, ":", 5)
-	if onlyRemainders(id) || len(fields) != 5 {
+	p, ok := payloadOf(payload)
+	if onlyRemainders(id) || !ok {
 		return protocol.Party{}
 	}
-	tail := fields[4]
-	var parts [3]string // channel, owner, extras
-	for i := range parts {
-		n, ok := wire.Number(fields[1+i])
-		if !ok || n < 0 || n > int64(len(tail)) {
-			return protocol.Party{}
-		}
-		parts[i], tail = tail[:n], tail[n:]
-	}
-	who := protocol.Party{Owner: parts[1], Label: tail}
+	who := protocol.Party{Owner: p.owner, Label: p.label}
 	if who.Owner == "" {
 		who.Owner, who.Unnamed = string(id), true // a hold of no owner is its own
 	}

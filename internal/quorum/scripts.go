@@ -17,38 +17,40 @@ var files embed.FS
 // A script is one operation at a node.
 type script struct {
 	wire.Script
-	at int // of its digest
+	at      int  // of its digest
+	changes bool // it changes something at the node, so the node must have looked at its memory
 }
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
 type scripts struct {
-	ask, downgrade, free, look, node, renew script
+	ask, downgrade, free, inspect, look, node, renew script
 
 	digests atomic.Pointer[[]any] // hex of the SHA-1 of each; boxed once
 }
 
 // names are the files, in the order of the digests.
-var names = []string{"ask", "downgrade", "free", "look", "node", "renew"}
+var names = []string{"ask", "downgrade", "free", "inspect", "look", "node", "renew"}
 
 // usual is the prefix whose digests are constants.
 const usual = "holdfast"
 
-// source is the text of a script. It names the prefix. A node that knows a script has looked at its
-// memory for this prefix since it was started (node.lua). That says nothing of another prefix,
-// whose facts may have come back from a snapshot.
+// source is the text of a script. It names the prefix. A node that knows a script that changes
+// something has looked at its memory for this prefix since it was started (node.lua). That says
+// nothing of another prefix, whose facts may have come back from a snapshot.
 func source(prefix, name string) string {
 	return "-- " + strconv.QuoteToASCII(prefix) + "\n" + wire.Source(files, name)
 }
 
 func loadScripts(prefix string) *scripts {
 	load := func(op, name string) script {
-		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name)}
+		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name), name != "inspect"}
 	}
 	s := &scripts{
 		ask:       load("lock", "ask"),
 		downgrade: load("downgrade", "downgrade"),
 		free:      load("release", "free"),
+		inspect:   load("inspect", "inspect"),
 		look:      load("look", "look"),
 		node:      load("node", "node"),
 		renew:     load("renew", "renew"),
@@ -75,7 +77,10 @@ func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 	if known := s.digests.Load(); known != nil {
 		return *known, nil
 	}
-	args := []any{"EVAL", digestsOf, 0, s.ask.Source, s.downgrade.Source, s.free.Source, s.look.Source, s.node.Source, s.renew.Source}
+	args := []any{"EVAL", digestsOf, 0}
+	for _, name := range names {
+		args = append(args, source(n.p.config.Prefix, name))
+	}
 	key, _ := n.p.factsKey().(string)
 	reply := n.send(key, deadline, args)
 	all, _ := reply.Value.(string)

@@ -1,0 +1,42 @@
+package holdfast
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// Of a quorum, "free" is said only if a majority says so.
+func TestLockInfoOfAQuorum(t *testing.T) {
+	counts := protocol.NodeInspect{Node: "node 1", Counts: true}
+	young := protocol.NodeInspect{Node: "node 2", Why: "it may have forgotten a hold"}
+	dead := protocol.NodeInspect{Node: "node 3", Err: &protocol.Failure{Op: "inspect", Node: "node 3", Reason: protocol.Unreachable, Err: errors.New("refused")}}
+	odd := protocol.NodeInspect{Node: "node 4", Counts: true,
+		Inspection: protocol.Inspection{Foreign: &protocol.Foreign{Key: "k", Is: "of another type", Want: "a lock's"}}}
+	hold := []protocol.Hold{{ID: "an id", State: protocol.HoldTaken, Token: 7}}
+	for name, c := range map[string]struct {
+		in   protocol.Inspection
+		want LockState
+	}{
+		"a majority says so":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, counts, dead}}, StateFree},
+		"too few count":          {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, young, dead}}, StateUnknown},
+		"too few answer":         {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}}, StateUnknown},
+		"a hold that may be":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}, Holds: hold, HoldCount: 1}, StateHeld},
+		"a key of another type":  {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, odd, counts}, Foreign: odd.Inspection.Foreign}, StateForeign},
+		"such a key at one node": {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, counts, counts}}, StateFree},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := lockInfo("x", c.in)
+			if info.State != c.want || len(info.Masters) != 3 {
+				t.Fatalf("got %+v, want %s", info, c.want)
+			}
+			for i, m := range info.Masters {
+				n := c.in.Nodes[i]
+				if m.Node != n.Node || m.Counts != n.Counts || m.Why != n.Why || (m.Err != nil) != (n.Err != nil) || (m.Foreign != "") != (n.Inspection.Foreign != nil) {
+					t.Errorf("got %+v of %+v", m, n)
+				}
+			}
+		})
+	}
+}

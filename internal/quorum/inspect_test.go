@@ -1,0 +1,341 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// inspect tells what all masters say of a name, all of which live.
+func inspect(t *testing.T, p *Protocol, name string) protocol.Inspection {
+	t.Helper()
+	for range 20 { // the machine may stand still for longer than Inspect lasts
+		in, err := p.Inspect(t.Context(), name, protocol.Page{Holds: 100, Queue: 100})
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		late := false
+		for _, n := range in.Nodes {
+			late = late || errors.Is(n.Err, errSilent)
+		}
+		if !late {
+			return in
+		}
+	}
+	t.Fatal("Inspect is never answered in time")
+	return protocol.Inspection{}
+}
+
+// The verdict is what a majority of all nodes knows. What does not answer may know it too.
+func TestInspectAgrees(t *testing.T) {
+	for masters, want := range map[string]string{
+		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7", "tth": "held 0",
+		"ttd": "held 0", "h--": "", "---": "", "--d": "", "-dd": "",
+		"hhr": "held 7", "hrr": "taken over by by 7", "rrr": "taken over by by 7", "rd-": "taken over by by 7", "r-h": "taken over by by 7",
+		"hrd": "held 7", "bbh": "taken over by by 7, held 8", "r--": "",
+		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "taken over by by 7", "hhhrr": "held 7",
+	} {
+		t.Run(masters, func(t *testing.T) {
+			_, p := arranged(t, masters, "2mx")
+			in := inspect(t, p, "x")
+			var told []string
+			for _, h := range in.Holds {
+				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldTakenOver: "taken over by " + h.By}[h.State]
+				told = append(told, text+" "+strings.TrimLeft(wire.Digits16(h.Token)[:15], "0")+wire.Digits16(h.Token)[15:])
+				if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
+					t.Errorf("%s ends in %v", text, left)
+				}
+			}
+			if got := strings.Join(told, ", "); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if in.HoldCount != len(in.Holds) || in.QueueCount != 0 || len(in.Nodes) != len(masters) {
+				t.Errorf("got %+v", in)
+			}
+			for i, n := range in.Nodes {
+				knows := 0
+				switch masters[i] {
+				case 'h', 't', 'r':
+					knows = 1
+				case 'b':
+					knows = 2
+				}
+				dead := masters[i] == 'd'
+				if (n.Err != nil) != dead || n.Counts == dead || len(n.Inspection.Holds) != knows || n.Node != nodeName(i) {
+					t.Errorf("master %d (%c): %+v", i+1, masters[i], n)
+				}
+			}
+		})
+	}
+}
+
+// A hold ends when fewer than a majority keep it.
+func TestInspectTellsWhenAMajorityIsGone(t *testing.T) {
+	servers, p := arranged(t, "---", "2mx")
+	now := time.Now()
+	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
+		end := wire.Digits16(now.Add(left).UnixMilli())[3:]
+		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), "2rs"+end+written("2rs", 7, 9)[16:])
+	}
+	in := inspect(t, p, "x")
+	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
+		t.Fatalf("got %+v", in)
+	}
+	h := in.Holds[0]
+	left := time.Duration(h.Until-in.Server) * time.Microsecond
+	if left <= 15*time.Minute || left > 20*time.Minute || h.Token != 7 || h.Block != 3 || !h.Shared {
+		t.Errorf("got %+v, for %v", h, left)
+	}
+}
+
+// All that is to be known of holds is told, and never whose time is over.
+func TestInspectTells(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, "host/7/random")
+	spec := protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Label: "label", TTL: time.Minute, Life: time.Minute}
+	before := time.Now()
+	held := hold(t, p.Bind(spec), servers, 1)
+	quiet(t, p)
+	in := inspect(t, p, "x")
+	if len(in.Holds) != 1 || in.Kind != protocol.Mutex || in.Foreign != nil {
+		t.Fatalf("got %+v", in)
+	}
+	h := in.Holds[0]
+	party := protocol.Party{Owner: "o", Label: "label"}
+	if h.ID != id(1) || h.State != protocol.HoldTaken || h.Party != party || h.Process != "host/7/random" || h.Token != held.Token ||
+		h.Block != 1 || h.TTL != time.Minute || h.Fixed || h.Shared {
+		t.Errorf("got %+v", h)
+	}
+	long := time.Since(before).Microseconds() + 1000
+	if h.Renewed > in.Server || h.Renewed < in.Server-long || h.Since > in.Server || h.Since < in.Server-long || h.Until > in.Server+time.Minute.Microseconds() {
+		t.Errorf("at %d: %+v", in.Server, h)
+	}
+	free(t, p.Bind(spec), 1)
+	quiet(t, p)
+	for _, s := range servers {
+		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
+		do(t, s, "HSET", "q:{%quorum}:x", string(id(2)), "2mx"+end+written("2mx", 7, 7)[16:])
+	}
+	if in := inspect(t, p, "x"); len(in.Holds) > 0 || in.HoldCount > 0 || in.Kind != 0 {
+		t.Errorf("what is over is told: %+v", in)
+	}
+}
+
+// A look changes nothing, wherever it finds what others would have to change: at masters that are
+// new, where holds are over, and where a snapshot has come back (trap 44).
+func TestInspectChangesNothing(t *testing.T) {
+	all := func(s wire.Store) string {
+		out := ""
+		for _, key := range []string{"q:{%quorum}", "q:{%quorum}:x", "q:{%quorum}+x", "q:{%quorum}=x"} {
+			dump, _ := do(t, s, "DUMP", key).(string)
+			out += key + "=" + dump + ";"
+		}
+		return out
+	}
+	servers := start(t)
+	stranger := client(t, servers, false, id(9))
+	for i, n := range inspect(t, stranger, "x").Nodes {
+		if n.Counts || n.Err != nil || !strings.Contains(n.Why, "nobody has used it yet") || do(t, servers[i], "DBSIZE") != int64(0) {
+			t.Errorf("%s: %+v, and keeps %v keys", n.Node, n, do(t, servers[i], "DBSIZE"))
+		}
+	}
+	p := client(t, servers, true, id(0))
+	warm(t, p)
+	eventually(t, "all count", func() bool {
+		if _, err := p.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return counts(t, servers) == 3
+	})
+	quiet(t, p)
+	for _, s := range servers {
+		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
+		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "2mx"+end+written("2mx", 7, 7)[16:])
+	}
+	do(t, servers[0], "SAVE")
+	if err := servers[0].(master).Server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	var before []string
+	for _, s := range servers {
+		before = append(before, all(s))
+	}
+	for range 2 { // also once the script is known
+		in := inspect(t, stranger, "x")
+		for i, n := range in.Nodes {
+			if n.Counts != (i > 0) || i == 0 && !strings.Contains(n.Why, "it was restarted") {
+				t.Errorf("%s: %+v", n.Node, n)
+			}
+			if got := all(servers[i]); got != before[i] {
+				t.Errorf("%s was changed", n.Node)
+			}
+		}
+	}
+	nodes, err := stranger.Status(t.Context()) // the first that may change something sees the restart
+	if err != nil || nodes[0].Counts || all(servers[0]) == before[0] {
+		t.Errorf("after the look: %v, %v", nodes, err)
+	}
+	for _, n := range inspect(t, stranger, "x").Nodes {
+		if strings.Contains(n.Why, "it was restarted") {
+			t.Errorf("%s: %s", n.Node, n.Why)
+		}
+	}
+}
+
+// What stands at the key and is none of ours is told of each node, and of the name where no
+// majority can be (trap 28).
+func TestInspectTellsWhatIsForeign(t *testing.T) {
+	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": ""} {
+		t.Run(masters, func(t *testing.T) {
+			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "2mx")
+			for i, s := range servers {
+				switch masters[i] {
+				case 'f':
+					do(t, s, "SET", "q:{%quorum}:x", "theirs")
+				case 'o':
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "1"+written("2mx", 7, 7)[1:])
+				case 'k':
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 7), string(id(2)), written("2rx", 8, 8))
+				}
+			}
+			in := inspect(t, p, "x")
+			got := ""
+			switch {
+			case in.Foreign != nil:
+				got = "foreign"
+			case len(in.Holds) > 0:
+				got = "held"
+			}
+			if got != want {
+				t.Errorf("got %q, want %q: %+v", got, want, in)
+			}
+			for i, n := range in.Nodes {
+				foreign := strings.ContainsRune("fok", rune(masters[i]))
+				if told := n.Inspection.Foreign; (told != nil) != foreign || n.Err != nil ||
+					foreign && (told.Node != nodeName(i) || told.Key != "q:{%quorum}:x" || told.Name != "x" || len(n.Inspection.Holds) > 0) {
+					t.Errorf("%s (%c): %+v, foreign %v", n.Node, masters[i], n, told)
+				}
+			}
+		})
+	}
+}
+
+// A node whose clock was set forward does not count. All nodes ahead by the same say that our own
+// clock stood still.
+func TestInspectSeesAClockSetForward(t *testing.T) {
+	for _, forward := range []int{0, 1, 3} {
+		servers := start(t)
+		all, behind := gates(servers)
+		p := client(t, behind, true, id(0))
+		warm(t, p)
+		for _, g := range all[:forward] {
+			g.forward(time.Hour)
+		}
+		for i, n := range inspect(t, p, "x").Nodes {
+			if n.Counts != (forward != 1 || i > 0) {
+				t.Errorf("%d were set forward: %s: counts %v, %s", forward, n.Node, n.Counts, n.Why)
+			}
+		}
+	}
+}
+
+// An answered is a node that gives one answer to all, or, if it is stopped, none.
+type answered struct {
+	wire.Store
+	text    string
+	stopped bool
+}
+
+// Do implements wire.Store.
+func (a answered) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
+	replies := make([]wire.Reply, len(requests))
+	for i := range replies {
+		if a.stopped {
+			<-ctx.Done()
+			replies[i].Err = ctx.Err()
+			continue
+		}
+		replies[i].Value = a.text
+	}
+	return replies
+}
+
+// A node that is stopped is told as such. It holds the rest up for no longer than a request.
+func TestInspectDoesNotWaitForTheDead(t *testing.T) {
+	for stopped := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now().UnixMicro()
+			hold := string(id(1)) + "2mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
+			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + "1" + wire.Digits16(0) + "1" + "1000|1|0:22:76:" + hold
+			var stores []wire.Store
+			for i := range 3 {
+				stores = append(stores, answered{text: text, stopped: i < stopped})
+			}
+			p := New(stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+			defer p.Close(time.Now().Add(time.Minute))
+			began := time.Now()
+			in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: 1})
+			if long := time.Since(began); long > inspectTimeout {
+				t.Errorf("it took %v", long)
+			}
+			if stopped == 3 {
+				var failure *protocol.Failure
+				var none *NoMajority
+				if !errors.As(err, &failure) || !errors.As(err, &none) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || len(in.Holds) != 1 || in.Holds[0].Token != 7 {
+				t.Fatalf("got %+v, %v", in, err)
+			}
+			for i, n := range in.Nodes {
+				var failure *protocol.Failure
+				if errors.As(n.Err, &failure) != (i < stopped) || n.Counts != (i >= stopped) || failure != nil && failure.Node != nodeName(i) {
+					t.Errorf("%s: %+v", n.Node, n)
+				}
+			}
+		})
+	}
+}
+
+// Who gives up gets no answer.
+func TestInspectIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores := []wire.Store{answered{stopped: true}, answered{stopped: true}, answered{stopped: true}}
+		p := New(stores, Config{Prefix: usual, Process: "p", MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+		defer p.Close(time.Now().Add(time.Minute))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		if _, err := p.Inspect(ctx, "x", protocol.Page{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// No more is told than was asked for, the oldest first, and all are counted.
+func TestInspectTellsAPage(t *testing.T) {
+	servers, p := arranged(t, "---", "2rs")
+	for _, s := range servers {
+		for n := 1; n <= 5; n++ {
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(n)), written("2rs", int64(100-n), int64(100-n)))
+		}
+	}
+	for page := range 7 {
+		in, err := p.Inspect(t.Context(), "x", protocol.Page{Holds: page})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.HoldCount != 5 || len(in.Holds) != min(page, 5) || page > 0 && in.Holds[0].ID != id(5) || len(in.Nodes[0].Inspection.Holds) != min(page, 5) {
+			t.Errorf("a page of %d: %+v", page, in)
+		}
+	}
+}

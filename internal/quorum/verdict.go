@@ -1,0 +1,121 @@
+package quorum
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A verdictOf counts what the nodes say of the holds of one name. Their clocks differ: each time is
+// counted from what the node's own clock showed.
+type verdictOf struct {
+	need      int
+	uncounted int // nodes that do not count, or did not answer
+	foreign   int
+	foreigner *protocol.Foreign // what a node said first
+	of        map[protocol.ID][]sighting
+	kinds     map[protocol.Kind]int
+	cut       []int // how many holds there are at nodes that did not tell all
+}
+
+// A sighting is a hold, or what remains of it, at one node that counts.
+type sighting struct {
+	hold   protocol.Hold
+	server int64 // what the node's clock showed, microseconds
+}
+
+func (s sighting) remaining() int64 { return s.hold.Until - s.server }
+
+func (v *verdictOf) add(n *protocol.NodeInspect) {
+	in := &n.Inspection
+	if in.Foreign != nil {
+		if v.foreign++; v.foreigner == nil {
+			v.foreigner = in.Foreign
+		}
+	}
+	if n.Err != nil || !n.Counts {
+		return
+	}
+	v.uncounted--
+	if in.Foreign != nil {
+		return
+	}
+	if v.kinds == nil {
+		v.kinds = map[protocol.Kind]int{}
+	}
+	if in.Kind != 0 {
+		v.kinds[in.Kind]++
+	}
+	if in.HoldCount > len(in.Holds) {
+		v.cut = append(v.cut, in.HoldCount)
+	}
+	for _, h := range in.Holds {
+		v.of[h.ID] = append(v.of[h.ID], sighting{h, in.Server})
+	}
+}
+
+// hold is what a majority agrees on, at a time of the verdict. It ends when fewer than a majority
+// keep it. It is a hold as long as a majority can prolong it, with the nodes that said nothing.
+func (v *verdictOf) hold(of []sighting, server int64) protocol.Hold {
+	slices.SortFunc(of, func(a, b sighting) int { return cmp.Compare(b.remaining(), a.remaining()) })
+	at := of[min(v.need, len(of))-1]
+	held, remains := 0, (*protocol.Hold)(nil)
+	for i := range of {
+		if of[i].hold.State == protocol.HoldTaken {
+			held++
+		} else {
+			remains = &of[i].hold
+		}
+	}
+	out := at.hold
+	out.Until = server + at.remaining()
+	out.Token, out.Block = v.tokens(of)
+	out.Since = sinceOf(out.Token, server)
+	if remains == nil || held > 0 && held+v.uncounted >= v.need {
+		out.State, out.By, out.Renewed = protocol.HoldTaken, "", min(out.Until-out.TTL.Microseconds(), server)
+	} else {
+		out.State, out.By, out.Renewed = remains.State, remains.By, 0
+	}
+	return out
+}
+
+// tokens are those that a majority accepted, or may have. None are told if there are none.
+func (v *verdictOf) tokens(of []sighting) (first, block int64) {
+	for _, s := range of {
+		same := 0
+		for _, other := range of {
+			if other.hold.Token == s.hold.Token && other.hold.Block == s.hold.Block {
+				same++
+			}
+		}
+		if same+v.uncounted >= v.need && s.hold.Token > first {
+			first, block = s.hold.Token, s.hold.Block
+		}
+	}
+	return first, block
+}
+
+// untold is how many holds a majority knows of at least, where nodes did not tell all.
+func (v *verdictOf) untold() int {
+	if len(v.cut) < v.need {
+		return 0
+	}
+	slices.Sort(v.cut)
+	return v.cut[len(v.cut)-v.need]
+}
+
+// kind is the one that most nodes name, also of a hold that is no majority's.
+func (v *verdictOf) kind() (kind protocol.Kind) {
+	for k, n := range v.kinds {
+		if most := v.kinds[kind]; n > most || n == most && k < kind {
+			kind = k
+		}
+	}
+	return kind
+}
+
+// inOrder compares holds: the oldest first, and last those without a token.
+func inOrder(a, b protocol.Hold) int {
+	return cmp.Or(cmp.Compare(uint64(a.Token)-1, uint64(b.Token)-1), cmp.Compare(a.ID, b.ID))
+}
