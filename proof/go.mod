@@ -3,9 +3,14 @@ module github.com/holdfast-go/holdfast/proof
 go 1.25.0
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/go-co-op/gocron/v2 v2.12.1
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/gocronholdfast v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/holdfasttest v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
+	github.com/jonboulle/clockwork v0.4.0
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/yuin/gopher-lua v1.1.1
 	golang.org/x/sys v0.43.0
@@ -13,12 +18,16 @@ require (
 )
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/exp v0.0.0-20240613232115-7f521ea00fb8 // indirect
 )
 
 replace (
 	github.com/holdfast-go/holdfast => ../
+	github.com/holdfast-go/holdfast/gocronholdfast => ../gocronholdfast
+	github.com/holdfast-go/holdfast/holdfasttest => ../holdfasttest
 	github.com/holdfast-go/holdfast/redisstore => ../redisstore
 )

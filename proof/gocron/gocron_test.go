@@ -1,0 +1,227 @@
+package gocron_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/gocronholdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
+)
+
+// A skewed clock is ahead of the others by some time.
+type skewed struct {
+	clockwork.Clock
+	by time.Duration
+}
+
+func (s skewed) Now() time.Time { return s.Clock.Now().Add(s.by) }
+
+func (s skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+
+// A schedule is one scheduler with one job, each minute.
+type schedule struct {
+	t         *testing.T
+	scheduler gocron.Scheduler
+}
+
+func start(t *testing.T, ahead time.Duration, job func(ctx context.Context), options ...gocron.SchedulerOption) schedule {
+	t.Helper()
+	options = append(options, gocron.WithClock(skewed{clockwork.NewRealClock(), ahead}))
+	scheduler, err := gocron.NewScheduler(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := gocron.NewTask(func() { job(t.Context()) })
+	if _, err := scheduler.NewJob(gocron.CronJob("* * * * *", false), task, gocron.WithName("report")); err != nil {
+		t.Fatal(err)
+	}
+	scheduler.Start()
+	return schedule{t, scheduler}
+}
+
+func (s schedule) end() {
+	s.t.Helper()
+	if err := s.scheduler.Shutdown(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// ticks counts the runs of an hour, by the minute. There are ten hosts whose clocks differ by up to
+// 9 s.
+func ticks(t *testing.T, minHold time.Duration) map[int]int {
+	t.Helper()
+	server := holdfasttest.Start(t)
+	begin := time.Now()
+	var mu sync.Mutex
+	runs := map[int]int{}
+	var hosts []schedule
+	for host := range 10 {
+		ahead := time.Duration(host) * time.Second
+		locker := gocronholdfast.NewLocker(server.Client(nil), minHold)
+		hosts = append(hosts, start(t, ahead, func(ctx context.Context) {
+			ctx, cancel := locker.Bind(ctx, "report")
+			defer cancel()
+			if ctx.Err() != nil {
+				t.Errorf("the job runs without its lock: %v", context.Cause(ctx))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			runs[int((time.Since(begin)+ahead).Round(time.Minute)/time.Minute)]++
+		}, gocron.WithDistributedLocker(locker)))
+	}
+	<-time.After(time.Hour + 30*time.Second)
+	for _, host := range hosts {
+		host.end()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return runs
+}
+
+// A short job ends before a host whose clock is behind comes to the same tick.
+func TestTenHostsRunEachTickOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := ticks(t, 30*time.Second)
+		for minute := 1; minute <= 60; minute++ {
+			if runs[minute] != 1 {
+				t.Errorf("minute %d has run %d times, want once", minute, runs[minute])
+			}
+		}
+	})
+}
+
+// The test above can fail: without a min hold each host runs the job.
+func TestTicksRunTwiceWithoutMinHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		twice := 0
+		for _, runs := range ticks(t, 0) {
+			if runs > 1 {
+				twice++
+			}
+		}
+		if twice < 30 {
+			t.Errorf("%d of 60 ticks ran more than once", twice)
+		}
+	})
+}
+
+func TestJobIsToldOfLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		locker := gocronholdfast.NewLocker(server.Client(nil), 0)
+		causes := make(chan error, 1)
+		host := start(t, 0, func(ctx context.Context) {
+			ctx, cancel := locker.Bind(ctx, "report")
+			defer cancel()
+			if lease, ok := holdfast.LeaseFrom(ctx); !ok || lease.Token() == 0 {
+				t.Error("the job's context has no lease with a token")
+			}
+			server.Silence()
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+		}, gocron.WithDistributedLocker(locker))
+		defer host.end()
+		if cause := <-causes; !errors.Is(cause, holdfast.ErrLost) {
+			t.Errorf("the job's context ended with %v", cause)
+		}
+	})
+}
+
+func TestLockerBeforeAndAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		here := gocronholdfast.NewLocker(server.Client(nil), 0)
+		there := gocronholdfast.NewLocker(server.Client(nil), 0)
+		lock, err := here.Lock(t.Context(), "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := there.Lock(t.Context(), "report"); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("the other host is answered %v", err)
+		}
+		if err := lock.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := here.Bind(t.Context(), "report")
+		defer cancel()
+		if !errors.Is(context.Cause(ctx), holdfast.ErrNotHeld) {
+			t.Errorf("after the run the cause is %v", context.Cause(ctx))
+		}
+		if lock, err = there.Lock(t.Context(), "report"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBadArguments(t *testing.T) {
+	client := holdfasttest.New(t)
+	var bad *holdfast.ArgumentError
+	if _, err := gocronholdfast.NewLocker(client, -time.Second).Lock(t.Context(), "report"); !errors.As(err, &bad) {
+		t.Errorf("a negative min hold is answered %v", err)
+	}
+	if _, err := gocronholdfast.NewLocker(nil, 0).Lock(t.Context(), "report"); !errors.As(err, &bad) {
+		t.Errorf("a nil client is answered %v", err)
+	}
+	if err := gocronholdfast.NewElector(client, "").Run(t.Context()); !errors.As(err, &bad) {
+		t.Errorf("an empty name is answered %v", err)
+	}
+}
+
+func TestLeaderIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		var mu sync.Mutex
+		runs := map[string]int{}
+		lead := func(host string) (*gocronholdfast.Elector, context.CancelFunc, <-chan error, schedule) {
+			elector := gocronholdfast.NewElector(server.Client(nil), "cron")
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- elector.Run(ctx) }()
+			synctest.Wait()
+			return elector, cancel, ended, start(t, 0, func(ctx context.Context) {
+				ctx, cancel := elector.Bind(ctx)
+				defer cancel()
+				if ctx.Err() != nil {
+					t.Errorf("the job runs on a host that does not lead: %v", context.Cause(ctx))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				runs[host]++
+			}, gocron.WithDistributedElector(elector))
+		}
+		first, resign, ended, one := lead("first")
+		second, stop, over, two := lead("second")
+		if err := errors.Join(first.IsLeader(t.Context())); err != nil {
+			t.Errorf("the first is no leader: %v", err)
+		}
+		if err := second.IsLeader(t.Context()); !errors.Is(err, gocronholdfast.ErrNotLeader) {
+			t.Errorf("the second is answered %v", err)
+		}
+		<-time.After(10*time.Minute + 30*time.Second)
+		one.end()
+		resign()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+		<-time.After(10 * time.Minute)
+		two.end()
+		stop()
+		<-over
+		mu.Lock()
+		defer mu.Unlock()
+		if runs["first"] != 10 || runs["second"] != 10 {
+			t.Errorf("the hosts ran the job %v times, want 10 each", runs)
+		}
+	})
+}
