@@ -251,6 +251,7 @@ func TestInspectSeesAClockSetForward(t *testing.T) {
 type answered struct {
 	wire.Store
 	text    string
+	refused string
 	stopped bool
 }
 
@@ -263,7 +264,9 @@ func (a answered) Do(ctx context.Context, requests []wire.Request) []wire.Reply 
 			replies[i].Err = ctx.Err()
 			continue
 		}
-		replies[i].Value = a.text
+		if replies[i].Refused = a.refused; a.refused == "" {
+			replies[i].Value = a.text
+		}
 	}
 	return replies
 }

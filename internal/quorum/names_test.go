@@ -1,0 +1,185 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// listed counts how often each name is told, and returns what the stream ends with.
+func listed(ctx context.Context, p *Protocol, pattern string) (names map[string]int, by map[string]string, end error) {
+	names, by = map[string]int{}, map[string]string{}
+	for found, err := range p.Names(ctx, pattern) {
+		if err != nil {
+			end = err
+			continue
+		}
+		names[found.Name]++
+		by[found.Name] = found.Node
+	}
+	return names, by, end
+}
+
+// Each name is told once, by the first node that knows it, also one whose key is of another type.
+// What lies beside is of others: keys of this quorum that are no names, and other prefixes, also
+// where the prefix reads as a pattern (trap 27).
+func TestNames(t *testing.T) {
+	servers := start(t)
+	prefix := `a*[b]?\`
+	p := New(servers, Config{Prefix: prefix, Process: "p", Trust: true, Logger: slog.New(slog.DiscardHandler)})
+	want, first := map[string]int{}, map[string]string{}
+	for n, name := range []string{"x", "order:1", "order:2", "a b\nc", "}{%", "*", "äö", "order:[3]", "y"} {
+		for i, s := range servers {
+			if n%7&(1<<i) == 0 && n%7 != 0 {
+				continue
+			}
+			do(t, s, "HSET", prefix+":{%quorum}:"+name, string(id(1)), written("2mx", 7, 7))
+			if first[name] == "" {
+				want[name], first[name] = 1, nodeName(i)
+			}
+		}
+	}
+	do(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
+	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), written("2mx", 7, 7))
+	want["odd"], first["odd"] = 1, nodeName(0)
+	for _, s := range servers {
+		do(t, s, "HSET", prefix+":{%quorum}", "born", "1")
+		do(t, s, "ZADD", prefix+":{%quorum}+waits", "1", "x")
+		do(t, s, "HSET", `axbc\:{%quorum}:other`, "f", "v")
+		do(t, s, "HSET", prefix+":{native}", "f", "v")
+	}
+	names, by, err := listed(t.Context(), p, "*")
+	if err != nil || !maps.Equal(names, want) || !maps.Equal(by, first) {
+		t.Errorf("got %v by %v, %v; want %v by %v", names, by, err, want, first)
+	}
+	if names, _, err := listed(t.Context(), p, "order:?"); err != nil || !slices.Equal(slices.Sorted(maps.Keys(names)), []string{"order:1", "order:2"}) {
+		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// Many names are told page by page, each once. Who has had enough is told no more.
+func TestNamesInPages(t *testing.T) {
+	servers := start(t)
+	p := client(t, servers, true, id(0))
+	const many = 3000
+	for i, s := range servers {
+		args := []any{"EVAL", "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'q:{%quorum}:' .. i, 'f', 'v') end return 1", 0, 1, (i+1)*many/3 - 1}
+		do(t, s, args...)
+	}
+	names, by, err := listed(t.Context(), p, "*")
+	if err != nil || len(names) != many-1 {
+		t.Fatalf("%d names, %v", len(names), err)
+	}
+	for name, times := range names {
+		if n, _ := strconv.Atoi(name); times != 1 || by[name] != nodeName(n*3/many) {
+			t.Errorf("%s is told %d times, by %s", name, times, by[name])
+		}
+	}
+	told := 0
+	for range p.Names(t.Context(), "*") {
+		if told++; told == 700 {
+			break
+		}
+	}
+	if told != 700 {
+		t.Errorf("%d were told", told)
+	}
+}
+
+// A node that fails is left out, and named at the end. The others tell what they know. Where no
+// majority answers the error says so.
+func TestNamesWithoutNodes(t *testing.T) {
+	for _, c := range []struct {
+		shut []int
+		want string // of the names
+	}{{nil, "a b c"}, {[]int{0}, "b c"}, {[]int{1}, "a c"}, {[]int{2}, "a b c"}, {[]int{0, 2}, "b c"}, {[]int{0, 1, 2}, ""}} {
+		t.Run(fmt.Sprint(c.shut), func(t *testing.T) {
+			servers := start(t)
+			all, behind := gates(servers)
+			p := client(t, behind, true, id(0))
+			for i, names := range []string{"a", "b c", "c"} {
+				for name := range strings.FieldsSeq(names) {
+					do(t, servers[i], "HSET", "q:{%quorum}:"+name, "f", "v")
+				}
+			}
+			for _, i := range c.shut {
+				all[i].shut()
+			}
+			names, by, err := listed(t.Context(), p, "*")
+			if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			for name, times := range names {
+				if times != 1 {
+					t.Errorf("%s is told %d times, last by %s", name, times, by[name])
+				}
+			}
+			var failure *protocol.Failure
+			var none *NoMajority
+			if errors.As(err, &failure) != (len(c.shut) > 0) || errors.As(err, &none) != (len(c.shut) > 1) {
+				t.Errorf("got %v", err)
+			}
+			if len(c.shut) == 1 && failure.Node != nodeName(c.shut[0]) {
+				t.Errorf("got %v, of %s", err, failure.Node)
+			}
+		})
+	}
+}
+
+// A node that is asked what it knows, and fails then, is left out as well.
+func TestNamesWhileANodeFails(t *testing.T) {
+	servers := start(t)
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	for _, s := range servers {
+		do(t, s, "HSET", "q:{%quorum}:a", "f", "v")
+	}
+	told := 0
+	var end error
+	for found, err := range p.Names(t.Context(), "*") {
+		if end = err; err == nil {
+			told++
+			if found.Name != "a" {
+				t.Errorf("got %+v", found)
+			}
+			all[0].shut() // it has told all
+		}
+	}
+	var failure *protocol.Failure
+	if told != 2 || !errors.As(end, &failure) || failure.Node != nodeName(0) {
+		t.Errorf("told %d times, %v", told, end)
+	}
+}
+
+// Who gives up is told so.
+func TestNamesIsGivenUp(t *testing.T) {
+	p := client(t, start(t), true, id(0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if names, _, err := listed(ctx, p, "*"); len(names) > 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// A user that may not SCAN is told so by each node, and nothing else is asked of it.
+func TestNamesDenied(t *testing.T) {
+	servers := make([]wire.Store, 3)
+	for i := range servers {
+		servers[i] = answered{refused: "NOPERM this user has no permissions to run the 'scan' command"}
+	}
+	p := New(servers, Config{Prefix: usual, Process: "p", Logger: slog.New(slog.DiscardHandler)})
+	_, _, err := listed(t.Context(), p, "*")
+	var failure *protocol.Failure
+	if !errors.As(err, &failure) || failure.Reason != protocol.Denied {
+		t.Errorf("got %v", err)
+	}
+}
