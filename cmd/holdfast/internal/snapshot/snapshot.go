@@ -1,0 +1,159 @@
+// Package snapshot looks at all names again and again, as the commands watch and top do. Memory is
+// bounded whatever the number of names: a Snapshot keeps the first names of an order, and
+// a Follower follows as many as it is told.
+//
+// A look asks for one name after another, so it is no picture of one moment. A hold that begins and
+// ends between two looks is not seen.
+package snapshot
+
+import (
+	"cmp"
+	"container/heap"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// An Order says which names come first.
+type Order string
+
+// The orders.
+const (
+	ByAge     Order = "age"     // held for longest first, then those that nobody holds
+	ByWaiters Order = "waiters" // most waiters first, then by age
+	ByName    Order = "name"
+)
+
+// A Compare tells which of two names comes first.
+type Compare func(a, b holdfast.LockInfo) int
+
+// Orders are all orders.
+var Orders = []Order{ByAge, ByWaiters, ByName}
+
+// Compare tells which of two names comes first.
+func (o Order) Compare(a, b holdfast.LockInfo) int {
+	var order int
+	switch o {
+	case ByWaiters:
+		order = cmp.Or(cmp.Compare(b.Waiters, a.Waiters), byAge(a, b))
+	case ByAge:
+		order = byAge(a, b)
+	}
+	return cmp.Or(order, strings.Compare(a.Name, b.Name))
+}
+
+func byAge(a, b holdfast.LockInfo) int {
+	return cmp.Compare(Age(b), Age(a))
+}
+
+// Age is for how long the oldest hold of a name is held; -1 if nobody holds it.
+func Age(info holdfast.LockInfo) time.Duration {
+	age := time.Duration(-1)
+	for _, h := range info.Holds {
+		if !h.Since.IsZero() {
+			age = max(age, info.At.Sub(h.Since))
+		} else {
+			age = max(age, 0)
+		}
+	}
+	return age
+}
+
+// A Snapshot is what one look saw.
+type Snapshot struct {
+	At    time.Time // of this host, when the look began
+	Took  time.Duration
+	Total int                 // how many names there were
+	Locks []holdfast.LockInfo // the first of them, in order
+	Err   error               // of a look that failed; then there is nothing else
+}
+
+// Take looks once, and keeps the first names in the order of compare. After an error the Snapshot is
+// of no use.
+func Take(names iter.Seq2[holdfast.LockInfo, error], compare Compare, keep int) (Snapshot, error) {
+	s := Snapshot{At: time.Now()}
+	seen, first := NewWindow(), ranking{compare: compare}
+	for info, err := range names {
+		if err != nil {
+			return s, err
+		}
+		if !seen.Add(info.Name) {
+			continue
+		}
+		s.Total++
+		if len(first.locks) == keep && compare(info, first.locks[0]) >= 0 {
+			continue
+		}
+		heap.Push(&first, info)
+		if len(first.locks) > keep {
+			heap.Pop(&first)
+		}
+	}
+	slices.SortFunc(first.locks, compare)
+	s.Locks = slices.CompactFunc(first.locks, func(a, b holdfast.LockInfo) bool { return a.Name == b.Name })
+	s.Took = time.Since(s.At)
+	return s, nil
+}
+
+// A ranking is a heap of names with the last one of the order at the top.
+type ranking struct {
+	compare Compare
+	locks   []holdfast.LockInfo
+}
+
+// Len implements heap.Interface.
+func (r *ranking) Len() int { return len(r.locks) }
+
+// Less implements heap.Interface.
+func (r *ranking) Less(i, j int) bool { return r.compare(r.locks[i], r.locks[j]) > 0 }
+
+// Swap implements heap.Interface.
+func (r *ranking) Swap(i, j int) { r.locks[i], r.locks[j] = r.locks[j], r.locks[i] }
+
+// Push implements heap.Interface.
+func (r *ranking) Push(x any) { r.locks = append(r.locks, x.(holdfast.LockInfo)) }
+
+// Pop implements heap.Interface.
+func (r *ranking) Pop() any {
+	last := r.locks[len(r.locks)-1]
+	r.locks = r.locks[:len(r.locks)-1]
+	return last
+}
+
+// windowSize is how many names a Window remembers.
+const windowSize = 10_000
+
+// A Window remembers the last names, to drop those that a SCAN tells twice. It remembers digests of
+// 64 bits, and no names: a name may be as long as its writer likes.
+type Window struct {
+	seed maphash.Seed
+	seen map[uint64]bool
+	ring []uint64
+	next int
+}
+
+// NewWindow returns an empty Window.
+func NewWindow() *Window {
+	return &Window{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+}
+
+// Add remembers a name. It returns false if the name is among the last ones.
+func (w *Window) Add(name string) bool {
+	digest := maphash.String(w.seed, name)
+	if w.seen[digest] {
+		return false
+	}
+	w.seen[digest] = true
+	if len(w.ring) < windowSize {
+		w.ring = append(w.ring, digest)
+		return true
+	}
+	delete(w.seen, w.ring[w.next])
+	w.ring[w.next] = digest
+	w.next = (w.next + 1) % windowSize
+	return true
+}

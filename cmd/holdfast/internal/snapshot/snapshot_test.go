@@ -1,0 +1,248 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
+
+func lock(name string, token int64, held time.Duration, waiters int) holdfast.LockInfo {
+	return holdfast.LockInfo{Name: name, Kind: "mutex", State: holdfast.StateHeld, At: at, Holders: 1, Waiters: waiters,
+		Holds: []holdfast.HoldInfo{{State: holdfast.HoldHeld, Label: "l" + name, Mode: holdfast.ModeWrites, Token: token, Since: at.Add(-held)}}}
+}
+
+func names(err error, infos ...holdfast.LockInfo) iter.Seq2[holdfast.LockInfo, error] {
+	return func(yield func(holdfast.LockInfo, error) bool) {
+		for _, info := range infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(holdfast.LockInfo{}, err)
+		}
+	}
+}
+
+func TestTakeKeepsTheFirstOfTheOrder(t *testing.T) {
+	var all []holdfast.LockInfo
+	for i := range 500 {
+		all = append(all, lock(fmt.Sprintf("n%03d", i), int64(i+1), time.Duration(i%97)*time.Second, i%13))
+	}
+	all = append(all, holdfast.LockInfo{Name: "queue only", State: holdfast.StateFree, At: at, Waiters: 1})
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = append(all, all[:50]...) // a SCAN may tell a name twice
+	for _, order := range Orders {
+		s, err := Take(names(nil, all...), order.Compare, 20)
+		if err != nil || s.Total != 501 || len(s.Locks) != 20 {
+			t.Fatalf("%s: %v, %d names, %d kept", order, err, s.Total, len(s.Locks))
+		}
+		want := slices.Clone(all[:501])
+		slices.SortFunc(want, order.Compare)
+		if !reflect.DeepEqual(s.Locks, want[:20]) {
+			t.Errorf("%s: got %v", order, s.Locks)
+		}
+	}
+	if s, _ := Take(names(nil, all...), ByAge.Compare, 1000); len(s.Locks) != 501 || s.Locks[500].Name != "queue only" {
+		t.Errorf("a name that nobody holds is not the last one by age")
+	}
+	away := errors.New("away")
+	if _, err := Take(names(away, all[:3]...), ByAge.Compare, 20); !errors.Is(err, away) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWindowIsBounded(t *testing.T) {
+	w := NewWindow()
+	for i := range 3 * windowSize {
+		name := fmt.Sprint(i)
+		if !w.Add(name) || w.Add(name) {
+			t.Fatalf("name %d", i)
+		}
+	}
+	if len(w.seen) != windowSize || len(w.ring) != windowSize {
+		t.Errorf("it remembers %d and %d names", len(w.seen), len(w.ring))
+	}
+	if !w.Add("0") {
+		t.Error("the first name is still remembered")
+	}
+}
+
+func TestFollowerTellsDifferences(t *testing.T) {
+	f := &Follower{Limit: 3}
+	look := func(err error, infos ...holdfast.LockInfo) string {
+		var told []string
+		if e := f.Look(names(err, infos...), func(c Change) { told = append(told, c.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
+			t.Fatalf("got %v", e)
+		}
+		slices.Sort(told)
+		return strings.Join(told, ", ")
+	}
+	late := lock("a", 2, time.Minute, 1)
+	late.Holds[0].Late = true
+	broken := lock("a", 2, time.Minute, 1)
+	broken.State, broken.Holds[0].State = holdfast.StateRemainder, holdfast.HoldBroken
+	two := lock("b", 5, time.Minute, 0)
+	two.Holders = 2
+	away := errors.New("away")
+	for i, step := range []struct {
+		err   error
+		infos []holdfast.LockInfo
+		want  string
+	}{
+		{nil, []holdfast.LockInfo{lock("a", 1, 0, 0), lock("b", 5, 0, 2)}, "a held, b held, b waiting"},
+		{nil, []holdfast.LockInfo{lock("a", 1, 0, 0), lock("b", 5, 0, 2)}, ""},
+		{nil, []holdfast.LockInfo{lock("a", 2, 0, 1), two, lock("a", 2, 0, 1)}, "a held, a waiting, b holders, b waiting"},
+		{nil, []holdfast.LockInfo{late, two}, "a late"},
+		{away, []holdfast.LockInfo{lock("a", 2, time.Minute, 1)}, "a renewed"}, // and b is not taken for free
+		{nil, []holdfast.LockInfo{broken, two}, "a ended"},
+		{nil, []holdfast.LockInfo{two, {Name: "l", State: holdfast.StateSet, Count: 3, At: at}}, "a freed, l counted"},
+		{nil, []holdfast.LockInfo{two, {Name: "l", State: holdfast.StateOpen, At: at}, {Name: "f", State: holdfast.StateForeign, At: at}}, "f foreign, l counted"},
+		{nil, []holdfast.LockInfo{lock("new", 9, 0, 0), two, {Name: "l", State: holdfast.StateOpen, At: at}}, "f freed"}, // no room yet
+		{nil, []holdfast.LockInfo{lock("new", 9, 0, 0), two}, "l freed, new held"},
+	} {
+		if got := look(step.err, step.infos...); got != step.want {
+			t.Errorf("step %d: got %q, want %q", i, got, step.want)
+		}
+	}
+	if !f.Full {
+		t.Error("it does not say that it had no room")
+	}
+}
+
+func TestCaptureComesBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	w, err := Create(path, "redis://h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := lock("many\xff", 3, time.Second, 200)
+	many.Holders = 30
+	for range 30 {
+		many.Holds = append(many.Holds, many.Holds[0])
+		many.Queue = append(many.Queue, holdfast.WaiterInfo{ID: "x", Place: 1, Label: "w", Alive: holdfast.AliveYes})
+	}
+	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7, Locks: []holdfast.LockInfo{lock("a", 1, time.Hour, 2), many}}
+	for _, s := range []Snapshot{first, {At: at.Add(time.Second), Err: errors.New("away")}} {
+		if err := w.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	c, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Len() != 2 || c.Server != "redis://h" || c.Cut {
+		t.Fatalf("%+v", c)
+	}
+	got := c.At(0)
+	if got.Total != 7 || got.Took != first.Took || !got.At.Equal(at) || len(got.Locks) != 2 || !reflect.DeepEqual(got.Locks[0], first.Locks[0]) {
+		t.Errorf("got %+v", got)
+	}
+	if back := got.Locks[1]; back.Name != many.Name || back.Holders != 30 || back.Waiters != 200 || len(back.Holds) != mostHolds || len(back.Queue) != mostQueue {
+		t.Errorf("got %+v", back)
+	}
+	if got := c.At(1); got.Err == nil || got.Err.Error() != "away" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := Create(path, ""); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("a capture that exists: %v", err)
+	}
+}
+
+func TestCaptureIsBounded(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "c"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.size = mostBytes - 100
+	if err := w.Add(Snapshot{At: at, Locks: []holdfast.LockInfo{lock("a", 1, 0, 0)}}); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	long := lock(strings.Repeat("\x01", 1<<10), 1, 0, 0)
+	for range mostHolds {
+		long.Holds = append(long.Holds, long.Holds[0])
+	}
+	var locks []holdfast.LockInfo
+	for range 600 {
+		locks = append(locks, long)
+	}
+	w.size = 0
+	if err := w.Add(Snapshot{At: at, Locks: locks}); err != nil || w.size > mostLine {
+		t.Errorf("%v, %d bytes in one line", err, w.size)
+	}
+}
+
+func TestOpenRefusesInWords(t *testing.T) {
+	const head = `{"capture":"holdfast top","version":1,"server":"s","at":"2026-11-24T02:14:05Z"}` + "\n"
+	const good = `{"at":"2026-11-24T02:14:05Z","took_seconds":0.1,"total":0,"locks":[]}` + "\n"
+	dir := t.TempDir()
+	for name, test := range map[string]struct{ text, want string }{
+		"empty":       {"", "no capture"},
+		"text":        {"hello\nworld\n", "no capture"},
+		"other JSON":  {`{"version":1}` + "\n", "no capture"},
+		"binary":      {strings.Repeat("\x00", 100_000), "no capture"},
+		"newer":       {strings.Replace(head, `"version":1`, `"version":7`, 1) + good, "format 7, and this holdfast reads 1"},
+		"no snapshot": {head, "no snapshot"},
+		"only a cut":  {head + good[:20], "no snapshot"},
+		"long line":   {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
+	} {
+		path := filepath.Join(dir, "f")
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a directory: %v", err)
+	}
+	big := filepath.Join(dir, "big")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, mostBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(big); err == nil || !strings.Contains(err.Error(), "at most 256") {
+		t.Errorf("a large file: %v", err)
+	}
+	path := filepath.Join(dir, "cut")
+	if err := os.WriteFile(path, []byte(head+good+"{\"broken\n"+`{"locks":[{}]}`+"\n"+good[:10]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Len() != 3 || !c.Cut {
+		t.Errorf("%d snapshots, cut: %v", c.Len(), c.Cut)
+	}
+	for i, want := range []string{"", "snapshot 2 of the capture cannot be read", "snapshot 3 of the capture cannot be read"} {
+		if got := fmt.Sprint(c.At(i).Err); want == "" && got != "<nil>" || !strings.Contains(got, want) {
+			t.Errorf("snapshot %d: %v", i+1, got)
+		}
+	}
+}
