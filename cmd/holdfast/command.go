@@ -30,7 +30,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	setHelp(root)
-	root.AddCommand(newRun(), newDev(), newDemo(), newQuorum(), newCompletion(), newVersion(), newURLs(), newWorker(), newKeeper())
+	root.AddCommand(newRun(), newDev(), newDemo(), newInspect(), newQuorum(), newCompletion(), newVersion(), newURLs(), newWorker(), newKeeper())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

@@ -1,6 +1,7 @@
 // Command holdfast runs programs under the locks of the library, and shows what the locks do.
 //
 //	holdfast run NAME -- CMD ARGS...   runs a command under a lock
+//	holdfast inspect NAME              shows who holds a name, and who waits for it
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not

@@ -9,6 +9,7 @@ import (
 
 // A Deadlock is a cycle as JSON.
 type Deadlock struct {
+	Version int      `json:"version,omitempty"` // of a document; a part of one has none
 	Members []Member `json:"members"`
 }
 

@@ -106,17 +106,17 @@ func process(host string, pid int) string {
 // HoldColumns are the columns of a list of holds.
 var HoldColumns = []Column{
 	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN", Right: true}, {Title: "SINCE"},
-	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"},
+	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"}, {Title: "OWNER", Flex: true, Optional: true},
 }
 
 // HoldRow is a row of a list of holds.
 func HoldRow(h holdfast.HoldInfo, info holdfast.LockInfo) []Cell {
 	row := []Cell{
 		{Text: holder(h)}, {Text: process(h.Host, h.PID)}, {Text: mode(h.Mode, h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
-		{Text: since(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h),
+		{Text: since(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
 	}
 	if h.Owner != "" {
-		row[0].Text += ", owner " + Text(h.Owner)
+		row[9] = Cell{Text(h.Owner), Faint}
 	}
 	if !h.Since.IsZero() {
 		row[4].Text = h.Since.Local().Format("01-02 15:04:05")
@@ -153,18 +153,17 @@ func mode(m holdfast.HoldMode, permits int64) string {
 // WaiterColumns are the columns of a queue.
 var WaiterColumns = []Column{
 	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"},
-	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true},
+	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true, Optional: true}, {Title: "OWNER", Flex: true, Optional: true},
 }
 
 // WaiterRow is a row of a queue.
 func WaiterRow(w holdfast.WaiterInfo, info holdfast.LockInfo) []Cell {
-	label := Text(w.Label)
-	if w.Owner != "" {
-		label += ", owner " + Text(w.Owner)
-	}
 	row := []Cell{
-		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: label}, {Text: process(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
-		{Text: since(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {},
+		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: process(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
+		{Text: since(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
+	}
+	if w.Owner != "" {
+		row[8] = Cell{Text(w.Owner), Faint}
 	}
 	if w.Place == 0 {
 		row[0] = Cell{"-", Faint}

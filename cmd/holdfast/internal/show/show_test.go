@@ -261,9 +261,9 @@ state    held
 holds    120, the first 2 below
 waiting  0
 
-HOLDER               HOST/PID  MODE   TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-batch, owner team a  a/12      reads     21  11-24 02:14:04   1.0s   13s  never     held
-older                a/12      reads     20  11-24 01:14:05  1h00m   13s  2.0s ago  held
+HOLDER  HOST/PID  MODE   TOKEN  SINCE            HELD  LEFT  RENEWED   STATE  OWNER
+batch   a/12      reads     21  11-24 02:14:04   1.0s   13s  never     held   team a
+older   a/12      reads     20  11-24 01:14:05  1h00m   13s  2.0s ago  held
 `},
 		{locks()[4], `
 name     pool

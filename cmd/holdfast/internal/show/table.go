@@ -15,9 +15,10 @@ const leastFlex = 12
 
 // A Column is a column of a table.
 type Column struct {
-	Title string
-	Right bool // aligned at the right
-	Flex  bool // gives way if the terminal is too narrow
+	Title    string
+	Right    bool // aligned at the right
+	Flex     bool // gives way if the terminal is too narrow
+	Optional bool // left out if none of the first rows has it
 }
 
 // A Cell is one field of a table. Its text is shown: made by Text or a text of the program.
@@ -78,13 +79,16 @@ func (t *Table) Flush() error {
 // measure sets the widths by the first rows. Columns that give way share what the others leave.
 func (t *Table) measure() {
 	t.widths = make([]int, len(t.Columns))
-	total := 2 * (len(t.Columns) - 1)
+	total := -2
 	for i, c := range t.Columns {
-		t.widths[i] = len(c.Title)
 		for _, row := range t.first {
 			t.widths[i] = max(t.widths[i], ansi.StringWidth(row[i].Text))
 		}
-		total += t.widths[i]
+		if c.Optional && t.widths[i] == 0 {
+			continue
+		}
+		t.widths[i] = max(t.widths[i], len(c.Title))
+		total += t.widths[i] + 2
 	}
 	for t.Width > 0 && total > t.Width {
 		widest := -1
@@ -112,6 +116,9 @@ func (t *Table) write(cells []Cell) {
 func (t *Table) line(cells []Cell) string {
 	var line strings.Builder
 	for i, cell := range cells {
+		if t.widths[i] == 0 {
+			continue // an optional column
+		}
 		text := strings.ReplaceAll(Lines(cell.Text), "\n", "\\n")
 		if t.Width > 0 && t.Columns[i].Flex {
 			text = cut(text, t.widths[i])

@@ -72,8 +72,8 @@ type Snapshot struct {
 	Err   error               // of a look that failed; then there is nothing else
 }
 
-// Take looks once, and keeps the first names in the order of compare. After an error the Snapshot is
-// of no use.
+// Take looks once, and keeps the first names in the order of compare. After an error the Snapshot
+// is of no use.
 func Take(names iter.Seq2[holdfast.LockInfo, error], compare Compare, keep int) (Snapshot, error) {
 	s := Snapshot{At: time.Now()}
 	seen, first := NewWindow(), ranking{compare: compare}

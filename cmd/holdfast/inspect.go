@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// Inspect shows all that is known of a name.
+type Inspect struct {
+	connection
+	output
+	Name string
+	All  bool // all waiters, and not the first 100
+}
+
+// Validate refuses bad arguments.
+func (i *Inspect) Validate() error {
+	var c checklist
+	checkName(&c, i.Name)
+	i.output.check(&c, listFormats...)
+	i.connection.check(&c)
+	return c.err()
+}
+
+// Run asks once, and for more waiters if all are wanted.
+func (i *Inspect) Run(ctx context.Context) error {
+	if err := i.Validate(); err != nil {
+		return err
+	}
+	client, end, err := i.client(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	info, err := client.Inspect(ctx, i.Name)
+	if err != nil {
+		return i.failure(err)
+	}
+	queue := listed(info.Queue)
+	if i.All && len(info.Queue) > 0 {
+		queue = client.Queue(ctx, i.Name)
+	}
+	if i.Format != formatTable {
+		return i.printDocument(info, queue)
+	}
+	page := i.page()
+	if err := page.Detail(info); err != nil {
+		return err
+	}
+	return i.printQueue(page, info, queue)
+}
+
+// listed is a stream of waiters that are known.
+func listed(queue []holdfast.WaiterInfo) iter.Seq2[holdfast.WaiterInfo, error] {
+	return func(yield func(holdfast.WaiterInfo, error) bool) {
+		for _, w := range queue {
+			if !yield(w, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (i *Inspect) printDocument(info holdfast.LockInfo, queue iter.Seq2[holdfast.WaiterInfo, error]) error {
+	document := show.LockOf(info)
+	document.Version, document.Queue = show.Version, []show.Waiter{}
+	for w, err := range queue {
+		if err != nil {
+			return i.failure(err)
+		}
+		document.Queue = append(document.Queue, show.WaiterOf(w))
+	}
+	return i.document(document)
+}
+
+func (i *Inspect) printQueue(page show.Page, info holdfast.LockInfo, queue iter.Seq2[holdfast.WaiterInfo, error]) error {
+	if len(info.Queue) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(i.Out); err != nil {
+		return err
+	}
+	table, waiters := page.Table(show.WaiterColumns), 0
+	for w, err := range queue {
+		if err != nil {
+			return i.failure(err)
+		}
+		if w.Place > 0 {
+			waiters++
+		}
+		if err := table.Row(show.WaiterRow(w, info)...); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if more := info.Waiters - waiters; more > 0 && !i.All {
+		_, err := fmt.Fprintf(i.Out, "and %d more: --all shows them\n", more)
+		return err
+	}
+	return nil
+}
+
+func newInspect() *cobra.Command {
+	i := &Inspect{}
+	cmd := &cobra.Command{
+		Use:   "inspect NAME",
+		Short: "Show who holds a name, who waits for it, and what keeps others out",
+		Long: `Show all that the server knows of a name: its holds, with token, age, remaining time and the last
+renewal; what keeps others out although nobody holds it; and its queue. Nothing is taken and nothing
+is written. Of a quorum it shows what each master says, and the verdict of those that count. Names
+of which nobody knows anything are free.
+
+TOKEN is what break takes, and WAITER is what evict takes. ALIVE is no if a waiter did not ask in
+time or does not listen for messages, and unknown if the server cannot tell. A waiter with
+WithDeadlockCheck also tells which names it holds meanwhile.
+
+Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
+refuses us. To inspect takes no permission to SCAN.`,
+		Example:               "  holdfast inspect order:42\n  holdfast inspect -o json order:42 | jq .holds[0].token",
+		DisableFlagsInUseLine: true,
+		Args:                  oneName(&i.Name),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			i.Out, i.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return i.Run(cmd.Context())
+		},
+	}
+	i.connection.flags(cmd)
+	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
+	i.output.flags(cmd, listFormats...)
+	return cmd
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// The formats of what a command shows.
+const (
+	formatTable = "table"
+	formatJSON  = "json"  // one document
+	formatLines = "jsonl" // a document in each line
+)
+
+var listFormats = []string{formatTable, formatJSON, formatLines}
+
+// An output says how a command shows what it was told.
+type output struct {
+	Format string
+	Out    io.Writer
+	Err    io.Writer
+}
+
+// flags adds the flag. Formats are those that the command has.
+func (o *output) flags(cmd *cobra.Command, formats ...string) {
+	cmd.Flags().StringVarP(&o.Format, "output", "o", formatTable, "`FORMAT`: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check notes a format that is none of those that the command has.
+func (o *output) check(list *checklist, formats ...string) {
+	list.check(slices.Contains(formats, o.Format), "--output %q: it must be one of %s", o.Format, strings.Join(formats, ", "))
+}
+
+// page is as wide as the terminal, and in colors if that may have them.
+func (o *output) page() show.Page {
+	page := show.Page{Out: o.Out}
+	if terminal(o.Out) != nil {
+		page.Width, page.Colors = widthOf(o.Out), show.Colors()
+	}
+	return page
+}
+
+// document prints a document as JSON.
+func (o *output) document(document any) error {
+	indent := ""
+	if o.Format == formatJSON {
+		indent = "  "
+	}
+	text, err := show.JSON(document, indent)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(o.Out, text)
+	return err
+}
+
+// note prints a line that is no part of what was asked for.
+func (o *output) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.Err, "holdfast: "+format+"\n", args...)
+}
+
+// checkName notes a bad NAME.
+func checkName(list *checklist, name string) {
+	list.check(name != "" && len(name) <= maxText, "NAME of %d bytes: it must have 1 to %d", len(name), maxText)
+}
+
+// oneName takes one argument into name.
+func oneName(name *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &usageError{fmt.Errorf("%s takes one NAME, got %d arguments", cmd.CommandPath(), len(args))}
+		}
+		*name = args[0]
+		return nil
+	}
+}
