@@ -28,20 +28,22 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	// trusted for half a second at first. A command whose start makes the machine busy would soon
 	// be killed.
 	atLeast := holdfast.WithMinHold(max(r.MinHold, time.Millisecond))
-	options := []holdfast.Option{holdfast.WithTTL(r.TTL), holdfast.WithOwner(owner), atLeast}
+	options := []holdfast.Option{holdfast.WithTTL(r.TTL), atLeast}
+	if r.Slots == 0 {
+		options = append(options, holdfast.WithOwner(owner))
+	}
 	if r.MaxHold > 0 {
 		options = append(options, holdfast.WithMaxHold(r.MaxHold))
 	}
 	began := time.Now()
-	mutex := client.Mutex(r.Name, options...)
-	lease, err := mutex.TryLock(ctx)
-	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
-		lease, err = mutex.TryLock(ctx)
-	}
+	h := r.handle(client, options...)
+	lease, err := firstTry(ctx, began, h.try)
 	var held *holdfast.HeldError
 	if errors.As(err, &held) && !r.Nonblock {
-		r.verbose(notices, "waiting for %q, %s, %d before", r.Name, heldBy(held.Holder), held.Waiters)
-		lease, err = r.wait(ctx, began, client, mutex, held)
+		waits := r.about(eventWaiting)
+		waits.Holder, waits.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
+		notices.tell(waits)
+		lease, err = r.wait(ctx, began, client, h, held)
 	}
 	if err := stop(); err != nil {
 		if lease != nil {
@@ -50,6 +52,15 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 		return nil, err
 	}
 	return lease, err
+}
+
+// firstTry asks again while a server may only have been too slow for a short TTL.
+func firstTry[T any](ctx context.Context, began time.Time, try func(context.Context) (T, error)) (T, error) {
+	got, err := try(ctx)
+	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
+		got, err = try(ctx)
+	}
+	return got, err
 }
 
 // unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
@@ -68,44 +79,52 @@ func unanswered(err error) bool {
 }
 
 // wait waits in the queue, and says so on a terminal.
-func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client, mutex *holdfast.Mutex, held *holdfast.HeldError) (*holdfast.Lease, error) {
-	if r.Wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, began.Add(r.Wait))
-		defer cancel()
+func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client, h handle, held *holdfast.HeldError) (*holdfast.Lease, error) {
+	ctx, cancel := r.until(ctx, began)
+	defer cancel()
+	if status := newStatusLine(r.Err); status != nil && !r.Quiet && r.Log == logText {
+		defer status.show(client, held)()
 	}
-	if status := newStatusLine(r.Err); status != nil {
-		// The status line has a handle of its own. With our owner, it would enter our hold; with a
-		// min hold, it would keep us out.
-		stop := status.show(r.Name, held, client.Mutex(r.Name, holdfast.WithTTL(r.TTL)))
-		defer stop()
-	}
-	return mutex.Lock(ctx)
+	return h.lock(ctx)
 }
 
 // refused turns the reason why there is no lock into a text and an exit code.
 func (r *Run) refused(err error) error {
 	var (
 		signal *signalError
-		held   *holdfast.HeldError
-		waited *holdfast.WaitError
 		none   *holdfast.QuorumError
 	)
 	switch {
 	case errors.As(err, &signal):
-		return &exitError{signal.code(), fmt.Errorf("%w before %q was held; nothing was run", err, r.Name)}
-	case errors.As(err, &held):
-		return &exitError{r.Conflict, fmt.Errorf("%q is %s for another %v, %d waiting", r.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)}
+		return &exitError{signal.code(), fmt.Errorf("%w before %s was held; nothing was run", err, r.title())}
 	case errors.As(err, &none), errors.As(err, new(*holdfast.StoreError)):
 		return r.failure(err)
+	}
+	if busy := busyOf(err); busy != nil {
+		return &exitError{r.Conflict, busy}
+	}
+	return err
+}
+
+// busyOf says that another holds the lock, or that the wait was too long. It is nil for any other
+// error.
+func busyOf(err error) error {
+	var (
+		held   *holdfast.HeldError
+		waited *holdfast.WaitError
+	)
+	switch {
+	case errors.As(err, &held):
+		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)
+		return &busyError{text: text, holder: held.Holder}
 	case errors.As(err, &waited):
 		holder := ""
 		if waited.Holder != "" {
 			holder = ", held by " + waited.Holder
 		}
-		return &exitError{r.Conflict, fmt.Errorf("waited %v for %q%s", round(waited.Waited), r.Name, holder)}
+		return &busyError{text: fmt.Sprintf("waited %v for %q%s", round(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
 	}
-	return err
+	return nil
 }
 
 // heldBy says what keeps others out. After a release, that can be the rest of a min hold and no

@@ -40,20 +40,20 @@ func TestUnanswered(t *testing.T) {
 
 // During the rest of a min hold there is no holder: the texts have no empty name.
 func TestTextsNameTheHolder(t *testing.T) {
-	r := Run{connection: connection{Redis: "redis://localhost"}, Name: "n", Conflict: exitBusy}
+	r := Run{connection: connection{Redis: "redis://localhost"}, choice: choice{Names: []string{"n"}}, Conflict: exitBusy}
 	for _, c := range []struct {
 		held          holdfast.HeldError
 		refused, line string
 	}{
-		{holdfast.HeldError{Holder: "me", Remaining: time.Second, Waiters: 2}, `"n" is held by me for another 1s, 2 waiting`,
+		{holdfast.HeldError{Name: "n", Holder: "me", Remaining: time.Second, Waiters: 2}, `"n" is held by me for another 1s, 2 waiting`,
 			`holdfast: waiting for "n": held by me, for 1s unless renewed; 2 before us`},
-		{holdfast.HeldError{Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
+		{holdfast.HeldError{Name: "n", Remaining: time.Second}, `"n" is kept from others for another 1s, 0 waiting`,
 			`holdfast: waiting for "n": kept from others, for 1s unless renewed; 0 before us`},
 	} {
 		if got := r.refused(&c.held).Error(); got != c.refused {
 			t.Errorf("got  %s\nwant %s", got, c.refused)
 		}
-		if got := status(r.Name, &c.held, c.held.Waiters, 0); got != c.line {
+		if got := status(&c.held, 0); got != c.line {
 			t.Errorf("got  %s\nwant %s", got, c.line)
 		}
 	}

@@ -30,7 +30,21 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	setHelp(root)
-	root.AddCommand(newRun(), newDev(), newDemo(), newInspect(), newQuorum(), newCompletion(), newVersion(), newURLs(), newWorker(), newKeeper())
+	// One line for each command, in the order of the alphabet; the hidden ones are last.
+	root.AddCommand(
+		newCompletion(),
+		newDemo(),
+		newDev(),
+		newInspect(),
+		newQuorum(),
+		newRun(),
+		newURLs(),
+		newVersion(),
+
+		newKeeper(),
+		newMan(),
+		newWorker(),
+	)
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

@@ -18,7 +18,7 @@ type guard struct {
 	lease   lease
 	signals *signals
 	notices *notices
-	name    string
+	name    string // as texts name it
 	onLost  string
 	early   time.Duration // trust left when the command gets TERM
 	ttl     time.Duration
@@ -96,9 +96,9 @@ func (g *guard) check(now time.Time) time.Duration {
 		return min(left, early) / 4
 	}
 	if g.endReason == nil {
-		g.endReason = fmt.Errorf("no renewal of %q was confirmed in time", g.name)
+		g.endReason = fmt.Errorf("no renewal of %s was confirmed in time", g.name)
 		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/3 {
-			g.endReason = fmt.Errorf("the max hold of %q is over", g.name)
+			g.endReason = fmt.Errorf("the max hold of %s is over", g.name)
 		}
 		g.terminate(left)
 	}

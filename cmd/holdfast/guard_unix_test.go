@@ -53,8 +53,8 @@ func newGuard(t *testing.T, l *fakeLease, ttl time.Duration) (g *guard, printed 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	notices := newNotices(file)
-	return &guard{child: c, lease: l, notices: notices, name: "job", onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
+	notices := newNotices(file, reporting{})
+	return &guard{child: c, lease: l, notices: notices, name: `"job"`, onLost: onLostKill, ttl: ttl, early: ttl / 3}, func() string {
 		t.Helper()
 		close(notices.lines)
 		<-notices.written

@@ -112,7 +112,7 @@ func newInspect() *cobra.Command {
 	i := &Inspect{}
 	cmd := &cobra.Command{
 		Use:   "inspect NAME",
-		Short: "Show who holds a name, who waits for it, and what keeps others out",
+		Short: "Show who holds a name, who waits, and what keeps others out",
 		Long: `Show all that the server knows of a name: its holds, with token, age, remaining time and the last
 renewal; what keeps others out although nobody holds it; and its queue. Nothing is taken and nothing
 is written. Of a quorum it shows what each master says, and the verdict of those that count. Names

@@ -12,12 +12,14 @@ import (
 // notices are lines for standard error. Their writer never waits, although a reader of standard
 // error may be slow.
 type notices struct {
+	json    bool // --log json
+	verbose bool
 	lines   chan string
 	written chan struct{} // closed after the last line
 }
 
-func newNotices(to *os.File) *notices {
-	n := &notices{lines: make(chan string, 100), written: make(chan struct{})}
+func newNotices(to *os.File, r reporting) *notices {
+	n := &notices{json: r.Log == logJSON, verbose: r.Verbose, lines: make(chan string, 100), written: make(chan struct{})}
 	go func() {
 		defer close(n.written)
 		for line := range n.lines {
@@ -27,10 +29,30 @@ func newNotices(to *os.File) *notices {
 	return n
 }
 
-// printf drops the line if 100 others are not written yet.
+// printf tells what a person may want to know.
 func (n *notices) printf(format string, args ...any) {
+	text := trimmed(fmt.Sprintf(format, args...))
+	if n.json {
+		n.tell(record{Event: eventNotice, Text: text})
+		return
+	}
+	n.write("holdfast: " + text + "\n")
+}
+
+// tell writes a record with --log json, and its text with --verbose.
+func (n *notices) tell(r record) {
+	switch {
+	case n.json:
+		n.write(r.line())
+	case n.verbose:
+		n.write("holdfast: " + trimmed(r.Text) + "\n")
+	}
+}
+
+// write drops the line if 100 others are not written yet.
+func (n *notices) write(line string) {
 	select {
-	case n.lines <- "holdfast: " + trimmed(fmt.Sprintf(format, args...)) + "\n":
+	case n.lines <- line:
 	default:
 	}
 }

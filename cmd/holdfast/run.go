@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -31,18 +32,18 @@ const (
 // Run runs a command under a lock.
 type Run struct {
 	connection
+	choice
 	waiting
+	reporting
 	Command  []string // the program and its arguments
 	Conflict int      // exit code when the lock is held by another
 	Grace    time.Duration
 	Label    string // empty: the command, host and process
 	MaxHold  time.Duration
 	MinHold  time.Duration
-	Name     string // of the lock
 	OnLost   string
 	Owner    string // empty: a new one
 	TTL      time.Duration
-	Verbose  bool
 
 	In, Out, Err *os.File
 }
@@ -58,8 +59,12 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	notices := newNotices(r.Err)
+	notices := newNotices(r.Err, r.reporting)
 	defer notices.close()
+	return r.end(notices, &r.choice, r.run(ctx, path, notices))
+}
+
+func (r *Run) run(ctx context.Context, path string, notices *notices) error {
 	signals := listen()
 	defer signals.stop()
 	client, end, err := r.client(holdfast.Config{Label: r.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}})
@@ -73,7 +78,10 @@ func (r *Run) Run(ctx context.Context) error {
 	if err != nil {
 		return r.refused(err)
 	}
-	r.verbose(notices, "got %q after %v, token %d", r.Name, round(time.Since(began)), lease.Token())
+	granted := r.about(eventGranted)
+	granted.Token, granted.Waited = lease.Token(), seconds(time.Since(began))
+	granted.Text = fmt.Sprintf("got %s after %v, token %d", r.title(), round(time.Since(began)), lease.Token())
+	notices.tell(granted)
 	return r.runCommand(lease, path, signals, notices)
 }
 
@@ -85,7 +93,7 @@ func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, n
 		_ = lease.Release(context.Background())
 		return &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
 	}
-	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.Name,
+	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
 		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
 	if r.MaxHold > 0 {
 		g.maxEnd = began.Add(r.MaxHold)
@@ -95,15 +103,19 @@ func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, n
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
 		lost = err
 	}
-	r.verbose(notices, "held %q for %v; the command ended with %d", r.Name, round(time.Since(began)), c.Code())
+	code := c.Code()
+	released := r.about(eventReleased)
+	released.Token, released.Held, released.Code = lease.Token(), seconds(time.Since(began)), &code
+	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), round(time.Since(began)), code)
+	notices.tell(released)
 	switch {
 	case lost != nil:
-		return &exitError{exitLost, fmt.Errorf("%w; the command ended with %d", lost, c.Code())}
+		return &exitError{exitLost, fmt.Errorf("%w; the command ended with %d", lost, code)}
 	case err != nil:
-		notices.printf("giving %q back: %v; it is free in %v at the latest", r.Name, err, r.ttl())
+		notices.printf("giving %s back: %v; it is free in %v at the latest", r.title(), err, r.ttl())
 	}
-	if c.Code() != 0 {
-		return &exitError{code: c.Code()}
+	if code != 0 {
+		return &exitError{code: code}
 	}
 	return nil
 }
@@ -134,23 +146,19 @@ func (r *Run) environ(lease *holdfast.Lease) []string {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
-		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS":
+		case "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_OWNER", "HOLDFAST_TTL", "HOLDFAST_REDIS":
 		default:
 			env = append(env, v)
 		}
 	}
+	tokens, _ := json.Marshal(lease.Tokens())
 	return append(env,
-		"HOLDFAST_NAME="+r.Name,
+		"HOLDFAST_NAME="+lease.Name(),
 		fmt.Sprintf("HOLDFAST_TOKEN=%d", lease.Token()),
+		"HOLDFAST_TOKENS="+string(tokens),
 		"HOLDFAST_OWNER="+lease.Owner(),
 		"HOLDFAST_TTL="+r.ttl().String(),
 		"HOLDFAST_REDIS="+server.WithoutPasswords(r.Redis))
-}
-
-func (r *Run) verbose(notices *notices, format string, args ...any) {
-	if r.Verbose {
-		notices.printf(format, args...)
-	}
 }
 
 // round makes a duration readable.

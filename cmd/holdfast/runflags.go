@@ -22,8 +22,13 @@ the command gets TERM when the rest of the TTL falls below the smaller of --grac
 server says that another holds it already. With --on-lost=term or ignore, the command may go on
 while another holds the lock: this gives up the promise of a lock.
 
+Without a flag, NAME is a mutex. With --shared and --exclusive it is a lock for readers and writers,
+and with --slots a number of slots; the library calls these RWMutex and Semaphore. A name is one of
+them at a time.
+
 The command sees HOLDFAST_NAME, HOLDFAST_TOKEN (grows with every holder: let storage refuse
-smaller tokens), HOLDFAST_OWNER, HOLDFAST_TTL and HOLDFAST_REDIS (without the password).
+smaller tokens), HOLDFAST_TOKENS (of each name, as JSON), HOLDFAST_OWNER, HOLDFAST_TTL and
+HOLDFAST_REDIS (without the password).
 
 Exit codes: that of the command; 128+n if signal n ended it; 64 usage; 69 no server, or it cannot
 serve now; 75 another holds the lock, or the wait was too long; 76 the lock was lost while the
@@ -38,6 +43,8 @@ func newRun() *cobra.Command {
 		Long:  runLong,
 		Example: `  holdfast run nightly-report -- ./report.sh
   holdfast run -n --min-hold 50s minutely -- ./tick    # on all hosts
+  holdfast run --slots 4 thumbnails -- ./resize.sh   # at most four at a time
+  holdfast run --name db --name cache -- ./rebuild   # both names, or none
   holdfast run -w 30s deploy -- ./deploy.sh       # waits 30 s, or exits with 75`,
 		DisableFlagsInUseLine: true,
 		Args:                  func(cmd *cobra.Command, args []string) error { return r.parseArgs(args, cmd.ArgsLenAtDash()) },
@@ -48,6 +55,7 @@ func newRun() *cobra.Command {
 	}
 	r.connection.flags(cmd)
 	flags := cmd.Flags()
+	r.choice.flags(flags)
 	r.waiting.flags(flags)
 	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", exitBusy, "exit code if another holds the lock, or the wait was too long")
 	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
@@ -57,18 +65,23 @@ func newRun() *cobra.Command {
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
 	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
 	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
-	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the command waited for the lock and held it")
+	r.reporting.flags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// parseArgs sets Name and Command. dash is the number of arguments before "--", negative if there
+// parseArgs sets Names and Command. dash is the number of arguments before "--", negative if there
 // is none.
 func (r *Run) parseArgs(args []string, dash int) error {
 	problem := ""
 	switch {
 	case len(args) == 0:
 		problem = "no NAME and no command"
+	case len(r.Names) > 0 && dash == 0:
+		r.Command = args
+		return nil
+	case len(r.Names) > 0:
+		problem = fmt.Sprintf("%q before --: --name has the names", args[0])
 	case dash == 0:
 		problem = "no NAME before --"
 	case dash < 0 && len(args) == 1:
@@ -83,6 +96,6 @@ func (r *Run) parseArgs(args []string, dash int) error {
 	if problem != "" {
 		return &usageError{errors.New(problem + ": holdfast run [flags] NAME -- CMD ARGS...")}
 	}
-	r.Name, r.Command = args[0], args[1:]
+	r.Names, r.Command = args[:1], args[1:]
 	return nil
 }

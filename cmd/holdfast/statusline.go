@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -32,23 +31,23 @@ func terminal(stream any) *os.File {
 	return nil
 }
 
-// show keeps the line up to date until stop is called. It asks for mutex and never waits for it.
-func (l *statusLine) show(name string, held *holdfast.HeldError, mutex *holdfast.Mutex) (stop func()) {
+// show keeps the line up to date until stop is called. It asks the server and takes nothing.
+func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var shown sync.WaitGroup
-	before, asked := held.Waiters, time.Now()
+	line, asked := *held, time.Now()
 	shown.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			l.write(status(name, held, before, time.Since(asked)))
+			l.write(status(&line, time.Since(asked)))
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 			}
-			if now := presentHolder(ctx, mutex); now != nil {
-				// The waiters include this process. New waiters stand behind it.
-				held, asked, before = now, time.Now(), min(before, max(now.Waiters-1, 0))
+			if info, err := client.Inspect(ctx, held.Name); err == nil {
+				refresh(&line, info)
+				asked = time.Now()
 			}
 		}
 	})
@@ -59,26 +58,31 @@ func (l *statusLine) show(name string, held *holdfast.HeldError, mutex *holdfast
 	}
 }
 
-// presentHolder returns nil if the holder is not known.
-func presentHolder(ctx context.Context, mutex *holdfast.Mutex) *holdfast.HeldError {
-	if ctx.Err() != nil {
-		return nil
+// refresh changes what is shown to what the server says now. Waiters that came later stand behind
+// this process, which knows its own place by host and process.
+func refresh(line *holdfast.HeldError, info holdfast.LockInfo) {
+	line.Holder, line.Remaining = "", 0
+	for _, h := range info.Holds {
+		if h.State == holdfast.HoldHeld || h.State == holdfast.HoldHandedOver {
+			line.Holder, line.Remaining = h.Label, h.Remaining
+			break
+		}
+		line.Remaining = h.Remaining
 	}
-	lease, err := mutex.TryLock(ctx)
-	if lease != nil {
-		_ = lease.Release(ctx) // the lock is free: the waiters in the queue come first
+	host, _ := os.Hostname()
+	for _, w := range info.Queue {
+		if w.Host == host && w.PID == os.Getpid() {
+			line.Waiters = max(w.Place-1, 0)
+			return
+		}
 	}
-	var held *holdfast.HeldError
-	if errors.As(err, &held) {
-		return held
-	}
-	return nil
+	line.Waiters = min(line.Waiters, max(info.Waiters-1, 0))
 }
 
-func status(name string, held *holdfast.HeldError, before int, since time.Duration) string {
+func status(held *holdfast.HeldError, since time.Duration) string {
 	remaining := max(held.Remaining-since, 0)
 	return fmt.Sprintf("holdfast: waiting for %q: %s, for %v unless renewed; %d before us",
-		name, heldBy(held.Holder), remaining.Round(time.Second), before)
+		held.Name, heldBy(held.Holder), remaining.Round(time.Second), held.Waiters)
 }
 
 // write replaces the line. A text that is wider than the terminal would leave a second line behind.

@@ -35,9 +35,9 @@ func (c checklist) err() error {
 func (r *Run) Validate() error {
 	var c checklist
 	check := c.check
-	check(r.Name != "" && len(r.Name) <= maxText, "NAME of %d bytes: it must have 1 to %d", len(r.Name), maxText)
+	r.choice.check(&c)
+	checkTTL(&c, &r.connection, r.TTL)
 	check(len(r.Command) > 0 && r.Command[0] != "", "no command")
-	check(r.TTL >= leastTTL && r.TTL <= mostTTL, "--ttl %v: it must be %v to %v", r.TTL, leastTTL, mostTTL)
 	check(r.MaxHold == 0 || r.MaxHold >= leastTTL, "--max-hold %v: it must be at least %v", r.MaxHold, leastTTL)
 	check(r.MinHold >= 0 && r.MinHold <= mostTTL, "--min-hold %v: it must be 0 to %v", r.MinHold, mostTTL)
 	check(r.MaxHold <= 0 || r.MinHold <= r.MaxHold, "--max-hold %v: it must not be below --min-hold %v", r.MaxHold, r.MinHold)
@@ -46,14 +46,13 @@ func (r *Run) Validate() error {
 	check(slices.Contains([]string{onLostKill, onLostTerm, onLostIgnore}, r.OnLost), "--on-lost %q: it must be kill, term or ignore", r.OnLost)
 	check(len(r.Owner) <= maxText, "--owner of %d bytes: it must have at most %d", len(r.Owner), maxText)
 	check(len(r.Label) <= maxText, "--label of %d bytes: it must have at most %d", len(r.Label), maxText)
-	// The values of environment variables end at a zero byte.
-	check(!strings.ContainsRune(r.Name, 0), "NAME %q: it must not contain a zero byte", r.Name)
 	check(!strings.ContainsRune(r.Owner, 0), "--owner %q: it must not contain a zero byte", r.Owner)
 	if r.quorum() {
-		check(r.TTL <= server.QuorumTTL, "--ttl %v: on a quorum it must be at most %v", r.TTL, server.QuorumTTL)
 		check(r.MinHold <= server.QuorumTTL, "--min-hold %v: on a quorum it must be at most %v", r.MinHold, server.QuorumTTL)
 	}
+	check(r.Owner == "" || r.Slots == 0, "--owner and --slots: only one of them can be given, as the holders of slots do not exclude each other")
 	r.waiting.check(&c)
+	r.reporting.check(&c)
 	r.connection.check(&c)
 	return c.err()
 }

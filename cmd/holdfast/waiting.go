@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -23,6 +24,14 @@ func (w *waiting) flags(flags *pflag.FlagSet) {
 func (w *waiting) check(list *checklist) {
 	list.check(w.Wait >= 0, "--wait %v: it must not be negative", w.Wait)
 	list.check(!w.Nonblock || w.Wait == 0, "--nonblock and --wait %v: only one of them can be given", w.Wait)
+}
+
+// until returns a context that ends with the wait that began at a moment.
+func (w *waiting) until(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+	if w.Wait <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, began.Add(w.Wait))
 }
 
 // waitFlag reads a duration into Wait and Nonblock.

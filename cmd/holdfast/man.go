@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// Man writes the pages of man.
+type Man struct {
+	Dir string
+}
+
+// Run writes a page for each command. The directory must be there.
+func (m *Man) Run() error {
+	if info, err := os.Stat(m.Dir); err != nil || !info.IsDir() {
+		return &usageError{fmt.Errorf("DIR %q: it must be a directory that is there", m.Dir)}
+	}
+	root := newRoot()
+	root.DisableAutoGenTag = true
+	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: root.Version, Manual: "holdfast"}, m.Dir)
+}
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the pages of man into a directory",
+		Long: `Write a page of man for each command into a directory that is there. SOURCE_DATE_EPOCH sets the date
+of the pages.`,
+		Hidden: true, // for packagers
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("got %d arguments, want one directory: holdfast man DIR", len(args))}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return (&Man{Dir: args[0]}).Run() },
+	}
+}
