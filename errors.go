@@ -94,8 +94,10 @@ func heldBy(holder string, since time.Time) string {
 }
 
 // A WaitError says that the waiting for a lock ended. It matches ErrWaitOver if the time of
-// WithWait or Config.Wait was over, and then none of the context's errors. Otherwise ctx ended it:
-// it matches what ctx.Err said (context.Canceled or context.DeadlineExceeded) and the cause of ctx.
+// WithWait or Config.Wait was over, and then none of the context's errors. It holds
+// an *EvictedError if an operator took the waiter out of the queue (Client.Evict), and then matches
+// no error of a context either. Otherwise ctx ended it: it matches what ctx.Err said
+// (context.Canceled or context.DeadlineExceeded) and the cause of ctx.
 // It matches ErrUnavailable if no answer of the server ever came, and never ErrHeld.
 type WaitError struct {
 	Name   string
@@ -104,7 +106,7 @@ type WaitError struct {
 	Token  int64         // the first fencing token of its hold; 0 if it is not told
 	Since  time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Waited time.Duration // since the call began
-	Err    error         // ErrWaitOver, or how ctx ended and its cause; and the last *StoreError if the server was away
+	Err    error         // ErrWaitOver, an *EvictedError, or how ctx ended and its cause; and the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {
@@ -132,6 +134,10 @@ const (
 	// LossReplaced: another process took the hold over with Mutex.Resume. Other contenders are kept
 	// out until this process has ended the lease's context.
 	LossReplaced LossReason = "another process took it over"
+
+	// LossBroken: an operator ended the hold with Client.Break. Other contenders are kept out until
+	// the lease is released, or until its TTL is over.
+	LossBroken LossReason = "it was broken"
 )
 
 // A LostError says how a lease was lost. It matches ErrLost.
@@ -139,13 +145,16 @@ type LostError struct {
 	Name   string
 	Token  int64
 	Reason LossReason
-	By     string // the label of the process that took the hold over, if one did
+	By     string // the label of the client that took the hold over or broke it, if one did
 	Err    error  // the last failure of a renewal, if any
 }
 
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("holdfast: lost %q (token %d): %s", shortened(e.Name), e.Token, e.Reason)
-	if e.By != "" {
+	switch {
+	case e.By != "" && e.Reason == LossBroken:
+		text += fmt.Sprintf(" by %q", shortened(e.By))
+	case e.By != "":
 		text += fmt.Sprintf(", %q", shortened(e.By))
 	}
 	if e.Err != nil {
@@ -303,7 +312,7 @@ func joinArguments(first, second error) error {
 // lostError returns the cause that ends a lease's context.
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
-		engine.Foreign: LossForeign, engine.Replaced: LossReplaced}[lost.Why]
+		engine.Foreign: LossForeign, engine.Replaced: LossReplaced, engine.Broken: LossBroken}[lost.Why]
 	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
 }
 
@@ -369,6 +378,11 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	a := ended.Answer
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
 		Waited: ended.Waited, Err: ended.Err}
+	var evicted *protocol.Evicted
+	if errors.As(ended.Err, &evicted) {
+		out.Err = &EvictedError{By: evicted.By}
+		return out
+	}
 	failure := public("lock", name, ended.Failure)
 	if errors.Is(ended.Err, protocol.ErrWaitOver) {
 		out.Err = ErrWaitOver

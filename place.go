@@ -107,6 +107,9 @@ func validKeep(keep time.Duration) bool {
 // The ticket gets the lock only by asking on a cluster without sharded channels (Redis before 7),
 // and where the server refuses PUBSUB. Callers behind it that wait all the time may then pass it.
 //
+// An operator may evict the ticket (Client.Evict). Then the error is a *WaitError that holds an
+// *EvictedError, and the place is gone.
+//
 // After an error nothing is attached. The other errors are:
 //
 //   - An *ArgumentError: the text is not a whole ticket of a place, or ctx is nil.

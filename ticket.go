@@ -40,13 +40,16 @@ const (
 
 	// TicketReplaced: another process took the hold over with Mutex.Resume.
 	TicketReplaced TicketReason = "another process took the hold over"
+
+	// TicketBroken: an operator ended the hold with Client.Break.
+	TicketBroken TicketReason = "the hold was broken"
 )
 
 // A TicketError says why a ticket cannot be attached. It matches ErrTicket.
 type TicketError struct {
 	Name   string // the lock, or of a group the name of which this is true; empty if it cannot be read
 	Reason TicketReason
-	By     string // the label of the process that took the hold over, if one did
+	By     string // the label of the client that took the hold over or broke it, if one did
 }
 
 func (e *TicketError) Error() string {
@@ -161,6 +164,8 @@ func attachError(name string, err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Why == engine.Replaced:
 		return &TicketError{Name: refused.Name, Reason: TicketReplaced, By: refused.By}
+	case refused != nil && refused.Why == engine.Broken:
+		return &TicketError{Name: refused.Name, Reason: TicketBroken, By: refused.By}
 	case refused != nil:
 		return &TicketError{Name: refused.Name, Reason: TicketGone}
 	case errors.Is(err, protocol.ErrOrigin):

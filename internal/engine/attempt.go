@@ -203,12 +203,21 @@ func (a *attempt) won(n grantNotice) (step, error) {
 	delete(e.mailboxes, a.ticket.ID)
 	e.watchdog.add(h)
 	a.hold = h
+	if a.mailbox.messages.gap { // a message about the hold may have come before it, or been missed
+		e.queryInBackground(h)
+	}
 	return stepDone, nil
 }
 
-// failed tells whether to ask again after a failure, and when. A resized name is asked for at once.
+// failed tells whether to ask again after a failure, and when. A resized name is asked for at once,
+// and so is one of which the ticket's hold was broken.
 func (a *attempt) failed(ctx context.Context, sent time.Time, err error) (step, time.Time, error) {
-	if a.adoptResize(ctx, err) {
+	var evicted *protocol.Evicted
+	switch {
+	case errors.As(err, &evicted):
+		a.to(attemptQueued) // the server remembers the ticket
+		return stepDone, time.Time{}, a.endedBy(err)
+	case a.adoptResize(ctx, err), a.dropBroken(err):
 		return stepAsk, time.Time{}, nil
 	}
 	if ctx.Err() != nil {
@@ -278,7 +287,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 }
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
-// the hold was over when the answer arrived.
+// the hold was over when the answer arrived, or if the hold was broken since.
 func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
 	e := a.engine
 	for {
@@ -286,6 +295,9 @@ func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
 			return nil, err
 		}
 		answer, sent, err := a.ask(ctx, false, send)
+		if a.dropBroken(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

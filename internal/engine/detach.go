@@ -30,11 +30,12 @@ type Detached struct {
 	Lasts      time.Duration // of a hold that is not renewed: its time from the grant on
 }
 
-// An AttachError says that a hold cannot be attached: it is gone, or another caller took it over.
+// An AttachError says that a hold cannot be attached: it is gone, or another caller took it over or
+// ended it.
 type AttachError struct {
 	Name string
-	Why  Why    // Gone or Replaced
-	By   string // the label of the caller that took the hold over
+	Why  Why    // Gone, Replaced or Broken
+	By   string // the label of the caller that took the hold over or ended it
 }
 
 func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached", a.Name) }
@@ -302,7 +303,7 @@ func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
 	var replaced *protocol.Replaced
 	switch {
 	case errors.As(r.Err, &replaced):
-		return &AttachError{Name: name, Why: Replaced, By: replaced.By}
+		return &AttachError{Name: name, Why: taken(replaced), By: replaced.By}
 	case r.Err != nil:
 		return r.Err
 	case !r.Held:

@@ -32,7 +32,10 @@
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it
 //	detached       of a hold: it has left its process; the same one or another may attach it
-//	remainder      what is left of a hold that was taken over or has a min hold: it excludes others
+//	remainder      what is left of a hold that was taken over or broken, or that has a min hold: it
+//	               excludes others
+//	broken         of a hold: an operator ended it
+//	evicted        of a ticket: an operator took it out of the queue
 //	fencing token  a number that grows with every grant of a name; storage refuses a smaller one
 //	channel        where a server publishes the messages to one process
 //	nudge          a message that it is time to ask or to look
@@ -87,6 +90,12 @@
 // answer, no connection, loading, out of memory) an attempt asks again until its caller's context
 // ends: after 40 ms at first, and a second at last.
 //
+// An answer may say that the ticket was evicted. Then the wait ends with a *WaitEnded, whose Err is
+// the *protocol.Evicted. The goroutine that runs the attempt gets that error. The next one of its
+// pool leads with a new ticket, which joins at the end of the queue. An answer may also say that
+// the hold of the ticket was broken before this process took it up. The attempt gives back what is
+// left of that hold, and asks with a new ticket. A kept place has one ticket, so its wait ends.
+//
 // An attempt is abandoned, too, when its outcome is unknown. Every ask carries the moment after
 // which it takes no effect. A free that is sent later, and answered, is therefore the last word. A
 // hand-over to the ticket meanwhile is given back at once.
@@ -111,9 +120,10 @@
 //
 // A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its
 // last entry, a yield or Close makes it releasing. Detach makes it detached; an attached hold is a
-// new one, and is held. A hold is lost when trust ends or when another caller took it over; the
-// server may still keep it. It is cleared once the server says that nothing is left, or once its
-// cleanup is scheduled. Only hold.to changes the state, and it refuses every other transition.
+// new one, and is held. A hold is lost when trust ends, or when another caller took it over or
+// broke it; the server may still keep it. It is cleared once the server says that nothing is left,
+// or once its cleanup is scheduled. The release of the last lease on a lost hold schedules that.
+// Only hold.to changes the state, and it refuses every other transition.
 //
 // # A pool
 //
@@ -336,12 +346,31 @@
 // resumed (package protocol). The former process learns of it by the answer to its next renewal. A
 // process that listens gets a message first, and asks the server, as a message proves nothing. It
 // ends the contexts of the leases, and gives the remainder back one margin later. By then code that
-// looks at its context has stopped. A release before that gives the remainder back at once. So only
-// the resumer is let in while a former lease is trusted, or while its code may still run for a
-// margin. If the former process is gone, the remainder ends with the hold's time.
+// looks at its context has stopped. The release of the last lease before that gives the remainder
+// back at once. So only the resumer is let in while a former lease is trusted, or while its code
+// may still run for a margin. If the former process is gone, the remainder ends with the hold's
+// time.
 //
 // Resume sends its request up to three times with one ticket, each with time of its own. The server
 // answers a replay alike.
+//
+// # A hold that is broken
+//
+// Break turns the hold of another process into a remainder as well, and nobody goes on with it. The
+// former holder learns of it as after a Resume, and its contexts end at once. The remainder is
+// given back when the code of the holder has stopped, and no message or answer says so. The code
+// has stopped when all leases on the hold are released: each reentry, each reader of this process,
+// and each part of a group. If they never are, the remainder ends with the hold's time.
+//
+// A broken hold is lost. So it is not passed on, entered or joined any more, and the waiters of its
+// pool ask anew. No lease was made of a hold that was broken before its process took it up. Such a
+// hold is given back as soon as an answer tells of it. The message of its grant may come after the
+// Break, or its answer may: then the hold is trusted for its claim, or its TTL, as any other. What
+// is left of it lasts at the server for the same time, and so nobody is let in. If the message of
+// the Break came before the grant was taken, the attempt asks at once.
+//
+// A ForceBreak leaves nothing of the hold. The former holder is told in the same way, and finds
+// that its hold is gone.
 //
 // # Detached leases
 //
@@ -384,6 +413,8 @@
 //	                            and the former hold is a remainder until its process has stopped
 //	answer of an attach lost    the caller gets an error; the hold may have been prolonged once, and
 //	                            another attach finds it
+//	message of a break lost     the next renewal tells; nobody is let in meanwhile
+//	holder dies after a break   the remainder ends with the hold's time
 //	ticket lost                 the hold ends with its time, as that of a process that crashed
 //	server gone                 waiters go on asking; a holder is told when trust ends
 //	server lost its data        holds: told by the next renewal; places: joined anew, in the order of

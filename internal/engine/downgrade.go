@@ -170,8 +170,8 @@ func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl
 	case failed:
 		d.refused(err)
 	case errors.As(err, &replaced):
-		h.replacedBy = replaced.By
-		d.lose(Replaced)
+		h.takenBy = replaced.By
+		d.lose(taken(replaced))
 	case err != nil:
 		h.failure = err
 		d.lose(Foreign)

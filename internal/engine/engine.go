@@ -166,12 +166,22 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	}
 }
 
-// Replaced implements protocol.Sink. A message proves nothing: the server is asked.
+// Replaced implements protocol.Sink. A message proves nothing: the server is asked. A ticket that
+// waits may have been handed the name before, by a message that has not come yet.
 func (e *Engine) Replaced(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := e.watchdog.find(id)
-	if h == nil || h.querying || e.closed {
+	if h := e.watchdog.find(id); h != nil {
+		e.queryInBackground(h)
+	} else if m := e.mailboxes[id]; m != nil {
+		m.messages.gap = true
+		m.wake()
+	}
+}
+
+// queryInBackground asks the server whether a hold is there. The engine's mutex is held.
+func (e *Engine) queryInBackground(h *hold) {
+	if h.querying || e.closed {
 		return
 	}
 	h.querying = true

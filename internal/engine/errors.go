@@ -28,9 +28,9 @@ type Busy struct {
 
 func (*Busy) Error() string { return "held by another" }
 
-// A WaitEnded says that the caller's context ended the waiting.
+// A WaitEnded says that the caller's context ended the waiting, or that its ticket was evicted.
 type WaitEnded struct {
-	Err      error // how the context ended, and its cause
+	Err      error // how the context ended, and its cause; or the *protocol.Evicted
 	Waited   time.Duration
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came
@@ -58,6 +58,7 @@ const (
 	MaxHold                 // the max hold is over
 	Foreign                 // the key was overwritten with something else
 	Replaced                // another caller took the hold over
+	Broken                  // another caller ended the hold
 )
 
 // A Lost tells how a lease was lost.
@@ -65,6 +66,14 @@ type Lost struct {
 	Name  string
 	Token int64
 	Why   Why
-	By    string // the label of the caller that took the hold over, if one did
+	By    string // the label of the caller that took the hold over or ended it, if one did
 	Err   error  // the last failure of a renewal, if any
+}
+
+// taken is how a hold was lost that has become a remainder.
+func taken(by *protocol.Replaced) Why {
+	if by.Broken {
+		return Broken
+	}
+	return Replaced
 }

@@ -46,7 +46,7 @@ type hold struct {
 	trustWindow             // until when this process may act on it (trust.go)
 	renewal                 // what prolongs the trust
 	localUse                // the goroutines that have it, or may get it
-	takeover                // another caller that took it over
+	takeover                // another caller that took it over or ended it
 
 	// Until then a request without an answer may still take effect: an ask, which would win the
 	// hold again, or a downgrade. Zero: none may.
@@ -99,10 +99,11 @@ type localUse struct {
 	joinableUntil time.Time    // of readers: when goroutines stop joining it
 }
 
-// A takeover is what is known of another caller that took the hold over (Resume).
+// A takeover is what is known of another caller that took the hold over (Resume) or ended it
+// (Break).
 type takeover struct {
-	querying   bool   // a message says that it happened, and the server is being asked
-	replacedBy string // the label of that caller, once the server said so
+	querying bool   // a message says that it happened, and the server is being asked
+	takenBy  string // the label of that caller, once the server said so
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as

@@ -111,7 +111,8 @@ func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	e.mu.Unlock()
 	err := k.wait(ctx, k, stepAsk, time.Time{})
 	var ended *WaitEnded
-	if errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed) {
+	var evicted *protocol.Evicted
+	if !errors.As(err, &evicted) && (errors.As(err, &ended) || err != nil && errors.Is(err, e.config.Closed)) {
 		if left := k.leave(); left != nil {
 			err = left
 		}
@@ -137,7 +138,7 @@ func (k keptAttempt) leave() error {
 	})
 	switch {
 	case err != nil:
-		return nil
+		return k.refusedPlace(err)
 	case answer.Status == protocol.Busy:
 		return k.gone()
 	case answer.Status != protocol.Held:
@@ -156,15 +157,36 @@ func (k keptAttempt) leave() error {
 
 func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }
 
+// refusedPlace is the error of a wait whose answer says that an operator evicted the ticket, or
+// broke its hold before this process took it up. What the server has of the ticket is given back.
+// Nil: the answer says neither.
+func (k keptAttempt) refusedPlace(err error) error {
+	var evicted *protocol.Evicted
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(err, &evicted):
+		err = k.endedBy(err)
+	case errors.As(err, &replaced):
+		err = &AttachError{Name: k.name, Why: taken(replaced), By: replaced.By}
+	default:
+		return nil
+	}
+	k.engine.abandon([]*attempt{k.attempt})
+	return err
+}
+
 // request implements requester. The end of ctx does not cut a request off: what it does must be
 // known before the wait ends.
 func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
 	answer, sent, err := k.ask(context.WithoutCancel(ctx), true, k.lock.resource.Ask)
 	switch {
-	case err != nil && !k.mayPass(err):
-		return stepDone, time.Time{}, err
-	case err != nil:
+	case err != nil && k.mayPass(err):
 		return stepWait, k.retry(ctx, sent, err, "holdfast: asking again"), nil
+	case err != nil:
+		if refused := k.refusedPlace(err); refused != nil {
+			err = refused
+		}
+		return stepDone, time.Time{}, err
 	case answer.Status == protocol.Held:
 		next, err := k.wonAnswer(answer, sent)
 		return next, time.Time{}, err

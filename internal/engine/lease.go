@@ -15,6 +15,7 @@ type Lease struct {
 	// Guarded by the engine's mutex.
 	shared   bool // it does not exclude others who share
 	released bool
+	stopped  bool   // it was released after it was lost
 	family   *Lease // under whose context it entered, if it entered: the first such lease; else nil
 	members  int    // how many leases of its family are not released; of a lease that entered, 0
 	index    int    // in the entries of the tenure, until it is released
@@ -173,7 +174,7 @@ func (l *Lease) Release() error {
 	}
 	l.expireIfPast()
 	if cause := l.tenure.lossCause; cause != nil {
-		e.scheduleCleanup(h) // its holder has stopped, so no contender need wait for its end
+		e.stopped(l)
 		e.mu.Unlock()
 		return cause
 	}

@@ -16,7 +16,7 @@ func (e *Engine) lose(h *hold, why Why) {
 		return
 	}
 	e.watchdog.remove(h)
-	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.replacedBy, Err: h.failure})
+	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.takenBy, Err: h.failure})
 	e.endTenure(h.tenure, h.lossCause)
 	if h.pool != nil {
 		e.promoteNext(h)
@@ -67,14 +67,28 @@ func (e *Engine) endTenure(t *localTenure, cause error) {
 	}
 }
 
-// releaseRemainder gives back what remains of a hold that was taken over, one margin after the
-// contexts of its leases ended. The remainder excludes others while a holder may not have noticed.
+// releaseRemainder gives back what remains of a hold that was taken over (Resume), one margin after
+// the contexts of its leases ended. The remainder excludes others while a holder may not have
+// noticed.
 func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
 	defer e.busy.Done()
 	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.scheduleCleanup(h)
+	}
+}
+
+// stopped notes that the code of a lost lease has stopped: the lease was released. With the last
+// lease of the hold, what the server may keep of it is given back. So nobody is let in before, and
+// none need wait for the end of the hold after. The engine's mutex is held.
+func (e *Engine) stopped(l *Lease) {
+	if t := l.tenure; !l.stopped {
+		l.stopped = true
+		t.stopped++
+		if t.stopped == len(t.entries) {
+			e.scheduleCleanup(t.hold)
+		}
 	}
 }
 

@@ -281,8 +281,8 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 
 // passLead makes the first waiter of a pool its leader after a leader failed. If only the caller of
 // the leader gave up, the next leader goes on with its attempt, and so with its place in the
-// server's queue. Otherwise the server refused the attempt, or the engine is closed. The engine's
-// mutex is held.
+// server's queue. Otherwise the server refused the attempt or evicted it, or the engine is closed.
+// The engine's mutex is held.
 func (e *Engine) passLead(p *pool, a *attempt, err error) {
 	w := p.pop()
 	if w == nil {
@@ -292,7 +292,8 @@ func (e *Engine) passLead(p *pool, a *attempt, err error) {
 	}
 	next := a
 	var ended *WaitEnded
-	callerGaveUp := errors.As(err, &ended)
+	var evicted *protocol.Evicted
+	callerGaveUp := errors.As(err, &ended) && !errors.As(err, &evicted)
 	if !callerGaveUp {
 		next = a.lock.newAttempt(p.tokenBlock()) // not of the pool's lock: a.lock knows the number of permits
 		next.permitsAccepted = a.permitsAccepted

@@ -129,7 +129,7 @@ func (e *Engine) freed(h *hold, removed bool, err error) error {
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone}
 	var replaced *protocol.Replaced
 	if errors.As(err, &replaced) {
-		lost.Why, lost.By = Replaced, replaced.By
+		lost.Why, lost.By = taken(replaced), replaced.By
 	} else if err != nil { // the key is another's now
 		lost.Why, lost.Err = Foreign, err
 	}

@@ -17,6 +17,7 @@ type localTenure struct {
 	lossCause error    // once lost, or ended by Close
 	entries   []*Lease // the leases that were not released, in no order
 	writers   int      // of the entries, those that exclude others
+	stopped   int      // of the entries, those that were released after the loss
 
 	// Most tenures have one lease. It is made with the tenure.
 	firstLease Lease

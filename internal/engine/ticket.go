@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -49,6 +50,19 @@ func (a *attempt) adoptResize(ctx context.Context, err error) bool {
 	return true
 }
 
+// dropBroken changes to a new ticket if err says that the hold of the ticket was broken. No lease
+// was made of it, so what is left of it is given back at once.
+func (a *attempt) dropBroken(err error) bool {
+	var replaced *protocol.Replaced
+	if !errors.As(err, &replaced) {
+		return false
+	}
+	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", replaced.By)
+	a.to(attemptQueued) // the server has something of the ticket
+	a.replace(a.lock, a.ticket.NoMessages)
+	return true
+}
+
 // replace changes to a new ticket. A cleanup gives back what the server has of the old one, or may
 // yet get. A hand-over to the old ticket is dropped: it is none to the new one. The engine's mutex
 // is not held.
@@ -60,7 +74,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	e.mailboxes[a.ticket.ID] = &a.mailbox
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
-	if a.clock.known() || !mayApplyUntil.IsZero() {
+	if a.state == attemptQueued || a.clock.known() || !mayApplyUntil.IsZero() {
 		until := time.Now().Add(max(old.options.grantTTL(), placeLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}

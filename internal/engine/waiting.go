@@ -24,7 +24,7 @@ type messages struct {
 	grant *protocol.Grant // its ticket was handed the name; nil: no
 	join  *hold           // a hold of this process that a leader of readers may join; nil: none
 	askAt time.Time       // when the server told it to ask; zero: it did not
-	gap   bool            // messages may have been missed, so it must ask at once
+	gap   bool            // messages may have been missed, or its hold may be broken: it must ask at once
 }
 
 // wake tells the goroutine of the mailbox that there are messages. The engine's mutex is held.
@@ -226,10 +226,15 @@ func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
 
 // ended is the error of a wait that its caller's context ended.
 func (w *waitLoop) ended(ctx context.Context) error {
+	return w.endedBy(protocol.EndOf(ctx))
+}
+
+// endedBy is the error of a wait that something ended.
+func (w *waitLoop) endedBy(err error) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
-		Err: protocol.EndOf(ctx), Waited: time.Since(w.since),
+		Err: err, Waited: time.Since(w.since),
 		Answer: w.answer, Answered: w.answered, Failure: w.failure,
 	}
 }

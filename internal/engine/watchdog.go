@@ -194,8 +194,8 @@ func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
 		h.failure = r.Err
 		e.lose(h, Foreign)
 	case errors.As(r.Err, &replaced):
-		h.replacedBy = replaced.By
-		e.lose(h, Replaced)
+		h.takenBy = replaced.By
+		e.lose(h, taken(replaced))
 	case r.Err == nil && !r.Held:
 		e.lose(h, Gone)
 	default:

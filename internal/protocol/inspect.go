@@ -25,8 +25,10 @@ type Operators interface {
 	// long as what is left of the hold is there.
 	Break(ctx context.Context, name string, b Break) (bool, error)
 
-	// Evict takes a ticket out of the queue. Its next ask is answered with an *Evicted. False: the
-	// ticket has no place there, and nothing was touched. Protocols without a queue refuse it.
+	// Evict takes a ticket out of the queue, and nudges it. Its next ask, and each one while it is
+	// remembered, is answered with an *Evicted. True again as long as the ticket is remembered, for
+	// the life of its place. False: the ticket has no place there, and nothing was touched.
+	// Protocols without a queue refuse it, and so does a latch.
 	Evict(ctx context.Context, name string, kind Kind, id ID, by string) (bool, error)
 }
 
@@ -145,6 +147,9 @@ type Break struct {
 
 // ErrNoForce says that a protocol cannot end a hold by force.
 var ErrNoForce = errors.New("the masters of a quorum cannot end a hold by force at one moment")
+
+// ErrNoQueue says that tickets cannot be evicted.
+var ErrNoQueue = errors.New("there is no queue to take a ticket out of")
 
 // An Evicted is a ticket that an operator took out of the queue.
 type Evicted struct {

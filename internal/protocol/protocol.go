@@ -124,7 +124,8 @@ type Spec struct {
 // A Resource sends requests about one name on behalf of one kind of caller. All methods are safe
 // for concurrent use.
 type Resource interface {
-	// Ask asks for the name. An error is a *Failure or a *Foreign.
+	// Ask asks for the name. An error is a *Failure, a *Foreign, a *Mismatch, an *Upgrade or an
+	// *Evicted; or a *Replaced: the ticket held, and a Break made of that hold a remainder.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
 	// Free gives back a hold or a place in the queue, and lets the next in. It tells whether there

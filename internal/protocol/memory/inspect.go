@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"path"
 	"slices"
@@ -132,6 +131,7 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 			n.lapses(h)
 			n.nudgeFirst(nil, now)
 		}
+		n.stir()
 		h.tell(func(sink protocol.Sink) { sink.Replaced(id) })
 		return true, nil
 	}
@@ -140,5 +140,30 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 
 // Evict implements protocol.Operators.
 func (c *Client) Evict(ctx context.Context, of string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
-	return false, &protocol.Failure{Op: "evict", Name: of, Reason: protocol.Unsupported, Err: errors.New("not written yet")}
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch err := over(ctx, "evict", of, time.Time{}); {
+	case err != nil:
+		return false, err
+	case !s.features.Queue || kind == protocol.Latch:
+		return false, &protocol.Failure{Op: "evict", Name: of, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
+	}
+	now := s.now()
+	n, err := (&resource{client: c, spec: protocol.Spec{Name: of, Kind: kind}}).open("evict", "", now)
+	if err != nil {
+		return false, err
+	}
+	place := find(n.queue, id)
+	if _, again := n.evicted[id]; place == nil {
+		return again, nil
+	}
+	if n.evicted == nil {
+		n.evicted = make(map[protocol.ID]eviction)
+	}
+	n.evicted[id] = eviction{by: by, until: now + max(place.spec.Life, place.ticket.Keep).Microseconds()}
+	n.leave(id)
+	s.changed(n, nil, 0, now)
+	place.tell(func(sink protocol.Sink) { sink.Nudge(id, 0) })
+	return true, nil
 }

@@ -59,13 +59,19 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 		n.lapses(h)
 		return h.answer(now), nil
 	}
+	if e, out := n.evicted[ask.Ticket.ID]; out {
+		return protocol.Answer{}, &protocol.Evicted{Name: r.spec.Name, By: e.by}
+	}
 	self := &entry{ticket: ask.Ticket, spec: r.spec, client: r.client, until: now + r.spec.Life.Microseconds()}
 	if kept {
 		self.until = now + ask.Ticket.Keep.Microseconds()
 	}
-	gone := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil
-	if gone || n.remainder(ask.Ticket.ID) != nil { // the place is gone, or the request comes late
+	gone, left := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil, n.remainder(ask.Ticket.ID)
+	if gone || left != nil { // the place is gone, or the request comes late
 		n.leave(ask.Ticket.ID) // of a kept place whose hold was taken over before it was taken up
+		if left != nil && left.state == broken {
+			return protocol.Answer{}, left.replacement()
+		}
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	if err := n.refuses(self); err != nil {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,9 +35,10 @@ type name struct {
 	kind    protocol.Kind
 	permits int64 // of a semaphore
 	holds   []*entry
-	queue   []*entry // in order
-	lapse   int64    // server time at which all holds that share and end by themselves are over
-	busied  []*entry // without a queue: tickets that were answered Busy and not nudged since
+	queue   []*entry                 // in order
+	lapse   int64                    // server time at which all holds that share and end by themselves are over
+	busied  []*entry                 // without a queue: tickets that were answered Busy and not nudged since
+	evicted map[protocol.ID]eviction // tickets that an operator took out of the queue lately
 
 	watchers []*entry // that looked and were not nudged since
 	latch    *latch
@@ -44,6 +46,12 @@ type name struct {
 
 // used tells whether the name has more than watchers.
 func (n *name) used() bool { return len(n.holds)+len(n.queue) > 0 || n.latch != nil }
+
+// An eviction is what is remembered of a ticket that an operator took out of the queue.
+type eviction struct {
+	by    string // the label of the operator
+	until int64  // server time at which it is forgotten
+}
 
 // An entry is a ticket that holds or waits, or the remainder of a hold.
 type entry struct {
@@ -199,6 +207,7 @@ func (n *name) count() int {
 func (n *name) sweep(now int64, self protocol.ID) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *entry) bool { return h.until <= now })
 	n.queue = slices.DeleteFunc(n.queue, func(e *entry) bool { return e.until <= now && e.ticket.ID != self })
+	maps.DeleteFunc(n.evicted, func(_ protocol.ID, e eviction) bool { return e.until <= now })
 	if n.latch != nil && n.latch.until <= now {
 		n.latch = nil
 	}

@@ -1,0 +1,494 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// operator is the label of those that break holds and evict waiters here.
+const operator = "op"
+
+// breaks ends the hold of the name that has a token, and tells whether there was one.
+func (h *host) breaks(kind protocol.Kind, token int64, force bool) bool {
+	h.t.Helper()
+	done, err := h.Break(h.t.Context(), "n", protocol.Break{Kind: kind, Token: token, By: operator, Force: force})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return done
+}
+
+// seen is the state of the name.
+func (h *host) seen() protocol.Inspection {
+	h.t.Helper()
+	in, err := h.Inspect(h.t.Context(), "n", protocol.Page{Holds: 100, Queue: 100})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return in
+}
+
+// broken waits until a lease is lost because an operator broke its hold, and returns when.
+func broken(t *testing.T, lease *engine.Lease) time.Time {
+	t.Helper()
+	at := lost(t, lease, engine.Broken)
+	var cause *loss
+	if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.By != operator || cause.Token != lease.Token() {
+		t.Errorf("lost by %v", err)
+	}
+	return at
+}
+
+// stops releases a lease that is lost, which says so.
+func (h *host) stops(lease interface{ Release() error }) {
+	h.t.Helper()
+	var cause *loss
+	if err := lease.Release(); !errors.As(err, &cause) || cause.Why != engine.Broken || cause.By != operator {
+		h.t.Errorf("Release: %v", err)
+	}
+}
+
+// A holder that lives learns of the break by message if its process listens, and otherwise at its
+// next renewal. The next gets in when the holder releases, however late that is within the TTL, and
+// at once then.
+func TestBreakLetsNextInAfterRelease(t *testing.T) {
+	for name, test := range map[string]struct {
+		listens bool
+		way     way
+		most    time.Duration // until the holder is told
+	}{
+		"message":         {listens: true},
+		"message is late": {listens: true, way: way{messages: time.Second}, most: time.Second},
+		"message is lost": {listens: true, way: way{noMessages: true}, most: 5 * time.Second},
+		"no listener":     {most: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				next := b.waits(t.Context(), engine.Options{})
+				if test.listens {
+					ctx, cancel := context.WithCancel(t.Context())
+					own := a.waits(ctx, engine.Options{Strict: true})
+					defer func() { <-own.done }()
+					defer cancel()
+				}
+				a.goes(test.way)
+				began := time.Now()
+				if !op.breaks(protocol.Mutex, lease.Token(), false) {
+					t.Fatal("not broken")
+				}
+				if in := op.seen(); len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != operator {
+					t.Errorf("Inspect: %+v", in)
+				}
+				if told := broken(t, lease).Sub(began); told > test.most {
+					t.Errorf("told after %v", told)
+				}
+				sleep(9 * time.Second)
+				if !next.out() { // its code may still run: being told confirms nothing
+					t.Fatal("the next got in before the release")
+				}
+				if !op.breaks(protocol.Mutex, lease.Token(), false) {
+					t.Error("a replay says that there is no such hold")
+				}
+				at := time.Now()
+				a.stops(lease)
+				second := next.in()
+				if took := next.at.Sub(at); took > 0 {
+					t.Errorf("the next got in %v after the release", took)
+				}
+				if op.breaks(protocol.Mutex, lease.Token(), false) || second.Err() != nil {
+					t.Error("a later break ended the next hold")
+				}
+				a.goes(way{})
+				b.releases(second)
+			})
+		})
+	}
+}
+
+// A holder that is cut off, is stopped or dies keeps others out for its TTL and no longer, whatever
+// it does itself. Its lease is not trusted when the next gets in.
+func TestBreakOfSilentHolderEndsWithTTL(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			held := time.Now()
+			next := b.waits(t.Context(), engine.Options{})
+			if before {
+				a.goes(silent)
+			}
+			op.breaks(protocol.Mutex, lease.Token(), false)
+			a.goes(silent)
+			second := next.in()
+			if lease.Err() == nil {
+				t.Error("two leases are trusted")
+			}
+			if got := next.at.Sub(held); got < 15*time.Second || got > 16*time.Second {
+				t.Errorf("the next got in after %v", got)
+			}
+			_ = lease.Release()
+			a.goes(way{})
+			sleep(time.Second)
+			if second.Err() != nil || op.seen().HoldCount != 1 {
+				t.Error("what the first holder sent late hit the next")
+			}
+			b.releases(second)
+		})
+	}
+}
+
+// The next gets in after the last release of all that are in a hold: reentries, and readers of the
+// process that share it.
+func TestBreakWaitsForLastEntry(t *testing.T) {
+	t.Run("reentry", func(t *testing.T) {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			outer := a.holds(engine.Options{})
+			inner, err := a.mutex(engine.Options{}).Acquire(outer.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := b.waits(t.Context(), engine.Options{})
+			op.breaks(protocol.Mutex, outer.Token(), false)
+			broken(t, outer)
+			broken(t, inner)
+			for range 2 { // the second release is no other entry's
+				a.stops(outer)
+			}
+			if !next.out() {
+				t.Fatal("the next got in while an entry was not released")
+			}
+			a.stops(inner)
+			b.releases(next.in())
+		})
+	})
+	t.Run("readers", func(t *testing.T) {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+			options := engine.Options{TTL: 15 * time.Second}
+			read := func(h *host) *engine.Lease {
+				lease, err := h.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, options).Try(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return lease
+			}
+			one, two, other := read(a), read(a), read(c)
+			if one.Token() != two.Token() {
+				t.Fatal("the readers do not share a hold")
+			}
+			writes := make(chan *engine.Lease)
+			go func() {
+				lease, err := b.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite}, options).Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				writes <- lease
+			}()
+			synctest.Wait()
+			op.breaks(protocol.ReadWrite, one.Token(), false)
+			broken(t, one)
+			broken(t, two)
+			third := make(chan *engine.Lease) // it does not join the broken hold, and is behind the writer
+			go func() {
+				lease, err := a.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: true}, options).Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				third <- lease
+			}()
+			a.stops(one)
+			if err := other.Err(); err != nil {
+				t.Errorf("the reader of another process: %v", err)
+			}
+			c.releases(other)
+			synctest.Wait()
+			select {
+			case <-writes:
+				t.Fatal("the writer got in while a reader was not released")
+			default:
+			}
+			a.stops(two)
+			writer := <-writes
+			select {
+			case <-third:
+				t.Error("a reader passed the writer")
+			default:
+			}
+			b.releases(writer)
+			a.releases(<-third)
+		})
+	})
+}
+
+// Waiters of the same process do not get a broken hold. They ask anew, and are in after the
+// release, in their order.
+func TestBreakOfPoolsHoldIsNotPassedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, op := newHost(t, server), newHost(t, server)
+		first := a.waits(t.Context(), engine.Options{})
+		lease := first.in()
+		second, third := a.waits(t.Context(), engine.Options{}), a.waits(t.Context(), engine.Options{})
+		op.breaks(protocol.Mutex, lease.Token(), false)
+		broken(t, lease)
+		sleep(time.Second)
+		if !second.out() || !third.out() {
+			t.Fatal("a waiter got the broken hold")
+		}
+		a.stops(lease)
+		next := second.in()
+		if next.Token() <= lease.Token() {
+			t.Errorf("token %d after %d", next.Token(), lease.Token())
+		}
+		a.releases(next)
+		a.releases(third.in())
+	})
+}
+
+// Any token of the hold's block will do, whichever goroutine has the hold. The token of an earlier
+// hold, or of none, hits nothing.
+func TestBreakNeedsToken(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, op := newHost(t, server), newHost(t, server)
+		former := a.holds(engine.Options{})
+		a.releases(former)
+		first := a.waits(t.Context(), engine.Options{}).in()
+		waiters := []*waiter{a.waits(t.Context(), engine.Options{}), a.waits(t.Context(), engine.Options{})}
+		a.releases(first) // yielded, or passed on: then in a block
+		lease := waiters[0].in()
+		hold := op.seen().Holds[0]
+		for _, token := range []int64{former.Token(), hold.Token - 1, hold.Token + hold.Block, 1, 1 << 52} {
+			for _, force := range []bool{false, true} {
+				if op.breaks(protocol.Mutex, token, force) {
+					t.Errorf("token %d broke the hold with %d", token, hold.Token)
+				}
+			}
+		}
+		sleep(6 * time.Second)
+		if err := lease.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if !op.breaks(protocol.Mutex, lease.Token(), false) {
+			t.Error("the token of the lease did not break its hold")
+		}
+		broken(t, lease)
+		a.stops(lease)
+		a.releases(waiters[1].in())
+	})
+}
+
+// The break of one name ends the lease of a group as the loss of that name. What remains of it is
+// given back with the group.
+func TestBreakInGroup(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		group := a.Group([]string{"m", "n"}, protocol.Spec{Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second})
+		lease, err := group.Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := b.waits(t.Context(), engine.Options{})
+		op.breaks(protocol.Mutex, lease.Tokens()["n"], false)
+		<-lease.Context().Done()
+		var cause *loss
+		if err := context.Cause(lease.Context()); !errors.As(err, &cause) || cause.Name != "n" || cause.Why != engine.Broken {
+			t.Errorf("lost by %v", err)
+		}
+		if !next.out() {
+			t.Fatal("the next got in before the release")
+		}
+		a.stops(lease)
+		b.releases(next.in())
+		if names := server.Names("test"); len(names) > 0 {
+			t.Errorf("%q are held", names)
+		}
+	})
+}
+
+// The min hold of a broken hold keeps others out after the release. What a min hold left of
+// a released hold cannot be broken, but ended by force.
+func TestBreakBehindMinHold(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		const least = 10 * time.Second
+		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease, held := a.holds(engine.Options{MinHold: least}), time.Now()
+		next := b.waits(t.Context(), engine.Options{MinHold: least})
+		op.breaks(protocol.Mutex, lease.Token(), false)
+		broken(t, lease)
+		a.stops(lease)
+		second := next.in()
+		if got := next.at.Sub(held); got < least || got > least+10*time.Millisecond {
+			t.Errorf("the next got in after %v, want %v", got, least)
+		}
+		b.releases(second)
+		third := a.waits(t.Context(), engine.Options{})
+		if op.breaks(protocol.Mutex, second.Token(), false) || !third.out() {
+			t.Error("a min hold was broken")
+		}
+		if !op.breaks(protocol.Mutex, second.Token(), true) || third.out() {
+			t.Error("a min hold was not ended by force")
+		}
+		a.releases(third.in())
+	})
+}
+
+// A broken leader may campaign again: it leads after its own release.
+func TestBreakOfLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, op := newHost(t, server), newHost(t, server)
+		lock := a.Lock(protocol.Spec{Name: "n", Kind: protocol.Election}, engine.Options{TTL: 15 * time.Second, Strict: true})
+		lease, err := lock.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leader := func() string {
+			s, err := op.Lock(protocol.Spec{Name: "n", Kind: protocol.Election}, engine.Options{TTL: 15 * time.Second}).Standing(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Holder.Owner
+		}
+		if leader() == "" {
+			t.Error("there is no leader")
+		}
+		op.breaks(protocol.Election, lease.Token(), false)
+		if leader() != "" {
+			t.Error("a broken leader is named")
+		}
+		broken(t, lease)
+		again := make(chan *engine.Lease)
+		go func() {
+			lease, err := lock.Acquire(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			again <- lease
+		}()
+		synctest.Wait()
+		a.stops(lease)
+		second := <-again
+		if leader() != second.Owner() {
+			t.Error("the leader is not named")
+		}
+		a.releases(second)
+	})
+}
+
+// What is left of a semaphore's hold keeps its permits until the release.
+func TestBreakOfPermits(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		permits := func(h *host) *engine.Lock {
+			return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: 3}, engine.Options{TTL: 15 * time.Second}).Weigh(2)
+		}
+		lease, err := permits(a).Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		op.breaks(protocol.Semaphore, lease.Token(), false)
+		var busy *engine.Busy
+		if _, err := permits(b).Try(t.Context()); !errors.As(err, &busy) {
+			t.Errorf("beside the remainder: %v", err)
+		}
+		broken(t, lease)
+		if _, err := permits(b).Try(t.Context()); !errors.As(err, &busy) {
+			t.Errorf("after the message: %v", err)
+		}
+		a.stops(lease)
+		synctest.Wait()
+		second, err := permits(b).Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.releases(second)
+	})
+}
+
+// Each request about a broken hold says so: a check, an Extend, a Downgrade, an Attach, and the
+// release of a holder that was not told before.
+func TestBreakIsToldByEveryAnswer(t *testing.T) {
+	spec := protocol.Spec{Name: "n", Kind: protocol.ReadWrite}
+	for name, test := range map[string]struct {
+		fixed bool
+		tell  func(a *host, lease *engine.Lease) error
+	}{
+		"check":     {tell: func(a *host, lease *engine.Lease) error { return lease.Check(a.t.Context()) }},
+		"extend":    {fixed: true, tell: func(a *host, lease *engine.Lease) error { return lease.Extend(a.t.Context()) }},
+		"downgrade": {tell: func(a *host, lease *engine.Lease) error { return lease.Downgrade(a.t.Context()) }},
+		"release":   {tell: func(a *host, lease *engine.Lease) error { return lease.Release() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, op := newHost(t, server), newHost(t, server)
+				lease, err := a.Lock(spec, engine.Options{TTL: 15 * time.Second, Fixed: test.fixed}).Try(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				op.breaks(protocol.ReadWrite, lease.Token(), false)
+				var cause *loss
+				if err := test.tell(a, lease); !errors.As(err, &cause) || cause.Why != engine.Broken || cause.By != operator {
+					t.Errorf("it says %v", err)
+				}
+				_ = lease.Release()
+				synctest.Wait()
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are held", names)
+				}
+			})
+		})
+	}
+	t.Run("attach", func(t *testing.T) {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			detached, err := lease.Detach()
+			if err != nil {
+				t.Fatal(err)
+			}
+			op.breaks(protocol.Mutex, lease.Token(), false)
+			var refused *engine.AttachError
+			if _, err := b.Attach(t.Context(), detached[0]); !errors.As(err, &refused) || refused.Why != engine.Broken || refused.By != operator {
+				t.Errorf("Attach: %v", err)
+			}
+		})
+	})
+}
+
+// By force the next gets in at once, also behind what a Break left. The holder is told as by
+// a Break, and finds its hold gone.
+func TestForceBreakLetsNextInAtOnce(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			next := b.waits(t.Context(), engine.Options{})
+			if after {
+				op.breaks(protocol.Mutex, lease.Token(), false)
+				broken(t, lease)
+			}
+			at := time.Now()
+			if !op.breaks(protocol.Mutex, lease.Token(), true) {
+				t.Fatal("not broken")
+			}
+			second := next.in()
+			if took := next.at.Sub(at); took > 0 {
+				t.Errorf("the next got in after %v", took)
+			}
+			if !after {
+				lost(t, lease, engine.Gone)
+			}
+			_ = lease.Release()
+			sleep(6 * time.Second)
+			b.releases(second)
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// evicts takes a ticket out of the queue, and tells whether it had a place there.
+func (h *host) evicts(kind protocol.Kind, id protocol.ID) bool {
+	h.t.Helper()
+	done, err := h.Evict(h.t.Context(), "n", kind, id, operator)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return done
+}
+
+// evicted waits until the goroutine learns that it was taken out of the queue.
+func (w *waiter) evicted() {
+	w.t.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(time.Hour):
+		w.t.Fatal("it still waits")
+	}
+	var ended *engine.WaitEnded
+	var evicted *protocol.Evicted
+	if !errors.As(w.err, &ended) || !errors.As(ended.Err, &evicted) || evicted.By != operator || evicted.Name != "n" {
+		w.t.Errorf("the wait ended with %v", w.err)
+	}
+}
+
+// The wait of a ticket that is evicted ends: at once if its process hears the nudge, and otherwise
+// with its next ask. The others keep their places.
+func TestEvictEndsWait(t *testing.T) {
+	for name, test := range map[string]struct {
+		way  way
+		most time.Duration
+	}{
+		"message":    {},
+		"no message": {way: way{noMessages: true}, most: 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				out, next := b.waits(t.Context(), engine.Options{}), c.waits(t.Context(), engine.Options{})
+				places := op.seen().Queue
+				b.goes(test.way)
+				at := time.Now()
+				if !op.evicts(protocol.Mutex, places[0].ID) {
+					t.Fatal("not evicted")
+				}
+				if left := op.seen().Queue; len(left) != 1 || left[0].ID != places[1].ID {
+					t.Errorf("the queue is %+v", left)
+				}
+				out.evicted()
+				if took := out.at.Sub(at); took > test.most {
+					t.Errorf("told after %v", took)
+				}
+				if !op.evicts(protocol.Mutex, places[0].ID) {
+					t.Error("a replay says that the ticket never waited")
+				}
+				b.goes(way{})
+				a.releases(lease)
+				second := next.in()
+				if op.evicts(protocol.Mutex, places[1].ID) || second.Err() != nil {
+					t.Error("a holder was evicted")
+				}
+				c.releases(second)
+				sleep(time.Minute)
+				if names := server.Names("test"); len(names) > 0 {
+					t.Errorf("%q are left", names)
+				}
+				if op.evicts(protocol.Mutex, places[0].ID) {
+					t.Error("the ticket is remembered for ever")
+				}
+			})
+		})
+	}
+}
+
+// Of a pool the goroutine that leads is told. The next one joins at the end of the queue.
+func TestEvictOfLeaderPromotesNext(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		leads, follows := b.waits(t.Context(), engine.Options{}), b.waits(t.Context(), engine.Options{})
+		next := c.waits(t.Context(), engine.Options{})
+		op.evicts(protocol.Mutex, op.seen().Queue[0].ID)
+		leads.evicted()
+		if !follows.out() || op.seen().QueueCount != 2 {
+			t.Fatalf("the next goroutine does not wait: %+v", op.seen().Queue)
+		}
+		a.releases(lease)
+		second := next.in()
+		if !follows.out() {
+			t.Error("it kept the place")
+		}
+		c.releases(second)
+		b.releases(follows.in())
+	})
+}
+
+// A waiter whose first answer is late, or was lost, is evicted as well.
+func TestEvictBeforeAnswer(t *testing.T) {
+	for _, w := range []way{{back: 100 * time.Millisecond}, {noAnswers: true}} {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			b.goes(w)
+			out := b.waits(t.Context(), engine.Options{})
+			if !op.evicts(protocol.Mutex, op.seen().Queue[0].ID) {
+				t.Fatal("not evicted")
+			}
+			sleep(50 * time.Millisecond)
+			b.goes(way{})
+			out.evicted()
+			a.releases(lease)
+		})
+	}
+}
+
+// A writer that is evicted lets the readers in that wait behind it.
+func TestEvictOfWriterLetsReadersIn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c, op := newHost(t, server), newHost(t, server), newHost(t, server), newHost(t, server)
+		options := engine.Options{TTL: 15 * time.Second}
+		takes := func(h *host, shared bool) chan error {
+			done := make(chan error, 1)
+			go func() {
+				lease, err := h.Lock(protocol.Spec{Name: "n", Kind: protocol.ReadWrite, Shared: shared}, options).Acquire(t.Context())
+				if err == nil {
+					<-time.After(time.Second)
+					h.releases(lease)
+				}
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		first := takes(a, true)
+		writer, reader := takes(b, false), takes(c, true)
+		at := time.Now()
+		op.evicts(protocol.ReadWrite, op.seen().Queue[0].ID)
+		var evicted *protocol.Evicted
+		if err := <-writer; !errors.As(err, &evicted) {
+			t.Errorf("the writer: %v", err)
+		}
+		for _, done := range []chan error{first, reader} {
+			if err := <-done; err != nil || time.Since(at) > 1100*time.Millisecond {
+				t.Errorf("a reader: %v after %v", err, time.Since(at))
+			}
+		}
+	})
+}
+
+// The place of a kept ticket goes with it, whether a process waits there or not.
+func TestEvictOfKeptPlace(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+			lease := a.holds(engine.Options{})
+			place := b.place(time.Minute)
+			var out *waiter
+			if waits {
+				out = b.waitsAt(t.Context(), place)
+			}
+			if !op.evicts(protocol.Mutex, place.Ticket.ID) {
+				t.Fatal("not evicted")
+			}
+			if !waits {
+				out = b.waitsAt(t.Context(), place)
+			}
+			out.evicted()
+			a.releases(lease)
+			sleep(2 * time.Minute)
+			b.gone(place)
+		})
+	}
+}
+
+// The end of ctx at the moment of the eviction leaves no goroutine of the pool without a leader.
+func TestEvictAsContextEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
+		lease := a.holds(engine.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		leads, follows := b.waits(ctx, engine.Options{}), b.waits(t.Context(), engine.Options{})
+		b.goes(way{noMessages: true})
+		op.evicts(protocol.Mutex, op.seen().Queue[0].ID)
+		cancel()
+		<-leads.done
+		b.goes(way{})
+		follows.evicted() // it went on with the ticket
+		a.releases(lease)
+	})
+}
+
+// Without a queue there is nothing to take a ticket out of. So it is of a latch.
+func TestEvictRefused(t *testing.T) {
+	for kind, queue := range map[protocol.Kind]bool{protocol.Mutex: false, protocol.Latch: true} {
+		client := memory.New(protocol.Features{Queue: queue}).Connect("test")
+		var failure *protocol.Failure
+		if _, err := client.Evict(t.Context(), "n", kind, engine.ID(), operator); !errors.As(err, &failure) || failure.Reason != protocol.Unsupported {
+			t.Errorf("%v: %v", kind, err)
+		}
+	}
+}
