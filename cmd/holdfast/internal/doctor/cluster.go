@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is how many slots a cluster has.
+const slots = 16384
+
+// cluster examines each master of a cluster, and its slots.
+func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) error {
+	where := redactedCluster(e)
+	served, err := clusterSlots(ctx, rdb)
+	if err != nil {
+		return err
+	}
+	e.coverage(where, served)
+	var mu sync.Mutex
+	var patients []*patient
+	_ = rdb.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error { // it never fails
+		p := e.patient(master.Options().Addr, master)
+		p.cluster = true
+		mu.Lock()
+		patients = append(patients, p)
+		mu.Unlock()
+		return nil
+	})
+	slices.SortFunc(patients, func(a, b *patient) int { return strings.Compare(a.name, b.name) })
+	patients = slices.DeleteFunc(patients, func(p *patient) bool { return !p.place(served) })
+	away := make([]error, len(patients))
+	each(patients, func(p *patient) {
+		if away[slices.Index(patients, p)] = p.greet(ctx); away[slices.Index(patients, p)] == nil {
+			p.examine(ctx)
+			p.fullCoverage(ctx)
+		}
+	})
+	present := 0
+	for i, p := range patients {
+		if away[i] != nil {
+			p.add(Danger, "cluster", "no answer: "+why(away[i]), "nobody can take or renew the locks in its slots", "start it, or let a replica take over")
+			continue
+		}
+		if present++; present == 1 { // one lock is enough: it costs the same at each
+			p.locks(ctx, rdb)
+		}
+		p.discharge(ctx)
+	}
+	if present == 0 && len(patients) > 0 {
+		return away[0]
+	}
+	for _, p := range patients {
+		e.findings = append(e.findings, p.findings...)
+	}
+	return nil
+}
+
+// redactedCluster names the cluster for people.
+func redactedCluster(e *examination) string { return "cluster of " + redacted(e.target.URL) }
+
+// A slotRange is served by one master.
+type slotRange struct {
+	from, to int
+	master   string
+}
+
+// clusterSlots asks the cluster who serves what, in the order of slots.
+func clusterSlots(ctx context.Context, rdb *redis.ClusterClient) ([]slotRange, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTime)
+	defer cancel()
+	answer, err := rdb.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	var served []slotRange
+	for _, one := range answer {
+		if len(one.Nodes) > 0 {
+			served = append(served, slotRange{one.Start, one.End, one.Nodes[0].Addr})
+		}
+	}
+	slices.SortFunc(served, func(a, b slotRange) int { return a.from - b.from })
+	return served, nil
+}
+
+// missing returns the ranges of slots that nobody serves.
+func missing(served []slotRange) (gaps []string) {
+	next := 0
+	gap := func(to int) {
+		if next == to {
+			gaps = append(gaps, strconv.Itoa(to))
+		} else if next < to {
+			gaps = append(gaps, fmt.Sprintf("%d-%d", next, to))
+		}
+	}
+	for _, r := range served {
+		gap(r.from - 1)
+		next = max(next, r.to+1)
+	}
+	gap(slots - 1)
+	return gaps
+}
+
+// coverage checks that every slot has a master.
+func (e *examination) coverage(where string, served []slotRange) {
+	const check = "cluster"
+	finding := Finding{Level: OK, Check: check, Server: where, Found: "all slots are served"}
+	if gaps := missing(served); len(gaps) > 0 {
+		finding = Finding{Danger, check, where, "nobody serves the slots " + strings.Join(gaps, ", "),
+			"the locks of the names in these slots can be neither taken nor renewed; with cluster-require-full-coverage yes, none can",
+			"redis-cli --cluster fix HOST:PORT"}
+	}
+	e.findings = append(e.findings, finding)
+}
+
+// place chooses a tag of the probes that lies in a slot of this master. It returns false for a
+// master without slots.
+func (p *patient) place(served []slotRange) bool {
+	for _, r := range served {
+		if r.master != p.name {
+			continue
+		}
+		for n := 0; ; n++ {
+			if slot := slotOf(strconv.Itoa(n)); slot >= r.from && slot <= r.to {
+				p.tag = strconv.Itoa(n)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// slotOf is the slot of a hash tag: CRC16 (XMODEM), as the specification of the cluster says.
+func slotOf(tag string) int {
+	var crc uint16
+	for _, b := range []byte(tag) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc&0x8000 != 0
+			if crc <<= 1; carry {
+				crc ^= 0x1021
+			}
+		}
+	}
+	return int(crc % slots)
+}
+
+// fullCoverage checks what the other masters do when one is gone.
+func (p *patient) fullCoverage(ctx context.Context) {
+	const check = "cluster"
+	switch value, err := p.config(ctx, "cluster-require-full-coverage"); {
+	case err != nil:
+		p.add(Note, check, "cluster-require-full-coverage is not told: "+why(err), "if it is yes, all slots refuse requests while one has no master", "")
+	case value == "no":
+		p.ok(check, "cluster-require-full-coverage is no")
+	default:
+		p.add(Note, check, "cluster-require-full-coverage is "+value, "all slots refuse requests while one has no master: leases at all masters are lost",
+			"cluster-require-full-coverage no")
+	}
+	if !p.sharded() {
+		p.add(Note, check, "no sharded channels", "each message goes to every node", "Redis or Valkey 7.0 or newer")
+	}
+}

@@ -1,0 +1,247 @@
+// Package doctor examines servers for what endangers the locks that they keep.
+//
+// A check looks at one thing at one server, and makes findings. A finding has a level:
+//
+//	ok        the check found nothing to change
+//	note      worth knowing; no lock is endangered by it alone
+//	danger    two holders, a lost lease, or a lock that nobody can take may come of it
+//	unknown   the server does not say, and a danger may be behind that
+//
+// A check whose worst finding is a note says "note" where the server does not answer.
+//
+// The probes use keys and channels of their own under the prefix: PREFIX:doctor-RANDOM. They write
+// few keys, for a few seconds, and delete each key that they named. The count and the time of all
+// requests are bounded.
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+)
+
+// A Level says how bad a finding is.
+type Level string
+
+// The levels of findings.
+const (
+	OK      Level = "ok"
+	Note    Level = "note"
+	Danger  Level = "danger"
+	Unknown Level = "unknown"
+)
+
+// A Finding is what one check found at one server.
+type Finding struct {
+	Level  Level  `json:"level"`
+	Check  string `json:"check"`
+	Server string `json:"server"`
+	Found  string `json:"found"`
+	Means  string `json:"means,omitempty"`
+	Change string `json:"change,omitempty"`
+}
+
+// A Report is what an examination found. Its JSON form is documented in docs/command.md.
+type Report struct {
+	Version    int       `json:"version"`    // of this form
+	Endangered bool      `json:"endangered"` // a finding is a danger, or unknown
+	Findings   []Finding `json:"findings"`
+}
+
+// Count returns how many findings are of a level.
+func (r Report) Count(level Level) (n int) {
+	for _, f := range r.Findings {
+		if f.Level == level {
+			n++
+		}
+	}
+	return n
+}
+
+// A Target is what to examine.
+type Target struct {
+	URL    string // of a server, a cluster, or a quorum
+	TLS    server.TLS
+	Prefix string // of the keys and channels of the locks
+}
+
+const (
+	wholeTime   = 30 * time.Second // of an examination
+	requestTime = 2 * time.Second  // of one request
+	atOnce      = 8                // servers that are examined at one time
+)
+
+// Examine examines all masters of a target. The error is that of the first contact: no server
+// answers, or it refuses us. Later failures are findings.
+func Examine(ctx context.Context, target Target) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, wholeTime)
+	defer cancel()
+	e := &examination{target: target, prefix: target.Prefix + ":doctor-" + strings.ToLower(rand.Text()[:10])}
+	var err error
+	if members := server.Members(target.URL); members != nil {
+		err = e.quorum(ctx, members)
+	} else {
+		err = e.alone(ctx)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Version: 1, Findings: e.findings}
+	report.Endangered = report.Count(Danger)+report.Count(Unknown) > 0
+	return report, nil
+}
+
+// An examination collects the findings at all servers.
+type examination struct {
+	target   Target
+	prefix   string // of the probes
+	findings []Finding
+}
+
+// alone examines a server, the master that sentinels name, or a cluster.
+func (e *examination) alone(ctx context.Context) error {
+	rdb, err := server.Connect(e.target.URL, e.target.TLS)
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		return e.cluster(ctx, cluster)
+	}
+	one, _ := rdb.(*redis.Client)
+	p := e.patient(server.Redact(e.target.URL), one)
+	if err := p.greet(ctx); err != nil {
+		return err
+	}
+	p.examine(ctx)
+	p.locks(ctx, rdb)
+	p.discharge(ctx)
+	e.findings = p.findings
+	return nil
+}
+
+// A patient is one master under examination. One goroutine at a time uses it.
+type patient struct {
+	name     string // for people
+	rdb      *redis.Client
+	real     string            // prefix of the locks
+	prefix   string            // of the probes
+	tag      string            // of the probes' keys, in a slot that this master serves
+	cluster  bool              // a master of a cluster
+	member   bool              // of a quorum
+	info     infoText          // what INFO says
+	noInfo   error             // why it says nothing
+	denied   map[string]string // command -> why it is refused; nil: not known
+	clock    clockReadings
+	began    time.Time
+	lags     map[string]replica // what replication was at first
+	findings []Finding
+}
+
+func (e *examination) patient(name string, rdb *redis.Client) *patient {
+	return &patient{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe"}
+}
+
+// key is a key of the probes.
+func (p *patient) key() string { return p.prefix + ":{" + p.tag + "}" }
+
+// channel is a channel of the probes.
+func (p *patient) channel() string { return p.key() + ":@messages" }
+
+// add makes a finding.
+func (p *patient) add(level Level, check, found, means, change string) {
+	p.findings = append(p.findings, Finding{Level: level, Check: check, Server: p.name, Found: found, Means: means, Change: change})
+}
+
+func (p *patient) ok(check, found string) { p.add(OK, check, found, "", "") }
+
+// greet is the first contact. Its error says that the server is away or refuses us.
+func (p *patient) greet(ctx context.Context) error {
+	p.began = time.Now()
+	return p.clock.read(ctx, p.rdb)
+}
+
+// examine runs the checks of one master. The clock is read before and after the others.
+func (p *patient) examine(ctx context.Context) {
+	p.info, p.noInfo = p.askInfo(ctx)
+	p.clock.readMany(ctx, p.rdb)
+	p.version()
+	p.eviction(ctx)
+	p.memory()
+	p.persistence(ctx)
+	p.replication(ctx)
+	p.permissions(ctx)
+	p.messages(ctx)
+	p.threads(ctx)
+}
+
+// discharge runs the checks that compare the end with the beginning.
+func (p *patient) discharge(ctx context.Context) {
+	p.lag(ctx)
+	p.busy(ctx)
+	p.roundTrips()
+	p.clock.readMany(ctx, p.rdb)
+	p.time()
+}
+
+// each examines several masters at one time, a few of them at once.
+func each(patients []*patient, do func(*patient)) {
+	var all sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for _, p := range patients {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			do(p)
+		})
+	}
+	all.Wait()
+}
+
+// do sends one command.
+func (p *patient) do(ctx context.Context, args ...any) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return p.rdb.Do(ctx, args...).Result()
+}
+
+// config is the value of a setting.
+func (p *patient) config(ctx context.Context, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	values, err := p.rdb.ConfigGet(ctx, name).Result()
+	if err != nil {
+		return "", err
+	}
+	value, ok := values[name]
+	if !ok {
+		return "", fmt.Errorf("CONFIG GET %s is empty", name)
+	}
+	return value, nil
+}
+
+// refused tells whether an error is an answer of the server.
+func refused(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer) && !errors.Is(err, redis.Nil)
+}
+
+// why is an error in a finding.
+func why(err error) string {
+	switch text := err.Error(); {
+	case refused(err):
+		return "the server says: " + text
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	default:
+		return text
+	}
+}

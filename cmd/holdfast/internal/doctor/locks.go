@@ -1,0 +1,253 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+const (
+	pairs     = 100             // bare pairs, and pairs of acquire and release
+	handOvers = 20              //
+	lockTime  = 2 * time.Second // for each of the three
+	probeTTL  = 10 * time.Second
+)
+
+// locks measures a lock beside the bare pair of commands. It needs the permissions of a lock.
+func (p *patient) locks(ctx context.Context, rdb redis.UniversalClient) {
+	const check = "lock"
+	if err := p.may("eval", "evalsha", "set", "del", "get", "time"); err != nil {
+		p.add(Unknown, check, "not tried: "+err.Error(), "whether a lock can be taken is not known", "see permissions")
+		return
+	}
+	rec := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
+	second := &recorder{Store: redisstore.New(rdb), prefix: p.prefix}
+	defer func() { remove(ctx, rdb, append(rec.named(), second.named()...)) }()
+	bare, err := barePairs(ctx, rdb, p.key())
+	if err == nil {
+		a, b := newProbe(rec, nil), newProbe(second, nil)
+		err = p.compare(ctx, check, bare, a, b)
+		a.close()
+		b.close()
+	}
+	if err != nil {
+		p.add(Danger, check, "no lock could be taken: "+trimmed(err), "the programs cannot take one either", "see the findings above")
+	}
+}
+
+// trimmed is an error without the name of the library.
+func trimmed(err error) string {
+	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "holdfast: "), ": holdfast: ", ": ")
+}
+
+// A probe is a client of the library, with a prefix of its own.
+type probe struct {
+	client  *holdfast.Client
+	waiting chan struct{} // receives when a caller stands in the queue
+	err     error
+}
+
+func probeConfig(prefix string, waiting chan struct{}) *holdfast.Config {
+	return &holdfast.Config{Prefix: prefix, TTL: probeTTL, Label: "holdfast doctor", Observer: observer(waiting), ReleaseTimeout: requestTime}
+}
+
+func newProbe(rec *recorder, _ *holdfast.Config) *probe {
+	p := &probe{waiting: make(chan struct{}, 1)}
+	p.client, p.err = holdfast.New(rec, probeConfig(rec.prefix, p.waiting))
+	return p
+}
+
+func (p *probe) close() {
+	if p.client != nil {
+		_ = p.client.Close()
+	}
+}
+
+// An observer tells of waiting.
+type observer chan struct{}
+
+// Observe implements holdfast.Observer.
+func (o observer) Observe(e holdfast.Event) {
+	if e.Kind == holdfast.EventWaiting {
+		select {
+		case o <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// compare measures acquire and release, and the hand-over from one client to another.
+func (p *patient) compare(ctx context.Context, check string, bare []time.Duration, a, b *probe) error {
+	if err := errors.Join(a.err, b.err); err != nil {
+		return err
+	}
+	const name = "probe"
+	acquired, err := acquirePairs(ctx, a.client, name)
+	if err != nil {
+		return err
+	}
+	handed, err := handOver(ctx, a, b, name)
+	if err != nil {
+		return err
+	}
+	said := func(of []time.Duration) string {
+		p50, p99 := percentiles(of)
+		return fmt.Sprintf("p50 %v, p99 %v", p50, p99)
+	}
+	found := fmt.Sprintf("acquire and release: %s; hand-over: %s", said(acquired), said(handed))
+	if len(bare) > 0 {
+		found += "; SET NX PX and DEL: " + said(bare)
+	}
+	p50, _ := percentiles(handed)
+	if p50 > slowTrip {
+		p.add(Note, check, found, "waiters get in late: a hand-over should cost about one round trip", "see messages and round trip")
+		return nil
+	}
+	p.ok(check, found)
+	return nil
+}
+
+// barePairs measures what any lock costs: SET NX PX and DEL.
+func barePairs(ctx context.Context, rdb redis.UniversalClient, key string) (took []time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime+requestTime)
+	defer cancel()
+	defer remove(ctx, rdb, []string{key})
+	for began := time.Now(); len(took) < pairs && time.Since(began) < lockTime; {
+		at := time.Now()
+		if err := rdb.SetNX(ctx, key, "x", probeTTL).Err(); err != nil {
+			return nil, err
+		}
+		if err := rdb.Del(ctx, key).Err(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(at))
+	}
+	return took, nil
+}
+
+// acquirePairs measures Lock and Release of a free lock.
+func acquirePairs(ctx context.Context, client *holdfast.Client, name string) (took []time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime+requestTime)
+	defer cancel()
+	mutex := client.Mutex(name)
+	for began := time.Now(); len(took) < pairs && time.Since(began) < lockTime; {
+		at := time.Now()
+		lease, err := mutex.TryLock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := lease.Release(ctx); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(at))
+	}
+	return took[1:], nil // the first one loads the scripts
+}
+
+// handOver measures the time from a release to the waiter's grant.
+func handOver(ctx context.Context, a, b *probe, name string) (took []time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime+3*requestTime)
+	defer cancel()
+	for began := time.Now(); len(took) < handOvers && time.Since(began) < lockTime; {
+		one, err := handOverOnce(ctx, a, b, name)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, one)
+	}
+	return took, nil
+}
+
+func handOverOnce(ctx context.Context, a, b *probe, name string) (time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	held, err := a.client.Mutex(name).Lock(ctx)
+	if err != nil {
+		cancel()
+		return 0, err
+	}
+	var waiter sync.WaitGroup
+	defer waiter.Wait()
+	defer cancel()
+	type grant struct {
+		lease *holdfast.Lease
+		at    time.Time
+		err   error
+	}
+	granted := make(chan grant, 1)
+	waiter.Go(func() {
+		lease, err := b.client.Mutex(name).Lock(ctx)
+		granted <- grant{lease, time.Now(), err}
+	})
+	select {
+	case <-b.waiting:
+	case g := <-granted:
+		return 0, errors.Join(errors.New("a lock was granted twice"), g.err, held.Release(ctx))
+	case <-ctx.Done():
+		return 0, errors.Join(ctx.Err(), held.Release(ctx))
+	}
+	at := time.Now()
+	if err := held.Release(ctx); err != nil {
+		return 0, err
+	}
+	g := <-granted
+	if g.err != nil {
+		return 0, g.err
+	}
+	return g.at.Sub(at), g.lease.Release(ctx)
+}
+
+// A recorder is a store that remembers the keys that were named, so that all can be deleted.
+type recorder struct {
+	store.Store
+	prefix string
+
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+// Do implements store.Store.
+func (r *recorder) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+	r.mu.Lock()
+	if r.keys == nil {
+		r.keys = map[string]bool{}
+	}
+	for _, command := range commands {
+		for _, word := range command {
+			if text, ok := word.(string); ok && strings.HasPrefix(text, r.prefix+":") {
+				r.keys[text] = true
+			}
+		}
+	}
+	r.mu.Unlock()
+	return r.Store.Do(ctx, node, commands)
+}
+
+// named returns the keys that begin with the prefix of the probes.
+func (r *recorder) named() (keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.keys {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// remove deletes keys of the probes, also when the examination was interrupted.
+func remove(ctx context.Context, rdb redis.UniversalClient, keys []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+	defer cancel()
+	for _, key := range keys {
+		rdb.Del(ctx, key)
+	}
+}

@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// eviction checks whether the server may drop keys of locks.
+//
+// Trap 42: volatile-lru, the default of a large service, drops them.
+func (p *patient) eviction(ctx context.Context) {
+	const check = "eviction"
+	policy, limit := p.info["maxmemory_policy"], p.info["maxmemory"]
+	var err error
+	if policy == "" {
+		if policy, err = p.config(ctx, "maxmemory-policy"); err == nil {
+			limit, err = p.config(ctx, "maxmemory")
+		}
+	}
+	switch {
+	case err != nil:
+		p.add(Unknown, check, "not told: "+p.silent(), "a server that is full and drops keys lets a second holder in",
+			"look at the parameters of the service, or let the user send INFO: ACL SETUSER USER +info")
+	case policy == "noeviction":
+		p.ok(check, "maxmemory-policy is noeviction")
+	case limit == "0":
+		p.add(Note, check, "maxmemory-policy is "+policy+", and maxmemory is 0: nothing is dropped yet",
+			"once maxmemory is set, the server drops locks", "maxmemory-policy noeviction")
+	default:
+		p.add(Danger, check, "maxmemory-policy is "+policy+", and maxmemory is "+limit,
+			"when the memory is full, the server drops the keys of locks, and a second holder gets in", "maxmemory-policy noeviction")
+	}
+}
+
+// fullAt is the share of the memory from which on a server is called full.
+const fullAt = 0.9
+
+// memory checks whether the server is about to refuse writes.
+func (p *patient) memory() {
+	const check = "memory"
+	limit, used := p.info.number("maxmemory"), p.info.number("used_memory")
+	switch {
+	case limit < 0 || used < 0:
+		p.add(Unknown, check, "not told: "+p.silent(), "a server that is full refuses to grant locks", "watch the memory by the metrics of the service")
+	case limit == 0:
+		p.ok(check, "no limit (maxmemory 0)")
+	case float64(used) >= fullAt*float64(limit):
+		p.add(Danger, check, fmt.Sprintf("%d of %d bytes are in use", used, limit),
+			"a full server grants no lock: requests fail with OOM", "maxmemory "+strconv.FormatInt(2*limit, 10))
+	default:
+		p.ok(check, fmt.Sprintf("%d of %d bytes are in use", used, limit))
+	}
+}

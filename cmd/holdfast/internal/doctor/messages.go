@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// messages checks that a message of one connection reaches another, as proxies may not carry it.
+func (p *patient) messages(ctx context.Context) {
+	const check = "messages"
+	const means = "locks work, but waiters learn of a free lock by asking, up to 5 s later"
+	took, err := p.message(ctx)
+	if err == nil {
+		p.ok(check, "a message reached a second connection after "+took.Round(time.Microsecond).String())
+		return
+	}
+	change := "let the proxy or the service carry publish and subscribe, or connect without it"
+	if refused(err) {
+		change = "see permissions: subscribe and publish, and the pattern &" + p.real + ":* of channels"
+	}
+	p.add(Note, check, "no message reached a second connection: "+why(err), means, change)
+}
+
+// message publishes one message, and waits for it on another connection.
+func (p *patient) message(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	subscribe, publish := p.rdb.Subscribe, p.rdb.Publish
+	if p.sharded() {
+		subscribe, publish = p.rdb.SSubscribe, p.rdb.SPublish
+	}
+	sub := subscribe(ctx, p.channel())
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := publish(ctx, p.channel(), "x").Err(); err != nil {
+		return 0, err
+	}
+	for {
+		switch msg, err := sub.Receive(ctx); msg.(type) {
+		case *redis.Message:
+			return time.Since(began), nil
+		default:
+			if err != nil {
+				return 0, errors.Join(errors.New("it was published and did not come"), err)
+			}
+		}
+	}
+}

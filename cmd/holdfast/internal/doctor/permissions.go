@@ -1,0 +1,254 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A need says what is refused without a permission. SECURITY.md has the operations one by one.
+type need int
+
+const (
+	forWaking need = iota // nothing is refused: waiters ask instead
+	forLocks              // locks, or some of their kinds
+	forPeople             // Client.List, Inspect, Break and Evict, and nothing else
+)
+
+// A permission is one that a user of the server needs.
+type permission struct {
+	command string // as in ACL rules
+	need    need
+	cluster bool // needed on a cluster alone
+
+	// form is the command as it is tried: it has no effect, or none that lasts. {key} and {channel}
+	// are those of the probes. Empty: the command is not tried by itself.
+	form string
+}
+
+// permissions are those of the smallest user, as SECURITY.md has them; a test compares the two.
+var permissions = []permission{
+	{command: "eval", need: forLocks, form: "EVAL|return 1|1|{key}"},
+	{command: "evalsha", need: forLocks, form: "EVALSHA|0000000000000000000000000000000000000000|1|{key}"},
+	{command: "time", need: forLocks, form: "TIME"},
+	{command: "get", need: forLocks, form: "GET|{key}"},
+	{command: "set", need: forLocks, form: "SET|{key}|x|XX|PX|1000"},
+	{command: "getset", need: forLocks},
+	{command: "del", need: forLocks, form: "DEL|{key}"},
+	{command: "exists", need: forLocks, form: "EXISTS|{key}"},
+	{command: "pttl", need: forLocks, form: "PTTL|{key}"},
+	{command: "pexpire", need: forLocks, form: "PEXPIRE|{key}|1"},
+	{command: "publish", need: forWaking, form: "PUBLISH|{channel}|x"},
+	{command: "pubsub|numsub", need: forWaking, form: "PUBSUB|NUMSUB|{channel}"},
+	{command: "zadd", need: forLocks, form: "ZADD|{key}|XX|1|x"},
+	{command: "zcount", need: forLocks, form: "ZCOUNT|{key}|0|1"},
+	{command: "zrange", need: forLocks, form: "ZRANGE|{key}|0|1"},
+	{command: "zrangebyscore", need: forLocks, form: "ZRANGEBYSCORE|{key}|0|1"},
+	{command: "zrem", need: forLocks, form: "ZREM|{key}|x"},
+	{command: "zremrangebyscore", need: forLocks, form: "ZREMRANGEBYSCORE|{key}|1|1"},
+	{command: "zrevrank", need: forLocks, form: "ZREVRANK|{key}|x"},
+	{command: "zscore", need: forLocks, form: "ZSCORE|{key}|x"},
+	{command: "hset", need: forLocks},
+	{command: "hgetall", need: forLocks, form: "HGETALL|{key}"},
+	{command: "hdel", need: forWaking, form: "HDEL|{key}|x"},
+	{command: "subscribe", need: forWaking},
+	{command: "unsubscribe", need: forWaking},
+	{command: "info", need: forWaking, form: "INFO|server"},
+	{command: "ssubscribe", need: forWaking, cluster: true},
+	{command: "sunsubscribe", need: forWaking, cluster: true},
+	{command: "spublish", need: forWaking, cluster: true, form: "SPUBLISH|{channel}|x"},
+	{command: "pubsub|shardnumsub", need: forWaking, cluster: true, form: "PUBSUB|SHARDNUMSUB|{channel}"},
+	{command: "cluster|slots", need: forLocks, cluster: true, form: "CLUSTER|SLOTS"},
+	{command: "scan", need: forPeople, form: "SCAN|0|MATCH|{key}|COUNT|1"},
+}
+
+// full are complete forms for ACL DRYRUN, which carries nothing out, of commands without a form.
+var full = map[string]string{
+	"getset": "GETSET|{key}|x", "hset": "HSET|{key}|x|x",
+	"subscribe": "SUBSCRIBE|{channel}", "unsubscribe": "UNSUBSCRIBE|{channel}",
+	"ssubscribe": "SSUBSCRIBE|{channel}", "sunsubscribe": "SUNSUBSCRIBE|{channel}",
+}
+
+// inScript are commands that leave a key behind. A script tries each, and removes the key: another
+// request cannot come between. Its answer is "ok" or the error.
+var inScript = map[string]string{
+	"getset": "local r=redis.pcall('GETSET',KEYS[1],'x') redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'",
+	"hset":   "local r=redis.pcall('HSET',KEYS[1],'x','x') redis.call('DEL',KEYS[1]) if type(r)=='table' and r.err then return r.err end return 'ok'",
+}
+
+// words makes a command of a form.
+func (p *patient) words(form string) []any {
+	var words []any
+	for word := range strings.SplitSeq(form, "|") {
+		word = strings.NewReplacer("{key}", p.key(), "{channel}", p.channel()).Replace(word)
+		words = append(words, word)
+	}
+	return words
+}
+
+// sharded tells whether the clients use sharded channels here.
+func (p *patient) sharded() bool {
+	r, ok := releaseOf(p.info["redis_version"])
+	return p.cluster && ok && !r.before(release{7, 0, 0})
+}
+
+// permissions checks each command of the smallest user.
+func (p *patient) permissions(ctx context.Context) {
+	user, refusals, unsure := p.dryRun(ctx)
+	how := "by ACL DRYRUN"
+	if refusals == nil {
+		refusals, unsure = p.tryAll(ctx)
+		how = "by trying them"
+	}
+	p.denied = refusals
+	p.judge(user, how, refusals)
+	if len(unsure) > 0 {
+		p.add(Unknown, "permissions", "not tried: "+strings.Join(unsure, ", "), "an operation that needs one of them may be refused",
+			"let the user ask: ACL SETUSER "+user+" +acl|dryrun +acl|whoami")
+	}
+}
+
+// wanted are the permissions that count here.
+func (p *patient) wanted() (wanted []permission) {
+	for _, w := range permissions {
+		if !w.cluster || p.cluster && (p.sharded() || w.command == "cluster|slots") {
+			wanted = append(wanted, w)
+		}
+	}
+	return wanted
+}
+
+// dryRun asks the server whether the user may send each command. No refusals: it does not say.
+func (p *patient) dryRun(ctx context.Context) (user string, refusals map[string]string, unsure []string) {
+	answer, err := p.do(ctx, "ACL", "WHOAMI")
+	user, _ = answer.(string)
+	if err != nil || user == "" {
+		return "USER", nil, nil
+	}
+	refusals = map[string]string{}
+	for _, w := range p.wanted() {
+		form := w.form
+		if form == "" {
+			form = full[w.command]
+		}
+		answer, err := p.do(ctx, append([]any{"ACL", "DRYRUN", user}, p.words(form)...)...)
+		text, _ := answer.(string)
+		switch {
+		case err != nil && len(refusals) == 0 && len(unsure) == 0:
+			return user, nil, nil // it knows no DRYRUN, or does not let us
+		case err != nil:
+			unsure = append(unsure, w.command)
+		case text != "OK":
+			refusals[w.command] = text
+		}
+	}
+	return user, refusals, unsure
+}
+
+// tryAll sends each command in its harmless form.
+func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsure []string) {
+	refusals = map[string]string{}
+	for _, w := range p.wanted() {
+		if w.form == "" {
+			continue
+		}
+		if _, err := p.do(ctx, p.words(w.form)...); err != nil {
+			if !refused(err) {
+				unsure = append(unsure, w.command)
+			} else if denies(err.Error()) {
+				refusals[w.command] = err.Error()
+			}
+		}
+	}
+	for _, command := range slices.Sorted(maps.Keys(inScript)) {
+		if refusals["eval"] != "" || refusals["del"] != "" {
+			unsure = append(unsure, command)
+			continue
+		}
+		answer, err := p.do(ctx, "EVAL", inScript[command], 1, p.key())
+		text, _ := answer.(string)
+		if err != nil {
+			text = err.Error()
+		}
+		switch {
+		case denies(text):
+			refusals[command] = text
+		case err != nil:
+			unsure = append(unsure, command)
+		}
+	}
+	return refusals, unsure
+}
+
+// denies tells whether an error line of a server refuses the command. Any other error, such as that
+// of a missing key, comes after the permission was found. A script's error has another word in
+// front, or none.
+func denies(line string) bool {
+	lower := strings.ToLower(line)
+	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command", "acl failure", "no permissions", "not allowed"} {
+		if strings.Contains(lower, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge makes a finding of each need that has refusals.
+func (p *patient) judge(user, how string, refusals map[string]string) {
+	const check = "permissions"
+	needs := map[need]struct {
+		level Level
+		means string
+	}{
+		forWaking: {Note, "nothing is refused, but waiters learn of a free lock by asking, up to 5 s later, and the version may be unknown"},
+		forLocks:  {Danger, "operations are refused; a release that is refused leaves the lock until its TTL is over"},
+		forPeople: {Note, "holdfast ls and Client.List are refused; the rest works"},
+	}
+	for need := forWaking; need <= forPeople; need++ {
+		var missing, rules []string
+		reason, keys, channels := "", false, false
+		for _, w := range p.wanted() {
+			line, ok := refusals[w.command]
+			if !ok || w.need != need {
+				continue
+			}
+			missing = append(missing, w.command)
+			reason = line
+			switch about := strings.ToLower(line); {
+			case strings.Contains(about, "channel"):
+				channels = true
+			case strings.Contains(about, "key"):
+				keys = true
+			default:
+				rules = append(rules, "+"+w.command)
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		if keys {
+			rules = append(rules, "~"+p.real+":*")
+		}
+		if channels {
+			rules = append(rules, "&"+p.real+":*")
+		}
+		p.add(needs[need].level, check, fmt.Sprintf("refused: %s (%s; the last: %s)", strings.Join(missing, ", "), how, reason),
+			needs[need].means, "ACL SETUSER "+user+" "+strings.Join(rules, " "))
+	}
+	if len(refusals) == 0 {
+		p.ok(check, fmt.Sprintf("all %d commands, %s", len(p.wanted()), how))
+	}
+}
+
+// may tells whether the user may send all the commands, as far as is known.
+func (p *patient) may(commands ...string) error {
+	for _, command := range commands {
+		if line := p.denied[command]; line != "" {
+			return errors.New("no permission for " + command)
+		}
+	}
+	return nil
+}

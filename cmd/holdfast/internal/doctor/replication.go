@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A replica is one, as its master sees it.
+type replica struct {
+	state string
+	lag   int64 // seconds since it confirmed last
+}
+
+// lateReplica is the lag in seconds from which on a replica is called late. One that is in step
+// confirms every second.
+const lateReplica = 3
+
+// replicas reads the lines slave0:ip=...,port=...,state=...,offset=...,lag=... of INFO.
+func (i infoText) replicas() map[string]replica {
+	found := map[string]replica{}
+	for n := range max(0, i.number("connected_slaves")) {
+		fields := map[string]string{}
+		for field := range strings.SplitSeq(i[fmt.Sprintf("slave%d", n)], ",") {
+			name, value, _ := strings.Cut(field, "=")
+			fields[name] = value
+		}
+		if fields["ip"] == "" {
+			continue
+		}
+		lag, _ := strconv.ParseInt(fields["lag"], 10, 64)
+		found[fields["ip"]+":"+fields["port"]] = replica{fields["state"], lag}
+	}
+	return found
+}
+
+// replication checks the role of the server, and what a fail-over loses.
+func (p *patient) replication(ctx context.Context) {
+	const check = "replication"
+	p.lags = p.info.replicas()
+	switch role := p.info["role"]; {
+	case role == "":
+		p.add(Unknown, check, "not told: "+p.silent(), "a replica grants nothing, and a fail-over may lose locks", "let the user send INFO: ACL SETUSER USER +info")
+	case role != "master":
+		p.add(Danger, check, "this is a replica of "+p.info["master_host"]+":"+p.info["master_port"], "a replica grants no lock",
+			"name the master in the URL, or use redis+sentinel:// or redis+cluster://")
+	case len(p.lags) == 0:
+		p.alone(check)
+	case p.member:
+		p.add(Danger, check, fmt.Sprintf("%d replicas follow this master", len(p.lags)),
+			"a replica that takes over a master of a quorum has forgotten locks, and is not noticed", "let nothing replicate it: REPLICAOF NO ONE at the replicas")
+	default:
+		p.fence(ctx, check)
+	}
+}
+
+// alone is a master without replicas.
+func (p *patient) alone(check string) {
+	switch {
+	case p.member:
+		p.ok(check, "no replicas, as a quorum wants it")
+	case p.cluster:
+		p.add(Note, check, "no replica", "when this master is gone, nobody serves its slots until it is back", "")
+	default:
+		p.ok(check, "no replicas: when this server is gone, no lock can be taken until it is back")
+	}
+}
+
+// fence checks what bounds a split brain, and whether replicas confirm.
+func (p *patient) fence(ctx context.Context, check string) {
+	least, err := p.config(ctx, "min-replicas-to-write")
+	need, _ := strconv.Atoi(least)
+	switch {
+	case err != nil:
+		p.add(Note, check, "min-replicas-to-write is not told: "+why(err), "a master that is cut off goes on granting", "")
+	case need == 0:
+		p.add(Note, check, "min-replicas-to-write is 0", "a master that is cut off goes on granting beside the new master", "min-replicas-to-write 1")
+	case need > len(p.lags):
+		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %d replicas follow", need, len(p.lags)),
+			"the server refuses writes, and grants no lock", fmt.Sprintf("start replicas, or min-replicas-to-write %d", len(p.lags)))
+	default:
+		p.ok(check, "min-replicas-to-write is "+least)
+	}
+	p.confirm(ctx, check)
+}
+
+// confirm measures how long a replica takes to confirm a write: what Config.Replicas would cost.
+func (p *patient) confirm(ctx context.Context, check string) {
+	const hint = "in the programs: Config.Replicas{Count: 1, Timeout: 500 * time.Millisecond}"
+	const means = "without Config.Replicas a fail-over forgets the locks that its replica had not received, and second holders get in"
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	conn := p.rdb.Conn()
+	defer conn.Close()
+	if err := conn.Set(ctx, p.key(), "x", requestTime).Err(); err != nil {
+		p.add(Note, check, "whether replicas confirm is not known: "+why(err), means, hint)
+		return
+	}
+	defer conn.Del(ctx, p.key())
+	began := time.Now()
+	confirmed, err := conn.Do(ctx, "WAIT", 1, 1000).Int()
+	took := time.Since(began).Round(10 * time.Microsecond)
+	switch {
+	case err != nil:
+		p.add(Note, check, "whether replicas confirm is not known: "+why(err), means, hint)
+	case confirmed == 0:
+		p.add(Danger, check, "no replica confirmed a write within 1s", means, "look at the replicas: INFO replication")
+	default:
+		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took), means, hint)
+	}
+}
+
+// lag checks each replica, at the end of the examination: a replica that was late then and before
+// is late.
+func (p *patient) lag(ctx context.Context) {
+	const check = "replica lag"
+	if len(p.lags) == 0 || p.member {
+		return
+	}
+	answer, err := p.do(ctx, "INFO", "replication")
+	if err != nil {
+		p.add(Unknown, check, "not told: "+why(err), "a fail-over to a late replica forgets locks", "")
+		return
+	}
+	text, _ := answer.(string)
+	info := infoText{}
+	info.read(text)
+	now := info.replicas()
+	late := false
+	for _, name := range slices.Sorted(maps.Keys(p.lags)) {
+		before := p.lags[name]
+		after, still := now[name]
+		found := ""
+		switch {
+		case !still:
+			found = "replica " + name + " has gone meanwhile"
+		case before.state != "online" && after.state != "online":
+			found = fmt.Sprintf("replica %s is not in step: %s", name, after.state)
+		case before.lag >= lateReplica && after.lag >= lateReplica:
+			found = fmt.Sprintf("replica %s confirmed nothing for %d s", name, after.lag)
+		default:
+			continue
+		}
+		late = true
+		p.add(Danger, check, found, "a fail-over to it forgets the locks since then, and second holders get in",
+			"repair the replica; meanwhile: min-replicas-to-write 1, min-replicas-max-lag 10")
+	}
+	if !late {
+		p.ok(check, fmt.Sprintf("%d replicas are in step", len(p.lags)))
+	}
+}

@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// busyAt is the share of the main thread's time from which on a server is called busy.
+const busyAt = 0.7
+
+// threads tells how the server uses threads. No lock depends on it.
+func (p *patient) threads(ctx context.Context) {
+	const check = "io-threads"
+	switch n, err := p.config(ctx, "io-threads"); {
+	case err != nil:
+		p.add(Note, check, "not told: "+why(err), "no lock depends on it", "")
+	default:
+		p.ok(check, n)
+	}
+}
+
+// busy tells whether the main thread, which runs all scripts, is near its limit.
+func (p *patient) busy(ctx context.Context) {
+	const check = "load"
+	before, window := p.info.mainThread(), time.Since(p.began).Seconds()
+	answer, err := p.do(ctx, "INFO", "cpu")
+	text, _ := answer.(string)
+	info := infoText{}
+	info.read(text)
+	after := info.mainThread()
+	if err != nil || before < 0 || after < 0 || window <= 0 {
+		return // an old server, or one that does not say; nothing depends on it
+	}
+	share := (after - before) / window
+	if share < busyAt {
+		p.ok(check, fmt.Sprintf("the main thread was busy for %.0f %% of %.1f s", 100*share, window))
+		return
+	}
+	p.add(Note, check, fmt.Sprintf("the main thread was busy for %.0f %% of %.1f s", 100*share, window),
+		"all scripts run there: renewals wait behind other work", "io-threads 4, if the machine has more cores, or a server of its own for the locks")
+}
+
+// mainThread is the time in seconds that the main thread has used; -1 if that is not known.
+func (i infoText) mainThread() float64 {
+	system, user := i.seconds("used_cpu_sys_main_thread"), i.seconds("used_cpu_user_main_thread")
+	if system < 0 || user < 0 {
+		return -1
+	}
+	return system + user
+}
