@@ -35,6 +35,7 @@ func newRoot() *cobra.Command {
 		newCompletion(),
 		newDemo(),
 		newDev(),
+		newDoctor(),
 		newInspect(),
 		newQuorum(),
 		newRun(),

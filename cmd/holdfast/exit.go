@@ -17,6 +17,7 @@ const (
 	exitBusy        = 75 // another holds the lock, or the wait was too long
 	exitLost        = 76 // the lock was lost while the command ran
 	exitDenied      = 77 // the server refuses us
+	exitEndangered  = 78 // doctor found what endangers a lock, or could not look
 	exitNotRunnable = 126
 	exitNotFound    = 127
 	exitSignal      = 128 // plus the number of the signal

@@ -5,6 +5,7 @@
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not
+//	holdfast doctor                    looks for what endangers a lock, and says what to change
 //	holdfast completion SHELL          prints completion for bash, zsh or fish
 //	holdfast version                   prints the version
 //

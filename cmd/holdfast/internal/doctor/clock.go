@@ -14,6 +14,7 @@ const (
 	clockTime    = time.Second // for so many reads
 	leastStep    = 100 * time.Millisecond
 	leastWindow  = 300 * time.Millisecond // that a rate is judged by
+	clockWindow  = time.Second            // that it is judged by if nothing goes wrong
 	mostDrift    = 0.01                   // a lease's margin is a hundredth of its TTL
 	mostDistance = time.Second            // between the clocks of the server and of this host
 	slowTrip     = 100 * time.Millisecond

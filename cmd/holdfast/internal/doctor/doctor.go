@@ -19,6 +19,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -154,7 +155,7 @@ func (e *examination) patient(name string, rdb *redis.Client) *patient {
 func (p *patient) key() string { return p.prefix + ":{" + p.tag + "}" }
 
 // channel is a channel of the probes.
-func (p *patient) channel() string { return p.key() + ":@messages" }
+func (p *patient) channel() string { return p.key() + ":@probe" }
 
 // add makes a finding.
 func (p *patient) add(level Level, check, found, means, change string) {
@@ -188,6 +189,10 @@ func (p *patient) discharge(ctx context.Context) {
 	p.lag(ctx)
 	p.busy(ctx)
 	p.roundTrips()
+	select { // a clock is judged by its way, which takes a while
+	case <-time.After(time.Until(p.began.Add(clockWindow))):
+	case <-ctx.Done():
+	}
 	p.clock.readMany(ctx, p.rdb)
 	p.time()
 }
@@ -236,10 +241,11 @@ func refused(err error) bool {
 
 // why is an error in a finding.
 func why(err error) string {
+	var late net.Error
 	switch text := err.Error(); {
 	case refused(err):
 		return "the server says: " + text
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
 		return "no answer in time"
 	default:
 		return text

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	pairs     = 100             // bare pairs, and pairs of acquire and release
-	handOvers = 20              //
+	pairs     = 100             // SET NX PX and DEL; acquire and release
+	handOvers = 20              // from one client to another
 	lockTime  = 2 * time.Second // for each of the three
 	probeTTL  = 10 * time.Second
 )
@@ -35,7 +35,7 @@ func (p *patient) locks(ctx context.Context, rdb redis.UniversalClient) {
 	defer func() { remove(ctx, rdb, append(rec.named(), second.named()...)) }()
 	bare, err := barePairs(ctx, rdb, p.key())
 	if err == nil {
-		a, b := newProbe(rec, nil), newProbe(second, nil)
+		a, b := newProbe(rec), newProbe(second)
 		err = p.compare(ctx, check, bare, a, b)
 		a.close()
 		b.close()
@@ -61,7 +61,7 @@ func probeConfig(prefix string, waiting chan struct{}) *holdfast.Config {
 	return &holdfast.Config{Prefix: prefix, TTL: probeTTL, Label: "holdfast doctor", Observer: observer(waiting), ReleaseTimeout: requestTime}
 }
 
-func newProbe(rec *recorder, _ *holdfast.Config) *probe {
+func newProbe(rec *recorder) *probe {
 	p := &probe{waiting: make(chan struct{}, 1)}
 	p.client, p.err = holdfast.New(rec, probeConfig(rec.prefix, p.waiting))
 	return p

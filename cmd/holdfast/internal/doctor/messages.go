@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,13 +42,12 @@ func (p *patient) message(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for {
-		switch msg, err := sub.Receive(ctx); msg.(type) {
-		case *redis.Message:
+		msg, err := sub.Receive(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("it was published and did not come: %w", err)
+		}
+		if _, ok := msg.(*redis.Message); ok {
 			return time.Since(began), nil
-		default:
-			if err != nil {
-				return 0, errors.Join(errors.New("it was published and did not come"), err)
-			}
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // A need says what is refused without a permission. SECURITY.md has the operations one by one.
@@ -155,7 +157,7 @@ func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsur
 		if w.form == "" {
 			continue
 		}
-		if _, err := p.do(ctx, p.words(w.form)...); err != nil {
+		if _, err := p.do(ctx, p.words(w.form)...); err != nil && !errors.Is(err, redis.Nil) {
 			if !refused(err) {
 				unsure = append(unsure, w.command)
 			} else if denies(err.Error()) {
@@ -188,7 +190,7 @@ func (p *patient) tryAll(ctx context.Context) (refusals map[string]string, unsur
 // front, or none.
 func denies(line string) bool {
 	lower := strings.ToLower(line)
-	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command", "acl failure", "no permissions", "not allowed"} {
+	for _, sign := range []string{"noperm", "unknown command", "unknown subcommand", "can't run this command", "acl failure", "no permissions", "is not allowed"} {
 		if strings.Contains(lower, sign) {
 			return true
 		}

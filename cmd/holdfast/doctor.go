@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/doctor"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+const doctorLong = `Connect to the servers, look for what endangers a lock, and say what to change.
+
+Each master is examined: version, eviction, memory, persistence, replication and the lag of
+replicas, permissions command by command, messages, threads, load, round trips, and the clock. A
+cluster is examined for slots that nobody serves, and a quorum for what endangers its majority. A
+lock is taken and handed over, and its cost is shown beside that of SET NX PX and DEL.
+
+Levels: ok; note, worth knowing; danger, a lock is endangered; unknown, the server does not say, and
+a danger may be behind that.
+
+The probes use keys and channels that begin with PREFIX:doctor-, and delete them. On a quorum the
+masters are also asked which of them count, as "quorum status" asks. All of it takes some seconds,
+at most half a minute.
+
+Exit codes: 0 nothing endangers a lock; 78 a finding is a danger, or unknown; 64 usage; 69 no server
+answers; 77 the server refuses us.`
+
+// Doctor examines the servers of locks.
+type Doctor struct {
+	connection
+	Format string // "table" or "json"
+	Out    io.Writer
+}
+
+func newDoctor() *cobra.Command {
+	d := &Doctor{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what endangers a lock, and say what to change",
+		Long:  doctorLong,
+		Example: `  holdfast doctor --redis rediss://redis.internal
+  holdfast doctor -o json | jq -r '.findings[] | select(.level == "danger") | .change'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.Out = cmd.OutOrStdout()
+			return d.Run(cmd.Context())
+		},
+	}
+	d.flags(cmd)
+	cmd.Flags().StringVarP(&d.Format, "output", "o", "table", "`table` or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// Run prints the findings. An *exitError without a text says that a lock is endangered.
+func (d *Doctor) Run(ctx context.Context) error {
+	var c checklist
+	c.check(slices.Contains([]string{"table", "json"}, d.Format), "--output %q: it must be table or json", d.Format)
+	d.check(&c)
+	if err := c.err(); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	report, err := doctor.Examine(ctx, doctor.Target{URL: d.Redis, TLS: d.TLS, Prefix: d.Prefix})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return d.failed(err)
+	}
+	print := d.table
+	if d.Format == "json" {
+		print = d.json
+	}
+	if err := print(report); err != nil {
+		return err
+	}
+	if report.Endangered {
+		return &exitError{code: exitEndangered}
+	}
+	return nil
+}
+
+// failed is the error of the first contact.
+func (d *Doctor) failed(err error) error {
+	if errors.As(err, new(redis.Error)) {
+		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", server.Redact(d.Redis), err)}
+	}
+	if hint := tlsHint(context.Background(), d.Redis); hint != "" {
+		return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", server.Redact(d.Redis), hint)}
+	}
+	return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w", server.Redact(d.Redis), err)}
+}
+
+func (d *Doctor) json(report doctor.Report) error {
+	out := json.NewEncoder(d.Out)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(report)
+}
+
+func (d *Doctor) table(report doctor.Report) error {
+	styles := map[doctor.Level]show.Style{doctor.OK: show.Good, doctor.Note: show.Plain, doctor.Danger: show.Bad, doctor.Unknown: show.Warning}
+	file, ok := d.Out.(*os.File)
+	table := &show.Table{
+		Out: d.Out, Colors: ok && term.IsTerminal(int(file.Fd())) && show.Colors(),
+		Columns: []show.Column{{Title: "LEVEL"}, {Title: "CHECK"}, {Title: "SERVER"}, {Title: "FOUND"}},
+	}
+	for _, f := range report.Findings {
+		rows := [][]show.Cell{{{Text: string(f.Level), Style: styles[f.Level]}, {Text: f.Check}, {Text: f.Server}, {Text: f.Found}}}
+		if f.Means != "" {
+			rows = append(rows, []show.Cell{{}, {}, {}, {Text: "  means: " + f.Means}})
+		}
+		if f.Change != "" {
+			rows = append(rows, []show.Cell{{}, {}, {}, {Text: "  change: " + f.Change}})
+		}
+		for _, row := range rows {
+			if err := table.Row(row...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(d.Out, "\n%d danger, %d unknown, %d note, %d ok\n",
+		report.Count(doctor.Danger), report.Count(doctor.Unknown), report.Count(doctor.Note), report.Count(doctor.OK))
+	return err
+}

@@ -1,0 +1,240 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// durable are the options of a server to which there is nothing to say.
+var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+// examined examines a server, and checks what must always hold.
+func examined(t *testing.T, url string) Report {
+	t.Helper()
+	report, err := Examine(context.Background(), Target{URL: url, Prefix: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Version != 1 || report.Endangered != (report.Count(Danger)+report.Count(Unknown) > 0) {
+		t.Errorf("version %d, endangered %v: %v", report.Version, report.Endangered, report.Findings)
+	}
+	for _, f := range report.Findings {
+		if f.Level == "" || f.Check == "" || f.Server == "" || f.Found == "" {
+			t.Errorf("an incomplete finding: %+v", f)
+		}
+		if f.Level == Danger && (f.Means == "" || f.Change == "") {
+			t.Errorf("a danger without its meaning or its cure: %+v", f)
+		}
+	}
+	return report
+}
+
+func urlOf(srv *redisserver.Server) string { return "redis://" + srv.Addr() }
+
+// find returns the findings of a check that are of a level and contain all words.
+func find(report Report, level Level, check string, words ...string) (found []Finding) {
+	for _, f := range report.Findings {
+		text := f.Found + " " + f.Change
+		if f.Level == level && f.Check == check && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// want checks that there is such a finding.
+func want(t *testing.T, report Report, level Level, check string, words ...string) {
+	t.Helper()
+	if len(find(report, level, check, words...)) == 0 {
+		t.Errorf("no %s of %s with %q in:\n%s", level, check, words, lines(report))
+	}
+}
+
+// lacks checks that no finding of a check is of a level.
+func lacks(t *testing.T, report Report, level Level, check string) {
+	t.Helper()
+	if found := find(report, level, check); len(found) > 0 {
+		t.Errorf("%s of %s: %v", level, check, found)
+	}
+}
+
+func lines(report Report) string {
+	var out strings.Builder
+	for _, f := range report.Findings {
+		fmt.Fprintln(&out, f.Level, f.Check, f.Server, f.Found, "|", f.Change)
+	}
+	return out.String()
+}
+
+// A machine that stands still may make a clock look wrong or an answer late. All else must be fine.
+func TestExamineDurableServer(t *testing.T) {
+	report := examined(t, urlOf(redisserver.Start(t, durable...)))
+	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions", "messages", "lock"} {
+		lacks(t, report, Danger, check)
+		lacks(t, report, Unknown, check)
+	}
+	want(t, report, OK, "eviction", "noeviction")
+	want(t, report, OK, "persistence", "always")
+	want(t, report, OK, "permissions", "all ")
+	want(t, report, OK, "messages", "reached")
+	want(t, report, OK, "lock", "acquire and release: p50", "hand-over: p50", "SET NX PX and DEL: p50")
+}
+
+// Trap 44: without AOF a restart loses every lock.
+func TestExamineServerWithoutAOF(t *testing.T) {
+	report := examined(t, urlOf(redisserver.Start(t)))
+	want(t, report, Danger, "persistence", "no snapshots", "appendonly yes")
+	if !report.Endangered {
+		t.Error("not endangered")
+	}
+	want(t, examined(t, urlOf(redisserver.Start(t, "--save", "60 1"))), Danger, "persistence", `save 60 1`)
+	want(t, examined(t, urlOf(redisserver.Start(t, "--appendonly", "yes"))), Note, "persistence", "everysec")
+	want(t, examined(t, urlOf(redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "no"))), Danger, "persistence", "appendfsync everysec")
+}
+
+// Trap 42: a server that evicts drops locks.
+func TestExamineEvictingServer(t *testing.T) {
+	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
+		report := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
+		want(t, report, Danger, "eviction", policy, "maxmemory-policy noeviction")
+	}
+	unlimited := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory-policy", "allkeys-lru")...)))
+	want(t, unlimited, Note, "eviction", "maxmemory is 0")
+	lacks(t, unlimited, Danger, "eviction")
+}
+
+func TestExamineFullServer(t *testing.T) {
+	srv := redisserver.Start(t, durable...)
+	if _, err := srv.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
+		t.Fatal(err)
+	}
+	report := examined(t, urlOf(srv))
+	want(t, report, Danger, "memory", "in use", "maxmemory ")
+	want(t, report, Danger, "lock", "no lock could be taken")
+}
+
+// A service that forbids CONFIG and INFO gets "unknown" with the reason, never "ok".
+func TestExamineManagedServer(t *testing.T) {
+	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command", "ACL", "")...)
+	report := examined(t, urlOf(srv))
+	want(t, report, OK, "eviction")
+	want(t, report, Note, "persistence", "appendfsync is not told")
+	want(t, report, Note, "io-threads", "unknown command")
+	want(t, report, OK, "permissions", "by trying")
+
+	srv = redisserver.Start(t, durable...)
+	for _, args := range [][]any{{"ACL", "SETUSER", "u", "reset", "on", ">pw", "~app:*", "resetchannels", "&app:*", "+@all", "-info", "-config", "-acl"}} {
+		if _, err := srv.Do(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report = examined(t, "redis://u:pw@"+srv.Addr())
+	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication"} {
+		want(t, report, Unknown, check, "not told")
+		lacks(t, report, OK, check)
+	}
+	want(t, report, Note, "permissions", "refused: info", "+info")
+	want(t, report, OK, "lock")
+	if !report.Endangered {
+		t.Error("what is unknown is taken for safe")
+	}
+}
+
+func TestExamineReplicas(t *testing.T) {
+	master, replicas := redisserver.StartReplicated(t, 1, durable...)
+	report := examined(t, urlOf(master))
+	want(t, report, Note, "replication", "min-replicas-to-write is 0", "min-replicas-to-write 1")
+	want(t, report, Note, "replication", "1 of 1 replicas confirmed", "Config.Replicas")
+
+	report = examined(t, urlOf(replicas[0]))
+	want(t, report, Danger, "replication", "this is a replica", "name the master")
+
+	replicas[0].Stop()
+	defer replicas[0].Continue()
+	report = examined(t, urlOf(master))
+	want(t, report, Danger, "replication", "no replica confirmed")
+	if _, err := master.Do("CONFIG", "SET", "min-replicas-to-write", "2"); err != nil {
+		t.Fatal(err)
+	}
+	report = examined(t, urlOf(master))
+	want(t, report, Danger, "replication", "min-replicas-to-write is 2, and 1 replicas follow")
+}
+
+// A replica confirms every second: to be late takes seconds.
+func TestExamineLateReplica(t *testing.T) {
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
+	}
+	master, replicas := redisserver.StartReplicated(t, 1, durable...)
+	want(t, examined(t, urlOf(master)), OK, "replica lag", "in step")
+	replicas[0].Stop()
+	defer replicas[0].Continue()
+	for late := false; !late; {
+		text, _ := master.Do("INFO", "replication")
+		info := infoText{}
+		info.read(text.(string))
+		for _, r := range info.replicas() {
+			late = r.lag >= lateReplica
+		}
+	}
+	want(t, examined(t, urlOf(master)), Danger, "replica lag", "confirmed nothing")
+}
+
+// A proxy that carries requests and no messages.
+func TestExamineProxyWithoutMessages(t *testing.T) {
+	srv := redisserver.Start(t, durable...)
+	proxy := fault.Start(t, srv.Addr())
+	lost := proxy.SwallowAnswer("message")
+	report := examined(t, "redis://"+proxy.Addr())
+	<-lost
+	want(t, report, Note, "messages", "no message reached", "no answer in time", "proxy")
+	lacks(t, report, OK, "messages")
+}
+
+func TestExamineServerAway(t *testing.T) {
+	srv := redisserver.Start(t)
+	srv.Kill()
+	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || refused(err) {
+		t.Errorf("got %v", err)
+	}
+	srv = redisserver.Start(t)
+	if _, err := Examine(context.Background(), Target{URL: "redis://u:wrong@" + srv.Addr(), Prefix: "app"}); !refused(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The probes leave nothing behind, and touch no key but their own.
+func TestExamineLeavesNothing(t *testing.T) {
+	srv := redisserver.Start(t, durable...)
+	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u", "other": "v"}
+	for key, value := range foreign {
+		if _, err := srv.Do("SET", key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	examined(t, urlOf(srv))
+	keys, err := srv.Do("KEYS", "*")
+	if list, _ := keys.([]any); err != nil || len(list) != len(foreign) {
+		t.Errorf("%v keys, %v; want %d", keys, err, len(foreign))
+	}
+	for key, value := range foreign {
+		if got, err := srv.Do("GET", key); got != value {
+			t.Errorf("%s: %v, %v; want %s", key, got, err, value)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	proxy := fault.Start(t, srv.Addr())
+	held := proxy.HoldRequest("EVAL")
+	go func() { <-held.Arrived(); held.Pass() }()
+	cancel()
+	if _, err := Examine(ctx, Target{URL: "redis://" + proxy.Addr(), Prefix: "app"}); err == nil {
+		t.Error("an examination that was cancelled has a report")
+	}
+}

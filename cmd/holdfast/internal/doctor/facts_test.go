@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestVersions(t *testing.T) {
+	for text, level := range map[string]Level{
+		"redis_version:5.0.14":                          Danger,
+		"redis_version:6.0.20":                          Danger,
+		"redis_version:6.2.0":                           Note,
+		"redis_version:6.2.19":                          Note,
+		"redis_version:6.2.20":                          OK,
+		"redis_version:7.0.15":                          Note, // no release of 7.0 has the repair
+		"redis_version:7.2.11":                          OK,
+		"redis_version:8.2.1":                           Note,
+		"redis_version:8.2.2":                           OK,
+		"redis_version:8.4.0":                           OK,
+		"redis_version:7.2.4\nvalkey_version:8.1.3":     Note,
+		"redis_version:7.2.4\nvalkey_version:8.1.4":     OK,
+		"redis_version:7.2.4\nvalkey_version:9.0.0-rc1": OK,
+		"redis_version:unstable":                        Note,
+		"":                                              Unknown,
+	} {
+		p := &patient{name: "s", info: infoText{}}
+		p.info.read(text)
+		p.version()
+		if len(p.findings) != 1 || p.findings[0].Level != level {
+			t.Errorf("%s: %v, want %s", text, p.findings, level)
+		}
+	}
+}
+
+func TestReplicaLines(t *testing.T) {
+	info := infoText{}
+	info.read("connected_slaves:2\r\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=1\r\nslave1:ip=10.0.0.2,port=6380,state=wait_bgsave,offset=0,lag=12\r\n")
+	got := info.replicas()
+	if got["10.0.0.1:6379"] != (replica{"online", 1}) || got["10.0.0.2:6380"] != (replica{"wait_bgsave", 12}) || len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestMissingSlots(t *testing.T) {
+	for want, served := range map[string][]slotRange{
+		"":                       {{from: 0, to: 5460}, {from: 5461, to: 16383}},
+		"0-16383":                nil,
+		"0, 16383":               {{from: 1, to: 16382}},
+		"100-199":                {{from: 0, to: 99}, {from: 200, to: 16383}},
+		"5000-5001, 16000-16383": {{from: 0, to: 4999}, {from: 5002, to: 15999}},
+	} {
+		if got := strings.Join(missing(served), ", "); got != want {
+			t.Errorf("%v: %s, want %s", served, got, want)
+		}
+	}
+	if slotOf("123456789") != 12739 { // of the cluster's specification
+		t.Error("slotOf is not that of a cluster")
+	}
+}
+
+// readings are answers, each sent so long after the first, and answered after trip. ahead is what
+// the server's clock is ahead then.
+func readings(trip time.Duration, ahead func(at time.Duration) time.Duration) (c clockReadings) {
+	began := time.Now()
+	for at := time.Duration(0); at <= 2*time.Second; at += 100 * time.Millisecond {
+		sent := began.Add(at)
+		c = append(c, clockReading{sent, sent.Add(trip), sent.Add(trip/2 + ahead(at))})
+	}
+	return c
+}
+
+func TestClock(t *testing.T) {
+	steps := func(at, by time.Duration) func(time.Duration) time.Duration {
+		return func(now time.Duration) time.Duration {
+			if now < at {
+				return 0
+			}
+			return by
+		}
+	}
+	runs := func(rate float64) func(time.Duration) time.Duration {
+		return func(now time.Duration) time.Duration { return time.Duration(rate * float64(now)) }
+	}
+	always := func(by time.Duration) func(time.Duration) time.Duration {
+		return func(time.Duration) time.Duration { return by }
+	}
+	for name, c := range map[string]struct {
+		readings clockReadings
+		level    Level
+		found    string
+	}{
+		"right":           {readings(time.Millisecond, always(0)), OK, "no steps, no drift"},
+		"an hour ahead":   {readings(time.Millisecond, always(time.Hour)), Note, "1h0m0s beside"},
+		"a minute behind": {readings(time.Millisecond, always(-time.Minute)), Note, "-1m0s beside"},
+		"step forward":    {readings(time.Millisecond, steps(time.Second, time.Minute)), Danger, "stepped by 59.999s"},
+		"step back":       {readings(time.Millisecond, steps(time.Second, -300*time.Millisecond)), Danger, "stepped by -299ms"},
+		"late answers":    {readings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
+		"fast":            {readings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
+		"slow":            {readings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
+		"nearly right":    {readings(time.Millisecond, runs(0.005)), OK, "no drift"},
+		"one answer":      {readings(time.Millisecond, always(0))[:1], Note, "too short"},
+	} {
+		p := &patient{name: "s", clock: c.readings}
+		p.time()
+		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.found) {
+			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.found)
+		}
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	for trip, level := range map[time.Duration]Level{time.Millisecond: OK, 300 * time.Millisecond: Note} {
+		p := &patient{name: "s", clock: readings(trip, func(time.Duration) time.Duration { return 0 })}
+		p.roundTrips()
+		if len(p.findings) != 1 || p.findings[0].Level != level || !strings.Contains(p.findings[0].Found, "p50 "+trip.String()) {
+			t.Errorf("%v: %+v", trip, p.findings)
+		}
+	}
+}
+
+func TestDenies(t *testing.T) {
+	for line, want := range map[string]bool{
+		"NOPERM this user has no permissions to run the 'get' command or its subcommand":        true,
+		"NOPERM User u has no permissions to run the 'get' command":                             true,
+		"ERR unknown command 'CONFIG', with args beginning with: 'GET'":                         true,
+		"ERR The user executing the script can't run this command or subcommand script: 0f":     true,
+		"ERR ACL failure in script: User u has no permissions to run the 'hset' command script": true,
+		"NOSCRIPT No matching script. Please use EVAL.":                                         false,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":                     false,
+		"OOM command not allowed when used memory > 'maxmemory'.":                               false,
+		"READONLY You can't write against a read only replica.":                                 false,
+		"ok": false,
+	} {
+		if denies(line) != want {
+			t.Errorf("%q: %v", line, !want)
+		}
+	}
+}

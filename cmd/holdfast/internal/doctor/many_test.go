@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+func TestExamineCluster(t *testing.T) {
+	servers, _ := redisserver.StartTwoMasters(t)
+	url := "redis+cluster://" + servers[0].Addr()
+	report := examined(t, url)
+	want(t, report, OK, "cluster", "all slots are served")
+	want(t, report, Note, "cluster", "cluster-require-full-coverage is yes", "cluster-require-full-coverage no")
+	want(t, report, Note, "replication", "no replica")
+	want(t, report, OK, "lock", "hand-over")
+	if n := len(find(report, OK, "messages")); n != 2 {
+		t.Errorf("messages at %d masters, want 2:\n%s", n, lines(report))
+	}
+	for _, srv := range servers {
+		if keys, err := srv.Do("KEYS", "*"); err != nil || len(keys.([]any)) > 0 {
+			t.Errorf("left behind: %v, %v", keys, err)
+		}
+		if _, err := srv.Do("CONFIG", "SET", "cluster-require-full-coverage", "no"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := srv.Do("CLUSTER", "DELSLOTS", "16001", "16002", "16010"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report = examined(t, url)
+	want(t, report, Danger, "cluster", "16001-16002, 16010", "--cluster fix")
+	want(t, report, OK, "cluster", "cluster-require-full-coverage is no")
+}
+
+func TestExamineClusterMasterAway(t *testing.T) {
+	servers, _ := redisserver.StartTwoMasters(t)
+	servers[1].Kill()
+	want(t, examined(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
+}
+
+// startQuorum starts three masters, each reachable by an address of its own.
+func startQuorum(t *testing.T, opts ...string) (servers []*redisserver.Server, urls []string) {
+	t.Helper()
+	for _, host := range []string{"127.0.0.3", "127.0.0.4", "127.0.0.5"} {
+		l, err := net.Listen("tcp", host+":0")
+		if err != nil {
+			t.Skip("the machine has one loopback address: ", err)
+		}
+		l.Close()
+		srv := redisserver.Start(t, append([]string{"--bind", "127.0.0.1", host}, opts...)...)
+		servers = append(servers, srv)
+		urls = append(urls, "redis://"+strings.Replace(srv.Addr(), "127.0.0.1", host, 1))
+	}
+	return servers, urls
+}
+
+func TestExamineQuorum(t *testing.T) {
+	servers, urls := startQuorum(t)
+	report := examined(t, "quorum:"+strings.Join(urls, ","))
+	want(t, report, Danger, "quorum", "node 1 does not count", "--trust-new-nodes")
+	want(t, report, Danger, "quorum", "0 of 3 masters count")
+	want(t, report, OK, "lock", "hand-over")
+	want(t, report, Note, "persistence", "appendonly yes")
+	lacks(t, report, Danger, "persistence")
+	lacks(t, report, Danger, "replication")
+	if len(find(report, Danger, "quorum", "on the host of")) > 0 {
+		t.Errorf("hosts:\n%s", lines(report))
+	}
+	for _, srv := range servers {
+		keys, err := srv.Do("KEYS", "*doctor*")
+		if list, _ := keys.([]any); err != nil || len(list) > 0 {
+			t.Errorf("left behind: %v, %v", keys, err)
+		}
+	}
+	servers[2].Kill()
+	report = examined(t, "quorum:"+strings.Join(urls, ","))
+	want(t, report, Danger, "quorum", "no answer", "start it")
+	servers[0].Kill()
+	servers[1].Kill()
+	if _, err := Examine(context.Background(), Target{URL: "quorum:" + strings.Join(urls, ","), Prefix: "app"}); err == nil || refused(err) {
+		t.Errorf("all away: %v", err)
+	}
+}
+
+// One server that is given twice has two votes.
+func TestExamineQuorumTwins(t *testing.T) {
+	_, urls := startQuorum(t)
+	twin := strings.Replace(urls[0], "127.0.0.3", "127.0.0.1", 1)
+	report := examined(t, "quorum:"+strings.Join([]string{urls[0], twin, urls[1]}, ","))
+	want(t, report, Danger, "quorum", "the same server as")
+	neighbor := redisserver.Start(t)
+	report = examined(t, "quorum:"+strings.Join([]string{twin, "redis://" + neighbor.Addr(), urls[2]}, ","))
+	want(t, report, Danger, "quorum", "on the host of")
+}
+
+// A master of a quorum that replicates would be replaced by one that has forgotten.
+func TestExamineQuorumReplica(t *testing.T) {
+	master, _ := redisserver.StartReplicated(t, 1)
+	_, urls := startQuorum(t)
+	urls[0] = "redis://" + master.Addr()
+	want(t, examined(t, "quorum:"+strings.Join(urls, ",")), Danger, "replication", "replicas follow this master")
+}
+
+// The clock of a server steps while the server is examined.
+func TestExamineClockStep(t *testing.T) {
+	clock := redisserver.NewClock(t)
+	srv := clock.Start(t, durable...)
+	proxy := fault.Start(t, srv.Addr())
+	held := proxy.HoldRequest("WHOAMI") // the clock is read before and after
+	var step sync.WaitGroup
+	step.Go(func() {
+		<-held.Arrived()
+		clock.Ahead(time.Hour)
+		held.Pass()
+	})
+	report := examined(t, "redis://"+proxy.Addr())
+	step.Wait()
+	want(t, report, Danger, "clock", "stepped by 1h0m0", "chrony")
+}
