@@ -77,8 +77,8 @@ func (c clockReadings) step() (largest time.Duration) {
 	return largest
 }
 
-// drift returns by how much the server's clock is surely faster (positive) or slower than ours, as a
-// rate. ok is false if the readings are too few.
+// drift returns the rate by which the server's clock is surely faster (positive) or slower than
+// ours. ok is false if the readings are too few.
 func (c clockReadings) drift() (rate float64, ok bool) {
 	if len(c) < 2 {
 		return 0, false

@@ -76,13 +76,14 @@ type Target struct {
 
 const (
 	wholeTime   = 30 * time.Second // of an examination
-	requestTime = 2 * time.Second  // of one request
+	requestTime = 4 * time.Second  // of one request
 	atOnce      = 8                // servers that are examined at one time
 )
 
 // Examine examines all masters of a target. The error is that of the first contact: no server
-// answers, or it refuses us. Later failures are findings.
+// answers, or it refuses us. Later failures are findings. If ctx ends, there is no report.
 func Examine(ctx context.Context, target Target) (Report, error) {
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, wholeTime)
 	defer cancel()
 	e := &examination{target: target, prefix: target.Prefix + ":doctor-" + strings.ToLower(rand.Text()[:10])}
@@ -92,7 +93,7 @@ func Examine(ctx context.Context, target Target) (Report, error) {
 	} else {
 		err = e.alone(ctx)
 	}
-	if err != nil {
+	if err := errors.Join(err, caller.Err()); err != nil {
 		return Report{}, err
 	}
 	report := Report{Version: 1, Findings: e.findings}

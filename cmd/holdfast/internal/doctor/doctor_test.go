@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
@@ -75,6 +76,7 @@ func lines(report Report) string {
 
 // A machine that stands still may make a clock look wrong or an answer late. All else must be fine.
 func TestExamineDurableServer(t *testing.T) {
+	t.Parallel()
 	report := examined(t, urlOf(redisserver.Start(t, durable...)))
 	for _, check := range []string{"version", "eviction", "memory", "persistence", "replication", "permissions", "messages", "lock"} {
 		lacks(t, report, Danger, check)
@@ -89,6 +91,7 @@ func TestExamineDurableServer(t *testing.T) {
 
 // Trap 44: without AOF a restart loses every lock.
 func TestExamineServerWithoutAOF(t *testing.T) {
+	t.Parallel()
 	report := examined(t, urlOf(redisserver.Start(t)))
 	want(t, report, Danger, "persistence", "no snapshots", "appendonly yes")
 	if !report.Endangered {
@@ -101,6 +104,7 @@ func TestExamineServerWithoutAOF(t *testing.T) {
 
 // Trap 42: a server that evicts drops locks.
 func TestExamineEvictingServer(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl"} {
 		report := examined(t, urlOf(redisserver.Start(t, append(slices.Clone(durable), "--maxmemory", "50mb", "--maxmemory-policy", policy)...)))
 		want(t, report, Danger, "eviction", policy, "maxmemory-policy noeviction")
@@ -111,6 +115,7 @@ func TestExamineEvictingServer(t *testing.T) {
 }
 
 func TestExamineFullServer(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	if _, err := srv.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
 		t.Fatal(err)
@@ -122,6 +127,7 @@ func TestExamineFullServer(t *testing.T) {
 
 // A service that forbids CONFIG and INFO gets "unknown" with the reason, never "ok".
 func TestExamineManagedServer(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "", "--rename-command", "ACL", "")...)
 	report := examined(t, urlOf(srv))
 	want(t, report, OK, "eviction")
@@ -148,6 +154,7 @@ func TestExamineManagedServer(t *testing.T) {
 }
 
 func TestExamineReplicas(t *testing.T) {
+	t.Parallel()
 	master, replicas := redisserver.StartReplicated(t, 1, durable...)
 	report := examined(t, urlOf(master))
 	want(t, report, Note, "replication", "min-replicas-to-write is 0", "min-replicas-to-write 1")
@@ -169,6 +176,7 @@ func TestExamineReplicas(t *testing.T) {
 
 // A replica confirms every second: to be late takes seconds.
 func TestExamineLateReplica(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("HOLDFAST_PROOF") != "1" {
 		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
 	}
@@ -189,6 +197,7 @@ func TestExamineLateReplica(t *testing.T) {
 
 // A proxy that carries requests and no messages.
 func TestExamineProxyWithoutMessages(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	proxy := fault.Start(t, srv.Addr())
 	lost := proxy.SwallowAnswer("message")
@@ -199,6 +208,7 @@ func TestExamineProxyWithoutMessages(t *testing.T) {
 }
 
 func TestExamineServerAway(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t)
 	srv.Kill()
 	if _, err := Examine(context.Background(), Target{URL: urlOf(srv), Prefix: "app"}); err == nil || refused(err) {
@@ -210,8 +220,9 @@ func TestExamineServerAway(t *testing.T) {
 	}
 }
 
-// The probes leave nothing behind, and touch no key but their own.
+// The probes leave nothing behind, and touch no key but their own, also if they are interrupted.
 func TestExamineLeavesNothing(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	foreign := map[string]string{"app:{job}": "x", "app": "y", "app:doctor-": "z", "app:doctor-abc:{probe}": "u", "other": "v"}
 	for key, value := range foreign {
@@ -219,22 +230,41 @@ func TestExamineLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	examined(t, urlOf(srv))
-	keys, err := srv.Do("KEYS", "*")
-	if list, _ := keys.([]any); err != nil || len(list) != len(foreign) {
-		t.Errorf("%v keys, %v; want %d", keys, err, len(foreign))
-	}
-	for key, value := range foreign {
-		if got, err := srv.Do("GET", key); got != value {
-			t.Errorf("%s: %v, %v; want %s", key, got, err, value)
+	alone := func() {
+		t.Helper()
+		keys, err := srv.Do("KEYS", "*")
+		if list, _ := keys.([]any); err != nil || len(list) != len(foreign) {
+			t.Errorf("%v keys, %v; want %d", keys, err, len(foreign))
+		}
+		for key, value := range foreign {
+			if got, err := srv.Do("GET", key); got != value {
+				t.Errorf("%s: %v, %v; want %s", key, got, err, value)
+			}
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	proxy := fault.Start(t, srv.Addr())
-	held := proxy.HoldRequest("EVAL")
-	go func() { <-held.Arrived(); held.Pass() }()
-	cancel()
-	if _, err := Examine(ctx, Target{URL: "redis://" + proxy.Addr(), Prefix: "app"}); err == nil {
-		t.Error("an examination that was cancelled has a report")
+	examined(t, urlOf(srv))
+	alone()
+	for _, at := range []string{"WHOAMI", "setnx", "SETNX", "EVALSHA", "evalsha"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		proxy := fault.Start(t, srv.Addr())
+		held := proxy.HoldRequest(at)
+		over := make(chan struct{})
+		var interrupt sync.WaitGroup
+		interrupt.Go(func() {
+			select {
+			case <-held.Arrived():
+				cancel()
+				held.Pass()
+			case <-over:
+			}
+		})
+		_, err := Examine(ctx, Target{URL: "redis://" + proxy.Addr(), Prefix: "app"})
+		if (err == nil) != (ctx.Err() == nil) {
+			t.Errorf("interrupted at %s: %v", at, err)
+		}
+		close(over)
+		interrupt.Wait()
+		cancel()
+		alone()
 	}
 }

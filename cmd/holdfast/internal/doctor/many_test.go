@@ -13,6 +13,7 @@ import (
 )
 
 func TestExamineCluster(t *testing.T) {
+	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	url := "redis+cluster://" + servers[0].Addr()
 	report := examined(t, url)
@@ -40,6 +41,7 @@ func TestExamineCluster(t *testing.T) {
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {
+	t.Parallel()
 	servers, _ := redisserver.StartTwoMasters(t)
 	servers[1].Kill()
 	want(t, examined(t, "redis+cluster://"+servers[0].Addr()), Danger, "cluster", "no answer")
@@ -62,6 +64,7 @@ func startQuorum(t *testing.T, opts ...string) (servers []*redisserver.Server, u
 }
 
 func TestExamineQuorum(t *testing.T) {
+	t.Parallel()
 	servers, urls := startQuorum(t)
 	report := examined(t, "quorum:"+strings.Join(urls, ","))
 	want(t, report, Danger, "quorum", "node 1 does not count", "--trust-new-nodes")
@@ -91,6 +94,7 @@ func TestExamineQuorum(t *testing.T) {
 
 // One server that is given twice has two votes.
 func TestExamineQuorumTwins(t *testing.T) {
+	t.Parallel()
 	_, urls := startQuorum(t)
 	twin := strings.Replace(urls[0], "127.0.0.3", "127.0.0.1", 1)
 	report := examined(t, "quorum:"+strings.Join([]string{urls[0], twin, urls[1]}, ","))
@@ -102,6 +106,7 @@ func TestExamineQuorumTwins(t *testing.T) {
 
 // A master of a quorum that replicates would be replaced by one that has forgotten.
 func TestExamineQuorumReplica(t *testing.T) {
+	t.Parallel()
 	master, _ := redisserver.StartReplicated(t, 1)
 	_, urls := startQuorum(t)
 	urls[0] = "redis://" + master.Addr()
@@ -110,6 +115,7 @@ func TestExamineQuorumReplica(t *testing.T) {
 
 // The clock of a server steps while the server is examined.
 func TestExamineClockStep(t *testing.T) {
+	t.Parallel()
 	clock := redisserver.NewClock(t)
 	srv := clock.Start(t, durable...)
 	proxy := fault.Start(t, srv.Addr())

@@ -123,6 +123,7 @@ func TestPermissionsPatterns(t *testing.T) {
 
 // The smallest user is enough, also where it cannot ask for its permissions.
 func TestExamineSmallestUser(t *testing.T) {
+	t.Parallel()
 	srv := redisserver.Start(t, durable...)
 	report := examined(t, smallest(t, srv, ""))
 	for _, check := range []string{"eviction", "persistence", "permissions", "lock", "messages"} {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// doctored runs the command, and returns its exit code and what it wrote.
+func doctored(args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
+	code = run(context.Background(), append([]string{"doctor"}, args...), strings.NewReader(""), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestDoctor(t *testing.T) {
+	t.Setenv("REDIS_URL", "")
+	forgetful := redisserver.Start(t)
+	code, out, errs := doctored("--redis", "redis://"+forgetful.Addr())
+	if code != exitEndangered || errs != "" {
+		t.Errorf("exit code %d, %q; want %d", code, errs, exitEndangered)
+	}
+	for _, text := range []string{"LEVEL", "persistence", "change: appendonly yes", "means: a restart forgets", " danger, "} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no %q in:\n%s", text, out)
+		}
+	}
+	if strings.Contains(out, "\x1b") {
+		t.Error("colors without a terminal")
+	}
+
+	durable := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	t.Setenv("REDIS_URL", "redis://"+durable.Addr())
+	code, out, errs = doctored("-o", "json")
+	var report struct {
+		Version    int  `json:"version"`
+		Endangered bool `json:"endangered"`
+		Findings   []struct{ Level, Check, Server, Found, Means, Change string }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code != 0 || errs != "" || report.Endangered || report.Version != 1 || len(report.Findings) < 10 {
+		t.Errorf("exit code %d, %q, %+v", code, errs, report)
+	}
+}
+
+func TestDoctorExitCodes(t *testing.T) {
+	t.Setenv("REDIS_URL", "")
+	srv, gone := redisserver.Start(t), redisserver.Start(t)
+	gone.Kill()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		text string
+	}{
+		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, exitNoServer, "no answer from a server at redis://" + gone.Addr()},
+		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses us"},
+		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be table or json`},
+		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},
+		"an argument":    {[]string{"x"}, exitUsage, "takes no arguments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := doctored(c.args...)
+			if code != c.code || !strings.Contains(errs, c.text) || out != "" || strings.Contains(errs, "secret") {
+				t.Errorf("exit code %d, %q, %q; want %d and %q", code, out, errs, c.code, c.text)
+			}
+		})
+	}
+}
