@@ -2,16 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/doctor"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
@@ -38,9 +33,10 @@ answers; 77 the server refuses us.`
 // Doctor examines the servers of locks.
 type Doctor struct {
 	connection
-	Format string // "table" or "json"
-	Out    io.Writer
+	output
 }
+
+var doctorFormats = []string{formatTable, formatJSON}
 
 func newDoctor() *cobra.Command {
 	d := &Doctor{}
@@ -49,24 +45,23 @@ func newDoctor() *cobra.Command {
 		Short: "Look for what endangers a lock, and say what to change",
 		Long:  doctorLong,
 		Example: `  holdfast doctor --redis rediss://redis.internal
-  holdfast doctor -o json | jq -r '.findings[] | select(.level == "danger") | .change'`,
+  holdfast doctor -o json | jq -r '.findings[] | .change // empty'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.Out = cmd.OutOrStdout()
 			return d.Run(cmd.Context())
 		},
 	}
-	d.flags(cmd)
-	cmd.Flags().StringVarP(&d.Format, "output", "o", "table", "`table` or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	d.connection.flags(cmd)
+	d.output.flags(cmd, doctorFormats...)
 	return cmd
 }
 
 // Run prints the findings. An *exitError without a text says that a lock is endangered.
 func (d *Doctor) Run(ctx context.Context) error {
 	var c checklist
-	c.check(slices.Contains([]string{"table", "json"}, d.Format), "--output %q: it must be table or json", d.Format)
-	d.check(&c)
+	d.output.check(&c, doctorFormats...)
+	d.connection.check(&c)
 	if err := c.err(); err != nil {
 		return err
 	}
@@ -79,11 +74,12 @@ func (d *Doctor) Run(ctx context.Context) error {
 	if err != nil {
 		return d.failed(err)
 	}
-	print := d.table
-	if d.Format == "json" {
-		print = d.json
+	if d.Format == formatJSON {
+		err = d.document(report)
+	} else {
+		err = d.table(report)
 	}
-	if err := print(report); err != nil {
+	if err != nil {
 		return err
 	}
 	if report.Endangered {
@@ -103,18 +99,10 @@ func (d *Doctor) failed(err error) error {
 	return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w", server.Redact(d.Redis), err)}
 }
 
-func (d *Doctor) json(report doctor.Report) error {
-	out := json.NewEncoder(d.Out)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(report)
-}
-
 func (d *Doctor) table(report doctor.Report) error {
 	styles := map[doctor.Level]show.Style{doctor.OK: show.Good, doctor.Note: show.Plain, doctor.Danger: show.Bad, doctor.Unknown: show.Warning}
-	file, ok := d.Out.(*os.File)
 	table := &show.Table{
-		Out: d.Out, Colors: ok && term.IsTerminal(int(file.Fd())) && show.Colors(),
+		Out: d.Out, Colors: d.page().Colors,
 		Columns: []show.Column{{Title: "LEVEL"}, {Title: "CHECK"}, {Title: "SERVER"}, {Title: "FOUND"}},
 	}
 	for _, f := range report.Findings {

@@ -60,7 +60,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	}{
 		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, exitNoServer, "no answer from a server at redis://" + gone.Addr()},
 		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses us"},
-		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be table or json`},
+		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be one of table, json`},
 		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},
 		"an argument":    {[]string{"x"}, exitUsage, "takes no arguments"},
 	} {
