@@ -37,10 +37,12 @@ func newRoot() *cobra.Command {
 		newDev(),
 		newDoctor(),
 		newInspect(),
+		newLatch(),
 		newQuorum(),
 		newRun(),
 		newURLs(),
 		newVersion(),
+		newWait(),
 
 		newKeeper(),
 		newMan(),
@@ -145,9 +147,9 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
-		case <-signals:
+		case s := <-signals:
 			signal.Stop(signals)
-			cancel(errInterrupted)
+			cancel(&exitError{(&signalError{s}).code(), errInterrupted})
 		case <-ctx.Done():
 		}
 	}()

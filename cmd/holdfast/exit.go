@@ -73,8 +73,6 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &signaled):
 		return signaled.code()
-	case errors.Is(err, errInterrupted):
-		return exitSignal + int(syscall.SIGINT)
 	}
 	return exitFailed
 }

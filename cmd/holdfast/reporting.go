@@ -25,9 +25,15 @@ type reporting struct {
 
 // flags adds the flags. All commands that can find a lock held have them.
 func (r *reporting) flags(flags *pflag.FlagSet) {
-	flags.BoolVarP(&r.Quiet, "quiet", "q", false, "print nothing if another holds the lock: only the exit code says so")
+	r.quietFlag(flags)
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the wait for the lock was, and how long it was held")
 	flags.StringVar(&r.Log, "log", logText, "`text` or json: a line of JSON on standard error for all that happens")
+}
+
+// quietFlag adds the one flag of a command that logs nothing.
+func (r *reporting) quietFlag(flags *pflag.FlagSet) {
+	r.Log = logText
+	flags.BoolVarP(&r.Quiet, "quiet", "q", false, "print nothing if another is first or the wait is over: the exit code says so")
 }
 
 // check notes what is wrong with the flags.

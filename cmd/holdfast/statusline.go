@@ -54,6 +54,13 @@ func (l *statusLine) show(client *holdfast.Client, held *holdfast.HeldError) (st
 	return func() {
 		cancel()
 		shown.Wait()
+		l.clear()
+	}
+}
+
+// clear removes the line.
+func (l *statusLine) clear() {
+	if l != nil {
 		_, _ = l.to.WriteString("\r\x1b[K")
 	}
 }
@@ -87,6 +94,9 @@ func status(held *holdfast.HeldError, since time.Duration) string {
 
 // write replaces the line. A text that is wider than the terminal would leave a second line behind.
 func (l *statusLine) write(text string) {
+	if l == nil {
+		return
+	}
 	if width, _, err := term.GetSize(int(l.to.Fd())); err == nil && width > 1 {
 		text = ansi.Truncate(text, width-1, "")
 	}
