@@ -3,81 +3,10 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"iter"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
-
-// ListOptions choose names. The zero ListOptions choose all.
-type ListOptions struct {
-	Pattern   string        // a glob of Redis that the whole name matches; empty: all names
-	Label     string        // only names with a holder of this label
-	Process   string        // only names with a holder of this process: "host" or "host/pid"
-	OlderThan time.Duration // only names with a holder that holds for longer
-	Contended bool          // only names that somebody waits for
-}
-
-// List streams the names under Config.Prefix that are held, waited for or are latches, in any
-// order. It reads the keys of every master by SCAN, in constant memory, and each name is told as
-// Inspect tells it. A name may come twice, and a name that is used for less than the time of List
-// may be missed: SCAN promises no more. Of a quorum each name is told as all masters say.
-//
-// A key that begins as ours do and is none of ours comes with StateForeign, and its key as Name.
-// The stream ends after an error, which is as for Inspect. A *StoreError of kind StoreDenied may
-// mean that SCAN is not permitted.
-func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockInfo, error] {
-	return func(yield func(LockInfo, error) bool) {
-		var bad problems
-		bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
-		bad.check(ctx != nil, "ctx", nil, "not nil")
-		bad.check(len(options.Pattern) <= maxText, "ListOptions.Pattern", shortened(options.Pattern), "at most 1 KiB")
-		bad.check(options.OlderThan >= 0, "ListOptions.OlderThan", options.OlderThan, "not negative")
-		if err := bad.err("Client.List"); err != nil {
-			yield(LockInfo{}, err)
-			return
-		}
-		pattern := options.Pattern
-		if pattern == "" {
-			pattern = "*"
-		}
-		for found, err := range c.engine.Names(ctx, pattern) {
-			if err != nil {
-				yield(LockInfo{}, operated("list", "", err))
-				return
-			}
-			info, err := c.Inspect(ctx, found.Name)
-			if err != nil {
-				yield(LockInfo{}, err)
-				return
-			}
-			if options.choose(info) && !yield(info, nil) {
-				return
-			}
-		}
-	}
-}
-
-// choose tells whether the options choose a name.
-func (o ListOptions) choose(info LockInfo) bool {
-	if o.Contended && info.Waiters == 0 {
-		return false
-	}
-	if o.Label == "" && o.Process == "" && o.OlderThan == 0 {
-		return info.State != StateFree || info.Waiters > 0 || len(info.Queue) > 0
-	}
-	for _, h := range info.Holds {
-		if o.chooseHold(h, info.At) {
-			return true
-		}
-	}
-	return false
-}
-
-func (o ListOptions) chooseHold(h HoldInfo, now time.Time) bool {
-	return true // written by List's author
-}
 
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
 // becomes a remainder, and nobody else gets in before its holder's code has stopped. That is when

@@ -23,7 +23,7 @@ func operators() []test {
 		{"inspect a hold that was taken over", inspectResumed, token},
 		{"inspect a hold that has expired", inspectExpired, 0},
 		{"inspect names of any bytes", inspectNames, 0},
-		{"inspect changes nothing", inspectTouchesNothing, leaves},
+		{"inspect changes nothing", inspectTouchesNothing, 0},
 		{"queue of more than a page", queuePages, queue},
 		{"bad arguments", operatorArguments, 0},
 		{"after the end of a context, and of a client", operatorEnded, 0},
@@ -54,6 +54,8 @@ func (e *env) hold(info holdfast.LockInfo) holdfast.HoldInfo {
 func inspectFree(e *env) {
 	a, b := e.client(), e.client()
 	for range 2 {
+		// One master of a quorum may know the hold for a moment longer.
+		soon(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
 		if info := e.inspect(b, name); info.State != holdfast.StateFree || info.Kind != "" || info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
 			e.Errorf("got %+v", info)
 		}
@@ -225,7 +227,11 @@ func inspectMinHold(e *env) {
 	e.release(e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute))))
 	soon(func() bool { return e.inspect(b, name).State == holdfast.StateMinHold })
 	info := e.inspect(b, name)
-	if hold := e.hold(info); info.State != holdfast.StateMinHold || hold.State != holdfast.HoldMinHold || hold.Label != "A" || hold.By != "" ||
+	known := "A"
+	if e.backend.NoSemaphores { // the masters of a quorum keep no more than the time
+		known = ""
+	}
+	if hold := e.hold(info); info.State != holdfast.StateMinHold || hold.State != holdfast.HoldMinHold || hold.Label != known || hold.By != "" ||
 		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
 		e.Errorf("got %+v", info)
 	}
@@ -277,12 +283,16 @@ func inspectNames(e *env) {
 func inspectTouchesNothing(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
-	first := e.inspect(b, name)
-	end := first.At.Add(e.hold(first).Remaining)
-	for range 10 {
+	end := func() (time.Time, time.Time) {
 		info := e.inspect(b, name)
-		if last := info.At.Add(e.hold(info).Remaining); last.Sub(end).Abs() > 2*slack {
-			e.Errorf("it ended at %v, and now at %v", end, last)
+		return info.At, info.At.Add(e.hold(info).Remaining)
+	}
+	began, first := end()
+	for at := began; at.Sub(began) < time.Second; {
+		<-time.After(50 * time.Millisecond)
+		var last time.Time
+		if at, last = end(); last.Sub(first).Abs() > 100*time.Millisecond { // the masters of a quorum end it apart
+			e.Fatalf("it ended at %v, and now at %v", first, last)
 		}
 	}
 	if err := e.check(lease); err != nil {

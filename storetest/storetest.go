@@ -76,18 +76,14 @@ func Run(t *testing.T, backend Backend) {
 	if backend.NoLatches {
 		latches = noLatches()
 	}
-	asked := operators()
-	if backend.NoSemaphores { // a quorum, which cannot be inspected yet
-		asked = nil
-	}
 	places := place()
 	if backend.NoQueue {
 		places = noPlaces()
 	}
 	sections := []section{
 		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"extend", extend()}, {"group", group()},
-		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"locker", lockers()}, {"max hold", maxHold()},
-		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"operators", asked}, {"order", order()}, {"owner", owner()},
+		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
+		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"operators", operators()}, {"order", order()}, {"owner", owner()},
 		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},

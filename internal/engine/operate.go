@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -20,19 +21,69 @@ func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (
 	return e.protocol.Inspect(ctx, name, page)
 }
 
-// Names streams the names that match a glob pattern of the servers. The error is as Inspect's.
+// Names streams the names that match a glob pattern of the servers. The error is as Inspect's. A
+// name may take the caller its time, and the caller may close the engine meanwhile.
 func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
 		if err := e.begin(); err != nil {
 			yield(protocol.Found{}, err)
 			return
 		}
-		defer e.busy.Done()
+		counted := true
+		defer func() {
+			if counted {
+				e.busy.Done()
+			}
+		}()
 		if err := e.check(ctx); err != nil {
 			yield(protocol.Found{}, err)
 			return
 		}
-		e.protocol.Names(ctx, pattern)(yield)
+		ctx, stop := e.untilClosed(ctx)
+		defer stop()
+		e.protocol.Names(ctx, pattern)(func(found protocol.Found, err error) bool {
+			e.busy.Done()
+			counted = false
+			if err != nil && e.isClosing() {
+				err = e.config.Closed
+			}
+			if !yield(found, err) || err != nil {
+				return false
+			}
+			if err := e.begin(); err != nil {
+				yield(protocol.Found{}, err)
+				return false
+			}
+			counted = true
+			return true
+		})
+	}
+}
+
+// untilClosed is a context that the end of the engine ends too. It must be stopped.
+func (e *Engine) untilClosed(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-e.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// isClosing tells whether the engine is closed, or about to be.
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -8,7 +8,7 @@ var digests = map[string]string{
 	"ask":       "f7735890adbd18a461461dc3b6b9130d628ee011",
 	"downgrade": "f151b848510ea6a29329c459b9357cb83433f8f8",
 	"free":      "669d6b322efd8b9c6a7bb652f1efb21cd7e191b6",
-	"inspect":   "7c1e74e8ba0c9f75eada8b2d0d0ca0c0ac79a1ce",
+	"inspect":   "2805c3773815b68f666948be5eac0f9e184e9340",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
 	"look":      "f57571609fb7f67e6e792a7e2f30241e3d780c54",
 	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",

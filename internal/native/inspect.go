@@ -28,18 +28,18 @@ func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page)
 	s := &p.scripts.inspect
 	args := []any{nil, nil, 2, r.keys.state, r.keys.queue, string(format), page.Holds, page.Queue, page.After}
 	reply := p.run(ctx, s, &r.keys, deadline, args)
-	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
-		var failure *protocol.Failure
-		if errors.As(err, &failure) {
-			failure.Unknown = false // it takes no effect
+	out, err := protocol.Inspection{}, r.failureOf(s, reply, wire.KeysIn(args)...)
+	if err == nil {
+		var ok bool
+		if out, ok = r.readInspection(reply.Value, page); !ok {
+			err = r.at(reply, r.unreadable(s.Op, reply.Value))
 		}
-		return protocol.Inspection{}, err
 	}
-	out, ok := r.readInspection(reply.Value, page)
-	if !ok {
-		return protocol.Inspection{}, r.at(reply, r.unreadable(s.Op, reply.Value))
+	var failure *protocol.Failure
+	if errors.As(err, &failure) {
+		failure.Unknown = false // it takes no effect
 	}
-	return out, nil
+	return out, err
 }
 
 // An inspection is a reply of inspect.lua, taken apart. The texts come in this order.
@@ -168,8 +168,17 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 		read.Kept, read.Closed, read.Heard = true, true, protocol.HeardNo
 		out.Queue = append(out.Queue, read)
 	}
-	slices.SortFunc(out.Queue, func(a, b protocol.Place) int { return cmp.Compare(a.Order, b.Order) })
-	out.Queue = out.Queue[:min(len(out.Queue), max(room, 0))]
+	slices.SortFunc(out.Queue, func(a, b protocol.Place) int {
+		if a.Order == b.Order && a.Closed != b.Closed { // a ticket that joins looks at open places only
+			return map[bool]int{true: -1, false: 1}[a.Closed]
+		}
+		return cmp.Compare(a.Order, b.Order)
+	})
+	room = min(len(out.Queue), max(room, 0))
+	for room > 0 && room < len(out.Queue) && out.Queue[room].Order == out.Queue[room-1].Order { // the next page begins behind
+		room++
+	}
+	out.Queue = out.Queue[:room]
 	return true
 }
 

@@ -52,6 +52,16 @@ func FuzzKeys(f *testing.F) {
 				t.Errorf("%q and %q share %q", one, other, key)
 			}
 		}
+		for _, key := range []any{a.state, a.queue} {
+			if name, is := readKey(strings.TrimPrefix(key.(string), prefix+":")); is != keyOfName || name != one {
+				t.Errorf("key %q of %q was read as %q, %d", key, one, name, is)
+			}
+		}
+		for _, key := range []any{a.clock, a.watchers} {
+			if name, is := readKey(strings.TrimPrefix(key.(string), prefix+":")); is != keyBeside {
+				t.Errorf("key %q of %q was read as %q, %d", key, one, name, is)
+			}
+		}
 		p, q := New(nil, Config{Prefix: prefix, Process: "x"}), New(nil, Config{Prefix: second, Process: "x"})
 		for _, mark := range []string{plain, broadcast, sharded} {
 			p.marked.Store(&mark)
@@ -65,4 +75,18 @@ func FuzzKeys(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Keys under the prefix that no client of this format makes are told as they are.
+func TestReadKeyOfOthers(t *testing.T) {
+	for rest, want := range map[string]keyUse{
+		"": keyForeign, "x": keyForeign, "{": keyForeign, "{}": keyForeign, "{}:line": keyForeign, "{a": keyForeign, "a{a}": keyForeign,
+		"{a}b": keyForeign, "{a}:lines": keyForeign, "{a}}": keyForeign, "{%}": keyForeign, "{%7d}": keyForeign, "{a%2}": keyForeign,
+		"{not the tag of a slot}:clock": keyForeign, "@host/1/abc": keyForeign,
+		"{%quorum}": keyBeside, "{%quorum}:name": keyBeside, "{%quorum}+name": keyBeside, "{%25quorum}": keyOfName,
+	} {
+		if name, is := readKey(rest); is != want || is == keyOfName && name != "%quorum" {
+			t.Errorf("%q was read as %q, %d", rest, name, is)
+		}
+	}
 }

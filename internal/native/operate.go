@@ -3,18 +3,12 @@ package native
 import (
 	"context"
 	"errors"
-	"iter"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 func unwritten(op, name string) error {
 	return &protocol.Failure{Op: op, Name: name, Reason: protocol.Unsupported, Err: errors.New("not written yet")}
-}
-
-// Names implements protocol.Operators.
-func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
-	return func(yield func(protocol.Found, error) bool) { yield(protocol.Found{}, unwritten("list", "")) }
 }
 
 // Break implements protocol.Operators.

@@ -35,7 +35,7 @@ type Operators interface {
 // A Page says how much an Inspection tells of the queue. The holds are told up to Holds.
 type Page struct {
 	Holds int   // how many holds to tell at most
-	Queue int   // how many places to tell at most
+	Queue int   // how many places to tell at most; more if several are of one Order
 	After int64 // only places behind this one (Place.Order); 0: from the head
 }
 

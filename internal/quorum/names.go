@@ -31,7 +31,7 @@ var (
 // in the error.
 func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
-		l := &listing{p: p, ctx: ctx, pattern: wire.Literal(p.statePrefix()) + pattern, failed: make([]error, len(p.nodes))}
+		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern, failed: make([]error, len(p.nodes))}
 		for i := range p.nodes {
 			if !l.tell(i, yield) {
 				return

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,11 @@ func (s *Servers) Do(ctx context.Context, requests []Request) []Reply {
 // Probe is Probe of the store behind the Servers.
 func (s *Servers) Probe(ctx context.Context, keyIn func(slot int) string) error {
 	return Probe(ctx, s.store, keyIn)
+}
+
+// Scan is Scan of the store behind the Servers.
+func (s *Servers) Scan(ctx context.Context, pattern string, timeout time.Duration) iter.Seq2[string, error] {
+	return Scan(ctx, s.store, pattern, timeout)
 }
 
 // Subscribe opens a subscription, as Store does.

@@ -84,7 +84,7 @@ local function tell(from, to)
   local members = redis.call('ZRANGEBYSCORE', state, from, to, 'WITHSCORES', 'LIMIT', '0', whole(room))
   for at = 1, #members, 2 do
     table.insert(holds, members[at])
-    table.insert(holds, whole(members[at + 1]))
+    table.insert(holds, whole(tonumber(members[at + 1])))
     table.insert(holds, string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. string.sub(members[at], 1, 26)) or 0)))
   end
 end

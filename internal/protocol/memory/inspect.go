@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"iter"
-	"path"
 	"slices"
 	"time"
 
@@ -96,7 +95,7 @@ func (c *Client) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 			return
 		}
 		for _, n := range c.server.Names(c.prefix) {
-			if ok, _ := path.Match(pattern, n); ok && !yield(protocol.Found{Name: n}, nil) {
+			if protocol.Match(pattern, n) && !yield(protocol.Found{Name: n}, nil) {
 				return
 			}
 		}

@@ -1,0 +1,177 @@
+package holdfast
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// listed is how many names List inspects at the same time.
+const listed = 32
+
+// ListOptions choose names. The zero ListOptions choose all. Of several conditions about a holder,
+// one of the first 100 holds must meet all; a remainder counts as the hold that it was.
+type ListOptions struct {
+	Pattern   string        // a glob of Redis that the whole name matches; empty: all names
+	Label     string        // only names with a holder of this label
+	Process   string        // only names with a holder of this process: "host" or "host/pid"
+	OlderThan time.Duration // only names with a holder that holds for longer
+	Contended bool          // only names that somebody waits for
+}
+
+// List streams the names under Config.Prefix that are held, waited for or are latches, in any
+// order. It reads the keys of every master by SCAN, in constant memory, and each name is told as
+// Inspect tells it. A name may come twice: SCAN may tell a key twice, and a name that is waited for
+// has two keys. A name that is used for less than the time of List may be missed, and so may names
+// that move to another server meanwhile. A name that nobody uses any more when it is inspected is
+// left out. Of a quorum each name is told as all masters say.
+//
+// A key that begins as ours do and is none of ours comes with StateForeign, and its key as Name, if
+// what follows the prefix matches the pattern and no condition but the pattern is set.
+//
+// The stream ends after an error, which is as for Inspect. SCAN needs a permission of its own,
+// which patterns of keys do not limit: a user with it sees the names of all keys of the server.
+// Without it the error is a *StoreError of kind StoreDenied, and Inspect still works.
+func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockInfo, error] {
+	return func(yield func(LockInfo, error) bool) {
+		if err := options.check(c, ctx); err != nil {
+			yield(LockInfo{}, err)
+			return
+		}
+		pattern := options.Pattern
+		if pattern == "" {
+			pattern = "*"
+		}
+		for info, err := range c.inspectAll(ctx, pattern) {
+			if err != nil {
+				yield(LockInfo{}, err)
+				return
+			}
+			if options.choose(info) && !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// check refuses a call with bad arguments.
+func (o ListOptions) check(c *Client, ctx context.Context) error {
+	var bad problems
+	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	bad.check(len(o.Pattern) <= maxText, "ListOptions.Pattern", shortened(o.Pattern), "at most 1 KiB")
+	bad.check(len(o.Label) <= maxText, "ListOptions.Label", shortened(o.Label), "at most 1 KiB")
+	_, pid, ofProcess := strings.Cut(o.Process, "/")
+	number, err := strconv.Atoi(pid)
+	bad.check(!ofProcess || err == nil && number > 0, "ListOptions.Process", shortened(o.Process), `"host" or "host/pid"`)
+	bad.check(o.OlderThan >= 0, "ListOptions.OlderThan", o.OlderThan, "not negative")
+	return bad.err("Client.List")
+}
+
+// inspectAll streams what Inspect tells of all names that match a pattern. Several names are
+// inspected at a time, and none is kept once it was told.
+func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[LockInfo, error] {
+	type told struct {
+		info LockInfo
+		err  error
+	}
+	return func(yield func(LockInfo, error) bool) {
+		whole := ctx
+		ctx, cancel := context.WithCancel(ctx)
+		found, out := make(chan protocol.Found), make(chan told)
+		send := func(t told) bool {
+			select {
+			case out <- t:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		var scanning, inspecting sync.WaitGroup
+		scanning.Go(func() {
+			defer close(found)
+			for name, err := range c.engine.Names(ctx, pattern) {
+				if err != nil {
+					send(told{err: operated("list", "", err)})
+					return
+				}
+				select {
+				case found <- name:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for range listed {
+			inspecting.Go(func() {
+				for name := range found {
+					info, err := c.inspectFound(ctx, name)
+					if !send(told{info, err}) {
+						return
+					}
+				}
+			})
+		}
+		scanning.Go(func() {
+			inspecting.Wait()
+			close(out)
+		})
+		defer scanning.Wait()
+		defer cancel()
+		for t := range out {
+			if !yield(t.info, t.err) {
+				return
+			}
+		}
+		if whole.Err() != nil { // it may have ended the goroutines before they could say so
+			yield(LockInfo{}, operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)}))
+		}
+	}
+}
+
+// inspectFound is what Inspect tells of a name that was found. If the key is none of ours, it says
+// so.
+func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (LockInfo, error) {
+	if found.Foreign != "" {
+		return LockInfo{Name: found.Foreign, State: StateForeign, Foreign: "the key of no lock"}, nil
+	}
+	in, err := c.engine.Inspect(ctx, found.Name, protocol.Page{Holds: inspected, Queue: inspected})
+	if err != nil {
+		return LockInfo{}, operated("inspect", found.Name, err)
+	}
+	return lockInfo(found.Name, in), nil
+}
+
+// choose tells whether the options choose a name.
+func (o ListOptions) choose(info LockInfo) bool {
+	if o.Contended && info.Waiters == 0 {
+		return false
+	}
+	if o.Label == "" && o.Process == "" && o.OlderThan == 0 {
+		return info.State != StateFree || len(info.Queue) > 0
+	}
+	for _, h := range info.Holds {
+		if o.chooseHold(h, info.At) {
+			return true
+		}
+	}
+	return false
+}
+
+// chooseHold tells whether a hold meets all conditions about a holder.
+func (o ListOptions) chooseHold(h HoldInfo, now time.Time) bool {
+	host, pid, ofProcess := strings.Cut(o.Process, "/")
+	switch {
+	case o.Label != "" && h.Label != o.Label:
+		return false
+	case o.Process != "" && h.Host != host, ofProcess && strconv.Itoa(h.PID) != pid:
+		return false
+	}
+	return o.OlderThan == 0 || !h.Since.IsZero() && now.Sub(h.Since) > o.OlderThan
+}

@@ -1,0 +1,292 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func lists() []test {
+	return []test{
+		{"of every kind, as Inspect tells it", listKinds, leaves},
+		{"of nothing", listNothing, 0},
+		{"by a pattern", listPattern, 0},
+		{"by what a holder is", listHolders, 0},
+		{"of what is waited for", listContended, queue},
+		{"of a queue that nobody holds before", listQueueAlone, queue},
+		{"of names of any bytes", listNames, 0},
+		{"of more names than are inspected at a time", listMany, 0},
+		{"beside names that come and go", listVanishing, 0},
+		{"that its caller leaves", listLeft, 0},
+		{"of another prefix", listPrefixes, 0},
+		{"with bad arguments", listArguments, 0},
+		{"after the end of a context, and of a client", listEnded, 0},
+	}
+}
+
+// list is what List tells, by name, where a name may come twice.
+func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]holdfast.LockInfo) {
+	e.Helper()
+	err := e.answer(func() error {
+		infos = map[string]holdfast.LockInfo{}
+		for info, err := range c.List(e.ctx(), options) {
+			if err != nil {
+				return err
+			}
+			infos[info.Name] = info
+		}
+		return nil
+	})
+	if err != nil {
+		e.Fatalf("List: %v", err)
+	}
+	return infos
+}
+
+// lists fails unless List tells these names.
+func (e *env) lists(c *client, options holdfast.ListOptions, want ...string) {
+	e.Helper()
+	got := slices.Sorted(maps.Keys(e.list(c, options)))
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		e.Errorf("%+v: got %.20q, want %.20q", options, got, want)
+	}
+}
+
+func listKinds(e *env) {
+	a, b := e.client(label("A")), e.client()
+	kinds := map[string]string{"mutex": "m", "rwmutex": "r", "election": "e"}
+	leases := []*holdfast.Lease{e.lock(a.Mutex("m")), e.take(a.RWMutex("r").RLock), e.campaign(a.Election("e"))}
+	if !e.backend.NoSemaphores {
+		kinds["semaphore"] = "s"
+		leases = append(leases, e.take(acquire(a.Semaphore("s", 3), 2, true)))
+	}
+	if !e.backend.NoLatches {
+		kinds["latch"] = "l"
+		e.ok(a.Latch("l").Set(e.ctx(), 1))
+	}
+	infos := e.list(b, holdfast.ListOptions{})
+	for kind, name := range kinds {
+		if info := infos[name]; info.Kind != kind || info.Name != name || kind != "latch" && e.hold(info).Label != "A" {
+			e.Errorf("%s: got %+v", kind, info)
+		}
+	}
+	if len(infos) != len(kinds) {
+		e.Errorf("%d names, want %d", len(infos), len(kinds))
+	}
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+// A name is gone from the list when it was given back, also if its leader was observed.
+func listNothing(e *env) {
+	a := e.client()
+	e.lists(a, holdfast.ListOptions{})
+	e.free(a.Mutex(name))
+	e.release(e.campaign(a.Election("e")))
+	e.soonLeaderless(a.Election("e"))
+	e.lists(a, holdfast.ListOptions{})
+}
+
+func listPattern(e *env) {
+	a := e.client()
+	all := []string{"order:1", "order:2", "order:12", "orders", "Order:1", "*", "order:[1]", "a}b", "a%7Db"}
+	var leases []*holdfast.Lease
+	for _, name := range all {
+		leases = append(leases, e.lock(a.Mutex(name)))
+	}
+	for pattern, want := range map[string][]string{
+		"": all, "*": all, "order:?": {"order:1", "order:2"}, "order:*": {"order:1", "order:2", "order:12", "order:[1]"}, "*1": {"order:1", "Order:1"},
+		"order:[2-9]": {"order:2"}, `\*`: {"*"}, "nothing": nil, "a}*": {"a}b"}, "a%*": {"a%7Db"}, "?}?": {"a}b"}, "[oO]rder:1": {"order:1", "Order:1"},
+	} {
+		e.lists(a, holdfast.ListOptions{Pattern: pattern}, slices.Clone(want)...)
+	}
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+func listHolders(e *env) {
+	a, b := e.client(label("A")), e.client(label("B"))
+	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.take(a.RWMutex("of both").RLock), e.take(b.RWMutex("of both").RLock)}
+	all := []string{"of a", "of b", "of both"}
+	e.lists(a, holdfast.ListOptions{Label: "A"}, "of a", "of both")
+	e.lists(a, holdfast.ListOptions{Label: "C"})
+	e.lists(a, holdfast.ListOptions{Label: "A", Pattern: "*a"}, "of a")
+	e.lists(a, holdfast.ListOptions{Process: "no such host"})
+	e.lists(a, holdfast.ListOptions{OlderThan: time.Hour})
+	e.lists(a, holdfast.ListOptions{OlderThan: time.Hour, Label: "A"})
+	if info := e.inspect(a, "of a"); info.Holds[0].Host != "" {
+		e.lists(a, holdfast.ListOptions{Process: info.Holds[0].Host}, all...)
+		e.lists(a, holdfast.ListOptions{Process: info.Holds[0].Host + "/1", Label: "A"})
+	}
+	if info := e.inspect(a, "of a"); !info.Holds[0].Since.IsZero() {
+		older := holdfast.ListOptions{OlderThan: time.Millisecond}
+		soon(func() bool { return len(e.list(a, older)) == len(all) })
+		e.lists(a, older, all...)
+	}
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+func listContended(e *env) {
+	a, b := e.client(), e.client()
+	lease, other := e.lock(a.Mutex(name)), e.lock(a.Mutex("other"))
+	w := e.wait(e.ctx(), b, b.Mutex(name))
+	e.lists(a, holdfast.ListOptions{Contended: true}, name)
+	e.lists(a, holdfast.ListOptions{Contended: true, Pattern: "other"})
+	e.lists(a, holdfast.ListOptions{}, name, "other")
+	e.release(lease)
+	e.release(other)
+	e.release(w.in())
+}
+
+func listQueueAlone(e *env) {
+	a, b := e.client(), e.client(label("B"))
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(b.Mutex(name))
+	e.release(lease)
+	infos := e.list(a, holdfast.ListOptions{})
+	if info := infos[name]; len(infos) != 1 || info.State != holdfast.StateFree || len(info.Queue) != 1 || info.Queue[0].Label != "B" {
+		e.Errorf("got %+v", infos)
+	}
+	e.release(e.attached(b, ticket))
+}
+
+func listNames(e *env) {
+	a, b := e.client(), e.client()
+	var leases []*holdfast.Lease
+	for _, name := range oddNames() {
+		leases = append(leases, e.lock(a.Mutex(name)))
+	}
+	e.lists(b, holdfast.ListOptions{}, oddNames()...)
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+func listMany(e *env) {
+	a, b := e.client(), e.client()
+	var names []string
+	var leases []*holdfast.Lease
+	for n := range 300 {
+		names = append(names, fmt.Sprint("name ", n))
+		leases = append(leases, e.lock(a.Mutex(names[n])))
+	}
+	e.lists(b, holdfast.ListOptions{}, names...)
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+// A name that vanishes between the list and the look at it is left out, and no error.
+func listVanishing(e *env) {
+	a, b := e.client(), e.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	churned := e.start(func() error {
+		for ctx.Err() == nil {
+			for _, name := range []string{"a", "b", "c", "d"} {
+				e.free(a.Mutex(name))
+			}
+		}
+		return nil
+	})
+	for range 50 {
+		for name, info := range e.list(b, holdfast.ListOptions{}) {
+			if info.State != holdfast.StateHeld {
+				e.Errorf("%q: %+v", name, info)
+			}
+		}
+	}
+	cancel()
+	<-churned.done
+}
+
+func listLeft(e *env) {
+	a := e.client()
+	var leases []*holdfast.Lease
+	for n := range 100 {
+		leases = append(leases, e.lock(a.Mutex(fmt.Sprint("name ", n))))
+	}
+	for range 3 {
+		for _, err := range a.List(e.ctx(), holdfast.ListOptions{}) {
+			if err != nil {
+				e.Error(err)
+			}
+			break
+		}
+	}
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+// The prefix is no pattern, and a longer one is another's.
+func listPrefixes(e *env) {
+	odd := func(c *holdfast.Config) { c.Prefix += "-[*]?\\" }
+	longer := func(c *holdfast.Config) { c.Prefix += "-longer" }
+	a, b, c := e.client(), e.client(odd), e.client(longer)
+	leases := []*holdfast.Lease{e.lock(a.Mutex("of a")), e.lock(b.Mutex("of b")), e.lock(c.Mutex("of c"))}
+	e.lists(a, holdfast.ListOptions{}, "of a")
+	e.lists(b, holdfast.ListOptions{}, "of b")
+	e.lists(c, holdfast.ListOptions{}, "of c")
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
+
+func listArguments(e *env) {
+	c := e.silent(nil)
+	long := strings.Repeat("n", 1025)
+	refused := func(client *holdfast.Client, ctx context.Context, options holdfast.ListOptions, argument string) {
+		e.Helper()
+		told := 0
+		for _, err := range client.List(ctx, options) {
+			told++
+			e.refused(err, argument)
+		}
+		if told != 1 {
+			e.Errorf("%+v: %d were told", options, told)
+		}
+	}
+	refused(c.Client, e.ctx(), holdfast.ListOptions{Pattern: long}, "ListOptions.Pattern")
+	refused(c.Client, e.ctx(), holdfast.ListOptions{Label: long}, "ListOptions.Label")
+	refused(c.Client, e.ctx(), holdfast.ListOptions{OlderThan: -1}, "ListOptions.OlderThan")
+	for _, process := range []string{"host/", "host/x", "host/0", "host/-1", "host/1/abc"} {
+		refused(c.Client, e.ctx(), holdfast.ListOptions{Process: process}, "ListOptions.Process")
+	}
+	refused(c.Client, nil, holdfast.ListOptions{}, "ctx") //nolint:staticcheck // nil is what is tried
+	refused(nil, e.ctx(), holdfast.ListOptions{}, "Client")
+	refused(&holdfast.Client{}, e.ctx(), holdfast.ListOptions{}, "Client")
+}
+
+func listEnded(e *env) {
+	a, b := e.client(), e.client()
+	var leases []*holdfast.Lease
+	for n := range 100 {
+		leases = append(leases, e.lock(a.Mutex(fmt.Sprint("name ", n))))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	last := func(stop func()) (last error) {
+		for _, err := range b.List(ctx, holdfast.ListOptions{}) {
+			stop()
+			last = err
+		}
+		return last
+	}
+	e.is(last(cancel), context.Canceled)
+	e.is(last(func() {}), context.Canceled)
+	ctx = e.ctx()
+	e.is(last(func() { e.close(b) }), holdfast.ErrClosed)
+	e.is(last(func() {}), holdfast.ErrClosed)
+	for _, lease := range leases {
+		e.release(lease)
+	}
+}
