@@ -53,6 +53,8 @@ type attempt struct {
 	clock         clockSample // of the last request that was answered
 	mayApplyUntil time.Time   // until then a request without an answer may take effect; zero: none may
 
+	evidence *evidence // the leases that its ticket names; nil: it names none
+
 	hold     *hold // what it won; nil before
 	joinable *hold // a hold of this process that the last messages named; nil: none
 }
@@ -122,6 +124,9 @@ func (a *attempt) notRun(ctx context.Context, err error) error {
 
 // request asks, and tells by the answer what to do next.
 func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
+	if a.evidence != nil {
+		a.renewEvidence()
+	}
 	answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
 	if err != nil {
 		return a.failed(ctx, sent, err)

@@ -36,6 +36,7 @@ type Engine struct {
 	mailboxes map[protocol.ID]*mailbox      // of attempts and watchers that wait, by ticket
 	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
 	terms     map[*Lease]bool               // leases on which code of an election runs
+	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	watchdog  watchdog
 }
 
@@ -50,6 +51,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		mailboxes: make(map[protocol.ID]*mailbox),
 		cleanups:  make(map[protocol.ID]chan struct{}),
 		terms:     make(map[*Lease]bool),
+		witnesses: make(map[*attempt]bool),
 	}
 	e.subscription.engine = e
 	e.watchdog.engine = e

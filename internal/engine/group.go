@@ -189,7 +189,7 @@ func (p *parts) takeAll(ctx context.Context) error {
 			return nil
 		}
 		l := p.group.locks[missing[0]]
-		lease, err := l.Acquire(ctx)
+		lease, err := l.acquireBeside(ctx, p.leases)
 		if err != nil {
 			return &PartError{l.spec.Name, err}
 		}

@@ -208,6 +208,9 @@ func (l *Lease) leave() (lastWriter bool) {
 	l.released = true
 	l.head().members--
 	l.tenure.removeEntry(l)
+	if h := l.tenure.hold; len(l.tenure.entries) > 0 || h.state == holdDetached {
+		l.engine().leftHold(l)
+	}
 	if cancel := l.cancel; cancel != nil {
 		l.engine().mu.after(func() { cancel(context.Canceled) })
 	}

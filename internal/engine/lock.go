@@ -19,6 +19,10 @@ type Options struct {
 	Interval time.Duration // of polling; 0: it waits in the queue
 	Attempts int           // of polling; 0: no end
 	Wait     time.Duration // how long one call waits at most; 0: as long as its context lasts
+
+	// DeadlockCheck: the place of a caller that waits under leases names them, and the caller looks
+	// for deadlocks. Only with a protocol that has a queue, and not with Interval.
+	DeadlockCheck bool
 }
 
 // grantTTL is how long the server keeps a hold that is granted, unless it is prolonged.
@@ -76,9 +80,13 @@ func (l *Lock) unsupported() error {
 
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
 // out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
-// *protocol.Failure that waiting does not cure. After an error nothing is held, and what was queued
-// or won is taken back.
-func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
+// *protocol.Failure that waiting does not cure. The cause of a *WaitEnded is a *Deadlock if the
+// caller is the victim of one. After an error nothing is held, and what was queued or won is taken
+// back.
+func (l *Lock) Acquire(ctx context.Context) (*Lease, error) { return l.acquireBeside(ctx, nil) }
+
+// acquireBeside is Acquire for a part of a group that holds other parts already; nil for none.
+func (l *Lock) acquireBeside(ctx context.Context, parts []*Lease) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
 	}
@@ -90,17 +98,21 @@ func (l *Lock) Acquire(ctx context.Context) (*Lease, error) {
 		return lease, err
 	}
 	call := l.newCall(ctx)
-	return call.ended(l.acquire(ctx))
+	return call.ended(l.acquire(ctx, parts))
 }
 
 // acquire waits for a lock that ctx's lease does not hold. Contended: the observer knows that the
 // caller waited.
-func (l *Lock) acquire(ctx context.Context) (lease *Lease, contended bool, err error) {
+func (l *Lock) acquire(ctx context.Context, parts []*Lease) (lease *Lease, contended bool, err error) {
 	ctx, cancel := boundedWait(ctx, l.options.Wait)
 	defer cancel()
-	switch {
-	case l.options.Interval > 0:
+	if l.options.Interval > 0 {
 		return l.poll(ctx)
+	}
+	under := l.waitsUnder(ctx, parts)
+	switch {
+	case len(under) > 0:
+		return l.acquireChecked(ctx, under)
 	case l.pooled:
 		return l.acquirePooled(ctx)
 	}

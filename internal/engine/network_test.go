@@ -130,6 +130,12 @@ func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoco
 	})
 }
 
+func (n *network) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+	return send(ctx, n, sent{op: "inspect"}, func() (protocol.Inspection, error) {
+		return n.Protocol.Inspect(context.Background(), name, page)
+	})
+}
+
 func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done func(int, protocol.Renewed)) {
 	inner := slices.Clone(renewals)
 	for i := range inner {

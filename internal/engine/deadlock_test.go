@@ -1,0 +1,510 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// A way of wanting a name: alone, or as a reader.
+const (
+	writes = false
+	reads  = true
+)
+
+// wants is a lock of a name that readers and writers use, with the check for deadlocks.
+func (h *host) wants(name string, shared bool) *engine.Lock {
+	return h.Lock(protocol.Spec{Name: name, Kind: protocol.ReadWrite, Shared: shared, Label: "caller of " + name},
+		engine.Options{TTL: 15 * time.Second, DeadlockCheck: true})
+}
+
+// has takes a name that is free.
+func (h *host) has(ctx context.Context, name string, shared bool) *engine.Lease {
+	h.t.Helper()
+	lease, err := h.wants(name, shared).Acquire(ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return lease
+}
+
+// waitsFor starts a goroutine that waits for a lock, and returns when it waits or is done.
+func (h *host) waitsFor(ctx context.Context, lock interface {
+	Acquire(context.Context) (*engine.Lease, error)
+}) *waiter {
+	w := &waiter{t: h.t, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = lock.Acquire(ctx)
+		w.at = time.Now()
+	}()
+	sleep(time.Millisecond) // the next one joins later
+	return w
+}
+
+// deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended otherwise.
+func (w *waiter) deadlock() *engine.Deadlock {
+	var ended *engine.WaitEnded
+	var deadlock *engine.Deadlock
+	if w.out() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &deadlock) || errors.Is(w.err, context.Canceled) {
+		return nil
+	}
+	return deadlock
+}
+
+// cycleOf makes each of n processes hold a name and wait for that of the next one.
+func cycleOf(t *testing.T, server *memory.Server, n int) (hosts []*host, held []*engine.Lease, waiters []*waiter) {
+	for i := range n {
+		hosts = append(hosts, newHost(t, server))
+		held = append(held, hosts[i].has(t.Context(), name(i), writes))
+	}
+	for i := range n {
+		waiters = append(waiters, hosts[i].waitsFor(held[i].Context(), hosts[i].wants(name((i+1)%n), writes)))
+	}
+	return hosts, held, waiters
+}
+
+func name(i int) string { return fmt.Sprint("n", i) }
+
+// nothingLeft fails if a name is held or waited for.
+func nothingLeft(t *testing.T, server *memory.Server) {
+	t.Helper()
+	sleep(time.Second)
+	if names := server.Names("test"); len(names) > 0 {
+		t.Errorf("left at the server: %q", names)
+	}
+}
+
+// Of a cycle one waiter ends, the one that joined last, and it names the cycle. The others get in
+// one after the other when it releases what it holds.
+func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
+	for _, n := range []int{2, 3, 10} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				hosts, held, waiters := cycleOf(t, server, n)
+				sleep(10 * time.Second)
+				for i, w := range waiters {
+					if !w.out() || len(hosts[i].since(time.Time{}, "inspect")) > 0 {
+						t.Errorf("waiter %d did something before a TTL", i)
+					}
+				}
+				sleep(50 * time.Second)
+				last := n - 1
+				found := waiters[last].deadlock()
+				if found == nil {
+					t.Fatalf("the last waiter: %v", waiters[last].err)
+				}
+				for i, w := range waiters[:last] {
+					if !w.out() {
+						t.Errorf("waiter %d ended with %v", i, w.err)
+					}
+				}
+				checkCycle(t, found, n)
+				for i := range n { // the victim first, then the one that waits for it
+					at := (last - i + n) % n
+					hosts[at].releases(held[at])
+					if i < last {
+						next := (at - 1 + n) % n
+						hosts[next].releases(waiters[next].in())
+					}
+				}
+				nothingLeft(t, server)
+			})
+		})
+	}
+}
+
+// checkCycle compares a cycle of the names n0, n1, ... whose last waiter is the victim.
+func checkCycle(t *testing.T, found *engine.Deadlock, n int) {
+	t.Helper()
+	if len(found.Members) != n {
+		t.Fatalf("the cycle has %d members", len(found.Members))
+	}
+	for i, m := range found.Members {
+		at := (n - 1 + i) % n
+		waits := name((at + 1) % n)
+		if m.Holds != name(at) || m.Waits != waits || m.Hold.Token == 0 || m.Place.Party.Label != "caller of "+waits {
+			t.Errorf("member %d holds %q and waits for %q: %+v", i, m.Holds, m.Waits, m)
+		}
+	}
+}
+
+// A reader holds what a writer waits for, and waits behind a writer for what that writer's process
+// reads: no hold excludes the reader itself.
+func TestDeadlockBehindAWaiterInFront(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", reads)
+		between := c.waitsFor(t.Context(), c.wants("n1", writes)) // holds nothing
+		first := b.waitsFor(ofB.Context(), b.wants("n0", reads))
+		second := a.waitsFor(ofA.Context(), a.wants("n1", reads))
+		sleep(time.Minute)
+		if second.deadlock() == nil || !first.out() || !between.out() {
+			t.Fatalf("ended: %v; %v; %v", second.err, first.err, between.err)
+		}
+		a.releases(ofA)
+		b.releases(first.in())
+		b.releases(ofB)
+		c.releases(between.in())
+	})
+}
+
+// Readers beside each other do not wait for each other, and a chain of waiters is no cycle.
+func TestDeadlockIsNotSeenWhereThereIsNone(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", reads), b.has(t.Context(), "n0", reads)
+		ofC := c.has(t.Context(), "n1", writes)
+		waiters := []*waiter{a.waitsFor(ofA.Context(), a.wants("n1", reads)), b.waitsFor(ofB.Context(), b.wants("n1", writes))}
+		sleep(10 * time.Minute)
+		for _, w := range waiters {
+			if !w.out() {
+				t.Errorf("ended with %v", w.err)
+			}
+		}
+		c.releases(ofC)
+		a.releases(waiters[0].in())
+		b.releases(waiters[1].in())
+		a.releases(ofA)
+		b.releases(ofB)
+	})
+}
+
+// A cycle without the evidence of one member is not seen: it does not set the option, or has more
+// leases than its evidence names, and the one that matters is the ninth.
+func TestDeadlockNeedsTheEvidenceOfAll(t *testing.T) {
+	for _, leases := range []int{0, 8, 9} {
+		t.Run(fmt.Sprint(leases), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				ofA := a.has(t.Context(), "n0", writes)
+				ofB := b.has(t.Context(), "n1", writes)
+				lock, inner := b.wants("n0", writes), ofB
+				if leases == 0 {
+					lock = b.Lock(lock.Spec(), engine.Options{TTL: 15 * time.Second})
+				}
+				more := []*engine.Lease{ofB}
+				for i := 1; i < leases; i++ {
+					inner = b.has(inner.Context(), fmt.Sprint("more", i), writes)
+					more = append(more, inner)
+				}
+				first := b.waitsFor(inner.Context(), lock)
+				second := a.waitsFor(ofA.Context(), a.wants("n1", writes))
+				places := inspect(t, server, "n0").Queue
+				if len(places[0].Under) != min(leases, 8) || places[0].More != (leases > 8) {
+					t.Errorf("evidence: %+v", places[0])
+				}
+				sleep(5 * time.Minute)
+				if (second.deadlock() != nil) != (leases == 8) || !first.out() {
+					t.Errorf("%d leases: ended: %v; %v", leases, second.err, first.err)
+				}
+				a.releases(ofA)
+				b.releases(first.in())
+				for _, lease := range more {
+					b.releases(lease)
+				}
+			})
+		})
+	}
+}
+
+func inspect(t *testing.T, server *memory.Server, of string) protocol.Inspection {
+	t.Helper()
+	in, err := server.Connect("test").Inspect(t.Context(), of, protocol.Page{Holds: 10, Queue: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// A walk asks at most a hundred times: a cycle of a hundred names is found, and one of 101 is not.
+// Later walks come at most once in 48 s.
+func TestDeadlockWalkIsBounded(t *testing.T) {
+	for _, n := range []int{100, 101} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				h := newHost(t, server)
+				last := h.has(t.Context(), name(n-1), writes)
+				others := chain(t, server, n-1, name(n-1))
+				w := h.waitsFor(last.Context(), h.wants(name(0), writes))
+				for range 12 {
+					sleep(5 * time.Second)
+					others()
+				}
+				if found := w.deadlock(); (found != nil) != (n == 100) {
+					t.Fatalf("ended with %v", w.err)
+				}
+				start := time.Now()
+				sleep(8 * time.Minute)
+				if asked := len(h.since(start, "inspect")); asked > 100*11 {
+					t.Errorf("%d requests in 8 minutes", asked)
+				}
+				h.releases(last)
+			})
+		})
+	}
+}
+
+// chain makes n waiters, of a process that does not look for deadlocks. Each holds a name and waits
+// for the next one, and the last waits for the name that is given. They ask when the result is
+// called.
+func chain(t *testing.T, server *memory.Server, n int, end string) (ask func()) {
+	t.Helper()
+	client := server.Connect("test")
+	resource := func(i int) protocol.Resource {
+		of := name(i)
+		if i == n {
+			of = end
+		}
+		return client.Bind(protocol.Spec{Name: of, Kind: protocol.ReadWrite, Life: time.Hour})
+	}
+	must := func(answer protocol.Answer, err error, want protocol.Status) {
+		t.Helper()
+		if err != nil || answer.Status != want {
+			t.Errorf("%v, %v", answer, err)
+		}
+	}
+	waits := make([]protocol.Ticket, n)
+	for i := range waits {
+		ticket := protocol.Ticket{ID: engine.ID(), Block: 1}
+		answer, err := resource(i).Ask(t.Context(), protocol.Ask{Ticket: ticket, TTL: time.Hour})
+		must(answer, err, protocol.Held)
+		waits[i] = protocol.Ticket{ID: engine.ID(), Block: 1, Under: []protocol.Evidence{{Name: name(i), ID: ticket.ID}}}
+	}
+	ask = func() {
+		for i, ticket := range waits {
+			answer, err := resource(i+1).Ask(t.Context(), protocol.Ask{Ticket: ticket, Join: true, TTL: time.Hour})
+			must(answer, err, protocol.Queued)
+		}
+	}
+	ask()
+	sleep(time.Millisecond) // the next one joins later
+	return ask
+}
+
+// The victim's lease ends, or that of another member, between the two walks: there is no cycle any
+// more, and nobody ends.
+func TestDeadlockLeaseReleasedBetweenTheWalks(t *testing.T) {
+	for released := range 2 {
+		t.Run(fmt.Sprint(released), func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				hosts, held, waiters := cycleOf(t, server, 2)
+				for len(hosts[1].since(time.Time{}, "inspect")) < 2 { // it has seen the cycle
+					sleep(100 * time.Millisecond)
+				}
+				hosts[released].releases(held[released])
+				other := 1 - released
+				hosts[other].releases(waiters[other].in())
+				hosts[other].releases(held[other])
+				if w := waiters[released]; w.out() || !errors.Is(w.err, context.Canceled) { // with its lease
+					t.Errorf("ended with %v", w.err)
+				}
+				nothingLeft(t, server)
+			})
+		})
+	}
+}
+
+// A process that crashed leaves its places and its holds behind. They are no deadlock, as they end
+// by themselves.
+func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		first := a.waitsFor(ofA.Context(), a.wants("n1", writes))
+		a.goes(silent)
+		second := b.waitsFor(ofB.Context(), b.wants("n0", writes))
+		b.releases(second.in())
+		b.releases(ofB)
+		if <-first.done; first.err == nil {
+			t.Error("it holds, although its lease was lost")
+		}
+	})
+}
+
+// A hold that evidence names is not passed on to the next goroutine of its process: the evidence
+// would be that of a caller that holds nothing any more.
+func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		next := a.waitsFor(t.Context(), a.Lock(a.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second}))
+		detached := context.WithoutCancel(ofA.Context())
+		first := a.waitsFor(detached, a.wants("n1", writes))
+		before := inspect(t, server, "n0").Holds[0].ID
+		a.releases(ofA)
+		held := next.in()
+		if after := inspect(t, server, "n0").Holds[0].ID; after == before {
+			t.Error("the hold was passed on")
+		}
+		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // waits for next, which waits for nothing
+		sleep(5 * time.Minute)
+		if !first.out() || !second.out() {
+			t.Errorf("ended: %v, %v", first.err, second.err)
+		}
+		a.releases(held)
+		b.releases(second.in())
+		b.releases(ofB)
+		a.releases(first.in())
+	})
+}
+
+// A lease ends, and others keep its hold: another entry, a reader of the process, or the process
+// that attaches it. The evidence of a caller that waits under the lease does not name it any more.
+func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
+	for how, end := range map[string]func(*host, *engine.Lease) func(){
+		"entered": func(h *host, lease *engine.Lease) func() {
+			entry := h.has(lease.Context(), "n0", writes)
+			h.releases(lease)
+			return func() { h.releases(entry) }
+		},
+		"detached": func(h *host, lease *engine.Lease) func() {
+			all, err := lease.Detach()
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			again, err := h.Attach(h.t.Context(), all[0])
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			return func() { h.releases(again) }
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+				first := a.waitsFor(context.WithoutCancel(ofA.Context()), a.wants("n1", writes))
+				second := b.waitsFor(ofB.Context(), b.wants("n0", writes))
+				if under := inspect(t, server, "n1").Queue[0].Under; len(under) != 1 || under[0].Name != "n0" {
+					t.Errorf("evidence before: %v", under)
+				}
+				release := end(a, ofA)
+				synctest.Wait()
+				if queue := inspect(t, server, "n1").Queue; len(queue) != 1 || len(queue[0].Under) != 0 {
+					t.Errorf("the queue after: %+v", queue)
+				}
+				sleep(5 * time.Minute)
+				if !first.out() || !second.out() {
+					t.Errorf("ended: %v, %v", first.err, second.err)
+				}
+				release()
+				b.releases(second.in())
+				b.releases(ofB)
+				a.releases(first.in())
+			})
+		})
+	}
+}
+
+// A group that waits holds the names before, under no context. They are evidence.
+func TestDeadlockOfAGroup(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		options := engine.Options{TTL: 15 * time.Second, DeadlockCheck: true}
+		ofA := a.has2(t, "n1")
+		group := b.Group([]string{"n0", "n1", "n2"}, protocol.Spec{Kind: protocol.Mutex}, options)
+		done := make(chan error, 1)
+		go func() {
+			lease, err := group.Acquire(t.Context())
+			if err == nil {
+				err = lease.Release()
+			}
+			done <- err
+		}()
+		sleep(time.Millisecond)
+		first := a.waitsFor(ofA.Context(), a.Lock(protocol.Spec{Name: "n0", Kind: protocol.Mutex}, options))
+		sleep(time.Minute)
+		if found := first.deadlock(); found == nil || len(found.Members) != 2 {
+			t.Fatalf("ended with %v", first.err)
+		}
+		a.releases(ofA)
+		if err := <-done; err != nil {
+			t.Errorf("the group: %v", err)
+		}
+		nothingLeft(t, server)
+	})
+}
+
+// has2 takes a mutex that is free.
+func (h *host) has2(t *testing.T, of string) *engine.Lease {
+	t.Helper()
+	lease, err := h.Lock(protocol.Spec{Name: of, Kind: protocol.Mutex}, engine.Options{TTL: 15 * time.Second}).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// Callers without the option, or that wait under no lease, ask nothing more than before, and wait
+// in their pool.
+func TestDeadlockCheckCostsNothingWithoutLeases(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		var waiters []*waiter
+		for range 3 {
+			waiters = append(waiters, b.waitsFor(t.Context(), b.wants("n0", writes)))
+			waiters = append(waiters, b.waitsFor(ofB.Context(), b.Lock(b.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})))
+		}
+		if places := len(inspect(t, server, "n0").Queue); places != 1 {
+			t.Errorf("%d places for one pool", places)
+		}
+		sleep(5 * time.Minute)
+		if asked := b.since(time.Time{}, "inspect"); len(asked) > 0 {
+			t.Errorf("%d inspections", len(asked))
+		}
+		a.releases(ofA)
+		for _, w := range waiters {
+			b.releases(w.in())
+		}
+		b.releases(ofB)
+	})
+}
+
+// An operator is told each cycle once, also those whose members do not look themselves soon, and
+// nothing ends by that.
+func TestDeadlocksTellsWhatIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		_, _, waiters := cycleOf(t, server, 3)
+		operator := newHost(t, server)
+		other := newHost(t, server)
+		lease := other.has(t.Context(), "alone", writes)
+		waits := other.waitsFor(lease.Context(), other.wants("n1", writes)) // part of no cycle
+		found, err := operator.Deadlocks(t.Context())
+		if err != nil || len(found) != 1 {
+			t.Fatalf("found %v, %v", found, err)
+		}
+		checkCycle(t, found[0], 3)
+		for i, w := range append(waiters, waits) {
+			if !w.out() {
+				t.Errorf("waiter %d ended with %v", i, w.err)
+			}
+		}
+		over, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		var ended *engine.WaitEnded
+		if _, err := operator.Deadlocks(over); !errors.As(err, &ended) {
+			t.Errorf("after its context: %v", err)
+		}
+	})
+}
+
+// A server in memory without waiters has none, and that is told at once.
+func TestDeadlocksOfNoWaiters(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		h := newHost(t, server)
+		lease, start := h.has(t.Context(), "n0", writes), time.Now()
+		if found, err := h.Deadlocks(t.Context()); len(found) > 0 || err != nil || time.Since(start) > 0 {
+			t.Errorf("found %v, %v", found, err)
+		}
+		h.releases(lease)
+	})
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// maxEvidence is how many leases the place of a waiter names.
+const maxEvidence = 8
+
+// An evidence is the leases under which an attempt waits, and which its ticket names. The engine's
+// mutex guards it. See the package document.
+type evidence struct {
+	leases []*Lease
+	stale  bool // one of them ended, and its hold did not
+}
+
+// waitsUnder returns the leases under which a caller waits, if it is to be checked for deadlocks:
+// those of ctx and those that its group has already (beside, nil for none of them), of each hold
+// one. Semaphores keep nobody out by themselves. The holds are not passed on from now on.
+func (l *Lock) waitsUnder(ctx context.Context, beside []*Lease) (under []*Lease) {
+	if !l.options.DeadlockCheck {
+		return nil
+	}
+	e := l.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	add := func(lease *Lease) bool {
+		if lease == nil || !lease.keepsOthersOut(e) || slices.ContainsFunc(under, func(other *Lease) bool { return other.tenure.hold == lease.tenure.hold }) {
+			return false
+		}
+		lease.tenure.hold.ownerExposed = true
+		under = append(under, lease)
+		return false
+	}
+	for _, lease := range beside {
+		add(lease)
+	}
+	findLease(ctx, add)
+	return under
+}
+
+// keepsOthersOut tells whether evidence may name a lease. The engine's mutex is held.
+func (l *Lease) keepsOthersOut(e *Engine) bool {
+	h := l.tenure.hold
+	return h.lock.engine == e && h.lock.spec.Kind != protocol.Semaphore && !l.released && h.live() && l.tenure.lossCause == nil && !past(h.end(), time.Now())
+}
+
+// setEvidence makes the ticket of an attempt name leases, before its first request. The engine's
+// mutex is held.
+func (a *attempt) setEvidence(under []*Lease) {
+	a.ticket.Under, a.ticket.More = nil, len(under) > maxEvidence
+	for _, lease := range under[:min(len(under), maxEvidence)] {
+		a.ticket.Under = append(a.ticket.Under, protocol.Evidence{Name: lease.Name(), ID: lease.tenure.hold.ticket.ID})
+	}
+	a.evidence = &evidence{leases: under}
+}
+
+// acquireChecked waits under leases with a ticket of its own, and looks for deadlocks meanwhile.
+func (l *Lock) acquireChecked(ctx context.Context, under []*Lease) (lease *Lease, contended bool, err error) {
+	e, a := l.engine, l.newAttempt(1)
+	e.mu.Lock()
+	a.setEvidence(slices.DeleteFunc(under, func(lease *Lease) bool { return !lease.keepsOthersOut(e) }))
+	e.witnesses[a] = true
+	e.mu.Unlock()
+	waiting, end := a.watchDeadlocks(ctx)
+	h, err := a.run(waiting)
+	end()
+	e.mu.Lock()
+	delete(e.witnesses, a)
+	e.mu.Unlock()
+	lease, err = a.lease(ctx, h, err)
+	return lease, a.reported, err
+}
+
+// leftHold tells the attempts whose evidence names a lease that the lease ended and its hold did
+// not. The engine's mutex is held.
+func (e *Engine) leftHold(l *Lease) {
+	for a := range e.witnesses {
+		if slices.Contains(a.evidence.leases, l) {
+			a.evidence.stale = true
+			a.mailbox.messages.gap = true
+			a.mailbox.wake()
+		}
+	}
+}
+
+// renewEvidence changes to a new ticket if a lease ended that the present one names. It is called
+// before a request.
+func (a *attempt) renewEvidence() {
+	e := a.engine
+	e.mu.Lock()
+	if !a.evidence.stale {
+		e.mu.Unlock()
+		return
+	}
+	left := slices.DeleteFunc(a.evidence.leases, func(lease *Lease) bool { return !lease.keepsOthersOut(e) })
+	e.mu.Unlock()
+	a.replace(a.lock, a.ticket.NoMessages)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.setEvidence(left)
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A walk is one look for the deadlock whose victim a waiter is. See the package document.
+type walk struct {
+	engine *Engine
+	ctx    context.Context
+	asked  int // how often it has inspected a name
+
+	name     string         // that the waiter waits for
+	place    protocol.Place // of the waiter
+	blockers map[protocol.ID]blocker
+	steps    []walkStep
+	seen     map[protocol.Evidence]bool // the holds of steps
+}
+
+// A blocker is a hold that keeps a waiter out.
+type blocker struct {
+	hold  protocol.Hold
+	ahead *protocol.Place // see DeadlockMember
+}
+
+// A walkStep is a hold on the way, and the waiter that has it.
+type walkStep struct {
+	under  protocol.Evidence
+	hold   protocol.Hold // once it was looked at
+	parent int           // the step whose hold keeps this waiter out; -1: the waiter is the first
+	place  protocol.Place
+	ahead  *protocol.Place
+}
+
+// walk looks for a deadlock whose victim is the ticket that waits for a name. It returns nil if
+// there is none, or if it is too far to walk. The error is that of protocol.Operators.Inspect.
+func (e *Engine) walk(ctx context.Context, name string, id protocol.ID) (*Deadlock, error) {
+	w := &walk{engine: e, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker), seen: make(map[protocol.Evidence]bool)}
+	err := w.look(name, func(q *queued) bool {
+		if q.place.ID != id {
+			return true
+		}
+		w.place = q.place
+		for _, h := range q.holds {
+			if ahead, out := q.keptOutBy(h); out {
+				w.blockers[h.ID] = blocker{h, ahead}
+			}
+		}
+		return false
+	})
+	if err != nil || len(w.blockers) == 0 {
+		return nil, err
+	}
+	w.push(-1, w.place, nil)
+	for i := 0; i < len(w.steps); i++ {
+		if found, err := w.follow(i); found != nil || err != nil {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// push adds the holds under which a waiter waits as steps.
+func (w *walk) push(parent int, place protocol.Place, ahead *protocol.Place) {
+	for _, under := range place.Under {
+		if !w.seen[under] && len(w.steps) < maxInspections {
+			w.seen[under] = true
+			w.steps = append(w.steps, walkStep{under: under, parent: parent, place: place, ahead: ahead})
+		}
+	}
+}
+
+// follow looks at the hold of a step, and at all whom it keeps out. It returns the cycle if one of
+// them has a hold that keeps out the first waiter.
+func (w *walk) follow(i int) (found *Deadlock, err error) {
+	under := w.steps[i].under
+	err = w.look(under.Name, func(q *queued) bool {
+		h, held := q.hold(under.ID)
+		if !held {
+			return false
+		}
+		w.steps[i].hold = h
+		if len(q.place.Under) == 0 || !older(&q.place, &w.place) {
+			return true
+		}
+		ahead, out := q.keptOutBy(h)
+		if !out {
+			return true
+		}
+		for _, next := range q.place.Under {
+			if b, blocks := w.blockers[next.ID]; blocks && next.Name == w.name {
+				found = w.cycle(i, DeadlockMember{Waits: under.Name, Place: q.place, Holds: w.name, Hold: b.hold, ahead: ahead}, b.ahead)
+				return false
+			}
+		}
+		w.push(i, q.place, ahead)
+		return true
+	})
+	return found, err
+}
+
+// older tells whether a waiter joined its queue before another. The tickets decide if both joined
+// at the same time.
+func older(a, b *protocol.Place) bool {
+	return a.Since < b.Since || a.Since == b.Since && a.ID < b.ID
+}
+
+// cycle makes the deadlock of the first waiter, of the last one that the walk found, and of those
+// on the way from the hold that keeps the last one out. Ahead is of the first waiter.
+func (w *walk) cycle(i int, last DeadlockMember, ahead *protocol.Place) *Deadlock {
+	members := []DeadlockMember{{}, last}
+	for ; w.steps[i].parent >= 0; i = w.steps[i].parent {
+		s := &w.steps[i]
+		members = append(members, DeadlockMember{
+			Waits: w.steps[s.parent].under.Name, Place: s.place, Holds: s.under.Name, Hold: s.hold, ahead: s.ahead,
+		})
+	}
+	members[0] = DeadlockMember{Waits: w.name, Place: w.place, Holds: w.steps[i].under.Name, Hold: w.steps[i].hold, ahead: ahead}
+	return &Deadlock{members}
+}
+
+// A queued is a place of a queue, and what is in front of it.
+type queued struct {
+	place protocol.Place
+	holds []protocol.Hold // of the name; no remainders
+	alone *protocol.Place // the first place in front of it that shares with nobody; nil: there is none
+}
+
+// hold is the hold of a ticket.
+func (q *queued) hold(id protocol.ID) (protocol.Hold, bool) {
+	for _, h := range q.holds {
+		if h.ID == id {
+			return h, true
+		}
+	}
+	return protocol.Hold{}, false
+}
+
+// keptOutBy tells whether a hold keeps the place out. Ahead is the place in front that the hold
+// excludes, if it does not exclude this one.
+func (q *queued) keptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
+	switch {
+	case excludes(&h, &q.place):
+		return nil, true
+	case !sameOwner(h.Party, q.place.Party) && q.alone != nil && excludes(&h, q.alone):
+		return q.alone, true
+	}
+	return nil, false
+}
+
+// excludes tells whether a hold lets a waiter in beside itself.
+func excludes(h *protocol.Hold, p *protocol.Place) bool {
+	return !(h.Shared && p.Shared) && !sameOwner(h.Party, p.Party)
+}
+
+func sameOwner(a, b protocol.Party) bool { return !a.Unnamed && !b.Unnamed && a.Owner == b.Owner }
+
+// look inspects a name and calls visit with the places of its queue, in order, until it returns
+// false. Names of other kinds have none. It stops when the walk has asked often enough.
+func (w *walk) look(name string, visit func(*queued) bool) error {
+	q := queued{}
+	for page := (protocol.Page{Holds: walkHolds, Queue: walkPage}); w.asked < maxInspections; page.Holds = 0 {
+		w.asked++
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		in, err := w.engine.protocol.Inspect(ctx, name, page)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if in.Kind == 0 || in.Kind == protocol.Semaphore || in.Kind == protocol.Latch {
+			return nil
+		}
+		if page.Holds > 0 {
+			q.holds = leases(in.Holds)
+		}
+		for _, p := range in.Queue {
+			page.After = p.Order
+			if p.Closed || p.Until <= in.Server {
+				continue // it keeps nobody out
+			}
+			if q.place = p; !visit(&q) {
+				return nil
+			}
+			if q.alone == nil && !p.Shared {
+				q.alone = &p
+			}
+		}
+		if len(in.Queue) < page.Queue {
+			return nil
+		}
+	}
+	return nil
+}
+
+// leases are the holds that a caller may have a lease of.
+func leases(holds []protocol.Hold) (out []protocol.Hold) {
+	for _, h := range holds {
+		if h.State == protocol.HoldTaken || h.State == protocol.HoldOffered {
+			out = append(out, h)
+		}
+	}
+	return out
+}
