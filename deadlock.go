@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // A DeadlockMember is one caller of a deadlock. It waits for a name while it holds another, which
@@ -32,7 +34,49 @@ func (d Deadlock) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// Deadlocks looks at all names for callers that wait for each other, and ends none of them.
+// A DeadlockError says that a wait ended because the caller was part of a deadlock
+// (WithDeadlockCheck). The error of the call is a *WaitError that holds it. The caller is the first
+// member, and holds what the last one waits for.
+type DeadlockError struct {
+	Deadlock Deadlock
+}
+
+func (e *DeadlockError) Error() string { return prefix + "deadlock: " + e.Deadlock.String() }
+
+// Deadlocks returns the deadlocks of callers that wait with WithDeadlockCheck, and ends none of
+// them. It looks at all names of the servers, so it needs the permission to SCAN, and lasts as long
+// as that takes. If there seem to be deadlocks, it waits for up to 10 s and looks at these again:
+// it returns those in which all callers still wait, the first 1,000. Each of them ends by itself,
+// so the result is for people. What WithDeadlockCheck does not see, it does not see either.
+//
+// The errors are as for Inspect. A client of a quorum is refused with an *ArgumentError, as a
+// quorum has no queue.
 func (c *Client) Deadlocks(ctx context.Context) ([]Deadlock, error) {
-	return nil, c.operates(ctx, "Client.Deadlocks", "x")
+	var bad problems
+	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New")
+	bad.check(c == nil || c.quorum == nil, "Client", "made by NewQuorum", "made by New: a quorum has no queue")
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if err := bad.err("Client.Deadlocks"); err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Deadlocks(ctx)
+	if err != nil {
+		return nil, operated("inspect", "", err)
+	}
+	out := make([]Deadlock, len(found))
+	for i, d := range found {
+		out[i] = deadlockOf(d)
+	}
+	return out, nil
+}
+
+// deadlockOf translates a cycle.
+func deadlockOf(found *engine.Deadlock) (d Deadlock) {
+	for i := range found.Members {
+		m := &found.Members[i]
+		member := DeadlockMember{Label: m.Place.Party.Label, Holds: m.Holds, Token: m.Hold.Token, Waits: m.Waits}
+		member.Host, member.PID = processOf(m.Place.Process)
+		d.Members = append(d.Members, member)
+	}
+	return d
 }

@@ -111,6 +111,9 @@
 //   - Two processes that attach one Ticket, or wait with it, do not exclude each other. If one of
 //     them releases its lease, other contenders get in. The other lease is then trusted until the
 //     answer to its next renewal.
+//   - Callers that wait for each other in a cycle wait for ever, or until their contexts end.
+//     Client.All takes several names without that. WithDeadlockCheck ends one of the calls where it
+//     sees a cycle: it says which cycles are not seen.
 //   - Goroutines that share a lease's context do not exclude each other. A goroutine that locks the
 //     same name under that context enters the hold.
 //   - Processes with different prefixes, or on different servers or databases, know nothing of each
@@ -150,6 +153,7 @@
 //	WithStrictOrder   yes    yes      yes        -      yes       yes
 //	WithLabel         yes    yes      yes        -      yes       yes
 //	WithWait          yes    yes      yes        yes    yes       yes
+//	WithDeadlockCheck yes    yes      -          -      yes       yes
 //
 // # Errors
 //
@@ -158,7 +162,7 @@
 //   - An *ArgumentError means that an argument is bad. Nothing was sent, or nothing was changed.
 //   - A *HeldError (ErrHeld) means that another contender holds the lock, or that a latch is set.
 //   - A *WaitError means that the context ended the waiting, or that the time of WithWait was over
-//     (ErrWaitOver).
+//     (ErrWaitOver). If it holds a *DeadlockError, the caller was part of a deadlock.
 //   - A *LostError (ErrLost) means that a lease was lost.
 //   - A *TicketError (ErrTicket) means that a ticket cannot be attached, or waited with.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request

@@ -95,10 +95,11 @@ func heldBy(holder string, since time.Time) string {
 
 // A WaitError says that the waiting for a lock ended. It matches ErrWaitOver if the time of
 // WithWait or Config.Wait was over, and then none of the context's errors. It holds
-// an *EvictedError if an operator took the waiter out of the queue (Client.Evict), and then matches
-// no error of a context either. Otherwise ctx ended it: it matches what ctx.Err said
-// (context.Canceled or context.DeadlineExceeded) and the cause of ctx.
-// It matches ErrUnavailable if no answer of the server ever came, and never ErrHeld.
+// an *EvictedError if an operator took the waiter out of the queue (Client.Evict), and
+// a *DeadlockError if the caller was part of a deadlock (WithDeadlockCheck). Then it matches no
+// error of a context either. Otherwise ctx ended it: it matches what ctx.Err said (context.Canceled
+// or context.DeadlineExceeded) and the cause of ctx. It matches ErrUnavailable if no answer of the
+// server ever came, and never ErrHeld.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of a holder in the last answer; empty if not known
@@ -106,7 +107,7 @@ type WaitError struct {
 	Token  int64         // the first fencing token of its hold; 0 if it is not told
 	Since  time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Waited time.Duration // since the call began
-	Err    error         // ErrWaitOver, an *EvictedError, or how ctx ended and its cause; and the last *StoreError if the server was away
+	Err    error         // ErrWaitOver, an *EvictedError, a *DeadlockError, or how ctx ended and its cause; and the last *StoreError if the server was away
 }
 
 func (e *WaitError) Error() string {
@@ -379,8 +380,13 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
 		Waited: ended.Waited, Err: ended.Err}
 	var evicted *protocol.Evicted
-	if errors.As(ended.Err, &evicted) {
+	var deadlock *engine.Deadlock
+	switch {
+	case errors.As(ended.Err, &evicted):
 		out.Err = &EvictedError{By: evicted.By}
+		return out
+	case errors.As(ended.Err, &deadlock):
+		out.Err = &DeadlockError{deadlockOf(deadlock)}
 		return out
 	}
 	failure := public("lock", name, ended.Failure)

@@ -38,7 +38,8 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // After an error nothing is held. What was queued or won meanwhile is taken back in the background.
 // The errors are:
 //
-//   - A *WaitError: ctx ended the waiting, or the time to wait was over (ErrWaitOver).
+//   - A *WaitError: ctx ended the waiting, the time to wait was over (ErrWaitOver), or the caller
+//     was part of a deadlock (WithDeadlockCheck).
 //   - ErrHeld: polling ran out (WithPolling).
 //   - ErrClosed: the client is closed.
 //   - An *ArgumentError: an argument is bad.

@@ -18,6 +18,8 @@ type settings struct {
 	given optionSet
 	owner string
 	label string
+
+	ofQuorum bool // the client is one of a quorum
 }
 
 // An optionSet says which options were given.
@@ -33,14 +35,15 @@ const (
 	optStrict
 	optLabel
 	optWait
+	optDeadlockCheck
 )
 
 // meaningless has the options that have no meaning for a type, and are refused. The table in doc.go
 // says the same, and a test compares them. The key is the kind that Client.settled is called with.
 var meaningless = map[string]optionSet{
-	"Semaphore": optOwner,                                                                          // its holders never exclude each other by who they are
-	"Latch":     optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel, // nobody holds it
-	"Election":  optOwner,                                                                          // two of one owner would both lead
+	"Semaphore": optOwner | optDeadlockCheck,                                                                          // no single hold of it excludes others
+	"Latch":     optFixed | optMaxHold | optMinHold | optPolling | optOwner | optStrict | optLabel | optDeadlockCheck, // nobody holds it
+	"Election":  optOwner,                                                                                             // two of one owner would both lead
 }
 
 func (s *settings) has(option optionSet) bool { return s.given&option != 0 }
@@ -111,6 +114,35 @@ func WithLabel(label string) Option {
 	return func(s *settings) { s.label, s.given = label, s.given|optLabel }
 }
 
+// WithDeadlockCheck ends a wait that would last for ever, as callers wait for each other in a
+// cycle. It is for callers that lock one name while they hold another, where no order of names can
+// be kept. In a cycle of callers with this option one call ends, that of the caller that began to
+// wait last. Its error is a *WaitError that holds a *DeadlockError. The caller should release what
+// it holds, and begin anew. All others go on to wait.
+//
+// The leases under which a caller waits are those that the context of the call carries: it is, or
+// comes from, Lease.Context or Lease.Bind, or is that of Do. The names that a Group has while it
+// waits for the others count as well. The servers are told of eight of these leases, the inner ones
+// first. So hold them until the call returns, or give the call a context without them.
+//
+// The caller looks once when it has waited for a TTL, or for a minute if that is less, and then
+// less and less often, down to once a minute. One look takes at most 100 requests, each of which
+// only reads one name. A cycle counts when two looks agree and all of its callers have asked the
+// server in between. So a cycle ends some 10 s after a first look, and a crash is no deadlock. If
+// cycles have callers in common, a call of each ends.
+//
+// A caller with this option and with leases stands in the server's queue itself, as with
+// WithStrictOrder, and joins it anew if one of the leases is released while others keep its hold.
+// The holds of these leases do not pass on inside the process. Without leases the option changes
+// nothing.
+//
+// Not seen are cycles with a caller that does not set the option or holds the name by a lease of
+// another Client, cycles through a Semaphore or a Latch, and cycles over more than about 100 names.
+// A quorum has no queue, and WithPolling no place in it: there the option is refused.
+func WithDeadlockCheck() Option {
+	return func(s *settings) { s.DeadlockCheck, s.given = true, s.given|optDeadlockCheck }
+}
+
 // settled applies options for a kind of lock, and checks them and the name.
 func (c *Client) settled(kind, name string, options []Option) (settings, error) {
 	s := c.apply(kind, options)
@@ -122,7 +154,7 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 
 // apply returns the defaults for a kind of lock, changed by options.
 func (c *Client) apply(kind string, options []Option) settings {
-	s := settings{label: c.config.Label}
+	s := settings{label: c.config.Label, ofQuorum: c.quorum != nil}
 	s.TTL = c.config.TTL
 	if kind != "Election" && kind != "Latch" { // they wait as long as it takes, unless an option says otherwise
 		s.Wait = c.config.Wait
@@ -169,6 +201,10 @@ func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems
 	if s.has(optPolling) && s.Attempts < 0 {
 		bad.add("WithPolling attempts", s.Attempts, "at least 0")
 	}
+	if s.has(optDeadlockCheck) {
+		bad.check(!s.has(optPolling), "WithDeadlockCheck", "given", "not with WithPolling, which has no place in the queue")
+		bad.check(!s.ofQuorum, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
+	}
 	if s.has(optOwner) && (s.owner == "" || len(s.owner) > maxText) {
 		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")
 	}
@@ -191,7 +227,8 @@ func (s *settings) refused(kind string) (bad problems) {
 		name  string
 		value any
 	}{{"WithTTL", s.TTL}, {"WithoutRenewal", "given"}, {"WithMaxHold", s.MaxHold}, {"WithMinHold", s.MinHold}, {"WithPolling", s.Interval},
-		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}, {"WithWait", s.Wait}} {
+		{"WithOwner", shortened(s.owner)}, {"WithStrictOrder", "given"}, {"WithLabel", shortened(s.label)}, {"WithWait", s.Wait},
+		{"WithDeadlockCheck", "given"}} {
 		if no&(1<<i) != 0 {
 			bad.add(option.name, option.value, "not with "+kind)
 		}

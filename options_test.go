@@ -50,6 +50,7 @@ func TestOptions(t *testing.T) {
 		"WithTTL": holdfast.WithTTL(time.Minute), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
 		"WithMinHold": holdfast.WithMinHold(1), "WithPolling": holdfast.WithPolling(time.Millisecond, 1), "WithOwner": holdfast.WithOwner("o"),
 		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"), "WithWait": holdfast.WithWait(time.Minute),
+		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 	}
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -98,7 +99,7 @@ func TestOptionsOfTheSurface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(agreed), "holdfast: func With"); n != 9 {
-		t.Errorf("%d options are exported, 9 are in the table", n)
+	if n := strings.Count(string(agreed), "holdfast: func With"); n != 10 {
+		t.Errorf("%d options are exported, 10 are in the table", n)
 	}
 }

@@ -158,7 +158,7 @@ func (e *Engine) Deadlocks(ctx context.Context) ([]*Deadlock, error) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *Deadlock) int { return cmp.Compare(a.Members[0].Place.Since, b.Members[0].Place.Since) })
+	slices.SortFunc(out, func(a, b *Deadlock) int { return cmp.Compare(a.Members[0].Place.Order, b.Members[0].Place.Order) })
 	return out, nil
 }
 

@@ -49,7 +49,8 @@ func (h *host) waitsFor(ctx context.Context, lock interface {
 	return w
 }
 
-// deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended otherwise.
+// deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended
+// otherwise.
 func (w *waiter) deadlock() *engine.Deadlock {
 	var ended *engine.WaitEnded
 	var deadlock *engine.Deadlock

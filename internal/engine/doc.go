@@ -302,10 +302,11 @@
 // itself.
 //
 // The member that joined its queue last is the victim; of two, the one with the larger ticket. A
-// walk follows only waiters that joined before its own. So a waiter finds the cycles whose victim it
-// is, and no other: each process ends only its own wait, and each cycle has one victim. If cycles
-// cross, each has its victim, although the end of one might have been enough for both. The wait of
-// the victim ends with a *WaitEnded and a *Deadlock, and its attempt is abandoned as any other.
+// walk follows only waiters that joined before its own. So a waiter finds the cycles whose victim
+// it is, and no other: each process ends only its own wait, and each cycle has one victim. If
+// cycles cross, each has its victim, although the end of one might have been enough for both. The
+// wait of the victim ends with a *WaitEnded and a *Deadlock, and its attempt is abandoned as any
+// other.
 //
 //	         a TTL                  a cycle                  the same, and all have asked
 //	WAITING -------> no cycle seen ---------> a cycle was seen ---------------------------> ENDED

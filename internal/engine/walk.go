@@ -102,10 +102,10 @@ func (w *walk) follow(i int) (found *Deadlock, err error) {
 	return found, err
 }
 
-// older tells whether a waiter joined its queue before another. The tickets decide if both joined
-// at the same time.
+// older tells whether a waiter joined its queue before another, by the clocks of the servers that
+// have the queues. The tickets decide if both joined at the same time. All who walk see the same.
 func older(a, b *protocol.Place) bool {
-	return a.Since < b.Since || a.Since == b.Since && a.ID < b.ID
+	return a.Order < b.Order || a.Order == b.Order && a.ID < b.ID
 }
 
 // cycle makes the deadlock of the first waiter, of the last one that the walk found, and of those

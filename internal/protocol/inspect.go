@@ -112,7 +112,7 @@ type Place struct {
 	Process string // as of a Hold
 	Shared  bool
 	Weight  int64
-	Order   int64      // places are in this order; a Page goes on After it
+	Order   int64      // places are in this order, and each keeps its own; a Page goes on After it
 	Since   int64      // server time when the ticket joined, microseconds
 	Until   int64      // server time at which its life is over if it does not ask again, microseconds; 0: not known
 	Kept    bool       // a kept place

@@ -229,6 +229,7 @@ type Ticket struct {
 	// Channel is where messages about the ticket go, as the protocol writes it. It is part of what
 	// the server knows the ticket by. Empty: the channel of this process.
 	Channel string
+
 	// Under names the leases under which the ticket waits, and More says that there are others.
 	// It is evidence for those that look for deadlocks. It never changes while the ticket lives.
 	Under []Evidence
