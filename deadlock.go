@@ -54,8 +54,10 @@ func (e *DeadlockError) Error() string { return prefix + "deadlock: " + e.Deadlo
 func (c *Client) Deadlocks(ctx context.Context) ([]Deadlock, error) {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New")
-	bad.check(c == nil || c.quorum == nil, "Client", "made by NewQuorum", "made by New: a quorum has no queue")
 	bad.check(ctx != nil, "ctx", nil, "not nil")
+	if len(bad) == 0 {
+		bad.check(c.engine.Queues(), "Client", "made by NewQuorum", "made by New: a quorum has no queue")
+	}
 	if err := bad.err("Client.Deadlocks"); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type settings struct {
 	owner string
 	label string
 
-	ofQuorum bool // the client is one of a quorum
+	noQueue bool // the client's servers have no queue
 }
 
 // An optionSet says which options were given.
@@ -154,7 +154,7 @@ func (c *Client) settled(kind, name string, options []Option) (settings, error) 
 
 // apply returns the defaults for a kind of lock, changed by options.
 func (c *Client) apply(kind string, options []Option) settings {
-	s := settings{label: c.config.Label, ofQuorum: c.quorum != nil}
+	s := settings{label: c.config.Label, noQueue: !c.engine.Queues()}
 	s.TTL = c.config.TTL
 	if kind != "Election" && kind != "Latch" { // they wait as long as it takes, unless an option says otherwise
 		s.Wait = c.config.Wait
@@ -203,7 +203,7 @@ func (s *settings) wrong(kind, name string, longest time.Duration) (bad problems
 	}
 	if s.has(optDeadlockCheck) {
 		bad.check(!s.has(optPolling), "WithDeadlockCheck", "given", "not with WithPolling, which has no place in the queue")
-		bad.check(!s.ofQuorum, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
+		bad.check(!s.noQueue, "WithDeadlockCheck", "given", "not with NewQuorum, as a quorum has no queue")
 	}
 	if s.has(optOwner) && (s.owner == "" || len(s.owner) > maxText) {
 		bad.add("WithOwner", shortened(s.owner), "from 1 to 1024 bytes")

@@ -58,6 +58,9 @@ func New(p protocol.Protocol, config Config) *Engine {
 	return e
 }
 
+// Queues tells whether the servers keep a queue.
+func (e *Engine) Queues() bool { return e.features.Queue }
+
 // Close ends all waiting with the Closed error and gives all leases back, together within
 // ReleaseTimeout. Each cleanup under way is tried once more. The goroutines of the engine are gone
 // when Close returns, but for requests that the store does not give up in its time. A second call

@@ -5,13 +5,13 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "f7735890adbd18a461461dc3b6b9130d628ee011",
-	"downgrade": "f151b848510ea6a29329c459b9357cb83433f8f8",
-	"free":      "669d6b322efd8b9c6a7bb652f1efb21cd7e191b6",
-	"inspect":   "2805c3773815b68f666948be5eac0f9e184e9340",
+	"ask":       "16f21b6e4f2283a6dfcaad1380b7746bf0610632",
+	"downgrade": "437b8d70aaaeea365bd6239c69cc9252e2c0bd4f",
+	"free":      "f89c71c096af49ce516f653503da16a23a99b149",
+	"inspect":   "37ca5fd1e7c44adb09a675df62710c1d36d65736",
 	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "f57571609fb7f67e6e792a7e2f30241e3d780c54",
-	"renew":     "ecaa2bba04e8fee1e10aa07156e7a72d7ffaaddd",
-	"resize":    "c7c343d26440854415cd56251024e6a8059fb971",
-	"resume":    "08b00caae451b3b38b269844090fb2f4ac58c31b",
+	"look":      "f2333dfcbe67b70115b16356f2bc177a449e2259",
+	"renew":     "a96d643f2085de6eff9d66da09b8bc44c0550866",
+	"resize":    "15977d3df623cebb2dc6e2996a85fbf3820cbf0b",
+	"resume":    "c3958df0309811ec617db3562a94e27879dfe342",
 }

@@ -25,6 +25,7 @@ local function extra(payload, name)
     end
     at = from + length
   end
+  return nil
 end
 
 -- fixed tells whether the hold is not renewed.

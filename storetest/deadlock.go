@@ -1,0 +1,233 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func deadlocks() []test {
+	return []test{
+		{"a cycle of two ends one call", deadlockOfTwo, queue},
+		{"a cycle of readers and writers ends one call", deadlockOfReaders, queue},
+		{"a chain is no cycle", deadlockOfNone, queue},
+		{"what others are told of a caller that waits under leases", deadlockEvidence, queue},
+		{"what operators are told of a cycle", deadlockTold, queue},
+		{"where the check is refused", deadlockRefused, 0},
+	}
+}
+
+// checked is an option of all locks here. Its TTL is more than a slow machine stands still, and the
+// first look comes after it.
+func checked(o *[]holdfast.Option) []holdfast.Option {
+	*o = append(*o, holdfast.WithDeadlockCheck(), holdfast.WithTTL(5*time.Second))
+	return *o
+}
+
+// long returns a context that bounds the waits of a cycle.
+func (e *env) long() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	e.Cleanup(cancel)
+	return ctx
+}
+
+// checkedMutex is a mutex with the check.
+func checkedMutex(c *client, name string) *holdfast.Mutex {
+	var o []holdfast.Option
+	return c.Mutex(name, checked(&o)...)
+}
+
+// checkedRWMutex is the same for readers and writers.
+func checkedRWMutex(c *client, name string) *holdfast.RWMutex {
+	var o []holdfast.Option
+	return c.RWMutex(name, checked(&o)...)
+}
+
+// waitsUnder starts a goroutine that waits under a lease.
+func (e *env) waitsUnder(lease *holdfast.Lease, c *client, lock locks) *waiter {
+	e.Helper()
+	ctx, cancel := lease.Bind(e.long())
+	e.Cleanup(cancel)
+	w := e.waitIn(ctx, c, lock)
+	<-time.After(time.Millisecond) // on a fake clock, the next one joins later
+	return w
+}
+
+// victim waits for the end of a call that a cycle of so many ends.
+func (e *env) victim(w *waiter, members int) *holdfast.DeadlockError {
+	e.Helper()
+	if !within(4*patience, w.over) {
+		e.Fatal("it still waits")
+	}
+	var waited *holdfast.WaitError
+	var deadlock *holdfast.DeadlockError
+	if !errors.As(w.err, &waited) || !errors.As(w.err, &deadlock) {
+		e.Fatalf("it ended with %v, %v", w.lease, w.err)
+	}
+	for _, other := range []error{holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld, holdfast.ErrUnavailable} {
+		if errors.Is(w.err, other) {
+			e.Errorf("%q matches %q", w.err, other)
+		}
+	}
+	if n := len(deadlock.Deadlock.Members); n != members || waited.Name != deadlock.Deadlock.Members[0].Waits || waited.Waited <= 0 {
+		e.Errorf("a cycle of %d, want %d: %v", n, members, w.err)
+	}
+	return deadlock
+}
+
+func deadlockOfTwo(e *env) {
+	a, b := e.client(label("first")), e.client(label("second"))
+	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
+	first := e.waitsUnder(ofA, a, checkedMutex(a, "b").Lock)
+	second := e.waitsUnder(ofB, b, checkedMutex(b, "a").Lock)
+	want := []holdfast.DeadlockMember{
+		{Label: "second", Holds: "b", Token: ofB.Token(), Waits: "a"},
+		{Label: "first", Holds: "a", Token: ofA.Token(), Waits: "b"},
+	}
+	for i, m := range e.victim(second, 2).Deadlock.Members {
+		m.Host, m.PID = "", 0
+		if m != want[i] {
+			e.Errorf("member %d is %+v, want %+v", i, m, want[i])
+		}
+	}
+	if first.over() {
+		e.Errorf("the other call ended too: %v", first.err)
+	}
+	e.release(ofB)
+	e.release(first.in())
+	e.release(ofA)
+}
+
+func deadlockOfReaders(e *env) {
+	if !e.timed() {
+		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
+	}
+	a, b, c := e.client(), e.client(), e.client()
+	read, write := e.takes(checkedRWMutex(a, "r").RLock), e.takes(checkedRWMutex(b, "w").Lock)
+	between := e.waitIn(e.long(), c, checkedRWMutex(c, "r").Lock) // it holds nothing
+	behind := e.waitsUnder(write, b, checkedRWMutex(b, "r").RLock)
+	last := e.waitsUnder(read, a, checkedRWMutex(a, "w").RLock)
+	e.victim(last, 2)
+	if behind.over() || between.over() {
+		e.Errorf("others ended too: %v, %v", behind.err, between.err)
+	}
+	e.release(read)
+	e.release(between.in())
+	e.release(behind.in())
+	e.release(write)
+}
+
+// takes waits for a lock that is free.
+func (e *env) takes(lock locks) *holdfast.Lease {
+	e.Helper()
+	lease, err := lock(e.ctx())
+	if err != nil {
+		e.Fatal(err)
+	}
+	return lease
+}
+
+func deadlockOfNone(e *env) {
+	if !e.timed() {
+		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
+	}
+	const n = 4
+	var held []*holdfast.Lease
+	var waiters []*waiter
+	clients := make([]*client, n)
+	for i := range clients {
+		clients[i] = e.client()
+		held = append(held, e.lock(checkedMutex(clients[i], fmt.Sprint(i))))
+	}
+	for i := range n - 1 {
+		waiters = append(waiters, e.waitsUnder(held[i], clients[i], checkedMutex(clients[i], fmt.Sprint(i+1)).Lock))
+	}
+	<-time.After(20 * time.Second)
+	for i, w := range waiters {
+		if w.over() {
+			e.Errorf("call %d ended: %v", i, w.err)
+		}
+	}
+	for i := n - 1; i > 0; i-- {
+		e.release(held[i])
+		e.release(waiters[i-1].in())
+	}
+	e.release(held[0])
+}
+
+func deadlockEvidence(e *env) {
+	a, b := e.client(), e.client()
+	holder := e.lock(b.Mutex(name))
+	group, err := a.All([]string{"g:1+", "g 2"}).Lock(e.ctx())
+	if err != nil {
+		e.Fatal(err)
+	}
+	inner, err := a.Mutex("inner").Lock(group.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	plain := e.waitsUnder(inner, a, a.Mutex(name).Lock)
+	w := e.waitsUnder(inner, a, checkedMutex(a, name).Lock)
+	info := e.inspect(b, name)
+	if len(info.Queue) != 2 || len(info.Queue[0].Under) != 0 || fmt.Sprintf("%q", info.Queue[1].Under) != `["inner" "g:1+" "g 2"]` {
+		e.Errorf("the queue is told as %+v", info.Queue)
+	}
+	e.release(holder)
+	e.release(plain.in())
+	lease := w.in()
+	ticket, err := lease.Detach() // its payload goes along
+	if err != nil {
+		e.Fatal(err)
+	}
+	again, err := b.Attach(e.ctx(), ticket)
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.release(again)
+	e.free(b.Mutex(name))
+	e.release(inner)
+	e.release(group)
+}
+
+func deadlockTold(e *env) {
+	if !e.timed() {
+		e.Skip("it takes some seconds: HOLDFAST_PROOF=1 runs it")
+	}
+	a, b, operator := e.client(), e.client(), e.client()
+	if found, err := operator.Deadlocks(e.long()); len(found) > 0 || err != nil {
+		e.Errorf("before: %v, %v", found, err)
+	}
+	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
+	slow := holdfast.WithTTL(time.Minute) // its first look is the last
+	first := e.waitsUnder(ofA, a, a.Mutex("b", holdfast.WithDeadlockCheck(), slow).Lock)
+	second := e.waitsUnder(ofB, b, b.Mutex("a", holdfast.WithDeadlockCheck(), slow).Lock)
+	found, err := operator.Deadlocks(e.long())
+	if err != nil || len(found) != 1 || len(found[0].Members) != 2 || found[0].Members[0].Waits != "a" {
+		e.Errorf("told %v, %v", found, err)
+	}
+	if first.over() || second.over() {
+		e.Errorf("a call ended: %v, %v", first.err, second.err)
+	}
+	e.release(ofB)
+	<-second.done
+	e.release(first.in())
+	e.release(ofA)
+}
+
+func deadlockRefused(e *env) {
+	c, check := e.client(), holdfast.WithDeadlockCheck()
+	if !e.backend.NoQueue {
+		poll := holdfast.WithPolling(time.Second, 1)
+		e.refused(second(c.Mutex(name, check, poll).Lock(e.ctx())), "WithDeadlockCheck")
+		e.release(e.lock(c.Mutex(name, check)))
+		return
+	}
+	for _, lock := range []locks{c.Mutex(name, check).Lock, c.RWMutex(name, check).RLock, c.Election(name, check).Campaign, c.All([]string{name}, check).Lock} {
+		e.refused(second(lock(e.ctx())), "WithDeadlockCheck")
+	}
+	_, err := c.Deadlocks(e.ctx())
+	e.refused(err, "Client")
+}
