@@ -130,9 +130,16 @@ func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoco
 	})
 }
 
-func (n *network) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
-	return send(ctx, n, sent{op: "inspect"}, func() (protocol.Inspection, error) {
-		return n.Protocol.Inspect(context.Background(), name, page)
+// An inspector sends inspections over a network. A host has Engine.Inspect, and so network has no
+// method of this name.
+type inspector struct {
+	protocol.Protocol
+	network *network
+}
+
+func (i *inspector) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+	return send(ctx, i.network, sent{op: "inspect"}, func() (protocol.Inspection, error) {
+		return i.Protocol.Inspect(context.Background(), name, page)
 	})
 }
 
@@ -253,7 +260,8 @@ func (l *loss) Error() string { return fmt.Sprintf("lost: %+v", l.Lost) }
 // newHost makes a process. The test closes it when it ends, over a network that works.
 func newHost(t *testing.T, server *memory.Server) *host {
 	t.Helper()
-	h := &host{network: &network{Protocol: server.Connect("test")}, t: t}
+	h := &host{network: &network{}, t: t}
+	h.network.Protocol = &inspector{server.Connect("test"), h.network}
 	h.Engine = engine.New(h.network, engine.Config{
 		ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.DiscardHandler), Closed: errClosed,
 		Cause: func(l engine.Lost) error { return &loss{l} },

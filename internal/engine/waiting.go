@@ -225,9 +225,12 @@ func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
 	}
 }
 
-// ended is the error of a wait that its caller's context ended.
+// ended is the error of a wait that its caller's context ended, or that is the victim of
+// a deadlock.
 func (w *waitLoop) ended(ctx context.Context) error {
-<<<<<<< HEAD
+	if deadlock := (*Deadlock)(nil); errors.As(context.Cause(ctx), &deadlock) {
+		return w.endedBy(deadlock) // the caller's own context is not over
+	}
 	return w.endedBy(protocol.EndOf(ctx))
 }
 
@@ -237,16 +240,6 @@ func (w *waitLoop) endedBy(err error) error {
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
 		Err: err, Waited: time.Since(w.since),
-=======
-	end := protocol.EndOf(ctx)
-	if deadlock := (*Deadlock)(nil); errors.As(context.Cause(ctx), &deadlock) {
-		end = deadlock // the caller's own context is not over
-	}
-	w.engine.mu.Lock()
-	defer w.engine.mu.Unlock()
-	return &WaitEnded{
-		Err: end, Waited: time.Since(w.since),
->>>>>>> fdc8435 (Engine: callers that wait under leases look for deadlocks, and one of each cycle ends)
 		Answer: w.answer, Answered: w.answered, Failure: w.failure,
 	}
 }
