@@ -219,16 +219,22 @@ func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded
 	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
-	} else { // no goroutine asks, as one of this process holds
+	} else if h := l.engine.watchdog.ofPool(p); h != nil { // no goroutine asks, as one of this process holds
+		ended.Answer = h.asAnswer()
+	} else {
 		ended.Answer.Holder.Label = p.key.label
-		if h := l.engine.watchdog.ofPool(p); h != nil {
-			ended.Answer.Token = h.grantToken
-			if l.engine.features.Queue { // several masters have no common clock
-				ended.Answer.Since = h.grantedAt
-			}
-		}
 	}
 	return ended
+}
+
+// asAnswer is what an answer of the server would tell of a hold of this process.
+func (h *hold) asAnswer() protocol.Answer {
+	answer := protocol.Answer{}
+	answer.Holder.Label, answer.Token = h.lock.poolKey().label, h.grantToken
+	if h.lock.engine.features.Queue { // several masters have no common clock
+		answer.Since = h.grantedAt
+	}
+	return answer
 }
 
 // lead asks the server on behalf of the pool, until the leader holds or gives up. Contended: the

@@ -25,6 +25,7 @@ func (e *Engine) releaseHold(h *hold) bool {
 				e.watchdog.remove(h)
 				lead := h.lock.newAttempt(passBlock)
 				lead.release = &h.ticket
+				lead.answer, lead.answered = h.asAnswer(), true // if its wait ends before an answer comes
 				e.cleanupLateAsk(h)
 				e.handLead(p, w, lead)
 			}

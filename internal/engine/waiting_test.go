@@ -37,6 +37,27 @@ func TestMutexWaitEndsWithContext(t *testing.T) {
 	}
 }
 
+// A goroutine that waits for another one of its process is not told that the server is away, if its
+// time ends just after it got the lead and before the server could answer.
+func TestMutexWaitEndsBeforeLeadIsAnswered(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.waits(t.Context(), engine.Options{}).in()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		next := a.waits(ctx, engine.Options{})
+		sleep(time.Second) // the slice is over, so the hold is given back
+		a.goes(way{there: 100 * time.Millisecond})
+		go a.releases(lease)
+		sleep(time.Millisecond)
+		cancel()
+		var ended *engine.WaitEnded
+		if <-next.done; !errors.As(next.err, &ended) || !ended.Answered || ended.Answer.Token != lease.Token() {
+			t.Errorf("ended with %+v", next.err)
+		}
+	})
+}
+
 // Try on a silent network takes no longer than one request may.
 func TestMutexTrySilentEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
