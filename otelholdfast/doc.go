@@ -1,0 +1,44 @@
+// Package otelholdfast tells OpenTelemetry what happens to locks: metrics of all, and a span for
+// each contended wait. It uses the API of OpenTelemetry alone. What becomes of the figures is the
+// matter of the SDK that the program sets up.
+//
+//	observer, err := otelholdfast.New(nil)
+//	...
+//	client, err := holdfast.New(store, &holdfast.Config{Observer: observer})
+//
+// # Metrics
+//
+//	lock.wait_time         histogram, s   from the call to its end; by outcome and contended
+//	lock.hold_time         histogram, s   from the beginning of a lease to its end
+//	lock.acquisitions      counter        calls that ended; by outcome and contended
+//	lock.holds             up-down        leases that this process has now
+//	lock.waiters           up-down        callers in this process that wait now
+//	lock.losses            counter        leases that were lost; by reason
+//	lock.renewal.headroom  histogram, s   how much trust was left when a renewal was confirmed
+//	lock.retries           counter        requests of waiters and renewals that failed and are tried again
+//
+// The boundaries of the histograms begin at 0.1 ms. Attributes are:
+//
+//	lock.kind         mutex, rwmutex, semaphore, election or latch
+//	lock.class        what Options.Class makes of the name; absent without it, and if it is empty
+//	lock.outcome      granted, passed_on (by a goroutine of this process), refused (held by another),
+//	                  gave_up (its time or its context was over), error
+//	lock.contended    whether the caller had to wait
+//	lock.loss.reason  expired, gone, max_hold, foreign, replaced, other
+//
+// The name of a lock is never an attribute of a metric: 10,000 names would make 10,000 series. The
+// first 1,000 classes are told apart, and all later ones are the class "other".
+//
+// A group has the figures of each of its names.
+//
+// # Spans
+//
+// A call that had to wait gets the span "lock.wait", a child of the caller's span. It lasts from
+// the call to its end. It has the attributes above and lock.name, the lock.token of the lease, and
+// the lock.holder that was last seen if the call ended without a lease. The end of a wait without a
+// lease is an error of the span. A call that is granted at once has no span.
+//
+// The caller's own span gets the events "lock.acquired" and "lock.released". A lost lease is the
+// event "lock.lost", with the error, and makes the caller's span an error. Nothing is added to a
+// span that has ended by then.
+package otelholdfast

@@ -1,0 +1,157 @@
+package otelholdfast
+
+import (
+	"errors"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// boundaries of all histograms, in seconds: from an uncontended pair to a long job.
+var boundaries = []float64{
+	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+}
+
+// metrics are the instruments. Their attributes are made once and kept.
+type metrics struct {
+	waitTime     metric.Float64Histogram
+	holdTime     metric.Float64Histogram
+	acquisitions metric.Int64Counter
+	holds        metric.Int64UpDownCounter
+	waiters      metric.Int64UpDownCounter
+	losses       metric.Int64Counter
+	headroom     metric.Float64Histogram
+	retries      metric.Int64Counter
+
+	sets *sets
+}
+
+// sets are the attributes that were made.
+type sets struct {
+	mu   sync.RWMutex
+	made map[labels]*labelled
+}
+
+func newMetrics(meter metric.Meter) (metrics, error) {
+	var failures []error
+	histogram := func(name, description string) metric.Float64Histogram {
+		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
+			metric.WithExplicitBucketBoundaries(boundaries...))
+		failures = append(failures, err)
+		return h
+	}
+	counter := func(name, unit, description string) metric.Int64Counter {
+		c, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		failures = append(failures, err)
+		return c
+	}
+	now := func(name, unit, description string) metric.Int64UpDownCounter {
+		c, err := meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		failures = append(failures, err)
+		return c
+	}
+	m := metrics{
+		waitTime:     histogram("lock.wait_time", "Time from the call for a lock to its end."),
+		holdTime:     histogram("lock.hold_time", "Time from the beginning of a lease to its end."),
+		acquisitions: counter("lock.acquisitions", "{call}", "Calls for a lock that ended."),
+		holds:        now("lock.holds", "{lease}", "Leases that this process has now."),
+		waiters:      now("lock.waiters", "{caller}", "Callers in this process that wait now."),
+		losses:       counter("lock.losses", "{lease}", "Leases that were lost."),
+		headroom:     histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
+		retries:      counter("lock.retries", "{request}", "Requests that failed and are tried again."),
+		sets:         &sets{made: make(map[labels]*labelled)},
+	}
+	return m, errors.Join(failures...)
+}
+
+func (m *metrics) waiting(e holdfast.Event, class string) {
+	m.waiters.Add(e.Context, 1, m.plain(e, class).add...)
+}
+
+func (m *metrics) ended(e holdfast.Event, class string, outcome outcome) {
+	plain := m.plain(e, class)
+	if e.Contended {
+		m.waiters.Add(e.Context, -1, plain.add...)
+	}
+	if outcome == granted || outcome == passedOn {
+		m.holds.Add(e.Context, 1, plain.add...)
+	}
+	by := m.sets.labelled(labels{kind: e.LockKind, class: class, outcome: outcome, contended: e.Contended})
+	m.acquisitions.Add(e.Context, 1, by.add...)
+	m.waitTime.Record(e.Context, seconds(e.Waited), by.record...)
+}
+
+func (m *metrics) renewed(e holdfast.Event, class string) {
+	m.headroom.Record(e.Context, seconds(e.Headroom), m.plain(e, class).record...)
+}
+
+func (m *metrics) retried(e holdfast.Event, class string) {
+	m.retries.Add(e.Context, 1, m.plain(e, class).add...)
+}
+
+func (m *metrics) released(e holdfast.Event, class string) {
+	plain := m.plain(e, class)
+	m.holds.Add(e.Context, -1, plain.add...)
+	m.holdTime.Record(e.Context, seconds(e.Held), plain.record...)
+}
+
+func (m *metrics) lost(e holdfast.Event, class, reason string) {
+	m.released(e, class)
+	m.losses.Add(e.Context, 1, m.sets.labelled(labels{kind: e.LockKind, class: class, reason: reason}).add...)
+}
+
+// labels are the attributes of one series. Empty ones are absent.
+type labels struct {
+	kind      string
+	class     string
+	outcome   outcome
+	contended bool // told with the outcome
+	reason    string
+}
+
+// A labelled is a set of attributes as the instruments take it.
+type labelled struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+// plain has the kind and the class alone.
+func (m *metrics) plain(e holdfast.Event, class string) *labelled {
+	return m.sets.labelled(labels{kind: e.LockKind, class: class})
+}
+
+// labelled makes a set once. There are few: kinds, outcomes and reasons times the classes, which
+// are bounded.
+func (s *sets) labelled(l labels) *labelled {
+	s.mu.RLock()
+	found := s.made[l]
+	s.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	option := metric.WithAttributeSet(attribute.NewSet(l.attributes()...))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[l] == nil {
+		s.made[l] = &labelled{add: []metric.AddOption{option}, record: []metric.RecordOption{option}}
+	}
+	return s.made[l]
+}
+
+// attributes are those of a series.
+func (l labels) attributes() []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.String("lock.kind", l.kind)}
+	if l.class != "" {
+		out = append(out, attribute.String("lock.class", l.class))
+	}
+	if l.outcome != "" {
+		out = append(out, attribute.String("lock.outcome", string(l.outcome)), attribute.Bool("lock.contended", l.contended))
+	}
+	if l.reason != "" {
+		out = append(out, attribute.String("lock.loss.reason", l.reason))
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package otelholdfast
+
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// spanEnded tells how a call ended. The span of a wait is made when the wait is over, as only then
+// it is known that the call had to wait, and for how long.
+func (o *Observer) spanEnded(e holdfast.Event, class string, outcome outcome) {
+	caller := trace.SpanFromContext(e.Context)
+	if e.Contended {
+		o.spanWaited(e, class, outcome)
+	}
+	if e.Token != 0 && caller.IsRecording() {
+		caller.AddEvent("lock.acquired", trace.WithAttributes(lease(e)...))
+	}
+}
+
+func (o *Observer) spanWaited(e holdfast.Event, class string, outcome outcome) {
+	end := time.Now()
+	_, span := o.tracer.Start(e.Context, "lock.wait", trace.WithTimestamp(end.Add(-e.Waited)))
+	defer span.End(trace.WithTimestamp(end))
+	if !span.IsRecording() {
+		return
+	}
+	by := labels{kind: e.LockKind, class: class, outcome: outcome, contended: true}
+	span.SetAttributes(append(by.attributes(), lease(e)...)...)
+	if e.Holder != "" {
+		span.SetAttributes(attribute.String("lock.holder", text(e.Holder)))
+	}
+	if e.Err != nil {
+		span.RecordError(e.Err)
+		span.SetStatus(codes.Error, text(e.Err.Error()))
+	}
+}
+
+func (o *Observer) spanReleased(e holdfast.Event) {
+	if caller := trace.SpanFromContext(e.Context); caller.IsRecording() {
+		caller.AddEvent("lock.released", trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+	}
+}
+
+func (o *Observer) spanLost(e holdfast.Event) {
+	caller := trace.SpanFromContext(e.Context)
+	if !caller.IsRecording() {
+		return
+	}
+	caller.AddEvent("lock.lost", trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
+	caller.RecordError(e.Err)
+	caller.SetStatus(codes.Error, text(e.Err.Error()))
+}
+
+// lease names a lock, and its lease if there is one.
+func lease(e holdfast.Event) []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.String("lock.name", text(e.Name))}
+	if e.Token != 0 {
+		out = append(out, attribute.Int64("lock.token", e.Token))
+	}
+	return out
+}
+
+// text is valid UTF-8, as exporters require: a name may have any bytes.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
