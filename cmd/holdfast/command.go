@@ -38,11 +38,13 @@ func newRoot() *cobra.Command {
 		newDoctor(),
 		newInspect(),
 		newLatch(),
+		newLs(),
 		newQuorum(),
 		newRun(),
 		newURLs(),
 		newVersion(),
 		newWait(),
+		newWatch(),
 
 		newKeeper(),
 		newMan(),

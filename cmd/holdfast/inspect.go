@@ -135,5 +135,6 @@ refuses us. To inspect takes no permission to SCAN.`,
 	i.connection.flags(cmd)
 	cmd.Flags().BoolVar(&i.All, "all", false, "show all waiters, and not only the first 100")
 	i.output.flags(cmd, listFormats...)
+	cmd.ValidArgsFunction = completeNames(&i.connection)
 	return cmd
 }

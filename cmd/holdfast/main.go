@@ -1,7 +1,9 @@
 // Command holdfast runs programs under the locks of the library, and shows what the locks do.
 //
 //	holdfast run NAME -- CMD ARGS...   runs a command under a lock
+//	holdfast ls [PATTERN]              lists who holds and who waits
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
+//	holdfast watch [PATTERN]           tells what changes
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not

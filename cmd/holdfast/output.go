@@ -81,3 +81,16 @@ func oneName(name *string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// aPattern takes no argument, or one into pattern.
+func aPattern(pattern *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return &usageError{fmt.Errorf("%s takes one PATTERN, got %d arguments: quote it, so that the shell leaves it alone", cmd.CommandPath(), len(args))}
+		}
+		if len(args) == 1 {
+			*pattern = args[0]
+		}
+		return nil
+	}
+}

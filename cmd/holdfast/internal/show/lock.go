@@ -25,7 +25,7 @@ func LockRow(info holdfast.LockInfo) []Cell {
 	}
 	switch info.State {
 	case holdfast.StateForeign:
-		row[3] = Cell{Lines(info.Foreign), Faint}
+		row[3] = Cell{"none of ours", Faint}
 		row[7].Text = ""
 	case holdfast.StateSet, holdfast.StateOpen:
 		row[3].Text = fmt.Sprintf("%d to count down", info.Count)

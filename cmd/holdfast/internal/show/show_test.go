@@ -152,15 +152,15 @@ func TestListOfLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-NAME              KIND           STATE       HOLDER               TOKEN   HELD  LEFT  WAIT
-order:42          mutex          held        web@a/12                17  3m05s   13s     2
-late              mutex          held, late  cron@b/7                18  3h00m   13s     0
-broken            mutex          remainder   worker                  19  1m00s   13s     0
-docs              rwmutex        held        older +1                20  1h00m   13s     0
-pool              semaphore 2/5  held        pool                    22   1.0s   13s     0
-ready             latch          set         3 to count down                             0
-"\xff\u202eevil"  mutex          free                                                    1
-holdfast:{odd}                   foreign     a list, and no lock
+NAME              KIND           STATE       HOLDER           TOKEN   HELD  LEFT  WAIT
+order:42          mutex          held        web@a/12            17  3m05s   13s     2
+late              mutex          held, late  cron@b/7            18  3h00m   13s     0
+broken            mutex          remainder   worker              19  1m00s   13s     0
+docs              rwmutex        held        older +1            20  1h00m   13s     0
+pool              semaphore 2/5  held        pool                22   1.0s   13s     0
+ready             latch          set         3 to count down                         0
+"\xff\u202eevil"  mutex          free                                                1
+holdfast:{odd}                   foreign     none of ours
 `
 	if got := "\n" + out.String(); got != want {
 		t.Errorf("got:%s\nwant:%s", got, want)

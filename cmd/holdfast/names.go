@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// The limits of a completion: a shell waits for it, and shows it.
+const (
+	completionTime = time.Second
+	mostCompleted  = 100
+)
+
+// completeNames completes a first argument with names that are in use. Without an answer in time
+// there is none, and no message: the shell shows the line that is being typed.
+func completeNames(c *connection) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
+			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: literal(typed) + "*"}) {
+				if err != nil || info.State != holdfast.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
+					return
+				}
+			}
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completions collects what find adds in time. It does not wait for the end of a client whose
+// server is silent: the program ends anyway.
+func completions(c *connection, find func(ctx context.Context, client *holdfast.Client, add func(string) bool)) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	client, _, err := server.Client(c.Redis, c.TLS, holdfast.Config{Prefix: c.Prefix})
+	if err != nil {
+		return nil
+	}
+	found := make(chan string)
+	go func() {
+		defer close(found)
+		find(ctx, client, func(text string) bool {
+			select {
+			case found <- text:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	var out []string
+	for {
+		select {
+		case text, more := <-found:
+			if !more || len(out) == mostCompleted {
+				return out
+			}
+			out = append(out, text)
+		case <-ctx.Done():
+			return out
+		}
+	}
+}
+
+// literal is a text in which a glob of Redis finds nothing special.
+func literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}

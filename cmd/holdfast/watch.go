@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+)
+
+// The limits of watch.
+const (
+	lookEvery  = time.Second
+	mostFollow = 10_000
+)
+
+var streamFormats = []string{formatTable, formatLines}
+
+// Watch tells what changes.
+type Watch struct {
+	connection
+	output
+	Pattern string
+}
+
+// A change is a document of Watch.
+type change struct {
+	Version int        `json:"version"`
+	At      time.Time  `json:"at"`
+	Event   string     `json:"event"`
+	Name    string     `json:"name"`
+	Lock    *show.Lock `json:"lock,omitempty"` // none of a name that is free
+}
+
+// Validate refuses bad arguments.
+func (w *Watch) Validate() error {
+	var c checklist
+	c.check(len(w.Pattern) <= maxText, "PATTERN of %d bytes: it must have at most %d", len(w.Pattern), maxText)
+	c.check(w.Format != formatJSON, "--output json: watch prints one document after another, which is jsonl")
+	if w.Format != formatJSON {
+		w.output.check(&c, streamFormats...)
+	}
+	w.connection.check(&c)
+	return c.err()
+}
+
+// Run looks once a second until ctx ends. If the first look fails, that is the end; a later failure
+// is told, and so is the next look that succeeds.
+func (w *Watch) Run(ctx context.Context) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	client, end, err := w.client(holdfast.Config{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	w.note("looking every second: what lasts for less may not be seen")
+	follower := &snapshot.Follower{Limit: mostFollow}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for away, full, first := false, false, true; ; first = false {
+		var broken error
+		err := follower.Look(client.List(ctx, holdfast.ListOptions{Pattern: w.Pattern}), func(c snapshot.Change) {
+			if broken == nil {
+				broken = w.tell(c)
+			}
+		})
+		switch {
+		case broken != nil:
+			return broken
+		case context.Cause(ctx) != nil:
+			return context.Cause(ctx)
+		case err != nil && (first || lasting(err)):
+			return w.failure(err)
+		case err != nil && !away:
+			w.note("still looking: %s", show.Lines(trimmed(w.failure(err).Error())))
+		case err == nil && away:
+			w.note("the server is back")
+		}
+		away = err != nil
+		if follower.Full && !full {
+			full = true
+			w.note("more than %d names: only as many are followed, and a PATTERN chooses others", mostFollow)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lasting reports whether an error lasts until somebody changes something.
+func lasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
+
+// tell prints a change.
+func (w *Watch) tell(c snapshot.Change) error {
+	if w.Format == formatLines {
+		document := change{Version: show.Version, At: c.Now.At.UTC(), Event: string(c.Event), Name: c.Name}
+		if c.Event != snapshot.Freed {
+			lock := show.LockOf(c.Now)
+			document.Lock = &lock
+		}
+		return w.document(document)
+	}
+	text, style := c.Sentence()
+	if w.page().Colors {
+		text = style.Styled(text)
+	}
+	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.Now.At.Local().Format(time.TimeOnly), show.Text(c.Name), text)
+	return err
+}
+
+func newWatch() *cobra.Command {
+	w := &Watch{}
+	cmd := &cobra.Command{
+		Use:   "watch [PATTERN]",
+		Short: "Tell who gets a lock, who gives it back, and who waits, until interrupted",
+		Long: `Look at all names once a second, and print what has changed: who holds a name that another held
+before, who gave it back, how many wait, and which hold is not renewed in time. The first look
+prints all that is there. PATTERN is a glob of Redis, such as 'order:*', which the whole name
+matches. A hold or a wait that lasts for less than a second may not be seen. At most 10,000 names are
+followed.
+
+If the server goes away, watch says so on standard error, and goes on when it is back.
+
+Exit codes: 128+n signal n ended it; 64 usage; 69 no server, or it cannot serve; 77 the server
+refuses us: to look for names takes the permission +scan.`,
+		Example:               "  holdfast watch 'order:*'\n  holdfast watch -o jsonl | jq -r 'select(.event == \"late\") | .name'",
+		DisableFlagsInUseLine: true,
+		Args:                  aPattern(&w.Pattern),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := interruptible(cmd.Context())
+			defer cancel()
+			w.Out, w.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return w.Run(ctx)
+		},
+	}
+	w.connection.flags(cmd)
+	w.output.flags(cmd, streamFormats...)
+	cmd.ValidArgsFunction = completeNames(&w.connection)
+	return cmd
+}
