@@ -211,8 +211,11 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 		Weight: p.weight, Block: p.block, Until: end, TTL: p.ttl, Fixed: p.fixed,
 	}
 	out.Token, _ = wire.Number(token)
-	if out.Token <= now { // a token is the time of its grant, unless the clock was set back
-		out.Since = out.Token
+	// A token is the time of its grant, unless the clock was set back. Where several grants follow
+	// each other at once it may be a few blocks ahead.
+	const ahead = 1_000_000
+	if out.Token < now+ahead {
+		out.Since = min(out.Token, now)
 	}
 	if ticket[2] == '-' {
 		out.State, out.By = remainderOf(p)
@@ -222,7 +225,7 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 	// ends later: a TTL is at least three claims. The server counts in milliseconds.
 	const rounding = 2000
 	out.Renewed = min(now, end-p.ttl.Microseconds())
-	if out.Since > 0 && end <= out.Since+p.claim.Microseconds()+rounding {
+	if out.Since > 0 && end <= out.Token+p.claim.Microseconds()+rounding {
 		out.State, out.Renewed = protocol.HoldOffered, out.Since
 	}
 	out.Renewed = max(out.Renewed, out.Since)

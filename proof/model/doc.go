@@ -4,6 +4,6 @@
 //
 // Both get the same random requests of a few clients about one name: asks of every kind, replays,
 // permits, leaving, downgrading, resizing. Each answer must agree in what it says, and so must the
-// messages that hand the name over. Time stands still, as far as anything here lasts: what ends by
-// itself is the matter of the fake-clock tests.
+// messages that hand the name over, and what Inspect tells after each request. Time stands still,
+// as far as anything here lasts: what ends by itself is the matter of the fake-clock tests.
 package model

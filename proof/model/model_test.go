@@ -15,7 +15,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-const clients, forever = 3, 10 * time.Minute
+const (
+	clients = 3
+	forever = 10 * time.Minute
+	claim   = forever / 2 // as every claim, it is shorter than the TTL
+)
 
 // A side is one of the two that are compared: a protocol for each client, and what they were told.
 type side struct {
@@ -173,7 +177,7 @@ func (p *pair) swap(t *rapid.T, a, old *try) {
 
 // spec draws who asks.
 func (p *pair) spec(t *rapid.T) protocol.Spec {
-	spec := protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever, Label: "model"}
+	spec := protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever, Label: "model"}
 	switch p.kind {
 	case protocol.Semaphore:
 		spec.Shared, spec.Permits = true, rapid.SampledFrom([]int64{3, 3, 3, 4}).Draw(t, "permits")
@@ -261,6 +265,7 @@ func (p *pair) deafen() {
 // actions are what can happen to a name.
 func (p *pair) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
+		"": p.inspect, // after each of the others
 		"ask": func(t *rapid.T) {
 			p.n++
 			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
@@ -305,7 +310,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			}
 			// Both learn of the crash by the next request that hands on. The scripts have more
 			// requests that do not hand on.
-			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever, Label: "model",
+			next := &try{client: a.client, spec: protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever, Label: "model",
 				Shared: p.kind == protocol.Semaphore, Permits: a.spec.Permits}}
 			next.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1, Weight: min(1, a.spec.Permits)}
 			p.tries = append(p.tries, next)
@@ -342,7 +347,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		},
 		"look": func(t *rapid.T) {
 			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
-				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: forever, Life: forever}).Look(context.Background(), nil)
+				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever}).Look(context.Background(), nil)
 				return fmt.Sprintf("%d hold, %s wait, %d of permits", got.Holders, p.waiting(got.Waiters), got.Taken), err
 			})
 		},
@@ -400,7 +405,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		actions["resize"] = func(t *rapid.T) {
 			permits := rapid.Int64Range(1, 6).Draw(t, "permits")
 			p.both(t, fmt.Sprint("resize to ", permits), 0, func(_ *side, c protocol.Protocol) (string, error) {
-				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: forever, Life: forever}).
+				return "", c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Shared: true, Permits: 3, Claim: claim, Life: forever}).
 					Resize(context.Background(), permits, time.Now().Add(time.Minute))
 			})
 		}

@@ -48,6 +48,7 @@ func (c *Client) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol
 			h = s.hold(names[i], &entry{ticket: ask.Ticket, spec: r.spec, client: c}, now, ask.TTL)
 		}
 		h.until = now + ask.TTL.Microseconds()
+		h.offered, h.prolonged = false, now
 		answers[i] = h.answer(now)
 	}
 	return answers, nil

@@ -136,6 +136,7 @@ func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, t
 	}
 	if h := find(n.holds, ask.Ticket.ID); h != nil { // asked before
 		h.until = now + ask.TTL.Microseconds()
+		h.offered, h.prolonged = false, now
 		return h.answer(now), nil
 	}
 	for _, h := range n.holds {

@@ -154,6 +154,7 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
 	h.spec, h.until = r.spec, now+ask.TTL.Microseconds()
+	h.offered, h.prolonged = false, now
 	n.lapses(h)
 	first := n.next()
 	s.admit(n, nil, now, 0)
