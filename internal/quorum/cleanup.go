@@ -25,6 +25,7 @@ const (
 	freeUndo    = 'u' // the same, and it undoes a resume
 	freeWaiter  = 'w' // a waiter gave up
 	freePlace   = 'p' // it waits no more, and holds elsewhere: a hold stays
+	freeBreak   = 'b' // the id is that of a Break, which is taken back
 )
 
 // A cleanup is something to be given back at one node, until that is certain or nothing can be
@@ -170,16 +171,16 @@ func (n *node) keepCleanups(c ...cleanup) {
 var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
 
 // freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'),
-// had none ('0'), or had one that another caller took over ('R'), with the label of that caller.
-func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
+// had none ('0'), or had one that another caller took over or broke ('R').
+func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by taker, err error) {
 	r := c.resource
 	if !n.awaitAsks(c.id, deadline) {
-		return 0, "", &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
+		return 0, by, &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 	}
 	if c.how == freeWaiter { // from here on an ask follows, and an ask that came before wants its place
 		defer n.releaseSent(r.spec.Name)()
 		if n.p.asks(c.id) {
-			return '0', "", nil
+			return '0', by, nil
 		}
 	}
 	keep := int64(0)
@@ -189,14 +190,14 @@ func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string,
 	text, err := n.ask(&n.p.scripts.free, r.spec.Name, deadline, []any{nil, nil, 3, r.state, r.waiting, r.watching,
 		string(c.id), r.mode, wire.Digits16(c.round), keep, string(c.how), c.waiter})
 	if err != nil {
-		return 0, "", err
+		return 0, by, err
 	}
 	fine := text == "0" || text == "1"
 	if text[0] == 'R' {
 		by, fine = takenBy(text[1:])
 	}
 	if !fine {
-		return 0, "", n.unreadable("release", r.spec.Name, text)
+		return 0, by, n.unreadable("release", r.spec.Name, text)
 	}
 	return text[0], by, nil
 }

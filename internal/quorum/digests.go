@@ -4,11 +4,12 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "28c34a3f6cc6e774277fe8cb1aeacdc37ce6e490",
-	"downgrade": "d003a440e371ef5328e513d9d4b5c4cabe0db651",
-	"free":      "1252dab6f779964de22d06b6da551c53a0f24394",
-	"inspect":   "68ca8e90011fc2c048a7a54a5c3083084105cda4",
-	"look":      "63e24d506cc272c01acb323b4ee1a79afd28b5a6",
-	"node":      "61562beecf5a18c16ce9736f778215184a67ca44",
-	"renew":     "9acad979801dc5ed883ab6009a19d12bac3f7325",
+	"ask":       "4381971032c9d6ac261eec12587f4d169b3c92f9",
+	"break":     "efe262041a57ed8501a80e3e4201198df12ce62d",
+	"downgrade": "0f28e589c5a197b125d67ea333812399498c0fa0",
+	"free":      "c1f5f80f7a41f49ce1f39fd30ec563ecc98832e7",
+	"inspect":   "364d63bd7db9e38678da174b92a2762c87c11ddb",
+	"look":      "601bf3ca95ea8f69ceecbab1455242456cf62d76",
+	"node":      "1dda71ef0c00c22f4812ae3da420ed631d183725",
+	"renew":     "aafec60825b747219c8e46b4a7a90265cb4bc6fe",
 }

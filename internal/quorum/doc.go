@@ -19,7 +19,8 @@
 //
 //	field    value
 //	id       a hold: mode (3), end (13, ms), first and last token (16 each), round (16), payload
-//	"-" id   the remainder of a hold that another caller took over: what the hold was, with extras
+//	"-" id   the remainder of a hold that another caller took over or broke: what the hold was, with
+//	         extras
 //	REST x   what min holds leave of holds that exclude; REST s: of holds that share
 //
 // A mode is the format number, the kind (m mutex, r read-write, e election), and "x" or "s": the
@@ -29,15 +30,17 @@
 // reaches it. An extra is "name:length:value", and readers skip the names that they do not know. A
 // hold has no extras yet. The extras of a remainder begin with these three:
 //
-//	why   "r": another caller took the hold over
+//	why   "r": another caller took the hold over; "b": another caller broke it
 //	by    the label of that caller
-//	to    the id that the remainder does not exclude, and the number of callers after the first
+//	to    of "r": the id that the remainder does not exclude, and the number of callers after the
+//	      first
+//	of    of "b": the ids of the Breaks that ended the hold here; none if it ended for good
 //
 // A message is the format number, what it says, the id of the ticket that it says it to, and the
 // rest:
 //
 //	2N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
-//	2R ID         its hold was taken over at this node
+//	2R ID         its hold was taken over or broken at this node
 //
 // A client that meets a value of another format says so and touches nothing, also if the time of
 // the value is over. It does not wake waiters of another format, and drops messages of one.
@@ -139,6 +142,38 @@
 // first message, because messages can be lost. The second also covers a question that went out too
 // early.
 //
+// # Breaking
+//
+// A Break asks all nodes to end the hold that has a token. A node that knows it makes a remainder
+// of it, with the end that it had, and tells the holder's channel. This remainder excludes
+// everybody, the owner too. It keeps the id of the Break. The answers come to one of these:
+//
+//	done          the hold is broken at a majority of the nodes that count, by this Break or others
+//	no such hold  a majority of them does not know the hold: it is nobody's lease
+//	failed        neither is certain: an error with what each node said
+//
+// Unless it is done, the Break is taken back at each node where it ended the hold or may yet end
+// it: its id is taken out of the remainder. If no other id is left there, the remainder is the hold
+// again, as it was. So taking one Break back does not undo another. An answer that never comes is
+// taken back once the request can take effect no more, as that of an Ask. A node that does not
+// answer for 18 s keeps the remainder to its end.
+//
+// The holder learns of it as after a Resume, and its release ends the remainder. Its engine
+// releases the hold when the holder's code has stopped. After that, neither a Break nor taking one
+// back finds anything. What a min hold leaves has no ids, so it stays, too. An Ask whose ticket was
+// broken before it held is told so, and its client gives the ticket up.
+//
+// A Break that failed may have told the holder all the same, as both ask the nodes at different
+// times. Then the holder has lost its lease, and gives it back. A hold cannot be broken by force:
+// the nodes end it one after the other, while others ask.
+//
+// Claim: once a Break is done, no renewal that is sent later is answered yes. For a majority M has
+// the remainder. A node of M does not say yes while it has it. It does not say yes afterwards
+// either: a renewal makes no hold, a repair follows a yes, and each majority that counts has a node
+// of M. A node leaves M only if it forgets, and then it does not count: taking back another Break
+// leaves the id of this one. A renewal that was sent before has given the hold an end at the nodes
+// that said yes, and their remainders have that end.
+//
 // # Trust
 //
 // The engine trusts a hold until "moment of the sending + TTL - margin", on the monotonic clock.
@@ -218,29 +253,32 @@
 //     sends a Free, and what gives a round back touches neither the hold of a later one, nor one
 //     that was confirmed anew since.
 //  2. Its time was over: then trust was over before.
-//  3. A Resume made it a remainder, and n ended that. The remainder has the end of the hold, so if
-//     its time was over, trust was over before. If A's release ended it, A's engine had ended trust
-//     before it sent the release: the holder had released, or the engine had been told that the
-//     hold was gone, or replaced and a margin ago. What gives a failed Ask back leaves a remainder
-//     alone if its hold was confirmed since, as in 1.
-//  4. The Resume was undone: then A's hold is there again, with the end that it had, and we are at
-//     the beginning. The Resume is undone only if it is nobody's lease. So no hold is trusted that
-//     took over from A by it.
+//  3. A Resume or a Break made it a remainder, and n ended that. The remainder has the end of the
+//     hold, so if its time was over, trust was over before. If A's release ended it, A's engine had
+//     ended trust before it sent the release: the holder had released, or the engine had been told
+//     that the hold was gone, or replaced and a margin ago. What gives a failed Ask back leaves a
+//     remainder alone if its hold was confirmed since, as in 1.
+//  4. The Resume was undone, or the Break taken back: then A's hold is there again, with the end
+//     that it had, and we are at the beginning. The Resume is undone only if it is nobody's lease.
+//     So no hold is trusted that took over from A by it. A Break makes no hold.
 //  5. n forgot it: then n did not count at b', as a' + TTL was not over. For it counts again, if a
 //     majority did not forget, after a majority R of other nodes that count was asked for the
 //     longest TTL; R has a node that confirmed A, too, and knows it from A's ask; and that node has
 //     not forgotten it and come to count again before n. Contradiction.
 //
-// Case 3 needs no majority: a remainder keeps others out at each node where a Resume ended the
-// hold, and nowhere is anything else changed. So it does not matter whether the Resume was agreed
-// on, nor whether the caller that took over has given back since, nor in which order nodes hear of
-// it.
+// Case 3 needs no majority: a remainder keeps others out at each node where a Resume or a Break
+// ended the hold, and nowhere is anything else changed. So it does not matter whether that was
+// agreed on, nor whether the caller that took over has given back since, nor in which order nodes
+// hear of it. What a Break leaves lets in nobody whom the hold kept out, and ends when the hold
+// would have ended; taking it back changes neither. So it does not matter either whether a Break
+// comes late, twice, or after it was taken back. A node that restarts has the remainder with its
+// ids, or neither, or what it had before; unless it wrote every change down, it does not count.
 //
 // A remainder at a minority does no harm. It excludes no more callers than the hold did, and no
-// longer. A's renewals are confirmed by the other nodes. When the Resume is undone, A's hold is
-// there again. If its client is gone, its hold there ends with its own TTL, and the remainder with
-// the end that A's hold had; the next renewal of A then sets A's hold there again. Until then A has
-// one node less to lose.
+// longer. A's renewals are confirmed by the other nodes. When the Resume is undone, or the Break
+// taken back, A's hold is there again. If the client that sent it is gone, its hold there ends with
+// its own TTL, and the remainder with the end that A's hold had; the next renewal of A then sets
+// A's hold there again. Until then A has one node less to lose.
 //
 // # Tokens
 //

@@ -40,7 +40,7 @@ type downgradeTally struct {
 	tally
 	named    map[int64]int // how many nodes name a token
 	best     *reply        // with the token that most nodes name
-	replaced *reply        // of a node where the hold was taken over
+	replaced *reply        // of a node where the hold was taken over or broken
 	none     int           // nodes without the hold
 }
 
@@ -67,7 +67,7 @@ func (t *downgradeTally) decided() (answer protocol.Answer, decided bool, err er
 	case t.won >= t.need && t.best != nil && (t.named[t.best.first] >= t.need || t.pending == 0):
 		return protocol.Answer{Status: protocol.Held, Token: t.best.first, Block: t.best.final - t.best.first + 1, Server: p.now()}, true, nil
 	case t.none > few && t.replaced != nil:
-		return answer, true, &protocol.Replaced{Name: t.r.spec.Name, By: t.replaced.by}
+		return answer, true, t.replaced.by.replaced(t.r.spec.Name)
 	case t.none > few:
 		return protocol.Answer{Status: protocol.Busy, Server: p.now()}, true, nil
 	case t.foreign > few:

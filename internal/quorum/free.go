@@ -89,8 +89,8 @@ func (f *freeTally) take(a *reply) {
 		answer.Answer = "given back"
 	case a.status == 'R':
 		f.no++
-		f.replaced = &protocol.Replaced{Name: f.r.spec.Name, By: a.by}
-		answer.Answer = "taken over"
+		f.replaced = a.by.replaced(f.r.spec.Name)
+		answer.Answer = a.by.did()
 	default:
 		f.no++
 		answer.Answer = "not held"

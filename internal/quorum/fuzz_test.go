@@ -53,7 +53,7 @@ func FuzzReplies(f *testing.F) {
 		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
 		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r", "Rrlabel", "R", "1", "0",
 		"I" + facts + "11000|1|0:22:76:" + id + "2mx0946684860000" + token + token + token + "60000:0:0:0:", "I" + facts + "01000|3|2:is", "I" + facts + "1|",
-		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
+		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts + "bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
 		"H" + strings.Repeat("9", 81), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
 		for shape := range byte(4) {
 			f.Add(shape, text, text)
@@ -101,6 +101,7 @@ func FuzzReplies(f *testing.F) {
 			_, _ = r.Look(ctx, &ask.Ticket)
 			_ = r.Unwatch(ctx, ask.Ticket)
 			_, _ = p.Status(ctx)
+			_, _ = p.Break(ctx, "n", protocol.Break{Kind: protocol.Mutex, Token: 1})
 			_, _ = p.Inspect(ctx, "n", protocol.Page{Holds: 9})
 			reported := 0
 			p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask.Ticket, TTL: time.Second}}, func(int, protocol.Renewed) { reported++ })

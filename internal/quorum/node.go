@@ -117,6 +117,31 @@ func (n *node) ask(s *script, name string, deadline time.Time, args []any) (stri
 	return text, nil
 }
 
+// askInTime is ask with a script that takes no effect after the deadline. Words makes the command,
+// with the last time of the node at which it may. The request may be late, by a clock that was set
+// since or has drifted over a long silence. Then the node is asked what its clock shows, and asked
+// once more.
+func (n *node) askInTime(s *script, name string, deadline time.Time, words func(notAfter string) []any) (text string, sent, received time.Time, err error) {
+	for again := false; ; again = true {
+		notAfter, err := n.notAfter(deadline)
+		if err != nil {
+			return "", sent, received, err
+		}
+		sent = time.Now()
+		text, err = n.ask(s, name, deadline, words(notAfter))
+		received = time.Now()
+		if err != nil || text[0] != 'L' {
+			return text, sent, received, err
+		}
+		if again || !received.Before(deadline) {
+			return "", sent, received, &protocol.Failure{Op: s.Op, Name: name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errTooLate}
+		}
+		if _, err := n.meet(deadline, "", ""); err != nil {
+			return "", sent, received, err
+		}
+	}
+}
+
 func (n *node) unreadable(op, name string, value any) error {
 	return &protocol.Failure{Op: op, Name: name, Node: nodeName(n.index), Reason: protocol.Other, Unknown: true,
 		Err: fmt.Errorf("the node's answer is none of ours: %.100v", value)}

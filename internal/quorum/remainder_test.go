@@ -43,14 +43,14 @@ func TestRemainderIsNoHold(t *testing.T) {
 		},
 		"renewal": func(t *testing.T, h *half) {
 			for _, ttl := range []time.Duration{0, time.Hour} {
-				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0] != "of o" {
-					t.Errorf("for %v: %q by %q", ttl, a.text, a.by)
+				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0].label != "of o" {
+					t.Errorf("for %v: %q by %v", ttl, a.text, a.by)
 				}
 			}
 		},
 		"downgrade": func(t *testing.T, h *half) {
 			asked := ask(1)
-			if a := h.r.downgradeAt(h.n, &asked); a.status != 'R' || a.by != "of o" {
+			if a := h.r.downgradeAt(h.n, &asked); a.status != 'R' || a.by.label != "of o" {
 				t.Errorf("got %+v", a)
 			}
 		},
@@ -357,8 +357,8 @@ func TestRemainderIsGivenBack(t *testing.T) {
 func TestRemainderOfAnyName(t *testing.T) {
 	for _, odd := range []string{"a:1:b", "why:1:k", "0:0:0:", "\x00\n\r\n%d}", "\xff\xfe", "to:23:" + string(id(2)) + "0"} {
 		h := halfResumedBy(t, odd, odd, time.Minute, time.Minute)
-		if a := h.renews(t, 1, time.Second); a.text != "R" || a.by[0] != "of "+odd {
-			t.Errorf("%q: got %q by %q", odd, a.text, a.by)
+		if a := h.renews(t, 1, time.Second); a.text != "R" || a.by[0].label != "of "+odd {
+			t.Errorf("%q: got %q by %v", odd, a.text, a.by)
 		}
 		if a := h.asks(t, h.of("p"), 3, nil); a.party != (protocol.Party{Owner: odd, Label: "of " + odd}) {
 			t.Errorf("%q: held by %+v", odd, a.party)

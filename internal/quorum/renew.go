@@ -49,7 +49,7 @@ type renewalRound struct {
 // A renewalVerdict counts the answers about one hold.
 type renewalVerdict struct {
 	yes, no, foreign int
-	by               *string // the label of the caller that took the hold over, if a node says so
+	by               *taker // the caller that took the hold over or broke it, if a node says so
 	decided, held    bool
 	missing          []*node
 }
@@ -150,7 +150,7 @@ func (t *renewalRound) decide(i int, v *renewalVerdict, pending int) {
 	case v.no+v.foreign > few && v.foreign+pending <= few: // else the key may yet be of another kind
 		v.decided = true
 		if v.by != nil { // others are kept out until its holder has stopped
-			t.done(i, protocol.Renewed{Err: &protocol.Replaced{Name: r.spec.Name, By: *v.by}})
+			t.done(i, protocol.Renewed{Err: v.by.replaced(r.spec.Name)})
 			return
 		}
 		t.done(i, protocol.Renewed{})
@@ -177,8 +177,8 @@ type renewalReply struct {
 	node   *node
 	facts  facts
 	counts bool
-	text   string         // a letter each
-	by     map[int]string // of holds that were taken over: the label of the caller that did
+	text   string        // a letter each
+	by     map[int]taker // of holds that were taken over or broken
 	err    error
 }
 
@@ -243,7 +243,7 @@ func (a *renewalReply) read(renewals int) bool {
 			return false
 		}
 		if a.by == nil {
-			a.by = make(map[int]string)
+			a.by = make(map[int]taker)
 		}
 		a.by[i], _ = takenBy(tail[:n])
 		rest = tail[n:]

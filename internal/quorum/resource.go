@@ -252,7 +252,8 @@ func (r *resource) failed(op string, err error) error {
 	var failure *protocol.Failure
 	var foreign *protocol.Foreign
 	var upgrade *protocol.Upgrade
-	if errors.As(err, &failure) || errors.As(err, &foreign) || errors.As(err, &upgrade) {
+	var replaced *protocol.Replaced
+	if errors.As(err, &failure) || errors.As(err, &foreign) || errors.As(err, &upgrade) || errors.As(err, &replaced) {
 		return err
 	}
 	return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: protocol.NoAnswer, Err: err}

@@ -116,11 +116,11 @@ func (h *half) frees(t *testing.T, n int, how byte, round int64, keep time.Durat
 	if keep > 0 {
 		d.keep = time.Now().Add(keep)
 	}
-	was, by, err := h.n.freeHold(d, time.Now().Add(enough))
+	was, who, err := h.n.freeHold(d, time.Now().Add(enough))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return was, by
+	return was, who.label
 }
 
 // remainder is what is left of the hold at the master.

@@ -25,7 +25,7 @@ type reply struct {
 	token            int64 // of the holder; 0: none is accepted here
 	party            protocol.Party
 
-	by string // if the hold was taken over: the label of the caller that did
+	by taker // if the hold was taken over or broken: the caller that did
 }
 
 // won tells whether the node keeps the name for us.
@@ -154,8 +154,7 @@ func (r *resource) overtakes(n *node) error {
 	return &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
 }
 
-// askAt asks one node. The request may be late, by a clock that was set since or has drifted over a
-// long silence. Then the node is asked what its clock shows, and asked once more.
+// askAt asks one node.
 func (t *acquisition) askAt(n *node, round, first int64) *reply {
 	r, ask := t.r, &t.ask
 	out := &reply{node: n}
@@ -163,37 +162,20 @@ func (t *acquisition) askAt(n *node, round, first int64) *reply {
 		out.err = r.overtakes(n)
 		return out
 	}
-	for again := false; ; again = true {
-		notAfter, err := n.notAfter(ask.Deadline)
-		if err != nil {
-			out.err = err
-			return out
-		}
-		sent := time.Now()
-		text, err := n.ask(&r.p.scripts.ask, r.spec.Name, ask.Deadline, t.words(notAfter, round, first))
-		received := time.Now()
-		if err != nil {
-			out.err = err
-			return out
-		}
-		if text[0] == 'L' {
-			if !again && received.Before(ask.Deadline) {
-				if _, out.err = n.meet(ask.Deadline, "", ""); out.err == nil {
-					continue
-				}
-				return out
-			}
-			out.err = &protocol.Failure{Op: "lock", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errTooLate}
-			return out
-		}
-		if !out.read(text) {
-			out.err = n.unreadable("lock", r.spec.Name, text)
-			return out
-		}
-		learn(&r.p.known[r.bucket], out.facts.last)
-		out.counts = n.heard(&out.facts, sent, received, ask.Deadline)
+	text, sent, received, err := n.askInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
+		return t.words(notAfter, round, first)
+	})
+	if err != nil {
+		out.err = err
 		return out
 	}
+	if !out.read(text) {
+		out.err = n.unreadable("lock", r.spec.Name, text)
+		return out
+	}
+	learn(&r.p.known[r.bucket], out.facts.last)
+	out.counts = n.heard(&out.facts, sent, received, ask.Deadline)
+	return out
 }
 
 // words are the command of a round: see ask.lua.

@@ -24,13 +24,13 @@ type script struct {
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
 type scripts struct {
-	ask, downgrade, free, inspect, look, node, renew script
+	ask, breaks, downgrade, free, inspect, look, node, renew script
 
 	digests atomic.Pointer[[]any] // hex of the SHA-1 of each; boxed once
 }
 
 // names are the files, in the order of the digests.
-var names = []string{"ask", "downgrade", "free", "inspect", "look", "node", "renew"}
+var names = []string{"ask", "break", "downgrade", "free", "inspect", "look", "node", "renew"}
 
 // usual is the prefix whose digests are constants.
 const usual = "holdfast"
@@ -48,6 +48,7 @@ func loadScripts(prefix string) *scripts {
 	}
 	s := &scripts{
 		ask:       load("lock", "ask"),
+		breaks:    load("break", "break"),
 		downgrade: load("downgrade", "downgrade"),
 		free:      load("release", "free"),
 		inspect:   load("inspect", "inspect"),

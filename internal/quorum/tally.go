@@ -36,6 +36,7 @@ type tally struct {
 
 	accepted, won, answered int
 	foreign, upgrades       int
+	broken                  *reply // of a node where the hold of this ticket was broken; nil: none says so
 	given                   int
 	largest                 int64
 }
@@ -63,6 +64,8 @@ func (t *tally) take(a *reply) {
 		t.won++
 	case 'U':
 		t.upgrades++
+	case 'R':
+		t.broken = a
 	case 'Y':
 		t.given++
 	}
@@ -80,6 +83,8 @@ func (t *tally) judge() {
 	case t.won >= t.need:
 		t.verdict = tokenRefused
 	case t.won+t.pending >= t.need:
+	case t.broken != nil: // the ticket cannot hold any more
+		t.verdict, t.err = failed, t.broken.by.replaced(t.r.spec.Name)
 	case t.upgrades > 0 && (t.upgrades >= t.need || t.pending == 0):
 		t.verdict, t.err = failed, &protocol.Upgrade{Name: t.r.spec.Name}
 	case t.foreign > t.nodes-t.need:
@@ -229,7 +234,7 @@ func (a *reply) describe() string {
 	case 'U':
 		return "shared by the same owner"
 	case 'R':
-		return "taken over"
+		return a.by.did()
 	case 'B':
 		if a.party.Label != "" {
 			return fmt.Sprintf("held by %q", a.party.Label)

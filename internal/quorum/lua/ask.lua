@@ -12,10 +12,11 @@
 --                                  remainder keeps it out
 --       "Y" facts                  what it gave back is left to one who waits
 --       "U" facts                  its owner shares the name, and it excludes
+--       "R" facts why by           it held, and a caller with that label broke the hold
 --       "F" what                   the key is of another kind or format, and was not touched
 --       "L" now                    it came too late and did nothing
 -- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. An id
--- whose hold has become a remainder is told "B", and leaves no place.
+-- whose hold was taken over is told "B". Neither that nor one whose hold was broken leaves a place.
 
 --@include state
 if now > ARGV[6] then
@@ -111,6 +112,9 @@ if shared and not (other or kept or mine or reads or late) and ARGV[7] ~= 'r' th
   end
 end
 
+if late and breaks_of(late) then
+  return 'R' .. head .. last .. taken(late)
+end
 if other or kept or held_off or late or ARGV[16] ~= '' and not old and not mine then
   local waiters = redis.call('ZCARD', KEYS[2])
   if waiter and ARGV[7] == 'j' and not late then

@@ -4,7 +4,7 @@
 -- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket, 5 length ":" owner channel, or "" when no message reaches it
 -- reply "H" facts first last    it holds, and shares
 --       "B" facts "0|0|0|"      there is no such hold
---       "R" facts why by        it was taken over by a caller with that label
+--       "R" facts why by        it was taken over or broken by a caller with that label
 --       "F" what                the key is of another kind or format, and was not touched
 -- Replays: a hold that shares already is told so, with the full TTL.
 

@@ -5,9 +5,9 @@
 --       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up, "p" it
 --       does not wait any more, and holds elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
--- reply "1"         there was a hold
+-- reply "1"         there was a hold, or a remainder that the break had made
 --       "0"         there was none
---       "R" why by  it was taken over by a caller with that label: what remained of it is
+--       "R" why by  it was taken over or broken by a caller with that label: what remained of it is
 --                   removed, or ends after 4 if that is sooner
 --       "F" what    the key is of another kind or format, and was not touched
 -- Replays find nothing and change nothing. What frees memory comes before what needs it.
@@ -18,6 +18,29 @@ local holds, left = live(key, ARGV[2])
 if not holds then
   return 'F' .. left
 end
+
+-- take_back makes holds again of what this break has ended, unless another break has ended it too.
+local function take_back()
+  local was = '0'
+  for field, value in pairs(left) do
+    local breaks = breaks_of(value)
+    local others = breaks and but_for(breaks, id)
+    if others then
+      was = '1'
+    end
+    if others == '' then
+      redis.call('HDEL', key, field)
+      redis.call('HSET', key, string.sub(field, 2), before(value))
+    elseif others then
+      redis.call('HSET', key, field, broken_by(value, others))
+    end
+  end
+  return was
+end
+if how == 'b' then
+  return take_back()
+end
+
 local opened = leave(KEYS[2], id, ARGV[2], ARGV[6])
 local function meant(value)
   return value and string.sub(value, 49, 64) <= ARGV[3] and how ~= 'p' and value or nil
@@ -81,23 +104,23 @@ if late then
   redis.call('HDEL', key, '-' .. id)
   if keep <= 0 then
     left['-' .. id] = nil
-  else -- it goes on as if another had taken over since: no undo brings it back
+  else -- it goes on as if another had taken over since, or broken it for good: no undo brings it back
     local ends = math.min(ms + keep, ends_at(late))
     late = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
-    left['-' .. id] = passed(late, successor(late), 1)
+    left['-' .. id] = breaks_of(late) and broken_by(late, '') or passed(late, successor(late), 1)
     redis.call('HSET', key, '-' .. id, left['-' .. id])
   end
 end
 if mine then
   redis.call('HDEL', key, id)
   holds[id] = nil
-  if how == 'u' and undo() then
-    expire()
-    return '1'
-  end
-  if keep > 0 then
-    rest()
-  end
+end
+if how == 'u' and (mine or late) and undo() then
+  expire()
+  return mine and '1' or '0'
+end
+if mine and keep > 0 then
+  rest()
 end
 if mine or late then
   expire()

@@ -26,16 +26,20 @@ local function extra(extras, name)
   end
 end
 
--- taking is what the extras of a remainder begin with. "by" is the label of the caller that took
--- the hold over. "to" is the id that the remainder does not exclude, and how many callers took over
--- after the first; the id is that of the last.
+-- mark is what the extras of a remainder begin with: why it is one, the label of the caller behind
+-- that, and a third of a name.
+local function mark(why, by, name, what)
+  return 'why:1:' .. why .. 'by:' .. #by .. ':' .. by .. name .. ':' .. #what .. ':' .. what
+end
+
+-- taking is the mark of a hold that was taken over. "to" is the id that the remainder does not
+-- exclude, and how many callers took over after the first; the id is that of the last.
 local function taking(by, to, more)
-  to = to .. string.format('%.0f', more)
-  return 'why:1:rby:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to
+  return mark('r', by, 'to', to .. string.format('%.0f', more))
 end
 
 -- successor is the id that a remainder does not exclude, and how many callers took over after the
--- first; nil of what a min hold leaves.
+-- first; nil of what a min hold or a break leaves.
 local function successor(value)
   local _, _, extras = parts(value, PAYLOAD)
   local to = extra(extras, 'to')
@@ -63,10 +67,44 @@ local function remaining(value, by, to)
   return having(value, taking(by, to, 0) .. extras)
 end
 
--- before is the hold of which a remainder is left.
+-- before is the hold of which a remainder is left: without the three extras of its mark.
 local function before(value)
   local _, _, extras = parts(value, PAYLOAD)
-  return having(value, string.sub(extras, #taking(extra(extras, 'by'), successor(value)) + 1))
+  local from = 1
+  for _ = 1, 3 do
+    local length, at = string.match(extras, '^%a+:(%d+):()', from)
+    from = at + length
+  end
+  return having(value, string.sub(extras, from))
+end
+
+-- breaks_of are the ids of the breaks that made a remainder, one after the other; nil of another
+-- remainder. They are empty if nothing is to be taken back, as the holder has stopped.
+local function breaks_of(value)
+  local _, _, extras = parts(value, PAYLOAD)
+  return extra(extras, 'why') == 'b' and extra(extras, 'of') or nil
+end
+
+-- broken is the remainder of a hold that these breaks ended, of which the first was by a caller
+-- with this label.
+local function broken(value, by, breaks)
+  local _, _, extras = parts(value, PAYLOAD)
+  return having(value, mark('b', by, 'of', breaks) .. extras)
+end
+
+-- broken_by is a remainder that a break left, with other breaks.
+local function broken_by(value, breaks)
+  local _, _, extras = parts(value, PAYLOAD)
+  return broken(before(value), extra(extras, 'by'), breaks)
+end
+
+-- but_for are the breaks but for one; nil if that is none of them.
+local function but_for(breaks, id)
+  for at = 1, #breaks, 22 do
+    if string.sub(breaks, at, at + 21) == id then
+      return string.sub(breaks, 1, at - 1) .. string.sub(breaks, at + 22)
+    end
+  end
 end
 
 -- passed is a remainder that goes to another id: to the next that takes over (1), or back when that

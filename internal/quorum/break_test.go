@@ -1,0 +1,447 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
+)
+
+// breaks is a Break of a mutex by "breaker".
+func breaks(token int64) protocol.Break {
+	return protocol.Break{Kind: protocol.Mutex, Token: token, By: "breaker"}
+}
+
+// broke is the error of a holder whose hold was broken by "breaker".
+func broke(err error) bool {
+	var replaced *protocol.Replaced
+	return errors.As(err, &replaced) && *replaced == protocol.Replaced{Name: "x", By: "breaker", Broken: true}
+}
+
+// doBreak breaks the hold of x with this token. So many nodes do not answer. It asks again if a
+// node that lives does not answer in time, on a machine that stands still now and then.
+func doBreak(t *testing.T, p *Protocol, token int64, dead int) (bool, error) {
+	t.Helper()
+	var done bool
+	var err error
+	for range 20 {
+		done, err = p.Break(t.Context(), "x", breaks(token))
+		var none *NoMajority
+		if !errors.As(err, &none) {
+			return done, err
+		}
+		silent := 0
+		for _, n := range none.Nodes {
+			if n.Err != nil {
+				silent++
+			}
+		}
+		if silent <= dead {
+			return done, err
+		}
+		quiet(t, p)
+	}
+	return done, err
+}
+
+// A Break is done when a majority has the remainder. Otherwise nothing is left of it, and the hold
+// is as it was. A hold that a majority does not know is nobody's lease.
+func TestBreakIsAgreedOn(t *testing.T) {
+	for masters, want := range map[string]string{
+		"hhh": "done", "hhd": "done", "h-h": "done", "hht": "done", "hhr": "done",
+		"h--": "none", "---": "none", "--d": "none", "rrr": "none", "rrh": "none", "bbb": "none", "tth": "none",
+		"hdd": "failed", "h-d": "failed", "ddd": "failed", "r-d": "none",
+		"hhhdd": "done", "hhh--": "done", "hh---": "none", "hhd--": "failed", "hhddd": "failed", "hhdd-": "failed",
+	} {
+		t.Run(masters, func(t *testing.T) {
+			servers, p := arranged(t, masters, "2mx")
+			var before []map[string]string
+			for _, s := range servers {
+				before = append(before, fields(t, s))
+			}
+			done, err := doBreak(t, p, 7, strings.Count(masters, "d"))
+			got := "none"
+			var failure *protocol.Failure
+			var none *NoMajority
+			switch {
+			case done && err == nil:
+				got = "done"
+			case !done && errors.As(err, &failure) && errors.As(err, &none):
+				got = "failed"
+				if marked := strings.Contains(masters, "h"); failure.Unknown != marked {
+					t.Errorf("it may have taken effect: %v, want %v", failure.Unknown, marked)
+				}
+			case err != nil:
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("got %s, want %s: %v", got, want, err)
+			}
+			quiet(t, p)
+			for i, s := range servers {
+				all := fields(t, s)
+				if want != "done" || masters[i] != 'h' {
+					if !maps.Equal(all, before[i]) {
+						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
+					}
+					continue
+				}
+				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
+				if hold != "" || remainder[:64] != before[i][string(id(1))][:64] || !strings.Contains(remainder, "why:1:bby:7:breakerof:22:") {
+					t.Errorf("master %d has %q, had %q", i+1, all, before[i])
+				}
+			}
+		})
+	}
+}
+
+// Any token of the hold's block will do, and no other. A second Break changes nothing but that it
+// is one more.
+func TestBreakTakesTheToken(t *testing.T) {
+	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false, 1 << 53: false, 1<<63 - 1: false} {
+		servers, p := arranged(t, "---", "2mx")
+		for _, s := range servers {
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 9), string(id(2)), written("2mx", 0, 0))
+		}
+		before := fields(t, servers[0])
+		for range 2 {
+			if done, err := doBreak(t, p, token, 0); done != want || err != nil {
+				t.Errorf("token %d: got %v, %v", token, done, err)
+			}
+			quiet(t, p)
+			after := fields(t, servers[0])
+			if !want && !maps.Equal(after, before) {
+				t.Errorf("token %d: got %q, was %q", token, after, before)
+			}
+			if _, remains := after["-"+string(id(1))]; remains != want || after[string(id(2))] != before[string(id(2))] {
+				t.Errorf("token %d: got %q", token, after)
+			}
+		}
+	}
+}
+
+// What a quorum cannot do is refused with the reason, and nothing is sent.
+func TestForceAndEvictAreRefused(t *testing.T) {
+	p := client(t, []wire.Store{nil, nil, nil}, false, id(0))
+	force := breaks(7)
+	force.Force = true
+	_, err := p.Break(t.Context(), "x", force)
+	var failure *protocol.Failure
+	if !errors.Is(err, protocol.ErrNoForce) || !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || failure.Unknown {
+		t.Errorf("force: %v", err)
+	}
+	_, err = p.Evict(t.Context(), "x", protocol.Mutex, id(1), "by")
+	if failure = nil; !errors.As(err, &failure) || failure.Reason != protocol.Unsupported || !strings.Contains(err.Error(), "no queue") {
+		t.Errorf("evict: %v", err)
+	}
+}
+
+// A broken is a hold of owner "o", id 1, that one master alone has made a remainder of, for the
+// Break with id 7.
+func broken(t *testing.T) *half {
+	t.Helper()
+	h := halfResumed(t, time.Minute, time.Minute)
+	h.frees(t, 2, 'u', 1, 0)
+	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
+		t.Fatalf("got %q, want %q", got, h.held)
+	}
+	h.breaks(t, 7)
+	return h
+}
+
+// breaks breaks the hold at the master alone.
+func (h *half) breaks(t *testing.T, n int) *breakReply {
+	t.Helper()
+	b := breaks(h.token)
+	a := h.r.breakAt(h.n, id(n), b, time.Now().Add(enough))
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	return a
+}
+
+// What a Break leaves at a master is no hold: no request of the holder, late or twice, makes it
+// one, prolongs it or leaves a place. It keeps all others out, of its owner too. No caller takes it
+// over. What gives an earlier round back leaves it.
+func TestBrokenIsNoHold(t *testing.T) {
+	is := func(t *testing.T, a *reply, status byte) {
+		t.Helper()
+		if a.status != status || status == 'R' && a.by != (taker{"breaker", true}) {
+			t.Errorf("got %q by %v, want %q", a.status, a.by, status)
+		}
+	}
+	for what, request := range map[string]func(t *testing.T, h *half){
+		"ask":              func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, nil), 'R') },
+		"ask to wait":      func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }), 'R') },
+		"repair":           func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.repair = true }), 'R') },
+		"resume by itself": func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, takesOver("o", h.token)), 'R') },
+		"resume":           func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 3, takesOver("o", h.token)), 'B') },
+		"its owner":        func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 3, nil), 'B') },
+		"another owner":    func(t *testing.T, h *half) { is(t, h.asks(t, h.of("p"), 3, nil), 'B') },
+		"nobody": func(t *testing.T, h *half) {
+			if a := h.asks(t, h.of(""), 3, nil); a.status != 'B' || !onlyRemainders(a.holder) || a.party != (protocol.Party{}) {
+				t.Errorf("got %+v", a)
+			}
+		},
+		"renewal": func(t *testing.T, h *half) {
+			for _, ttl := range []time.Duration{0, time.Hour} {
+				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0] != (taker{"breaker", true}) {
+					t.Errorf("for %v: %q by %v", ttl, a.text, a.by)
+				}
+			}
+		},
+		"downgrade": func(t *testing.T, h *half) {
+			asked := ask(1)
+			is(t, h.r.downgradeAt(h.n, &asked), 'R')
+		},
+		"give-back of an earlier round": func(t *testing.T, h *half) {
+			for _, how := range []byte("quw") {
+				h.frees(t, 1, how, 0, 0)
+			}
+		},
+		"waits no more":               func(t *testing.T, h *half) { h.frees(t, 1, 'p', endless, 0) },
+		"the same Break":              func(t *testing.T, h *half) { h.breaks(t, 7) },
+		"taking back what never came": func(t *testing.T, h *half) { h.frees(t, 8, 'b', endless, 0) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := broken(t)
+			before := h.all(t)
+			for range 2 {
+				request(t, h)
+			}
+			if after := h.all(t); !maps.Equal(after, before) || len(after) != 1 {
+				t.Errorf("got %q, was %q", after, before)
+			}
+			if places := do(t, h.server, "EXISTS", "q:{%quorum}+x"); places != int64(0) {
+				t.Error("it left a place")
+			}
+		})
+	}
+}
+
+// A Break that is taken back leaves the hold as it was, with the end that it had. One that another
+// Break has ended too stays until both are taken back, in any order and twice.
+func TestBreakIsTakenBack(t *testing.T) {
+	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7}, "one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
+		t.Run(name, func(t *testing.T) {
+			h := broken(t)
+			left := map[int]bool{}
+			for _, n := range order {
+				h.breaks(t, n)
+				left[n] = true
+			}
+			for _, n := range order {
+				if got := h.all(t); got[string(id(1))] != "" || h.remainder(t) == "" {
+					t.Fatalf("before %d is taken back: %q", n, got)
+				}
+				h.frees(t, n, 'b', endless, 0)
+				if delete(left, n); len(left) == 0 {
+					break
+				}
+			}
+			if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
+				t.Errorf("got %q, want %q", got, h.held)
+			}
+			if a := h.renews(t, 1, time.Minute); a.text != "1" {
+				t.Errorf("a renewal is told %q", a.text)
+			}
+		})
+	}
+}
+
+// The release of the holder ends what a Break left, or shortens it to its min hold, and is told who
+// did it. From then on nothing brings the hold back: neither a Break that comes again, nor taking
+// it back.
+func TestReleaseOfABrokenHold(t *testing.T) {
+	for name, keep := range map[string]time.Duration{"at once": 0, "min hold": 30 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			h := broken(t)
+			if was, by := h.frees(t, 1, 'f', endless, keep); was != 'R' || by != "breaker" {
+				t.Errorf("got %c by %q", was, by)
+			}
+			after := h.all(t)
+			if remainder := h.remainder(t); (remainder != "") != (keep > 0) || len(after) > 1 ||
+				keep > 0 && end(t, remainder) > time.Now().Add(keep+enough).UnixMilli() {
+				t.Errorf("got %q", after)
+			}
+			h.breaks(t, 7)
+			h.breaks(t, 8)
+			h.frees(t, 7, 'b', endless, 0)
+			h.frees(t, 8, 'b', endless, 0)
+			if again := h.all(t); !maps.Equal(again, after) {
+				t.Errorf("got %q, was %q", again, after)
+			}
+		})
+	}
+}
+
+// A Resume and a Break meet at one master: what is undone of the Resume is as it was, and what it
+// replaced stays a remainder after the Break alone is taken back.
+func TestBreakOfWhatTookOver(t *testing.T) {
+	h := halfResumed(t, time.Minute, time.Minute)
+	resumed := h.all(t)
+	h.token = h.next
+	h.breaks(t, 7)
+	if got := h.all(t); got[string(id(2))] != "" || got["-"+string(id(2))] == "" || got["-"+string(id(1))] != resumed["-"+string(id(1))] {
+		t.Errorf("broken: %q", got)
+	}
+	if a := h.asks(t, h.r, 3, nil); a.status != 'B' {
+		t.Errorf("beside two remainders: %c", a.status)
+	}
+	h.frees(t, 7, 'b', endless, 0)
+	if got := h.all(t); !maps.Equal(got, resumed) {
+		t.Errorf("taken back: %q, was %q", got, resumed)
+	}
+	h.breaks(t, 8)
+	h.frees(t, 2, 'u', 1, 0)
+	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
+		t.Errorf("undone: %q, want %q", got, h.held)
+	}
+	h.frees(t, 8, 'b', endless, 0)
+	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
+		t.Errorf("undone and taken back: %q, want %q", got, h.held)
+	}
+}
+
+// A holder whose hold was broken is told by message, by its next renewal and by its release. Others
+// are kept out until then, and are told nobody.
+func TestBreakEndsAHold(t *testing.T) {
+	servers := start(t)
+	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(9))
+	r := mutexOf(p)
+	held := hold(t, r, servers, 1)
+	heard := hears(t, servers, p)
+	if done, err := doBreak(t, other, held.Token, 0); !done || err != nil {
+		t.Fatalf("got %v, %v", done, err)
+	}
+	eventually(t, "the holder is told", func() bool { return heard.taken(id(1)) > 0 })
+	quiet(t, other)
+	busy := try(t, mutexOf(other), 2)
+	if want(t, "another", busy, protocol.Busy); busy.Holder != (protocol.Party{}) || busy.Token != 0 {
+		t.Errorf("got %+v", busy)
+	}
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), enough)
+		p.Renew(ctx, []protocol.Renewal{{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute}}, func(_ int, a protocol.Renewed) {
+			if a.Held || !broke(a.Err) {
+				t.Errorf("renewal: %+v", a)
+			}
+		})
+		cancel()
+	}
+	if _, err := r.Ask(t.Context(), ask(1)); !broke(err) {
+		t.Errorf("ask: %v", err)
+	}
+	if _, err := r.Downgrade(t.Context(), ask(1)); !broke(err) {
+		t.Errorf("downgrade: %v", err)
+	}
+	want(t, "another, as before", try(t, mutexOf(other), 2), protocol.Busy)
+	in := inspect(t, other, "x")
+	if len(in.Holds) != 1 || in.Holds[0].State != protocol.HoldBroken || in.Holds[0].By != "breaker" || in.Holds[0].Token != held.Token {
+		t.Errorf("got %+v", in)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	if was, err := r.Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); was || !broke(err) {
+		t.Errorf("free: %v, %v", was, err)
+	}
+	eventually(t, "another gets in, once the holder has stopped", func() bool { return try(t, mutexOf(other), 3).Status == protocol.Held })
+}
+
+// A Break whose answers are lost is taken back, once its requests can take effect no more (trap
+// 35). One that arrives later does nothing.
+func TestBreakWithoutAnswers(t *testing.T) {
+	servers, _ := arranged(t, "hhh", "2mx")
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(0))
+	warm(t, p)
+	was := fields(t, servers[0])[string(id(1))]
+	for _, g := range all[:2] {
+		g.answers(func(op string) error {
+			if op == "break" {
+				return errShut
+			}
+			return nil
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	done, err := p.Break(ctx, "x", breaks(7))
+	var failure *protocol.Failure
+	if done || !errors.As(err, &failure) {
+		t.Errorf("got %v, %v", done, err)
+	}
+	quiet(t, p)
+	for i, s := range servers {
+		if got := fields(t, s); len(got) != 1 || got[string(id(1))] == "" || i == 0 && got[string(id(1))] != was {
+			t.Errorf("master %d has %q", i+1, got)
+		}
+	}
+	all[0].answers(nil)
+	n, r := p.nodes[0], mutexOf(p).(*resource)
+	text, err := n.ask(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(), "2mx", wire.Digits16(7),
+		string(id(7)), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
+	if err != nil || text[0] != 'L' || fields(t, servers[0])[string(id(1))] != was {
+		t.Errorf("too late: %q, %v, %q", text, err, fields(t, servers[0]))
+	}
+}
+
+// Of two Breaks that meet, one that succeeded by what the other had done stays, although the other
+// fails and is taken back.
+func TestTwoBreaksMeet(t *testing.T) {
+	servers, other := arranged(t, "hhh", "2mx")
+	all, behind := gates(servers)
+	p := client(t, behind, true, id(9))
+	warm(t, p)
+	all[1].shut()
+	all[2].shut()
+	came := newOnce()
+	all[0].answers(func(op string) error {
+		if op == "break" {
+			came.wait()
+		}
+		return nil
+	})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := p.Break(context.Background(), "x", breaks(7))
+		failed <- err
+	}()
+	<-came.came // the first node has it
+	if done, err := doBreak(t, other, 7, 0); !done || err != nil {
+		t.Fatalf("got %v, %v", done, err)
+	}
+	close(came.goes)
+	if err := <-failed; err == nil {
+		t.Error("a Break at one node alone is done")
+	}
+	quiet(t, p)
+	quiet(t, other)
+	for i, s := range servers {
+		if got := fields(t, s); len(got) != 1 || got["-"+string(id(1))] == "" {
+			t.Errorf("master %d has %q", i+1, got)
+		}
+	}
+}
+
+// A key of another kind is left alone, and told.
+func TestBreakOfAnotherKind(t *testing.T) {
+	servers, p := arranged(t, "hhh", "2rx")
+	before := fields(t, servers[0])
+	_, err := doBreak(t, p, 7, 0)
+	var foreign *protocol.Foreign
+	if !errors.As(err, &foreign) || foreign.Node == "" {
+		t.Errorf("got %v", err)
+	}
+	quiet(t, p)
+	for _, s := range servers {
+		if got := fields(t, s); len(got) != len(before) {
+			t.Errorf("got %q", got)
+		}
+	}
+}
