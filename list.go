@@ -94,11 +94,12 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[LockI
 			}
 		}
 		var scanning, inspecting sync.WaitGroup
+		var failed error // told last: what was found before is being inspected
 		scanning.Go(func() {
 			defer close(found)
 			for name, err := range c.engine.Names(ctx, pattern) {
 				if err != nil {
-					send(told{err: operated("list", "", err)})
+					failed = operated("list", "", err)
 					return
 				}
 				select {
@@ -120,6 +121,9 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[LockI
 		}
 		scanning.Go(func() {
 			inspecting.Wait()
+			if failed != nil {
+				send(told{err: failed})
+			}
 			close(out)
 		})
 		defer scanning.Wait()

@@ -271,6 +271,9 @@ func (a answered) Do(ctx context.Context, requests []wire.Request) []wire.Reply 
 	return replies
 }
 
+// Describe implements wire.Store.
+func (answered) Describe(context.Context) (wire.Topology, error) { return wire.Topology{}, nil }
+
 // A node that is stopped is told as such. It holds the rest up for no longer than a request.
 func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 	for stopped := range 4 {

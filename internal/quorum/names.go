@@ -15,15 +15,11 @@ const (
 	// listTimeout bounds each request of a listing.
 	listTimeout = 5 * time.Second
 
-	// listPage is how many keys a node looks at in one step.
+	// listPage is for how many keys at once a node is asked whether it knows them.
 	listPage = 500
 )
 
-var (
-	list = wire.Script{Op: "list"} // a plain command
-
-	errCursor = errors.New("the node's answer to SCAN is none")
-)
+var list = wire.Script{Op: "list"} // a plain command
 
 // Names implements protocol.Operators. The nodes are read one after the other. A node tells a name
 // unless one before it knows the name: that one has told it. If the one before learned of the name
@@ -56,31 +52,41 @@ type listing struct {
 
 // tell tells the names of a node that no node before it knows; false if the caller has had enough.
 func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
-	for cursor := "0"; ; {
-		keys, next, err := l.scan(i, cursor)
+	var keys []string
+	for key, err := range wire.Scan(l.ctx, l.p.nodes[i].store, l.pattern, listTimeout) {
 		if err != nil {
-			l.failed[i] = err
-			return true
+			l.failed[i] = wire.At(nodeName(i), err)
+			break
 		}
-		for before := range i {
-			if keys, err = l.unknownTo(before, keys); err != nil {
-				l.failed[before] = err
-			}
-		}
-		for _, key := range keys {
-			name, ok := strings.CutPrefix(key, l.p.statePrefix())
-			if ok && !yield(protocol.Found{Name: name, Node: nodeName(i)}, nil) {
+		if keys = append(keys, key); len(keys) == listPage {
+			if !l.tellNew(i, keys, yield) {
 				return false
 			}
-		}
-		if cursor = next; cursor == "0" {
-			return true
+			keys = keys[:0]
 		}
 	}
+	return l.tellNew(i, keys, yield)
+}
+
+// tellNew tells those of the keys of a node that no node before it knows; false as tell.
+func (l *listing) tellNew(i int, keys []string, yield func(protocol.Found, error) bool) bool {
+	var err error
+	for before := range i {
+		if keys, err = l.unknownTo(before, keys); err != nil {
+			l.failed[before] = err
+		}
+	}
+	for _, key := range keys {
+		name, ok := strings.CutPrefix(key, l.p.statePrefix())
+		if ok && !yield(protocol.Found{Name: name, Node: nodeName(i)}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // do sends commands to a node at once.
-func (l *listing) do(i int, commands ...[]any) []wire.Reply {
+func (l *listing) do(i int, commands [][]any) []wire.Reply {
 	key, _ := l.p.factsKey().(string)
 	requests := make([]wire.Request, len(commands))
 	for at, args := range commands {
@@ -89,28 +95,6 @@ func (l *listing) do(i int, commands ...[]any) []wire.Reply {
 	ctx, cancel := context.WithTimeout(l.ctx, listTimeout)
 	defer cancel()
 	return l.p.nodes[i].store.Do(ctx, requests)
-}
-
-// scan reads some of the keys of a node.
-func (l *listing) scan(i int, cursor string) (keys []string, next string, err error) {
-	reply := l.do(i, []any{"SCAN", cursor, "MATCH", l.pattern, "COUNT", listPage})[0]
-	if err := list.Failure("", reply, nil); err != nil {
-		return nil, "", wire.At(nodeName(i), err)
-	}
-	parts, _ := reply.Value.([]any)
-	if len(parts) == 2 {
-		next, _ = parts[0].(string)
-	}
-	if next == "" {
-		return nil, "", &protocol.Failure{Op: "list", Node: nodeName(i), Reason: protocol.Other, Err: errCursor}
-	}
-	found, _ := parts[1].([]any)
-	for _, key := range found {
-		if text, ok := key.(string); ok {
-			keys = append(keys, text)
-		}
-	}
-	return keys, next, nil
 }
 
 // unknownTo returns the keys that a node does not know. It returns all if the node fails, or has
@@ -124,7 +108,7 @@ func (l *listing) unknownTo(i int, keys []string) ([]string, error) {
 		commands[at] = []any{"HLEN", key}
 	}
 	var unknown []string
-	for at, reply := range l.do(i, commands...) {
+	for at, reply := range l.do(i, commands) {
 		var foreign *protocol.Foreign
 		switch err := list.Failure("", reply, []any{keys[at]}); {
 		case errors.As(err, &foreign): // it has told that
