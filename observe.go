@@ -94,7 +94,7 @@ func eventError(e engine.Event) error {
 		op = "lock"
 	}
 	if gone := (*engine.AttachError)(nil); errors.As(e.Err, &gone) {
-		return attachError(e.Name, e.Err)
+		return attachError("attach", e.Name, e.Err)
 	}
 	return public(op, e.Name, e.Err)
 }

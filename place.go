@@ -3,7 +3,6 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -119,26 +118,39 @@ func validKeep(keep time.Duration) bool {
 //     quorum has no queue, and says so.
 //   - ErrClosed: the client is closed. The place is kept, or the hold given back.
 func (c *Client) AttachWait(ctx context.Context, ticket Ticket) (*Lease, error) {
-	if c == nil || c.engine == nil {
-		return nil, zeroHandle("Client", "a client that New made")
-	}
-	var bad problems
-	bad.check(ctx != nil, "ctx", nil, "not nil")
-	places, err := decodeTicket(ticketOfPlace, ticket)
-	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that a Ticket method returned")
-	if bad := bad.err("Client.AttachWait"); bad != nil {
-		return nil, bad
-	}
+	place, err := c.placed(ctx, "Client.AttachWait", ticket)
 	if err != nil {
 		return nil, err
 	}
-	place := places[0]
-	if place.Prefix != c.config.Prefix {
-		return nil, &TicketError{Name: place.Spec.Name, Reason: TicketPrefix}
-	}
 	inner, err := c.engine.AttachWait(ctx, place)
 	if err != nil {
-		return nil, attachError(place.Spec.Name, err)
+		return nil, attachError("attach", place.Spec.Name, err)
 	}
 	return &Lease{inner: inner}, nil
+}
+
+// Discard gives a place of a Ticket method back, in one request, and with it the hold that the
+// place may have come to. Nobody else comes to wait there any more. Nil says that it is done.
+//
+// The errors are those of Client.Attach. After a *TicketError the server has neither a place nor a
+// hold of the ticket, or another process took the hold over. After a *StoreError the place may be
+// there, and Discard may be called again. A lease is given back by Attach and Release.
+func (c *Client) Discard(ctx context.Context, ticket Ticket) error {
+	place, err := c.placed(ctx, "Client.Discard", ticket)
+	if err != nil {
+		return err
+	}
+	if err := c.engine.DropPlace(ctx, place); err != nil {
+		return attachError("discard", place.Spec.Name, err)
+	}
+	return nil
+}
+
+// placed reads the place of a ticket, for a call.
+func (c *Client) placed(ctx context.Context, call string, ticket Ticket) (engine.Detached, error) {
+	places, err := c.decoded(ctx, call, ticketOfPlace, "the whole text that a Ticket method returned", ticket)
+	if err != nil {
+		return engine.Detached{}, err
+	}
+	return places[0], nil
 }

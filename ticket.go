@@ -125,23 +125,11 @@ func (l *Lease) Detach() (Ticket, error) {
 //     good as before.
 //   - A *WaitError if ctx was over, and ErrClosed.
 func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
-	if c == nil || c.engine == nil {
-		return nil, zeroHandle("Client", "a client that New made")
-	}
-	var bad problems
-	bad.check(ctx != nil, "ctx", nil, "not nil")
-	holds, err := decodeTicket(ticketOfHold, ticket)
-	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", "the whole text that Detach returned")
-	if bad := bad.err("Client.Attach"); bad != nil {
-		return nil, bad
-	}
+	holds, err := c.held(ctx, "Client.Attach", ticket)
 	if err != nil {
 		return nil, err
 	}
 	name := holds[0].Spec.Name
-	if holds[0].Prefix != c.config.Prefix {
-		return nil, &TicketError{Name: name, Reason: TicketPrefix}
-	}
 	var inner held
 	if len(holds) == 1 {
 		inner, err = c.engine.Attach(ctx, holds[0])
@@ -149,13 +137,52 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 		inner, err = c.engine.AttachGroup(ctx, holds)
 	}
 	if err != nil {
-		return nil, attachError(name, err)
+		return nil, attachError("attach", name, err)
 	}
 	return &Lease{inner: inner}, nil
 }
 
+// Check tells whether the lease of a ticket is still there, in one request that prolongs nothing
+// and takes nothing up. Nil says that it was there when the server answered. The errors are those
+// of Attach.
+func (c *Client) Check(ctx context.Context, ticket Ticket) error {
+	holds, err := c.held(ctx, "Client.Check", ticket)
+	if err != nil {
+		return err
+	}
+	if err := c.engine.CheckDetached(ctx, holds); err != nil {
+		return attachError("check", holds[0].Spec.Name, err)
+	}
+	return nil
+}
+
+// held reads the holds of a ticket of a lease, for a call.
+func (c *Client) held(ctx context.Context, call string, ticket Ticket) ([]engine.Detached, error) {
+	return c.decoded(ctx, call, ticketOfHold, "the whole text that Detach returned", ticket)
+}
+
+// decoded reads a ticket of a kind, for a call, and refuses one of another prefix.
+func (c *Client) decoded(ctx context.Context, call string, of byte, want string, ticket Ticket) ([]engine.Detached, error) {
+	if c == nil || c.engine == nil {
+		return nil, zeroHandle("Client", "a client that New made")
+	}
+	var bad problems
+	bad.check(ctx != nil, "ctx", nil, "not nil")
+	holds, err := decodeTicket(of, ticket)
+	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", want)
+	switch wrong := bad.err(call); {
+	case wrong != nil:
+		return nil, wrong
+	case err != nil:
+		return nil, err
+	case holds[0].Prefix != c.config.Prefix:
+		return nil, &TicketError{Name: holds[0].Spec.Name, Reason: TicketPrefix}
+	}
+	return holds, nil
+}
+
 // attachError translates what the engine answers.
-func attachError(name string, err error) error {
+func attachError(op, name string, err error) error {
 	var refused *engine.AttachError
 	var part *engine.PartError
 	if errors.As(err, &part) {
@@ -171,10 +198,10 @@ func attachError(name string, err error) error {
 	case errors.Is(err, protocol.ErrOrigin):
 		return &TicketError{Name: name, Reason: TicketFormat}
 	}
-	err = public("attach", name, err)
+	err = public(op, name, err)
 	var failed *StoreError
 	if errors.As(err, &failed) {
-		failed.Op = "attach" // and not that of one of its requests
+		failed.Op = op // and not that of one of its requests
 	}
 	return err
 }

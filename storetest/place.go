@@ -15,6 +15,7 @@ func place() []test {
 		{"of a free name holds at once", placeOfFreeName, 0},
 		{"of readers, a writer and permits", placeOfOtherKinds, 0},
 		{"a lease from it leaves the process", placeDetached, 0},
+		{"is given back", placeDiscarded, 0},
 		{"its ticket is of no use any more", placeGone, 0},
 		{"bad arguments", placeArguments, 0},
 	}
@@ -213,4 +214,31 @@ func placeRefused(e *env) {
 	_, err = c.RWMutex(name).RTicket(e.ctx(), 0)
 	e.unsupported("RTicket", err)
 	e.atOnce(c, began)
+}
+
+func placeDiscarded(e *env) {
+	a, b := e.client(), e.client()
+	discard := func(ticket holdfast.Ticket) error {
+		return e.answer(func() error { return b.Discard(e.ctx(), ticket) })
+	}
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(a.Mutex(name))
+	if err := discard(ticket); err != nil {
+		e.Errorf("a place: %v", err)
+	}
+	e.useless(discard(ticket), holdfast.TicketGone)
+	_, err := e.reach(attach(b, ticket))
+	e.useless(err, holdfast.TicketGone)
+	var bad *holdfast.ArgumentError
+	held := e.detach(lease)
+	if err := b.Discard(e.ctx(), held); !errors.As(err, &bad) {
+		e.Errorf("a lease: %v", err)
+	}
+	e.release(e.attach(b, held))
+	// Of a free name, the ticket holds.
+	ticket = e.ticket(a.Mutex(name + "/2"))
+	if err := discard(ticket); err != nil {
+		e.Errorf("a hold: %v", err)
+	}
+	e.release(e.lock(b.Mutex(name + "/2")))
 }

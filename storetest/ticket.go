@@ -19,6 +19,7 @@ func tickets() []test {
 		{"of a lease with a min hold and a max hold", ticketTimes, leaves},
 		{"of a lease without renewal", ticketFixed, 0},
 		{"of a lease that was passed on in the process", ticketPassed, token},
+		{"is checked, which prolongs nothing", ticketChecked, 0},
 		{"used twice", ticketTwice, 0},
 		{"of what was released", ticketReleased, 0},
 		{"of what has expired", ticketExpired, 0},
@@ -303,4 +304,25 @@ func ticketPermits(e *env) {
 	e.release(again)
 	s = a.Semaphore(name, 3)
 	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return s.TryAcquire(ctx, 3) }))
+}
+
+func ticketChecked(e *env) {
+	a, b := e.client(), e.client()
+	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(time.Second))))
+	check := func() error { return e.answer(func() error { return b.Check(e.ctx(), ticket) }) }
+	if err := check(); err != nil {
+		e.Errorf("held: %v", err)
+	}
+	// It ends as if nobody had asked.
+	if !soon(func() bool { return check() != nil }) {
+		e.Errorf("it is prolonged by asking")
+	}
+	e.useless(check(), holdfast.TicketGone)
+	again := e.detach(e.lock(a.Mutex(name)))
+	e.release(e.attach(b, again))
+	e.useless(e.answer(func() error { return b.Check(e.ctx(), again) }), holdfast.TicketGone)
+	var bad *holdfast.ArgumentError
+	if err := b.Check(e.ctx(), "no ticket"); !errors.As(err, &bad) {
+		e.Errorf("no ticket: %v", err)
+	}
 }

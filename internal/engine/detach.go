@@ -179,6 +179,21 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
+	a, err := e.adoptAll(ctx, all, (*hold).attachRequest, (*hold).attached)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := a.begin(ctx)
+	for _, lease := range leases {
+		call{lease.tenure.hold.lock, ctx, a.began}.tell(lease, false, nil)
+	}
+	return leases, err
+}
+
+// adoptAll makes the holds of a ticket, and sends one request for each that is about its time.
+func (e *Engine) adoptAll(ctx context.Context, all []Detached, request func(*hold) protocol.Renewal,
+	take func(*hold, protocol.Renewed, time.Time) error,
+) (*attachment, error) {
 	a := &attachment{engine: e, began: time.Now(), holds: make([]*hold, len(all)), errs: make([]error, len(all))}
 	if err := e.protocol.Ready(ctx, all[0].Spec.Name); err != nil {
 		return nil, err
@@ -190,19 +205,31 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout(ttl))
 	defer cancel()
 	if a.adopt(limited, all); a.failed() == nil {
-		a.renew(ctx, timeout(ttl))
+		a.renew(ctx, timeout(ttl), request, take)
 	}
-	if err := a.failed(); err != nil {
-		return nil, err
-	}
-	leases, err := a.begin(ctx)
-	for _, lease := range leases {
-		call{lease.tenure.hold.lock, ctx, a.began}.tell(lease, false, nil)
-	}
-	return leases, err
+	return a, a.failed()
 }
 
-// An attachment is one call of Attach.
+// CheckDetached tells whether holds that were detached are there, in one request that prolongs
+// none of them. Nil: all are. The errors are those of Attach.
+func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	_, err := e.adoptAll(ctx, all, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
+	return err
+}
+
+// queryRequest is a renewal that only looks whether the hold is there.
+func (h *hold) queryRequest() protocol.Renewal {
+	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
+}
+
+// An attachment is one call of Attach or CheckDetached.
 type attachment struct {
 	engine *Engine
 	began  time.Time
@@ -280,12 +307,14 @@ func (h *hold) attachRequest() protocol.Renewal {
 	return r
 }
 
-// renew sends the one renewal of all holds that makes them this process's.
-func (a *attachment) renew(ctx context.Context, limit time.Duration) {
+// renew sends one renewal of all holds, and takes the answers.
+func (a *attachment) renew(ctx context.Context, limit time.Duration, request func(*hold) protocol.Renewal,
+	take func(*hold, protocol.Renewed, time.Time) error,
+) {
 	e := a.engine
 	renewals := make([]protocol.Renewal, len(a.holds))
 	for i, h := range a.holds {
-		renewals[i] = h.attachRequest()
+		renewals[i] = request(h)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -293,12 +322,12 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration) {
 	answers := make([]protocol.Renewed, len(renewals))
 	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) { answers[i] = r })
 	for i, r := range answers {
-		a.errs[i] = a.holds[i].attached(r, sent)
+		a.errs[i] = take(a.holds[i], r, sent)
 	}
 }
 
-// attached takes the answer to the renewal.
-func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
+// missing says why an answer tells of no hold; nil: it is there.
+func (h *hold) missing(r protocol.Renewed) error {
 	name := h.lock.spec.Name
 	var replaced *protocol.Replaced
 	switch {
@@ -309,12 +338,20 @@ func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
 	case !r.Held:
 		return &AttachError{Name: name, Why: Gone}
 	}
+	return nil
+}
+
+// attached takes the answer to the renewal that makes the hold this process's.
+func (h *hold) attached(r protocol.Renewed, sent time.Time) error {
+	if err := h.missing(r); err != nil {
+		return err
+	}
 	ttl, fixedEnd := h.lock.options.TTL, h.trustEnd
 	h.confirm(sent, ttl, renewalDelay(ttl))
 	h.trustEnd = earlier(h.trustEnd, fixedEnd)
 	h.heldSince = time.Now()
 	if past(h.end(), h.heldSince) {
-		return &protocol.Failure{Op: "attach", Name: name, Reason: protocol.NoAnswer, Unknown: true, Err: errLate}
+		return &protocol.Failure{Op: "attach", Name: h.lock.spec.Name, Reason: protocol.NoAnswer, Unknown: true, Err: errLate}
 	}
 	return nil
 }

@@ -81,6 +81,36 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	return call.ended(lease, k.reported, err)
 }
 
+// DropPlace gives a kept place back, and the hold that it may have come to, in one request. An
+// *AttachError: the server had neither. A *protocol.Failure or a *protocol.Foreign: the place may
+// be there. A *WaitEnded: ctx was over. The Closed error.
+func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.busy.Done()
+	if err := e.keepsPlaces(d.Spec.Name); err != nil {
+		return err
+	}
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	if err := e.protocol.Ready(ctx, d.Spec.Name); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
+	defer cancel()
+	was, err := e.Lock(d.Spec, d.Options).resource.Free(ctx, protocol.Free{Ticket: d.Ticket})
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(err, &replaced):
+		return &AttachError{Name: d.Spec.Name, Why: Replaced, By: replaced.By}
+	case err == nil && !was:
+		return &AttachError{Name: d.Spec.Name, Why: Gone}
+	}
+	return err
+}
+
 // A keptAttempt is an attempt whose ticket has a kept place. It is the requester of its waitLoop.
 // The end of its wait leaves the place where it is, so it is not abandoned.
 type keptAttempt struct{ *attempt }
