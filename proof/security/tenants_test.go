@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ import (
 func TestTenantReachesNoOther(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	commands := permissions.Smallest(t, "refused without it")
+	commands := tenants(t)
 	as := map[string]func(*redis.Options){}
 	for _, tenant := range []string{"a", "ab"} {
 		as[tenant] = grant(t, srv, tenant, tenant, commands...)
@@ -67,6 +68,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 				return harness.Given(c.Mutex("n").Resume(t.Context(), held.Owner(), held.Token()))
 			},
 			"group":    func(c *holdfast.Client) error { return harness.Given(c.All([]string{"n", "m"}).TryLock(t.Context())) },
+			"inspect":  func(c *holdfast.Client) error { _, err := c.Inspect(t.Context(), "n"); return err },
 			"leader":   func(c *holdfast.Client) error { _, err := c.Election("n").Leader(t.Context()); return err },
 			"latch":    func(c *holdfast.Client) error { return c.Latch("n").Set(t.Context(), 1) },
 			"election": func(c *holdfast.Client) error { return harness.Given(c.Election("n").TryCampaign(t.Context())) },
@@ -96,6 +98,55 @@ func TestTenantReachesNoOther(t *testing.T) {
 	harness.Release(t, held)
 	harness.HandBack(t, next.Got(t))
 	harness.Release(t, alike)
+}
+
+// tenants are the commands of a tenant: all of the smallest user but SCAN.
+func tenants(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(permissions.Smallest(t, "refused without it"), func(c string) bool { return c == "scan" })
+}
+
+// SCAN is not limited by patterns of keys: a user that has it sees the names of all keys, and no
+// more. Without it List says what is missing, and Inspect works.
+func TestTenantWithScanSeesKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	with, without := grant(t, srv, "with", "with", append(tenants(t), "scan")...), grant(t, srv, "without", "without", tenants(t)...)
+	theirs := harness.Lock(t, harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: "theirs"}).Mutex("n"))
+	opt := &redis.Options{Addr: srv.Addr()}
+	with(opt)
+	rdb := redis.NewClient(opt)
+	defer rdb.Close()
+	if keys, _, err := rdb.Scan(t.Context(), 0, "theirs*", 1000).Result(); err != nil || !slices.Contains(keys, "theirs:{n}") {
+		t.Errorf("it sees %q, %v", keys, err)
+	}
+	if err := rdb.Get(t.Context(), "theirs:{n}").Err(); err == nil {
+		t.Error("it reads the key of another")
+	}
+	for prefix, as := range map[string]func(*redis.Options){"with": with, "without": without} {
+		c := harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: prefix}, as)
+		mine := harness.Lock(t, c.Mutex("n"))
+		if info, err := c.Inspect(t.Context(), "n"); err != nil || info.State != holdfast.StateHeld {
+			t.Errorf("Inspect: %+v, %v", info, err)
+		}
+		var listed []string
+		var failed error
+		for info, err := range c.List(t.Context(), holdfast.ListOptions{}) {
+			if failed = err; err == nil {
+				listed = append(listed, info.Name)
+			}
+		}
+		var denied *holdfast.StoreError
+		switch {
+		case prefix == "with" && (failed != nil || !slices.Equal(listed, []string{"n"})):
+			t.Errorf("List: %q, %v", listed, failed)
+		case prefix == "without" && (!errors.As(failed, &denied) || denied.Kind != holdfast.StoreDenied || denied.Applied != holdfast.NotApplied ||
+			!strings.Contains(failed.Error(), "+scan") || !strings.Contains(failed.Error(), "Inspect")):
+			t.Errorf("List: %q, %v", listed, failed)
+		}
+		harness.Release(t, mine)
+	}
+	harness.Release(t, theirs)
 }
 
 // The id of a hold is 128 random bits: none comes twice, and each bit is as often set as not.

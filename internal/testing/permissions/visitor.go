@@ -99,6 +99,20 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return l.CountDown(v.ctx())
 		}, latch},
+		"inspect": {func(n string) error {
+			defer v.behold(n)()
+			_, err := v.user.Inspect(v.ctx(), n)
+			return errors.Join(err, second(v.user.Inspect(v.ctx(), n+"2")))
+		}, rwmutex},
+		"list": {func(n string) error {
+			defer v.behold(n)()
+			for _, err := range v.user.List(v.ctx(), holdfast.ListOptions{}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, rwmutex},
 		"latch wait": {v.awaitLatch, latch},
 		"lead":       {func(n string) error { return v.held(v.user.Election(n).Campaign(v.ctx())) }, election},
 		"leader": {func(n string) error {
@@ -108,6 +122,22 @@ func (v *visitor) operations() map[string]operation {
 		}, election},
 	}
 }
+
+// behold has the operator read one name, with a place in the queue behind it, and hold another
+// alone. It returns how to end that.
+func (v *visitor) behold(name string) (end func()) {
+	read, write := v.taken(v.operator.RWMutex(name).RLock(v.ctx())), v.taken(v.operator.Mutex(name+"2").Lock(v.ctx()))
+	if _, err := v.operator.RWMutex(name).Ticket(v.ctx(), time.Second); err != nil {
+		v.t.Fatal(err)
+	}
+	return func() {
+		v.release(read)
+		v.release(write)
+	}
+}
+
+// second is the error of what a call returned.
+func second[T any](_ T, err error) error { return err }
 
 func (v *visitor) awaitLatch(name string) error {
 	if err := v.operator.Latch(name).Set(v.ctx(), 1); err != nil {
