@@ -24,6 +24,7 @@ type childPlan struct {
 	Prefix string
 	Names  int
 	Rounds int
+	Cycle  *member // a process of a cycle, which is all that it does
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -41,13 +42,20 @@ func child() error {
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &plan); err != nil {
 		return err
 	}
-	c, closeAll, err := plan.Way.open(&holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}, nil, nil)
+	config := &holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}
+	if plan.Cycle != nil {
+		config.TTL = deadlockTTL
+	}
+	c, closeAll, err := plan.Way.open(config, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closeAll() }()
 	out := json.NewEncoder(os.Stdout) // one write a line
 	say := func(what, name string, token int64) { _ = out.Encode(said{what, name, token}) }
+	if plan.Cycle != nil {
+		return lockInCycle(c, *plan.Cycle, say)
+	}
 	in := bufio.NewScanner(os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*patience)
 	defer cancel()
@@ -109,7 +117,7 @@ type said struct {
 func processesStopped(t *testing.T, b *bed) {
 	const names = 50
 	rounds := 2 * times(t)
-	text, err := json.Marshal(childPlan{b.way, b.prefix, names, rounds})
+	text, err := json.Marshal(childPlan{Way: b.way, Prefix: b.prefix, Names: names, Rounds: rounds})
 	if err != nil {
 		t.Fatal(err)
 	}
