@@ -9,6 +9,7 @@ var digests = map[string]string{
 	"downgrade": "0f28e589c5a197b125d67ea333812399498c0fa0",
 	"free":      "c1f5f80f7a41f49ce1f39fd30ec563ecc98832e7",
 	"inspect":   "364d63bd7db9e38678da174b92a2762c87c11ddb",
+	"known":     "0157460bf532d79f7f0bc8805d5bed5c68ccbfe4",
 	"look":      "601bf3ca95ea8f69ceecbab1455242456cf62d76",
 	"node":      "1dda71ef0c00c22f4812ae3da420ed631d183725",
 	"renew":     "aafec60825b747219c8e46b4a7a90265cb4bc6fe",

@@ -86,7 +86,10 @@ func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	g.mu.Unlock()
 	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
-		digest, _ := request.Args[1].(string)
+		digest := ""
+		if len(request.Args) > 1 {
+			digest, _ = request.Args[1].(string)
+		}
 		if say != nil {
 			if err := say(g.scripts[digest]); err != nil {
 				replies[i] = wire.Reply{Err: err, Unsent: true}

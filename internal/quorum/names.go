@@ -15,19 +15,20 @@ const (
 	// listTimeout bounds each request of a listing.
 	listTimeout = 5 * time.Second
 
-	// listPage is for how many keys at once a node is asked whether it knows them.
-	listPage = 500
+	// listPage is for how many names at once a node is asked whether it knows them.
+	listPage = 200
 )
 
 var list = wire.Script{Op: "list"} // a plain command
 
 // Names implements protocol.Operators. The nodes are read one after the other. A node tells a name
-// unless one before it knows the name: that one has told it. If the one before learned of the name
-// only after it was read, neither tells it. A node that fails is left out from then on, and named
-// in the error.
+// unless one before it has told it: one that has known the name since it was read. A name that was
+// asked for or renewed since then may therefore come twice. A node that fails is left out from then
+// on, and named in the error.
 func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
-		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern, failed: make([]error, len(p.nodes))}
+		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern,
+			began: make([]int64, len(p.nodes)), failed: make([]error, len(p.nodes))}
 		for i := range p.nodes {
 			if !l.tell(i, yield) {
 				return
@@ -47,11 +48,16 @@ type listing struct {
 	p       *Protocol
 	ctx     context.Context
 	pattern string
+	began   []int64 // when the reading of each node began, by its own clock, in milliseconds
 	failed  []error // of each node; nil: it answers
 }
 
-// tell tells the names of a node that no node before it knows; false if the caller has had enough.
+// tell tells the names of a node that no node before it has told; false if the caller has had
+// enough.
 func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
+	if l.failed[i] = l.begin(i); l.failed[i] != nil {
+		return true
+	}
 	var keys []string
 	for key, err := range wire.Scan(l.ctx, l.p.nodes[i].store, l.pattern, listTimeout) {
 		if err != nil {
@@ -68,11 +74,28 @@ func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
 	return l.tellNew(i, keys, yield)
 }
 
-// tellNew tells those of the keys of a node that no node before it knows; false as tell.
+// begin asks a node for the time.
+func (l *listing) begin(i int) error {
+	ctx, cancel := context.WithTimeout(l.ctx, listTimeout)
+	defer cancel()
+	key, _ := l.p.factsKey().(string)
+	reply := l.p.nodes[i].store.Do(ctx, []wire.Request{{Args: []any{"TIME"}, Key: key}})[0]
+	if err := list.Failure("", reply, nil); err != nil {
+		return wire.At(nodeName(i), err)
+	}
+	now, ok := wire.ServerTime(reply.Value)
+	if !ok {
+		return l.p.nodes[i].unreadable("list", "", reply.Value)
+	}
+	l.began[i] = now / 1000
+	return nil
+}
+
+// tellNew tells those of the keys of a node that no node before it has told; false as tell.
 func (l *listing) tellNew(i int, keys []string, yield func(protocol.Found, error) bool) bool {
 	var err error
 	for before := range i {
-		if keys, err = l.unknownTo(before, keys); err != nil {
+		if keys, err = l.untoldBy(before, keys); err != nil {
 			l.failed[before] = err
 		}
 	}
@@ -85,40 +108,32 @@ func (l *listing) tellNew(i int, keys []string, yield func(protocol.Found, error
 	return true
 }
 
-// do sends commands to a node at once.
-func (l *listing) do(i int, commands [][]any) []wire.Reply {
-	key, _ := l.p.factsKey().(string)
-	requests := make([]wire.Request, len(commands))
-	for at, args := range commands {
-		requests[at] = wire.Request{Args: args, Key: key}
-	}
-	ctx, cancel := context.WithTimeout(l.ctx, listTimeout)
-	defer cancel()
-	return l.p.nodes[i].store.Do(ctx, requests)
-}
-
-// unknownTo returns the keys that a node does not know. It returns all if the node fails, or has
-// failed before.
-func (l *listing) unknownTo(i int, keys []string) ([]string, error) {
+// untoldBy returns the keys that a node has not told, as far as is known. It returns all if the
+// node fails, or has failed before.
+func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
 	if len(keys) == 0 || l.failed[i] != nil {
 		return keys, l.failed[i]
 	}
-	commands := make([][]any, len(keys))
-	for at, key := range keys {
-		commands[at] = []any{"HLEN", key}
+	words := make([]any, 3, 4+len(keys))
+	words[2] = len(keys)
+	for _, key := range keys {
+		words = append(words, key)
 	}
-	var unknown []string
-	for at, reply := range l.do(i, commands) {
-		var foreign *protocol.Foreign
-		switch err := list.Failure("", reply, []any{keys[at]}); {
-		case errors.As(err, &foreign): // it has told that
-		case err != nil:
-			return keys, wire.At(nodeName(i), err)
-		case reply.Value == int64(0):
-			unknown = append(unknown, keys[at])
+	deadline := within(l.ctx, listTimeout)
+	text, err := l.p.nodes[i].ask(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
+	if err == nil && len(text) != len(keys) {
+		err = l.p.nodes[i].unreadable("list", "", text)
+	}
+	if err != nil {
+		return keys, err
+	}
+	var untold []string
+	for at, key := range keys {
+		if text[at] != '1' {
+			untold = append(untold, key)
 		}
 	}
-	return unknown, nil
+	return untold, nil
 }
 
 // err is what stood in the way, of all nodes.

@@ -29,6 +29,43 @@ func listed(ctx context.Context, p *Protocol, pattern string) (names map[string]
 	return names, by, end
 }
 
+// grantedBefore is what a master keeps of a hold that was granted some time ago.
+func grantedBefore() string {
+	return strings.Replace(written("2mx", 7, 7), "60000:", "90000:", 1)
+}
+
+// A name that a master learns of after it was read is told by the next that knows it, although the
+// first knows it as well by then.
+func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		value func() string
+		told  string
+	}{"now": {func() string { return written("2mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
+		t.Run(name, func(t *testing.T) {
+			servers := start(t)
+			p := client(t, servers, true, id(0))
+			do(t, servers[0], "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
+			for _, s := range servers[1:] {
+				do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), c.value())
+			}
+			told := ""
+			for found, err := range p.Names(t.Context(), "*") {
+				switch {
+				case err != nil:
+					t.Error(err)
+				case found.Name == "a": // the first master was read: what it learns of now, it does not tell
+					do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), c.value())
+				default:
+					told = found.Node
+				}
+			}
+			if told != c.told {
+				t.Errorf("told by %q, want %q", told, c.told)
+			}
+		})
+	}
+}
+
 // Each name is told once, by the first node that knows it, also one whose key is of another type.
 // What lies beside is of others: keys of this quorum that are no names, and other prefixes, also
 // where the prefix reads as a pattern (trap 27).
@@ -42,7 +79,7 @@ func TestNames(t *testing.T) {
 			if n%7&(1<<i) == 0 && n%7 != 0 {
 				continue
 			}
-			do(t, s, "HSET", prefix+":{%quorum}:"+name, string(id(1)), written("2mx", 7, 7))
+			do(t, s, "HSET", prefix+":{%quorum}:"+name, string(id(1)), grantedBefore())
 			if first[name] == "" {
 				want[name], first[name] = 1, nodeName(i)
 			}
@@ -72,7 +109,8 @@ func TestNamesInPages(t *testing.T) {
 	p := client(t, servers, true, id(0))
 	const many = 3000
 	for i, s := range servers {
-		args := []any{"EVAL", "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'q:{%quorum}:' .. i, 'f', 'v') end return 1", 0, 1, (i+1)*many/3 - 1}
+		args := []any{"EVAL", "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'q:{%quorum}:' .. i, ARGV[3], ARGV[4]) end return 1",
+			0, 1, (i+1)*many/3 - 1, string(id(1)), grantedBefore()}
 		do(t, s, args...)
 	}
 	names, by, err := listed(t.Context(), p, "*")
@@ -108,7 +146,7 @@ func TestNamesWithoutNodes(t *testing.T) {
 			p := client(t, behind, true, id(0))
 			for i, names := range []string{"a", "b c", "c"} {
 				for name := range strings.FieldsSeq(names) {
-					do(t, servers[i], "HSET", "q:{%quorum}:"+name, "f", "v")
+					do(t, servers[i], "HSET", "q:{%quorum}:"+name, string(id(1)), grantedBefore())
 				}
 			}
 			for _, i := range c.shut {
@@ -141,7 +179,7 @@ func TestNamesWhileANodeFails(t *testing.T) {
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(0))
 	for _, s := range servers {
-		do(t, s, "HSET", "q:{%quorum}:a", "f", "v")
+		do(t, s, "HSET", "q:{%quorum}:a", string(id(1)), grantedBefore())
 	}
 	told := 0
 	var end error

@@ -24,13 +24,13 @@ type script struct {
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
 type scripts struct {
-	ask, breaks, downgrade, free, inspect, look, node, renew script
+	ask, breaks, downgrade, free, inspect, known, look, node, renew script
 
 	digests atomic.Pointer[[]any] // hex of the SHA-1 of each; boxed once
 }
 
 // names are the files, in the order of the digests.
-var names = []string{"ask", "break", "downgrade", "free", "inspect", "look", "node", "renew"}
+var names = []string{"ask", "break", "downgrade", "free", "inspect", "known", "look", "node", "renew"}
 
 // usual is the prefix whose digests are constants.
 const usual = "holdfast"
@@ -44,7 +44,7 @@ func source(prefix, name string) string {
 
 func loadScripts(prefix string) *scripts {
 	load := func(op, name string) script {
-		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name), name != "inspect"}
+		return script{wire.Script{Op: op, Source: source(prefix, name)}, slices.Index(names, name), name != "inspect" && name != "known"}
 	}
 	s := &scripts{
 		ask:       load("lock", "ask"),
@@ -52,6 +52,7 @@ func loadScripts(prefix string) *scripts {
 		downgrade: load("downgrade", "downgrade"),
 		free:      load("release", "free"),
 		inspect:   load("inspect", "inspect"),
+		known:     load("list", "known"),
 		look:      load("look", "look"),
 		node:      load("node", "node"),
 		renew:     load("renew", "renew"),
