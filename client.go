@@ -18,7 +18,9 @@ type Client struct {
 	config Config
 	engine *engine.Engine
 	quorum *quorum.Protocol // nil: one server
-	noCopy noCopy
+
+	classes *classes // nil: none
+	noCopy  noCopy
 }
 
 // New makes a client. It sends nothing, so the first lock is the first call to notice that a server
@@ -53,10 +55,11 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		Cause:          lostError,
 		Closed:         ErrClosed,
 	}
+	classes := newClasses(config.Class)
 	if observer := config.Observer; observer != nil {
-		e.Observe = func(event engine.Event) { observer.Observe(eventOf(event)) }
+		e.Observe = func(event engine.Event) { observer.Observe(eventOf(event, classes.class(event.Name))) }
 	}
-	return &Client{config: config, engine: engine.New(p, e)}
+	return &Client{config: config, engine: engine.New(p, e), classes: classes}
 }
 
 // Close ends the client. Waiting calls return ErrClosed. The contexts of all leases end with

@@ -15,6 +15,12 @@ import (
 // A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. New copies
 // the Config.
 type Config struct {
+	// Class makes the Class of an Event of the name of a lock, for metrics: it has few results,
+	// such as "order" for all of "order:42". It is called for each event, by many goroutines at
+	// once. The first 1,000 classes are told apart, and all later ones are "other". Defaults to
+	// none.
+	Class func(name string) string
+
 	// Label names this client to other clients; at most 1 KiB, any bytes. Defaults to
 	// "program@host/pid".
 	Label string

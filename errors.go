@@ -141,6 +141,18 @@ const (
 	LossBroken LossReason = "it was broken"
 )
 
+// Code returns the reason in a word, as it is used for metrics: "expired", "gone", "max_hold",
+// "foreign", "replaced", "broken", or "other" for none of the constants.
+func (r LossReason) Code() string {
+	code, known := map[LossReason]string{
+		LossExpired: "expired", LossGone: "gone", LossMaxHold: "max_hold", LossForeign: "foreign", LossReplaced: "replaced", LossBroken: "broken",
+	}[r]
+	if !known {
+		return "other"
+	}
+	return code
+}
+
 // A LostError says how a lease was lost. It matches ErrLost.
 type LostError struct {
 	Name   string

@@ -19,6 +19,7 @@ const inspected = 100
 // decided by it, as it may be over when it arrives.
 type LockInfo struct {
 	Name  string
+	Class string // what Config.Class makes of the name
 	Kind  string // "mutex", "rwmutex", "semaphore", "election" or "latch"; empty if nobody uses the name
 	State LockState
 	At    time.Time // the server's time; the times below are of the same clock
@@ -156,7 +157,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (LockInfo, error) {
 	if err != nil {
 		return LockInfo{}, operated("inspect", name, err)
 	}
-	return lockInfo(name, in), nil
+	return c.lockInfo(name, in), nil
 }
 
 // Queue streams all waiters of a name in order, a page at a time. A waiter that joins meanwhile is
@@ -194,6 +195,13 @@ func (c *Client) operates(ctx context.Context, call, name string) error {
 	bad.check(ctx != nil, "ctx", nil, "not nil")
 	bad.check(name != "" && len(name) <= maxText, "name", shortened(name), "1 byte to 1 KiB")
 	return bad.err(call)
+}
+
+// lockInfo reads an inspection by this client.
+func (c *Client) lockInfo(name string, in protocol.Inspection) LockInfo {
+	out := lockInfo(name, in)
+	out.Class = c.classes.class(name)
+	return out
 }
 
 // lockInfo reads an inspection.

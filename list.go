@@ -149,7 +149,7 @@ func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (LockIn
 	if err != nil {
 		return LockInfo{}, operated("inspect", found.Name, err)
 	}
-	return lockInfo(found.Name, in), nil
+	return c.lockInfo(found.Name, in), nil
 }
 
 // choose tells whether the options choose a name.

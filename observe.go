@@ -58,6 +58,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind      EventKind
 	Name      string
+	Class     string          // what Config.Class makes of the name
 	LockKind  string          // "mutex", "rwmutex", "semaphore", "election" or "latch"
 	Context   context.Context // of the caller that wants or has the lease; never nil
 	Contended bool            // that caller had to wait
@@ -69,8 +70,45 @@ type Event struct {
 	Err       error
 }
 
-func eventOf(e engine.Event) Event {
-	out := Event{Kind: EventKind(e.Kind), Name: e.Name, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
+// An Outcome is how a call for a lock ended, in a word, as it is used for metrics.
+type Outcome string
+
+// The outcomes of the events that end a call.
+const (
+	OutcomeGranted  Outcome = "granted"   // EventGranted
+	OutcomePassedOn Outcome = "passed_on" // EventPassed
+	OutcomeRefused  Outcome = "refused"   // the lock is held, and the call did not wait
+	OutcomeGaveUp   Outcome = "gave_up"   // its context or its time was over, its polling ran out, or its wait was ended
+	OutcomeError    Outcome = "error"     // the server was away or refused, an argument was bad, or the client is closed
+)
+
+// Outcome returns how the call ended that this event is the last of. It is empty for events that
+// end no call.
+func (e Event) Outcome() Outcome {
+	switch e.Kind {
+	case EventGranted:
+		return OutcomeGranted
+	case EventPassed:
+		return OutcomePassedOn
+	case EventRefused, EventGaveUp:
+	default:
+		return ""
+	}
+	var waited *WaitError
+	held := errors.Is(e.Err, ErrHeld)
+	switch {
+	case errors.Is(e.Err, ErrUnavailable):
+		return OutcomeError
+	case errors.As(e.Err, &waited), held && e.Kind == EventGaveUp:
+		return OutcomeGaveUp
+	case held:
+		return OutcomeRefused
+	}
+	return OutcomeError
+}
+
+func eventOf(e engine.Event, class string) Event {
+	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
 		Token: e.Token, Headroom: e.Left, Holder: e.Holder}
 	if e.Err != nil {
 		out.Err = eventError(e)

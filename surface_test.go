@@ -134,7 +134,7 @@ func TestImports(t *testing.T) {
 }
 
 // The modules whose version users choose. Each may be of another version than the root.
-var released = []string{"cmd/holdfast", "gocronholdfast", "holdfasttest", "otelholdfast", "redisstore", "rueidisstore", "valkeystore"}
+var released = []string{"cmd/holdfast", "gocronholdfast", "holdfasttest", "otelholdfast", "promholdfast", "redisstore", "rueidisstore", "valkeystore"}
 
 // A released module that used internal packages of the root would break when its version and the
 // root's differ. Packages that only tests import are tests.
@@ -205,6 +205,9 @@ var requirements = map[string][]string{
 		"github.com/robfig/cron/v3", "golang.org/x/exp"},
 	"otelholdfast": {module, "github.com/go-logr/logr", "github.com/go-logr/stdr", "go.opentelemetry.io/auto/sdk",
 		"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"},
+	"promholdfast": {module, "github.com/prometheus/client_golang", "github.com/beorn7/perks", "github.com/cespare/xxhash/v2",
+		"github.com/munnerz/goautoneg", "github.com/prometheus/client_model", "github.com/prometheus/common",
+		"github.com/prometheus/procfs", "golang.org/x/sys", "google.golang.org/protobuf"},
 	"redisstore":   {module, "github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "go.uber.org/atomic"},
 	"rueidisstore": {module, "github.com/redis/rueidis", "golang.org/x/sys"},
 	"valkeystore":  {module, "github.com/valkey-io/valkey-go", "golang.org/x/sys"},

@@ -20,14 +20,12 @@
 // The boundaries of the histograms begin at 0.1 ms. Attributes are:
 //
 //	lock.kind         mutex, rwmutex, semaphore, election or latch
-//	lock.class        what Options.Class makes of the name; absent without it, and if it is empty
-//	lock.outcome      granted, passed_on (by a goroutine of this process), refused (held by another),
-//	                  gave_up (its time or its context was over), error
+//	lock.class        what holdfast.Config.Class makes of the name; absent if that is empty
+//	lock.outcome      as holdfast.Event.Outcome
 //	lock.contended    whether the caller had to wait
-//	lock.loss.reason  expired, gone, max_hold, foreign, replaced, other
+//	lock.loss.reason  as holdfast.LossReason.Code
 //
-// The name of a lock is never an attribute of a metric: 10,000 names would make 10,000 series. The
-// first 1,000 classes are told apart, and all later ones are the class "other".
+// The name of a lock is never an attribute of a metric: 10,000 names would make 10,000 series.
 //
 // A group has the figures of each of its names.
 //

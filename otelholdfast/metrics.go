@@ -67,47 +67,48 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 	return m, errors.Join(failures...)
 }
 
-func (m *metrics) waiting(e holdfast.Event, class string) {
-	m.waiters.Add(e.Context, 1, m.plain(e, class).add...)
+func (m *metrics) waiting(e holdfast.Event) {
+	m.waiters.Add(e.Context, 1, m.plain(e).add...)
 }
 
-func (m *metrics) ended(e holdfast.Event, class string, outcome outcome) {
-	plain := m.plain(e, class)
+func (m *metrics) ended(e holdfast.Event) {
+	plain := m.plain(e)
 	if e.Contended {
 		m.waiters.Add(e.Context, -1, plain.add...)
 	}
-	if outcome == granted || outcome == passedOn {
+	outcome := e.Outcome()
+	if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
 		m.holds.Add(e.Context, 1, plain.add...)
 	}
-	by := m.sets.labelled(labels{kind: e.LockKind, class: class, outcome: outcome, contended: e.Contended})
+	by := m.sets.labelled(labels{kind: e.LockKind, class: e.Class, outcome: outcome, contended: e.Contended})
 	m.acquisitions.Add(e.Context, 1, by.add...)
 	m.waitTime.Record(e.Context, seconds(e.Waited), by.record...)
 }
 
-func (m *metrics) renewed(e holdfast.Event, class string) {
-	m.headroom.Record(e.Context, seconds(e.Headroom), m.plain(e, class).record...)
+func (m *metrics) renewed(e holdfast.Event) {
+	m.headroom.Record(e.Context, seconds(e.Headroom), m.plain(e).record...)
 }
 
-func (m *metrics) retried(e holdfast.Event, class string) {
-	m.retries.Add(e.Context, 1, m.plain(e, class).add...)
+func (m *metrics) retried(e holdfast.Event) {
+	m.retries.Add(e.Context, 1, m.plain(e).add...)
 }
 
-func (m *metrics) released(e holdfast.Event, class string) {
-	plain := m.plain(e, class)
+func (m *metrics) released(e holdfast.Event) {
+	plain := m.plain(e)
 	m.holds.Add(e.Context, -1, plain.add...)
 	m.holdTime.Record(e.Context, seconds(e.Held), plain.record...)
 }
 
-func (m *metrics) lost(e holdfast.Event, class, reason string) {
-	m.released(e, class)
-	m.losses.Add(e.Context, 1, m.sets.labelled(labels{kind: e.LockKind, class: class, reason: reason}).add...)
+func (m *metrics) lost(e holdfast.Event, reason string) {
+	m.released(e)
+	m.losses.Add(e.Context, 1, m.sets.labelled(labels{kind: e.LockKind, class: e.Class, reason: reason}).add...)
 }
 
 // labels are the attributes of one series. Empty ones are absent.
 type labels struct {
 	kind      string
 	class     string
-	outcome   outcome
+	outcome   holdfast.Outcome
 	contended bool // told with the outcome
 	reason    string
 }
@@ -119,8 +120,8 @@ type labelled struct {
 }
 
 // plain has the kind and the class alone.
-func (m *metrics) plain(e holdfast.Event, class string) *labelled {
-	return m.sets.labelled(labels{kind: e.LockKind, class: class})
+func (m *metrics) plain(e holdfast.Event) *labelled {
+	return m.sets.labelled(labels{kind: e.LockKind, class: e.Class})
 }
 
 // labelled makes a set once. There are few: kinds, outcomes and reasons times the classes, which

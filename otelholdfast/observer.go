@@ -12,7 +12,6 @@ import (
 // An Observer is a holdfast.Observer that records metrics and spans. It is safe for concurrent use,
 // also by several clients.
 type Observer struct {
-	classes classes
 	metrics metrics
 	tracer  trace.Tracer
 }
@@ -27,84 +26,37 @@ func New(options *Options) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Observer{classes: classes{of: o.Class}, metrics: metrics, tracer: o.Tracers.Tracer(scope)}, nil
+	return &Observer{metrics: metrics, tracer: o.Tracers.Tracer(scope)}, nil
 }
 
 // Observe implements holdfast.Observer.
 func (o *Observer) Observe(e holdfast.Event) {
-	class := o.classes.class(e.Name)
 	switch e.Kind {
 	case holdfast.EventWaiting:
-		o.metrics.waiting(e, class)
+		o.metrics.waiting(e)
 	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
-		outcome := outcomeOf(e)
-		o.metrics.ended(e, class, outcome)
-		o.spanEnded(e, class, outcome)
+		o.metrics.ended(e)
+		o.spanEnded(e)
 	case holdfast.EventRenewed:
-		o.metrics.renewed(e, class)
+		o.metrics.renewed(e)
 	case holdfast.EventRetried:
-		o.metrics.retried(e, class)
+		o.metrics.retried(e)
 	case holdfast.EventReleased:
-		o.metrics.released(e, class)
+		o.metrics.released(e)
 		o.spanReleased(e)
 	case holdfast.EventLost:
-		o.metrics.lost(e, class, reasonOf(e.Err))
+		o.metrics.lost(e, reasonOf(e.Err))
 		o.spanLost(e)
 	}
 }
 
-// An outcome is how a call ended.
-type outcome string
-
-const (
-	granted  outcome = "granted"
-	passedOn outcome = "passed_on"
-	refused  outcome = "refused"
-	gaveUp   outcome = "gave_up"
-	failed   outcome = "error"
-)
-
-// outcomeOf tells the end of a time and a lock that is held from an error.
-func outcomeOf(e holdfast.Event) outcome {
-	var waited *holdfast.WaitError
-	switch {
-	case e.Kind == holdfast.EventGranted:
-		return granted
-	case e.Kind == holdfast.EventPassed:
-		return passedOn
-	case errors.Is(e.Err, holdfast.ErrUnavailable):
-		return failed
-	case errors.As(e.Err, &waited):
-		return gaveUp
-	case !errors.Is(e.Err, holdfast.ErrHeld):
-		return failed
-	case e.Kind == holdfast.EventGaveUp: // its polling ran out
-		return gaveUp
-	default:
-		return refused
-	}
-}
-
-// reasonOf is the short form of a holdfast.LossReason, for an attribute.
+// reasonOf is how a lease was lost, in a word.
 func reasonOf(err error) string {
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) {
 		return "other"
 	}
-	switch lost.Reason {
-	case holdfast.LossExpired:
-		return "expired"
-	case holdfast.LossGone:
-		return "gone"
-	case holdfast.LossMaxHold:
-		return "max_hold"
-	case holdfast.LossForeign:
-		return "foreign"
-	case holdfast.LossReplaced:
-		return "replaced"
-	default:
-		return "other"
-	}
+	return lost.Reason.Code()
 }
 
 // seconds is the unit of all times.

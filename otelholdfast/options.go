@@ -10,11 +10,6 @@ import (
 type Options struct {
 	Meters  metric.MeterProvider // default: the global one
 	Tracers trace.TracerProvider // default: the global one
-
-	// Class makes the attribute lock.class of the name of a lock. It must have few results, such as
-	// "order" for all of "order:42". It is called for each event, by many goroutines at once.
-	// Default: none.
-	Class func(name string) string
 }
 
 const scope = "github.com/holdfast-go/holdfast/otelholdfast"
@@ -30,9 +25,6 @@ func (o *Options) settled() Options {
 	}
 	if out.Tracers == nil {
 		out.Tracers = otel.GetTracerProvider()
-	}
-	if out.Class == nil {
-		out.Class = func(string) string { return "" }
 	}
 	return out
 }

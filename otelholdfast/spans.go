@@ -13,24 +13,24 @@ import (
 
 // spanEnded tells how a call ended. The span of a wait is made when the wait is over, as only then
 // it is known that the call had to wait, and for how long.
-func (o *Observer) spanEnded(e holdfast.Event, class string, outcome outcome) {
+func (o *Observer) spanEnded(e holdfast.Event) {
 	caller := trace.SpanFromContext(e.Context)
 	if e.Contended {
-		o.spanWaited(e, class, outcome)
+		o.spanWaited(e)
 	}
 	if e.Token != 0 && caller.IsRecording() {
 		caller.AddEvent("lock.acquired", trace.WithAttributes(lease(e)...))
 	}
 }
 
-func (o *Observer) spanWaited(e holdfast.Event, class string, outcome outcome) {
+func (o *Observer) spanWaited(e holdfast.Event) {
 	end := time.Now()
 	_, span := o.tracer.Start(e.Context, "lock.wait", trace.WithTimestamp(end.Add(-e.Waited)))
 	defer span.End(trace.WithTimestamp(end))
 	if !span.IsRecording() {
 		return
 	}
-	by := labels{kind: e.LockKind, class: class, outcome: outcome, contended: true}
+	by := labels{kind: e.LockKind, class: e.Class, outcome: e.Outcome(), contended: true}
 	span.SetAttributes(append(by.attributes(), lease(e)...)...)
 	if e.Holder != "" {
 		span.SetAttributes(attribute.String("lock.holder", text(e.Holder)))

@@ -10,8 +10,11 @@ require (
 	github.com/holdfast-go/holdfast/gocronholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/holdfasttest v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/otelholdfast v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/promholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
 	github.com/jonboulle/clockwork v0.4.0
+	github.com/prometheus/client_golang v1.20.0
+	github.com/prometheus/client_model v0.6.1
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/yuin/gopher-lua v1.1.1
 	go.opentelemetry.io/otel v1.36.0
@@ -22,16 +25,21 @@ require (
 )
 
 require (
+	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-logr/logr v1.4.2 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/common v0.55.0 // indirect
+	github.com/prometheus/procfs v0.15.1 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/otel/metric v1.36.0 // indirect
 	go.opentelemetry.io/otel/trace v1.36.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/exp v0.0.0-20240613232115-7f521ea00fb8 // indirect
+	google.golang.org/protobuf v1.34.2 // indirect
 )
 
 replace (
@@ -39,5 +47,6 @@ replace (
 	github.com/holdfast-go/holdfast/gocronholdfast => ../gocronholdfast
 	github.com/holdfast-go/holdfast/holdfasttest => ../holdfasttest
 	github.com/holdfast-go/holdfast/otelholdfast => ../otelholdfast
+	github.com/holdfast-go/holdfast/promholdfast => ../promholdfast
 	github.com/holdfast-go/holdfast/redisstore => ../redisstore
 )

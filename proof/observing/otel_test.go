@@ -1,11 +1,9 @@
-package otel_test
+package observing_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,21 +22,20 @@ import (
 
 // A rig is an observer on the SDK, and what the SDK has of it.
 type rig struct {
-	t        *testing.T
+	t        testing.TB
 	observer *otelholdfast.Observer
 	reader   *metric.ManualReader
 	spans    *tracetest.InMemoryExporter
 	tracers  *trace.TracerProvider
 }
 
-func newRig(t *testing.T, class func(string) string) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{t: t, reader: metric.NewManualReader(), spans: tracetest.NewInMemoryExporter()}
 	r.tracers = trace.NewTracerProvider(trace.WithSyncer(r.spans))
 	var err error
-	r.observer, err = otelholdfast.New(&otelholdfast.Options{
-		Meters: metric.NewMeterProvider(metric.WithReader(r.reader)), Tracers: r.tracers, Class: class,
-	})
+	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
+	r.observer, err = otelholdfast.New(&otelholdfast.Options{Meters: meters, Tracers: r.tracers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,162 +77,51 @@ func series(name string, set attribute.Set) string {
 	return strings.Join(words, " ")
 }
 
-// A counting observer counts events as they come.
-type counting struct {
-	next holdfast.Observer
-
-	mu     sync.Mutex
-	counts map[string]int64
-}
-
-func (c *counting) Observe(e holdfast.Event) {
-	c.mu.Lock()
-	c.counts[e.Kind.String()]++
-	c.mu.Unlock()
-	c.next.Observe(e)
-}
-
 // All calls of a run with contention are counted exactly, and nothing is held or waits at the end.
-func TestFiguresAreExact(t *testing.T) {
+func TestOpenTelemetryIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil)
-		counter := &counting{next: r.observer, counts: map[string]int64{}}
-		server := holdfasttest.Start(t)
-		var work sync.WaitGroup
-		for p := range 3 {
-			client := server.Client(&holdfast.Config{Observer: counter})
-			for w := range 4 {
-				work.Go(func() {
-					for i := range 20 {
-						use(t, client, p+w+i)
-					}
-				})
-			}
-		}
-		work.Wait()
-		synctest.Wait()
-		got := r.figures()
-		total := func(prefix string) (sum int64) {
-			for name, value := range got {
-				if strings.HasPrefix(name, prefix+" ") {
-					sum += value
+		r := newRig(t)
+		want := contend(t, r.observer)
+		figures := r.figures()
+		total := func(name string) (sum float64) {
+			for series, value := range figures {
+				if strings.HasPrefix(series, name+" ") {
+					sum += float64(value)
 				}
 			}
 			return sum
 		}
-		outcome := func(name string) (sum int64) {
-			for _, contended := range []string{"false", "true"} {
-				sum += got["lock.acquisitions "+contended+" mutex "+name]
-			}
-			return sum
-		}
-		want := counter.counts
-		for _, c := range []struct {
-			figure    string
-			got, want int64
-		}{
-			{"granted", outcome("granted"), want["granted"]},
-			{"passed on", outcome("passed_on"), want["passed"]},
-			{"refused", outcome("refused"), want["refused"]},
-			{"gave up", outcome("gave_up"), want["gave up"]},
-			{"errors", outcome("error"), 0},
-			{"all calls", total("lock.acquisitions"), 3 * 4 * 20},
-			{"waits", total("lock.wait_time"), 3 * 4 * 20},
-			{"holds ended", total("lock.hold_time"), want["granted"] + want["passed"]},
-			{"lost", total("lock.losses"), want["lost"]},
-			{"held now", total("lock.holds"), 0},
-			{"waiting now", total("lock.waiters"), 0},
-		} {
-			if c.got != c.want {
-				t.Errorf("%s: %d, want %d", c.figure, c.got, c.want)
+		outcome := map[holdfast.Outcome]float64{}
+		for series, value := range figures {
+			if words := strings.Fields(series); words[0] == "lock.acquisitions" {
+				outcome[holdfast.Outcome(words[3])] += float64(value)
 			}
 		}
-		if want["granted"] == 0 || want["passed"] == 0 || want["refused"] == 0 || want["gave up"] == 0 {
-			t.Errorf("the run has not shown all: %v", want)
-		}
+		exact(t, want, map[string]float64{
+			"acquisitions": total("lock.acquisitions"), "waits": total("lock.wait_time"), "hold times": total("lock.hold_time"),
+			"losses": total("lock.losses"), "holds": total("lock.holds"), "waiters": total("lock.waiters"),
+		}, outcome)
 	})
 }
 
-// use locks in one of three ways.
-func use(t *testing.T, client *holdfast.Client, way int) {
-	lock := client.Mutex("order:42", holdfast.WithWait(10*time.Millisecond))
-	acquire := lock.Lock
-	if way%3 == 0 {
-		acquire = lock.TryLock
-	}
-	lease, err := acquire(t.Context())
-	if err != nil {
-		if !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrWaitOver) {
-			t.Error(err)
-		}
-		<-time.After(3 * time.Millisecond)
-		return
-	}
-	<-time.After(2 * time.Millisecond)
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// Names make no series, and classes no more than 1,001.
-func TestSeriesAreBounded(t *testing.T) {
-	for name, c := range map[string]struct {
-		class func(string) string
-		most  int // series of one instrument
-	}{
-		"no class":             {nil, 1},
-		"one class":            {func(string) string { return "order" }, 1},
-		"a class of each name": {func(name string) string { return name }, 1001},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, c.class)
-			for i := range 10000 {
-				r.observer.Observe(holdfast.Event{
-					Kind: holdfast.EventGranted, Name: fmt.Sprint("order:", i), LockKind: "mutex", Context: t.Context(),
-				})
-			}
-			series, sum := 0, int64(0)
-			for name, value := range r.figures() {
-				if strings.HasPrefix(name, "lock.holds ") {
-					series, sum = series+1, sum+value
-				}
-			}
-			if series != c.most || sum != 10000 {
-				t.Errorf("%d series count %d holds, want %d and 10000", series, sum, c.most)
-			}
-		})
-	}
-}
-
-// The events of an uncontended pair, with the SDK behind them.
-func TestPairAllocatesLittle(t *testing.T) {
-	r := newRig(t, nil)
-	begin := holdfast.Event{Kind: holdfast.EventGranted, Name: "order:42", LockKind: "mutex", Token: 1, Waited: time.Millisecond, Context: t.Context()}
-	end := holdfast.Event{Kind: holdfast.EventReleased, Name: "order:42", LockKind: "mutex", Token: 1, Held: time.Millisecond, Context: t.Context()}
-	if got := testing.AllocsPerRun(1000, func() { r.observer.Observe(begin); r.observer.Observe(end) }); got > 2 {
+// With the SDK behind them.
+func TestOpenTelemetryPairAllocatesLittle(t *testing.T) {
+	if got := testing.AllocsPerRun(1000, pair(t, newRig(t).observer)); got > 2 {
 		t.Errorf("a pair makes %v allocations, want at most 2", got)
 	}
 }
 
-func BenchmarkPair(b *testing.B) {
-	observer, err := otelholdfast.New(&otelholdfast.Options{
-		Meters: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())), Tracers: trace.NewTracerProvider(),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	begin := holdfast.Event{Kind: holdfast.EventGranted, Name: "order:42", LockKind: "mutex", Token: 1, Waited: time.Millisecond, Context: b.Context()}
-	end := holdfast.Event{Kind: holdfast.EventReleased, Name: "order:42", LockKind: "mutex", Token: 1, Held: time.Millisecond, Context: b.Context()}
+func BenchmarkOpenTelemetryPair(b *testing.B) {
+	observe := pair(b, newRig(b).observer)
 	b.ReportAllocs()
 	for b.Loop() {
-		observer.Observe(begin)
-		observer.Observe(end)
+		observe()
 	}
 }
 
 func TestSpanOfContendedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil)
+		r := newRig(t)
 		server := holdfasttest.Start(t)
 		client := server.Client(&holdfast.Config{Observer: r.observer})
 		ctx, parent := r.tracers.Tracer("test").Start(t.Context(), "work")
@@ -290,7 +176,7 @@ func TestSpanOfContendedWait(t *testing.T) {
 
 func TestSpanOfLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil)
+		r := newRig(t)
 		server := holdfasttest.Start(t)
 		client := server.Client(&holdfast.Config{Observer: r.observer})
 		ctx, parent := r.tracers.Tracer("test").Start(t.Context(), "work")

@@ -1,4 +1,4 @@
-package otel_test
+package observing_test
 
 import (
 	"os"

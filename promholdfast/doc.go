@@ -1,0 +1,43 @@
+// Package promholdfast tells Prometheus what happens to locks: an Observer for the locks of this
+// process, and a Collector for those of all processes.
+//
+//	observer := promholdfast.NewObserver()
+//	prometheus.MustRegister(observer)
+//	client, err := holdfast.New(store, &holdfast.Config{Observer: observer})
+//
+// # The locks of this process
+//
+//	holdfast_wait_seconds              histogram  from the call to its end; by outcome and contended
+//	holdfast_hold_seconds              histogram  from the beginning of a lease to its end
+//	holdfast_acquisitions_total        counter    calls that ended; by outcome and contended
+//	holdfast_holds                     gauge      leases that this process has now
+//	holdfast_waiters                   gauge      callers in this process that wait now
+//	holdfast_losses_total              counter    leases that were lost; by reason
+//	holdfast_renewal_headroom_seconds  histogram  how much trust was left when a renewal was confirmed
+//	holdfast_retries_total             counter    requests of waiters and renewals that failed and are tried again
+//
+// All have the labels kind (mutex, rwmutex, semaphore, election or latch) and class, which
+// holdfast.Config.Class makes of the name, and which is empty without it. The outcomes are those of
+// holdfast.Event.Outcome, and the reasons those of holdfast.LossReason.Code. The name of a lock is
+// no label: 10,000 names would make 10,000 series. A group has the figures of each of its names.
+//
+// # The locks of all processes
+//
+// A Collector asks the server when it is scraped:
+//
+//	prometheus.MustRegister(promholdfast.NewCollector(client, nil))
+//
+//	holdfast_names                     gauge  names that are held, waited for, or latches
+//	holdfast_held_names                gauge  those that are held
+//	holdfast_queued_waiters            gauge  waiters in the queues of the server
+//	holdfast_longest_queue             gauge  the most waiters of one name
+//	holdfast_oldest_hold_seconds       gauge  age of the oldest hold
+//	holdfast_late_holds                gauge  holds whose renewal is late by more than half a TTL
+//	holdfast_list_success              gauge  1 if the last listing was complete, 0 if it failed
+//	holdfast_list_seconds              gauge  how long it took
+//
+// Register it in one process, not in all: each listing reads all keys of the server by SCAN, with
+// one more request for each name. CollectorOptions bound how often and how long. When a listing
+// fails, only the last two figures are told, as old figures would be taken for new ones. Waiters
+// stand in the server's queue once for each process. A quorum has no queue.
+package promholdfast

@@ -1,0 +1,191 @@
+package promholdfast
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// buckets of all histograms, in seconds: from an uncontended pair to a long job.
+var buckets = []float64{
+	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+}
+
+// An Observer is a holdfast.Observer, and a prometheus.Collector of what it observed. It is safe
+// for concurrent use, also by several clients.
+type Observer struct {
+	waits        *prometheus.HistogramVec
+	holdTimes    *prometheus.HistogramVec
+	acquisitions *prometheus.CounterVec
+	holds        *prometheus.GaugeVec
+	waiters      *prometheus.GaugeVec
+	losses       *prometheus.CounterVec
+	headroom     *prometheus.HistogramVec
+	retries      *prometheus.CounterVec
+
+	mu    sync.RWMutex
+	locks map[lockKey]*lockSeries
+	calls map[callKey]*callSeries
+}
+
+var (
+	_ holdfast.Observer    = (*Observer)(nil)
+	_ prometheus.Collector = (*Observer)(nil)
+)
+
+// NewObserver makes an Observer. Its user registers it.
+func NewObserver() *Observer {
+	of := []string{"kind", "class"}
+	ended := []string{"kind", "class", "outcome", "contended"}
+	histogram := func(name, help string, labels []string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	counter := func(name, help string, labels []string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, of)
+	}
+	return &Observer{
+		waits:        histogram("holdfast_wait_seconds", "Time from the call for a lock to its end.", ended),
+		holdTimes:    histogram("holdfast_hold_seconds", "Time from the beginning of a lease to its end.", of),
+		acquisitions: counter("holdfast_acquisitions_total", "Calls for a lock that ended.", ended),
+		holds:        gauge("holdfast_holds", "Leases that this process has now."),
+		waiters:      gauge("holdfast_waiters", "Callers in this process that wait now."),
+		losses:       counter("holdfast_losses_total", "Leases that were lost.", []string{"kind", "class", "reason"}),
+		headroom:     histogram("holdfast_renewal_headroom_seconds", "Trust that was left when a renewal was confirmed.", of),
+		retries:      counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
+		locks:        make(map[lockKey]*lockSeries),
+		calls:        make(map[callKey]*callSeries),
+	}
+}
+
+// Observe implements holdfast.Observer.
+func (o *Observer) Observe(e holdfast.Event) {
+	lock := o.lock(lockKey{e.LockKind, e.Class})
+	switch e.Kind {
+	case holdfast.EventWaiting:
+		lock.waiters.Inc()
+	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
+		o.ended(e, lock)
+	case holdfast.EventRenewed:
+		lock.headroom.Observe(e.Headroom.Seconds())
+	case holdfast.EventRetried:
+		lock.retries.Inc()
+	case holdfast.EventReleased:
+		lock.released(e)
+	case holdfast.EventLost:
+		lock.released(e)
+		o.losses.WithLabelValues(e.LockKind, e.Class, reasonOf(e.Err)).Inc()
+	}
+}
+
+// ended counts a call that ended.
+func (o *Observer) ended(e holdfast.Event, lock *lockSeries) {
+	outcome := e.Outcome()
+	if e.Contended {
+		lock.waiters.Dec()
+	}
+	if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
+		lock.holds.Inc()
+	}
+	call := o.call(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended})
+	call.acquisitions.Inc()
+	call.waits.Observe(e.Waited.Seconds())
+}
+
+// reasonOf is how a lease was lost, in a word.
+func reasonOf(err error) string {
+	var lost *holdfast.LostError
+	if !errors.As(err, &lost) {
+		return "other"
+	}
+	return lost.Reason.Code()
+}
+
+// A lockKey names the series of a kind and a class, and lockSeries has them: a look at the labels
+// of each event would cost more than all else.
+type lockKey struct{ kind, class string }
+
+type lockSeries struct {
+	holdTimes prometheus.Observer
+	holds     prometheus.Gauge
+	waiters   prometheus.Gauge
+	headroom  prometheus.Observer
+	retries   prometheus.Counter
+}
+
+// released counts a lease that ended.
+func (l *lockSeries) released(e holdfast.Event) {
+	l.holds.Dec()
+	l.holdTimes.Observe(e.Held.Seconds())
+}
+
+func (o *Observer) lock(key lockKey) *lockSeries {
+	o.mu.RLock()
+	found := o.locks[key]
+	o.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	made := &lockSeries{
+		holdTimes: o.holdTimes.WithLabelValues(key.kind, key.class),
+		holds:     o.holds.WithLabelValues(key.kind, key.class),
+		waiters:   o.waiters.WithLabelValues(key.kind, key.class),
+		headroom:  o.headroom.WithLabelValues(key.kind, key.class),
+		retries:   o.retries.WithLabelValues(key.kind, key.class),
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.locks[key] = made // several goroutines make the same one
+	return made
+}
+
+// A callKey names the series of calls that ended alike.
+type callKey struct {
+	lock      lockKey
+	outcome   holdfast.Outcome
+	contended bool
+}
+
+type callSeries struct {
+	waits        prometheus.Observer
+	acquisitions prometheus.Counter
+}
+
+func (o *Observer) call(key callKey) *callSeries {
+	o.mu.RLock()
+	found := o.calls[key]
+	o.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	labels := []string{key.lock.kind, key.lock.class, string(key.outcome), strconv.FormatBool(key.contended)}
+	made := &callSeries{waits: o.waits.WithLabelValues(labels...), acquisitions: o.acquisitions.WithLabelValues(labels...)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls[key] = made
+	return made
+}
+
+// Describe implements prometheus.Collector.
+func (o *Observer) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range o.collectors() {
+		c.Describe(out)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (o *Observer) Collect(out chan<- prometheus.Metric) {
+	for _, c := range o.collectors() {
+		c.Collect(out)
+	}
+}
+
+func (o *Observer) collectors() []prometheus.Collector {
+	return []prometheus.Collector{o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries}
+}
