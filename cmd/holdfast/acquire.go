@@ -2,136 +2,321 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"os"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
 )
 
-// firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
-// takes time.
-const firstAnswer = 3 * time.Second
+// acquireTTL is the TTL of a ticket if no flag says otherwise. No process renews it, and a quorum
+// takes no longer one.
+const acquireTTL = 5 * time.Minute
 
-// acquire asks once before it waits. So a server that is away or refuses us causes an error and no
-// endless wait. A signal ends the wait.
-func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *signals, notices *notices) (*holdfast.Lease, error) {
-	ctx, stop := signals.cancelOnSignal(ctx)
-	owner := r.Owner
-	if owner == "" {
-		owner = rand.Text() // for nested runs
+// The limits of the library for a kept place.
+const (
+	leastKeep = time.Second
+	mostKeep  = 10 * time.Minute
+)
+
+// Acquire takes a lock and leaves it to a ticket.
+type Acquire struct {
+	connection
+	choice
+	waiting
+	reporting
+	File  string // for the ticket; "" or "-": standard output
+	JSON  bool
+	Keep  time.Duration // of the place, when the wait is over; 0: it is left
+	Label string
+	TTL   time.Duration
+
+	Out io.Writer
+	Err *os.File
+}
+
+// Validate refuses bad arguments. It sends nothing and shows no password.
+func (a *Acquire) Validate() error {
+	var c checklist
+	a.choice.check(&c)
+	checkTTL(&c, &a.connection, a.TTL)
+	c.check(a.Keep == 0 || a.Keep >= leastKeep && a.Keep <= mostKeep, "--keep-place %v: it must be %v to %v", a.Keep, leastKeep, mostKeep)
+	c.check(a.Keep == 0 || !a.toOutput(), "--keep-place: it needs --ticket FILE, where the place is kept")
+	c.check(a.Keep == 0 || len(a.Names) == 1, "--keep-place and %d names: several names have no place", len(a.Names))
+	c.check(len(a.Label) <= maxText, "--label of %d bytes: it must have at most %d", len(a.Label), maxText)
+	a.waiting.check(&c)
+	a.reporting.check(&c)
+	a.connection.check(&c)
+	return c.err()
+}
+
+func (a *Acquire) toOutput() bool { return a.File == "" || a.File == "-" }
+
+// Run takes the lock, writes its ticket, and leaves nothing running.
+func (a *Acquire) Run(ctx context.Context) error {
+	if err := a.Validate(); err != nil {
+		return err
 	}
-	// With a min hold, TryLock and Lock confirm a hand-over for the whole TTL. Without, it is
-	// trusted for half a second at first. A command whose start makes the machine busy would soon
-	// be killed.
-	atLeast := holdfast.WithMinHold(max(r.MinHold, time.Millisecond))
-	options := []holdfast.Option{holdfast.WithTTL(r.TTL), atLeast}
-	if r.Slots == 0 {
-		options = append(options, holdfast.WithOwner(owner))
+	notices := newNotices(a.Err, a.reporting)
+	defer notices.close()
+	return a.end(notices, &a.choice, a.run(ctx, notices))
+}
+
+func (a *Acquire) run(ctx context.Context, notices *notices) error {
+	file := &ticketFile{}
+	if !a.toOutput() {
+		var err error
+		if file, err = openTicket(a.File); err != nil {
+			return err
+		}
 	}
-	if r.MaxHold > 0 {
-		options = append(options, holdfast.WithMaxHold(r.MaxHold))
+	defer func() { file.close() }()
+	client, end, err := a.client(holdfast.Config{Label: a.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}})
+	if err != nil {
+		return err
 	}
+	defer end()
 	began := time.Now()
-	h := r.handle(client, options...)
+	var lease *holdfast.Lease
+	if a.Keep > 0 {
+		lease, err = a.atPlace(ctx, client, began, &file)
+	} else {
+		lease, err = a.inTurn(ctx, client, began, notices)
+	}
+	if err != nil {
+		return a.refused(ctx, err)
+	}
+	granted := a.about(eventGranted)
+	granted.Token, granted.Waited = lease.Token(), seconds(time.Since(began))
+	granted.Text = fmt.Sprintf("got %s after %v, token %d", a.title(), round(time.Since(began)), lease.Token())
+	notices.tell(granted)
+	return a.hand(ctx, client, lease, file)
+}
+
+func (a *Acquire) label() string {
+	if a.Label != "" {
+		return a.Label
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("holdfast acquire@%.200s", host) // the process ends at once
+}
+
+// inTurn asks once before it waits, as run does.
+func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began time.Time, notices *notices) (*holdfast.Lease, error) {
+	// With a min hold, a hand-over is confirmed for the whole TTL before it is told.
+	h := a.handle(client, holdfast.WithTTL(a.TTL), holdfast.WithMinHold(time.Millisecond))
 	lease, err := firstTry(ctx, began, h.try)
 	var held *holdfast.HeldError
-	if errors.As(err, &held) && !r.Nonblock {
-		waits := r.about(eventWaiting)
-		waits.Holder, waits.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
-		notices.tell(waits)
-		lease, err = r.wait(ctx, began, client, h, held)
+	if !errors.As(err, &held) || a.Nonblock {
+		return lease, err
 	}
-	if err := stop(); err != nil {
-		if lease != nil {
-			_ = lease.Release(ctx)
+	waits := a.about(eventWaiting)
+	waits.Holder, waits.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
+	notices.tell(waits)
+	bounded, cancel := a.until(ctx, began)
+	defer cancel()
+	return h.lock(bounded)
+}
+
+// atPlace waits at the place of the file's ticket, or of a new one that it writes there.
+func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file **ticketFile) (*holdfast.Lease, error) {
+	bounded, cancel := a.until(ctx, began)
+	if a.Nonblock { // what the server says of the place is worth a moment
+		bounded, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+	}
+	defer cancel()
+	lease, err := a.atFormerPlace(ctx, bounded, client)
+	if !errors.Is(err, errNoPlace) {
+		return lease, err
+	}
+	h := a.handle(client, holdfast.WithTTL(a.TTL))
+	ticket, err := firstTry(ctx, began, func(ctx context.Context) (holdfast.Ticket, error) { return h.place(ctx, a.Keep) })
+	if err != nil {
+		return nil, err
+	}
+	if err = (*file).write(ticket); err == nil {
+		*file, err = openTicket(a.File)
+	}
+	if err != nil {
+		*file = &ticketFile{}
+		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
+	}
+	return client.AttachWait(bounded, ticket)
+}
+
+// errNoPlace says that the file has no place that is kept.
+var errNoPlace = errors.New("no place is kept")
+
+// atFormerPlace waits at the place of the file's ticket.
+func (a *Acquire) atFormerPlace(ctx, bounded context.Context, client *holdfast.Client) (*holdfast.Lease, error) {
+	if info, err := os.Stat(a.File); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, errNoPlace
+	}
+	ticket, err := readTicket(a.File, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !isPlace(client, ticket) {
+		err := client.Check(ctx, ticket)
+		switch {
+		case err == nil:
+			return nil, &usageError{fmt.Errorf("--ticket %s: it has the ticket of a lease that is held: release it before", a.File)}
+		case errors.Is(err, holdfast.ErrTicket):
+			return nil, errNoPlace
+		case errors.As(err, new(*holdfast.ArgumentError)):
+			return nil, &usageError{fmt.Errorf("--ticket %s: the file is there, and has no ticket", a.File)}
 		}
 		return nil, err
+	}
+	lease, err := client.AttachWait(bounded, ticket)
+	var waited *holdfast.WaitError
+	switch {
+	case errors.Is(err, holdfast.ErrTicket):
+		return nil, errNoPlace
+	case err == nil && !slices.Contains(a.Names, lease.Name()):
+		err = &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, lease.Name())}
+		return nil, errors.Join(err, lease.Release(ctx))
+	case errors.As(err, &waited) && !slices.Contains(a.Names, waited.Name):
+		return nil, &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, waited.Name)}
 	}
 	return lease, err
 }
 
-// firstTry asks again while a server may only have been too slow for a short TTL.
-func firstTry[T any](ctx context.Context, began time.Time, try func(context.Context) (T, error)) (T, error) {
-	got, err := try(ctx)
-	for unanswered(err) && ctx.Err() == nil && time.Since(began) < firstAnswer {
-		got, err = try(ctx)
-	}
-	return got, err
+// isPlace tells whether a ticket is of a place. It sends nothing, as its wait is over before.
+func isPlace(client *holdfast.Client, ticket holdfast.Ticket) bool {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := client.AttachWait(over, ticket)
+	return errors.As(err, new(*holdfast.WaitError))
 }
 
-// unanswered reports whether a server, or one of a quorum, may only have been too slow for a short
-// TTL.
-func unanswered(err error) bool {
-	var (
-		none   *holdfast.QuorumError
-		failed *holdfast.StoreError
-		late   net.Error
-	)
-	if errors.As(err, &none) {
-		return slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool { return unanswered(n.Err) })
+// hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.
+func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file *ticketFile) error {
+	told := acquired{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
+	ticket, err := lease.Detach()
+	if err != nil {
+		return err
 	}
-	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		failed.Kind == holdfast.StoreUnreachable && errors.As(failed.Err, &late) && late.Timeout())
-}
-
-// wait waits in the queue, and says so on a terminal.
-func (r *Run) wait(ctx context.Context, began time.Time, client *holdfast.Client, h handle, held *holdfast.HeldError) (*holdfast.Lease, error) {
-	ctx, cancel := r.until(ctx, began)
-	defer cancel()
-	if status := newStatusLine(r.Err); status != nil && !r.Quiet && r.Log == logText {
-		defer status.show(client, held)()
+	if a.toOutput() {
+		told.Ticket = ticket
+	} else {
+		err = file.write(ticket)
 	}
-	return h.lock(ctx)
-}
-
-// refused turns the reason why there is no lock into a text and an exit code.
-func (r *Run) refused(err error) error {
-	var (
-		signal *signalError
-		none   *holdfast.QuorumError
-	)
 	switch {
-	case errors.As(err, &signal):
-		return &exitError{signal.code(), fmt.Errorf("%w before %s was held; nothing was run", err, r.title())}
-	case errors.As(err, &none), errors.As(err, new(*holdfast.StoreError)):
-		return r.failure(err)
+	case err != nil:
+	case a.JSON:
+		text, _ := json.Marshal(told)
+		_, err = fmt.Fprintf(a.Out, "%s\n", text)
+	case a.toOutput():
+		_, err = fmt.Fprintln(a.Out, ticket)
 	}
-	if busy := busyOf(err); busy != nil {
-		return &exitError{r.Conflict, busy}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("the ticket could not be written: %w", err)
+	lease, back := client.Attach(context.WithoutCancel(ctx), ticket)
+	if back == nil {
+		back = lease.Release(ctx)
+	}
+	if back != nil {
+		return errors.Join(err, fmt.Errorf("%s is held for %v: %w", a.title(), a.TTL, back))
 	}
 	return err
 }
 
-// busyOf says that another holds the lock, or that the wait was too long. It is nil for any other
-// error.
-func busyOf(err error) error {
-	var (
-		held   *holdfast.HeldError
-		waited *holdfast.WaitError
-	)
-	switch {
-	case errors.As(err, &held):
-		text := fmt.Sprintf("%q is %s for another %v, %d waiting", held.Name, heldBy(held.Holder), round(held.Remaining), held.Waiters)
-		return &busyError{text: text, holder: held.Holder}
-	case errors.As(err, &waited):
-		holder := ""
-		if waited.Holder != "" {
-			holder = ", held by " + waited.Holder
-		}
-		return &busyError{text: fmt.Sprintf("waited %v for %q%s", round(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
-	}
-	return nil
+// An acquired is what --json prints.
+type acquired struct {
+	Version int              `json:"version"`
+	Name    string           `json:"name"`
+	Token   int64            `json:"token"`
+	Tokens  map[string]int64 `json:"tokens"`
+	TTL     float64          `json:"ttl_seconds"`
+	Ticket  holdfast.Ticket  `json:"ticket,omitempty"` // unless it is in the file
 }
 
-// heldBy says what keeps others out. After a release, that can be the rest of a min hold and no
-// holder.
-func heldBy(holder string) string {
-	if holder == "" {
-		return "kept from others"
+// refused turns the reason why there is no lock into a text and an exit code.
+func (a *Acquire) refused(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
 	}
-	return "held by " + holder
+	if errors.As(err, new(*usageError)) {
+		return err
+	}
+	failed := a.failure(err)
+	if errors.As(failed, new(*exitError)) {
+		return failed
+	}
+	busy := busyOf(err)
+	if busy == nil {
+		return failed
+	}
+	if a.Keep > 0 {
+		busy.text += "; the place is kept, and its ticket in " + a.File
+	}
+	return &exitError{exitBusy, busy}
+}
+
+func newAcquire() *cobra.Command {
+	a := &Acquire{}
+	cmd := &cobra.Command{
+		Use:   "acquire [flags] NAME",
+		Short: "Take a lock and print its ticket, for renew, release and check",
+		Long: `Take the lock NAME and print a ticket for it. Nothing is left running: the lock is free when its TTL
+is over, unless holdfast renew is called before. It is for the steps of a pipeline, for scripts and
+for agents, whose work is not one process. Where it is one, holdfast run is safer: it notices a loss,
+and ends the work.
+
+Whoever has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
+FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken. If this
+program is killed after the grant and before the ticket is written, the lock is held for one TTL.
+
+With --keep-place, a wait that is over leaves a place in the queue, and its ticket in FILE. The same
+command with the same FILE goes on to wait there, with the lock once it is its turn. While nobody
+waits there, others pass the place.
+
+Exit codes: 0 the lock is held; 64 usage; 69 no server, or it cannot serve now; 75 another holds the
+lock, or the wait was too long; 77 the server refuses us; 128+n signal n ended the wait; 1 the ticket
+could not be written, and the lock was given back.`,
+		Example: `  holdfast acquire -w 10m --ttl 30m --ticket lock deploy
+  holdfast renew --ticket lock                  # before the 30 minutes are over
+  holdfast release --ticket lock
+
+  # waits 5 minutes in each of several steps, at one place of the queue
+  holdfast acquire -w 5m --keep-place=10m --ticket lock deploy`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(a.Names) > 0 && len(args) > 0:
+				return &usageError{fmt.Errorf("%q: --name has the names", args[0])}
+			case len(a.Names) > 0:
+				return nil
+			}
+			a.Names = []string{""}
+			return oneName(&a.Names[0])(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Out, a.Err = cmd.OutOrStdout(), os.Stderr
+			return interrupted(a.Run)(cmd, args)
+		},
+	}
+	a.connection.flags(cmd)
+	flags := cmd.Flags()
+	a.choice.flags(flags)
+	a.waiting.flags(flags)
+	durationVar(flags, &a.TTL, "ttl", "", acquireTTL, "how long the lock is held unless it is renewed; up to 24h")
+	flags.StringVar(&a.File, "ticket", "", "write the ticket to `FILE`, and not to standard output")
+	durationVar(flags, &a.Keep, "keep-place", "", 0, "keep the place for so long after the wait")
+	flags.Lookup("keep-place").NoOptDefVal = "1m"
+	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket")
+	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: holdfast acquire@host)")
+	a.reporting.flags(flags)
+	return cmd
 }

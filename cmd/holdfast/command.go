@@ -32,6 +32,8 @@ func newRoot() *cobra.Command {
 	setHelp(root)
 	// One line for each command, in the order of the alphabet; the hidden ones are last.
 	root.AddCommand(
+		newAcquire(),
+		newCheck(),
 		newCompletion(),
 		newDemo(),
 		newDev(),
@@ -40,6 +42,8 @@ func newRoot() *cobra.Command {
 		newLatch(),
 		newLs(),
 		newQuorum(),
+		newRelease(),
+		newRenew(),
 		newRun(),
 		newURLs(),
 		newVersion(),

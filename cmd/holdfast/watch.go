@@ -120,7 +120,7 @@ func newWatch() *cobra.Command {
 	w := &Watch{}
 	cmd := &cobra.Command{
 		Use:   "watch [PATTERN]",
-		Short: "Tell who gets a lock, who gives it back, and who waits, until interrupted",
+		Short: "Tell who gets a lock, gives it back or waits, as it happens",
 		Long: `Look at all names once a second, and print what has changed: who holds a name that another held
 before, who gave it back, how many wait, and which hold is not renewed in time. The first look
 prints all that is there. PATTERN is a glob of Redis, such as 'order:*', which the whole name

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A Ticket is what acquire left, for the commands that take it.
+type Ticket struct {
+	connection
+	File string // "-": standard input
+	In   io.Reader
+}
+
+// do does one thing with the ticket, and turns its error into a text and an exit code.
+func (t *Ticket) do(ctx context.Context, act func(*holdfast.Client, holdfast.Ticket) error) error {
+	var c checklist
+	c.check(t.File != "", "--ticket FILE is needed; - is standard input")
+	t.connection.check(&c)
+	if err := c.err(); err != nil {
+		return err
+	}
+	ticket, err := readTicket(t.File, t.In)
+	if err != nil {
+		return err
+	}
+	client, end, err := t.client(holdfast.Config{MaxTTL: mostTTL})
+	if err != nil {
+		return err
+	}
+	defer end()
+	switch err = act(client, ticket); {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, new(*holdfast.ArgumentError)):
+		return &usageError{fmt.Errorf("--ticket %s: it has no whole ticket", t.File)}
+	case errors.Is(err, holdfast.ErrTicket), errors.Is(err, holdfast.ErrLost):
+		return &exitError{exitLost, err}
+	}
+	return t.failure(err)
+}
+
+// Renew prolongs the lock by its TTL from now.
+func (t *Ticket) Renew(ctx context.Context) error {
+	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+		if isPlace(client, ticket) {
+			return errOnlyPlace
+		}
+		lease, err := client.Attach(ctx, ticket)
+		if err != nil {
+			return err
+		}
+		_, err = lease.Detach() // the ticket stays as it was
+		return err
+	})
+}
+
+// Release gives the lock back, or a place.
+func (t *Ticket) Release(ctx context.Context) error {
+	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+		if isPlace(client, ticket) {
+			return client.Discard(ctx, ticket)
+		}
+		lease, err := client.Attach(ctx, ticket)
+		if err != nil {
+			return err
+		}
+		return lease.Release(ctx)
+	})
+}
+
+// Check looks whether the lock is held.
+func (t *Ticket) Check(ctx context.Context) error {
+	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
+		if isPlace(client, ticket) {
+			return errOnlyPlace
+		}
+		return client.Check(ctx, ticket)
+	})
+}
+
+var errOnlyPlace = &exitError{exitBusy, errors.New("the ticket is of a place, and holds nothing yet: holdfast acquire --keep-place waits there")}
+
+const ticketLong = `
+FILE has the ticket that holdfast acquire wrote; it is left as it is.
+
+Exit codes: 0 done; 64 usage; 69 no server, or it cannot serve now; 76 the ticket is of no use any
+more: the lock was released, has expired, or was taken over; 77 the server refuses us.`
+
+func newTicketCommand(use, short, long string, act func(*Ticket, context.Context) error) *cobra.Command {
+	t := &Ticket{}
+	cmd := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Long:    long + "\n" + ticketLong,
+		Example: "  holdfast " + use + " --ticket FILE",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.In = cmd.InOrStdin()
+			return interrupted(func(ctx context.Context) error { return act(t, ctx) })(cmd, args)
+		},
+	}
+	t.connection.flags(cmd)
+	cmd.Flags().StringVar(&t.File, "ticket", "", "read the ticket from `FILE`, or from standard input if it is -")
+	return cmd
+}
+
+func newRenew() *cobra.Command {
+	return newTicketCommand("renew", "Prolong the lock of a ticket",
+		"Prolong the lock of a ticket: it is held for another TTL from now. The exit code is 75 if the ticket is\nonly of a place in the queue.", (*Ticket).Renew)
+}
+
+func newRelease() *cobra.Command {
+	return newTicketCommand("release", "Give the lock of a ticket back",
+		"Give the lock of a ticket back. If the ticket is only of a place in the queue, the place is given back.", (*Ticket).Release)
+}
+
+func newCheck() *cobra.Command {
+	return newTicketCommand("check", "Tell whether the lock of a ticket is held",
+		"Tell whether the lock of a ticket is still held, and change nothing. When the answer arrives, it may be\nheld no more: only fencing tokens are certain. The exit code is 75 if the ticket is only of a place in\nthe queue.", (*Ticket).Check)
+}
