@@ -76,12 +76,16 @@ func Run(t *testing.T, backend Backend) {
 	if backend.NoLatches {
 		latches = noLatches()
 	}
+	broken, evicted := breaking(), evicting()
+	if backend.NoSemaphores { // a quorum, where no hold can be broken yet
+		broken, evicted = nil, nil
+	}
 	places := place()
 	if backend.NoQueue {
 		places = noPlaces()
 	}
 	sections := []section{
-		{"arguments", arguments()}, {"bind", bind()}, {"close", closing()}, {"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"extend", extend()}, {"group", group()},
+		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()}, {"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"evict", evicted}, {"extend", extend()}, {"group", group()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"operators", operators()}, {"order", order()}, {"owner", owner()},
 		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},

@@ -188,21 +188,20 @@ func (k keptAttempt) leave() error {
 func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }
 
 // refusedPlace is the error of a wait whose answer says that an operator evicted the ticket, or
-// broke its hold before this process took it up. What the server has of the ticket is given back.
-// Nil: the answer says neither.
+// broke its hold before this process took it up. What is left of the hold is given back. That the
+// ticket was evicted stays remembered, for the next process that waits with it. Nil: the answer
+// says neither.
 func (k keptAttempt) refusedPlace(err error) error {
 	var evicted *protocol.Evicted
 	var replaced *protocol.Replaced
 	switch {
 	case errors.As(err, &evicted):
-		err = k.endedBy(err)
+		return k.endedBy(err)
 	case errors.As(err, &replaced):
-		err = &AttachError{Name: k.name, Why: taken(replaced), By: replaced.By}
-	default:
-		return nil
+		k.engine.abandon([]*attempt{k.attempt})
+		return &AttachError{Name: k.name, Why: taken(replaced), By: replaced.By}
 	}
-	k.engine.abandon([]*attempt{k.attempt})
-	return err
+	return nil
 }
 
 // request implements requester. The end of ctx does not cut a request off: what it does must be

@@ -4,14 +4,16 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "514b15fd9bf11ae6f888527c54f11f0528b9102f",
-	"ask":       "16f21b6e4f2283a6dfcaad1380b7746bf0610632",
-	"downgrade": "437b8d70aaaeea365bd6239c69cc9252e2c0bd4f",
-	"free":      "f89c71c096af49ce516f653503da16a23a99b149",
-	"inspect":   "37ca5fd1e7c44adb09a675df62710c1d36d65736",
-	"latch":     "401802991a22000e719a14018d81092f45a7ea30",
-	"look":      "f2333dfcbe67b70115b16356f2bc177a449e2259",
-	"renew":     "a96d643f2085de6eff9d66da09b8bc44c0550866",
-	"resize":    "15977d3df623cebb2dc6e2996a85fbf3820cbf0b",
-	"resume":    "c3958df0309811ec617db3562a94e27879dfe342",
+	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
+	"ask":       "703d94f55a19011340f79afd937be085eb35b495",
+	"break":     "81ff211615d1f4bda07341e272c178fbcd0a799f",
+	"downgrade": "7ff86ec41e66dc7b13323da1adc50a8ac70ba7ac",
+	"evict":     "82ab099bbadd16ff8441c62ebc4d6499397000ab",
+	"free":      "966ae05b983d157084bbce2a1776d8f8d25d96cb",
+	"inspect":   "e8327b8098f3adddef9cd55bc9a2aa6ac4577c29",
+	"latch":     "b6d95de9f9c12c431ae5682e5dca8649257d38ab",
+	"look":      "960a0b5bb375bf5d7fbbc36c0487a81530d40804",
+	"renew":     "93cfe30127bf9df01099d04e8cc6dc1e1785d4c6",
+	"resize":    "38cc1e39635619b623b9a63ea5930f9e73f6a6ad",
+	"resume":    "42564476a2f8df8abebec19965c62acd4a83842d",
 }

@@ -66,6 +66,9 @@
 //	line    ticket payload   a kept place that is closed: the end of its life in server milliseconds,
 //	                         negative
 //	line    n ticket         where a closed place was: its place + 1e15, negative
+//	line    e ticket         a ticket that was evicted: the time until which that is remembered, in
+//	                         server milliseconds, + 5e14, negative
+//	line    e ticket : label by whom it was evicted: the same
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -109,6 +112,12 @@
 // its next renewal. Its free removes the remainder, or ends it at the end of its min hold, and is
 // answered "was taken over". Without a free the remainder ends by itself.
 //
+// A break is told in the same way. It names the hold by any token of its block. It breaks a hold
+// that was handed over and not yet taken up as well: what is left of that lasts for the claim. Then
+// the next ask of the ticket is answered "was broken". A break of what another break left of a hold
+// is answered as the first. A break by force leaves nothing of a hold or a remainder, and hands
+// over.
+//
 // # Handing over
 //
 // A script hands over if it gives a hold back, leaves the queue, or finds a hold's time over. It
@@ -131,7 +140,7 @@
 //	2G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
 //	2N ID AFTER                   it is to ask after so many ms, or something that it watches has
 //	                              changed
-//	2R ID                         its hold may have been taken over: it is to ask
+//	2R ID                         its hold may have been taken over or broken: it is to ask
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.
@@ -155,6 +164,17 @@
 //
 // A clock that was set back can hide when a hold was granted: its token is later than the time. The
 // hold is then told as taken up, without the time of its grant.
+//
+// # Evicting
+//
+// An operator takes a ticket out of the queue, which hands over to those behind it, and nudges the
+// ticket. Two markers in the queue stay for as long as its place may have lived. While they are
+// there, an ask of the ticket is answered "was evicted" and changes nothing. They are no waiters,
+// and no hand-over looks at them. The free that follows takes them out. Otherwise the next eviction
+// does, or an ask of a waiter, or the end of the queue.
+//
+// An ask whose answer was lost is sent again as the first was. By its short way a ticket that was
+// evicted meanwhile joins again. Its next ask takes it out, and is answered "was evicted".
 //
 // # Kept places
 //

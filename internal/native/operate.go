@@ -2,21 +2,49 @@ package native
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/wire"
 )
-
-func unwritten(op, name string) error {
-	return &protocol.Failure{Op: op, Name: name, Reason: protocol.Unsupported, Err: errors.New("not written yet")}
-}
 
 // Break implements protocol.Operators.
 func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
-	return false, unwritten("break", name)
+	how := "b"
+	if b.Force {
+		how = "f"
+	}
+	r := p.bind(protocol.Spec{Name: name, Kind: b.Kind})
+	return r.operate(ctx, &p.scripts.breaks, wire.Digits16(b.Token), b.By, how)
 }
 
 // Evict implements protocol.Operators.
 func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
-	return false, unwritten("evict", name)
+	if kind == protocol.Latch {
+		return false, &protocol.Failure{Op: "evict", Name: name, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
+	}
+	r := p.bind(protocol.Spec{Name: name, Kind: kind})
+	return r.operate(ctx, &p.scripts.evict, string(id), by, remembers.Milliseconds())
+}
+
+// remembers is how long a ticket that was evicted is remembered, or for the life of a kept place if
+// that is longer. It is three asks of a waiter, as the life of a place.
+const remembers = 18 * time.Second
+
+// operate runs a script of an operator: it does something or finds nothing to do.
+func (r *resource) operate(ctx context.Context, s *script, words ...any) (bool, error) {
+	args := append(append(r.args(4), r.stamp), words...)
+	reply := r.p.run(ctx, s, &r.keys, r.p.deadline(ctx), args)
+	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
+		return false, err
+	}
+	switch value := reply.Value.(type) {
+	case int64:
+		return value == 1, nil
+	case string:
+		if parsed, ok := r.parse(s.Op, value); ok && parsed.refused != nil {
+			return false, r.at(reply, parsed.refused)
+		}
+	}
+	return false, r.at(reply, r.unreadable(s.Op, reply.Value))
 }

@@ -41,6 +41,9 @@ func (r *resource) parse(op, text string) (out reading, ok bool) {
 	case 'R':
 		out.refused = r.replaced(rest)
 		return out, out.refused != nil
+	case 'E':
+		out.refused = &protocol.Evicted{Name: r.spec.Name, By: rest}
+		return out, true
 	case 'L':
 		out.late = true
 		out.answer.Server, ok = wire.Number(rest)
@@ -110,13 +113,13 @@ func holder(member string) (protocol.Party, int64) {
 	return p.party(member), first
 }
 
-// replaced reads who took a hold over: a letter that says how, and the label. Nil: the text says
-// nothing.
+// replaced reads who took a hold over or broke it: a letter that says how, and the label. Nil: the
+// text says nothing.
 func (r *resource) replaced(text string) error {
 	if text == "" {
 		return nil
 	}
-	return &protocol.Replaced{Name: r.spec.Name, By: text[1:]}
+	return &protocol.Replaced{Name: r.spec.Name, By: text[1:], Broken: text[0] == 'b'}
 }
 
 // foreign says what stands at the key, from the first bytes of it.

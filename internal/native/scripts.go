@@ -17,7 +17,7 @@ type script struct {
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
-type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, inspect, all, latch script }
+type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, inspect, all, latch, breaks, evict script }
 
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
@@ -37,6 +37,8 @@ func loadScripts() *scripts {
 		look:      load("look", "look", false, four),
 		inspect:   load("inspect", "inspect", false, []string{"state", "queue"}, "state", "queue"),
 		all:       load("lock", "all", true, four[:3]),
+		breaks:    load("break", "break", false, four, "queue"),
+		evict:     load("evict", "evict", false, four, "queue"),
 		latch:     load("latch", "latch", false, []string{"state", "ids", "watchers"}, "ids"),
 	}
 }

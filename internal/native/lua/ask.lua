@@ -10,6 +10,8 @@
 --       "F" what               the key is of another kind or format, and was not touched; "f" what: the queue is
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
+--       "R" why by             the ticket held, and a caller with that label broke its hold: why is "b"
+--       "E" by                 a caller with that label took the ticket out of the queue
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
 -- become a remainder is told "B", and so is "a" or "l" of a kept place that is gone.
 
@@ -58,6 +60,7 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l
 end
 
 --@include state
+--@include evicted
 
 --@untouched
 local self = ticket .. payload
@@ -78,11 +81,23 @@ if token then
   end
   return held(token)
 end
-if remainder(ticket) then -- it comes late: the hold was released, or taken over
+local rest = remainder(ticket)
+if rest then -- it comes late: the hold was released, taken over or broken
   if kept then
     leave(ticket, payload)
   end
-  return 'B' .. describe(count())
+  local said = taken(rest)
+  return said and string.sub(said, 1, 1) == 'b' and 'R' .. said or 'B' .. describe(count())
+end
+local by = ARGV[5] ~= 't' and evicted(ticket)
+if by then
+  if leave(ticket, payload) then -- it joined again
+    hand_on(nil, true)
+  end
+  return 'E' .. by
+end
+if ARGV[5] == 'a' then
+  sweep()
 end
 -- Also for a ticket that need not wait: a key that is no queue refuses before anything is done.
 local waits = redis.call('ZSCORE', queue, self)

@@ -44,6 +44,7 @@ if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', que
 end
 
 --@include state
+--@include evicted
 
 local odd = look(ticket)
 if odd then
@@ -58,6 +59,7 @@ local given, reply = ticket .. payload, 1
 if not mine(ticket, payload) then
   given, reply = replaced(ticket)
   if not given then
+    readmit(ticket)
     return 0
   end
 end

@@ -19,7 +19,7 @@
 local state, queue = KEYS[1], KEYS[2]
 local format, hold_room, place_room, after = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, CLOSED, LIFE = 10000000000000, 1000000000000000, 18000
+local SHARED, CLOSED, OUT, LIFE = 10000000000000, 1000000000000000, 500000000000000, 18000
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -65,7 +65,7 @@ elseif found.err then
   redis.call('ZRANGE', queue, '-2', '-1') -- the server's own refusal
 elseif found[1] then
   sample = found[#found] == 'c' and found[1] or found[#found]
-  queue_is = ours(sample) and 'q' or 'F'
+  queue_is = ours(sample) and 'q' or string.find(sample, EVICTED) and '' or 'F'
   sample = string.sub(sample, 1, 4)
 end
 if queue_is == 'q' then
@@ -146,7 +146,7 @@ end
 local closed = {}
 local behind = shut > 0 and place_room > 0 and redis.call('ZCOUNT', queue, '-inf', '(' .. whole(-CLOSED - after)) or 0
 if behind > 0 then
-  local lives, members = {}, redis.call('ZRANGEBYSCORE', queue, '(' .. whole(-CLOSED), '-1', 'WITHSCORES', 'LIMIT', '0', '1000')
+  local lives, members = {}, redis.call('ZRANGEBYSCORE', queue, whole(1 - OUT), '-1', 'WITHSCORES', 'LIMIT', '0', '1000')
   for at = 1, #members, 2 do
     if string.byte(members[at], 4) == COLON then
       lives[string.sub(members[at], 1, 26)] = {whole(-members[at + 1]), string.sub(members[at], 27)}

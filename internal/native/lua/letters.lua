@@ -3,4 +3,5 @@
 
 local KIND_ELECTION, KIND_SEMAPHORE, COLON = 101, 115, 58 -- e s :
 local MODE_EXCLUSIVE, MODE_ELECTION, MODE_OWNER, MODE_SHARED, MODE_REMAINDER = 120, 119, 111, 115, 45 -- x w o s -
+local EVICTED = '^e%d.[xwos]:' -- how a marker of the queue starts: a ticket was evicted
 local MARK_PLAIN, MARK_CLUSTER, MARK_SHARDED = 112, 99, 115 -- p c s

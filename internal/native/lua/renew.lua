@@ -3,7 +3,7 @@
 -- KEYS  the states of the names
 -- ARGV  for each name five: ticket with token, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
 -- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format, "R" taken over by another
---       caller; then for each "R" the length of what follows, ":", why and the label of that caller
+--       caller, or broken; then for each "R" the length of what follows, ":", why and the label of that caller
 -- Never makes a hold, and never revives one whose time is over.
 
 --@include letters

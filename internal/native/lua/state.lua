@@ -7,7 +7,7 @@
 local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 local SHARED, PLACES = 10000000000000, '1' -- everything else in the queue is negative
-local CLOSED = 1000000000000000 -- what keeps the place of a closed one apart from the ends of lives
+local CLOSED, OUT = 1000000000000000, 500000000000000 -- what keeps closed places and evicted tickets apart from the ends of lives
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
@@ -67,6 +67,7 @@ local function look(ticket)
   else
     local tail = redis.call('ZRANGE', queue, '-2', '-1')
     sample = tail[#tail] == 'c' and tail[1] or tail[#tail] -- "c" is last where all places are closed
+    sample = sample and not string.find(sample, EVICTED) and sample -- nor does it use a name
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
@@ -171,8 +172,7 @@ local function last(ticket, payload, ttl)
 end
 
 -- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the
--- hold had left, but no caller can renew, resume or enter it. Why is "k" of what a min hold keeps,
--- and "r" of a hold that a caller with this label took over, by the id that is not excluded.
+-- hold had left, but no caller can renew, resume or enter it. Why, by and to are its extras.
 local function remain(member, why, by, to, left)
   local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
   local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == MODE_SHARED
@@ -379,8 +379,8 @@ end
 -- leave takes a waiter out of the queue, and with the last what the queue knows of a semaphore.
 local function leave(ticket, payload)
   local was = redis.call('ZREM', queue, ticket .. payload, 'l' .. ticket, 'n' .. ticket) > 0
-  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, '-inf', '+inf') == 1 then
-    redis.call('DEL', queue)
+  if was and string.byte(ticket, 2) == KIND_SEMAPHORE and redis.call('ZCOUNT', queue, whole(1 - OUT), '+inf') == 1 then
+    redis.call('ZREM', queue, 'c')
   end
   return was
 end

@@ -181,6 +181,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, err
 	}
 	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
+	delete(n.evicted, free.Ticket.ID)
 	if left := n.remainder(free.Ticket.ID); left != nil && left.taken() && left.spec.Shared == r.spec.Shared {
 		n.leave(free.Ticket.ID)
 		n.end(left, free.Keep, now)

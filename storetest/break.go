@@ -1,0 +1,298 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func breaking() []test {
+	return []test{
+		{"lets the next in after the release", breakReleased, queue | token},
+		{"of a holder that does not release ends with its TTL", breakKept, token | leaves},
+		{"needs the token of the hold", breakWrongToken, token},
+		{"ends Do after its function", breakDo, token},
+		{"waits for every entry", breakReentered, token},
+		{"ends all readers that share a hold", breakReaders, token},
+		{"keeps the permits until the release", breakPermits, token},
+		{"a leader campaigns again", breakLeader, token},
+		{"of one name ends a group", breakGroup, token},
+		{"behind a min hold", breakMinHold, token | leaves},
+		{"beside another hold of its owner", breakOwner, token},
+		{"a detached hold cannot be attached", breakDetached, token | leaves},
+		{"by force lets the next in at once", breakForce, token},
+		{"by force ends what a break and a min hold left", breakForceRemainder, token},
+		{"bad arguments", breakArguments, 0},
+	}
+}
+
+// breaks breaks the hold of a name that has a token.
+func (e *env) breaks(c *client, name string, token int64) {
+	e.Helper()
+	if err := e.answer(func() error { return c.Break(e.ctx(), name, token) }); err != nil {
+		e.Fatalf("Break: %v", err)
+	}
+}
+
+// broke fails unless err says that the client with the label OP broke a hold.
+func (e *env) broke(err error) {
+	e.Helper()
+	var lost *holdfast.LostError
+	if e.lost(err, holdfast.LossBroken); errors.As(err, &lost) && lost.By != "OP" {
+		e.Errorf("broken by %q", lost.By)
+	}
+}
+
+// stopped releases a lease whose hold was broken. What is left of it is given back in the
+// background.
+func (e *env) stopped(lease *holdfast.Lease) {
+	e.Helper()
+	e.broke(lease.Release(e.ctx()))
+}
+
+func breakReleased(e *env) {
+	a, b, op := e.client(label("A")), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(6*time.Second)))
+	ctx := lease.Context()
+	next := e.wait(e.ctx(), b, b.Mutex(name))
+	e.breaks(op, name, lease.Token())
+	e.broke(e.ended(ctx)) // its next renewal says so
+	e.broke(lease.Err())
+	e.broke(e.check(lease))
+	if next.over() {
+		e.Error("the next got in before the release")
+	}
+	e.breaks(op, name, lease.Token()) // it is broken already
+	e.stopped(lease)
+	second := next.in()
+	e.is(op.Break(e.ctx(), name, lease.Token()), holdfast.ErrNotHeld)
+	if err := e.check(second); err != nil || second.Token() <= lease.Token() {
+		e.Errorf("token %d after %d, %v", second.Token(), lease.Token(), err)
+	}
+	e.release(second)
+}
+
+func breakKept(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second), holdfast.WithoutRenewal()))
+	trusted := lease.Until()
+	e.breaks(op, name, lease.Token())
+	second := e.lock(b.Mutex(name))
+	if time.Now().Before(trusted) || lease.Err() == nil {
+		e.Errorf("let in %v before the end of trust, %v", time.Until(trusted), lease.Err())
+	}
+	e.release(second)
+	_ = lease.Release(e.ctx())
+}
+
+func breakWrongToken(e *env) {
+	a, op := e.client(), e.client(label("OP"))
+	former := e.lock(a.Mutex(name))
+	e.release(former)
+	lease := e.lock(a.Mutex(name))
+	for _, token := range []int64{1, former.Token(), lease.Token() - 1, 1<<53 - 1} {
+		e.is(e.answer(func() error { return op.Break(e.ctx(), name, token) }), holdfast.ErrNotHeld)
+	}
+	e.is(e.answer(func() error { return op.Break(e.ctx(), "other", lease.Token()) }), holdfast.ErrNotHeld)
+	if err := e.check(lease); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(lease)
+	e.is(e.answer(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+}
+
+func breakDo(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	err := a.Mutex(name, holdfast.WithTTL(6*time.Second)).Do(e.ctx(), func(ctx context.Context) error {
+		lease, _ := holdfast.LeaseFrom(ctx)
+		e.breaks(op, name, lease.Token())
+		e.broke(e.ended(ctx))
+		e.held(b.Mutex(name)) // fn has not returned
+		return nil
+	})
+	e.broke(err)
+	e.release(e.lock(b.Mutex(name)))
+}
+
+func breakReentered(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	outer := e.lock(a.Mutex(name))
+	inner, err := a.Mutex(name).Lock(outer.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.breaks(op, name, inner.Token())
+	e.broke(e.check(outer))
+	e.stopped(outer)
+	e.stopped(outer)
+	e.held(b.Mutex(name))
+	e.stopped(inner)
+	e.release(e.lock(b.Mutex(name)))
+}
+
+func breakReaders(e *env) {
+	a, b, c, op := e.client(), e.client(), e.client(), e.client(label("OP"))
+	one, two := e.take(a.RWMutex(name).RLock), e.take(a.RWMutex(name).RLock)
+	other := e.take(b.RWMutex(name).RLock)
+	shared := one.Token() == two.Token() // both came within a few milliseconds
+	e.breaks(op, name, one.Token())
+	e.broke(e.check(one))
+	if shared {
+		e.broke(e.check(two))
+		e.stopped(one)
+		e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
+		one = two
+	} else {
+		e.release(two)
+	}
+	if err := e.check(other); err != nil {
+		e.Errorf("the reader of another process: %v", err)
+	}
+	e.release(other)
+	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
+	e.stopped(one)
+	e.release(e.take(c.RWMutex(name).Lock))
+}
+
+func breakPermits(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no semaphores")
+	}
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	take := func(c *client, n int64) locks {
+		return func(ctx context.Context) (*holdfast.Lease, error) { return c.Semaphore(name, 3).TryAcquire(ctx, n) }
+	}
+	lease := e.take(take(a, 2))
+	beside := e.take(take(b, 1))
+	e.breaks(op, name, lease.Token())
+	e.broke(e.check(lease))
+	e.is(e.tried(take(b, 1)), holdfast.ErrHeld)
+	if err := e.check(beside); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.stopped(lease)
+	e.release(e.take(func(ctx context.Context) (*holdfast.Lease, error) { return b.Semaphore(name, 3).Acquire(ctx, 2) }))
+	e.release(beside)
+}
+
+func breakLeader(e *env) {
+	a, op := e.client(label("A")), e.client(label("OP"))
+	lease := e.take(a.Election(name).Campaign)
+	e.breaks(op, name, lease.Token())
+	e.is(e.answer(func() error { _, err := op.Election(name).Leader(e.ctx()); return err }), holdfast.ErrNoLeader)
+	e.broke(e.check(lease))
+	again := e.waitIn(e.ctx(), a, a.Election(name).Campaign)
+	e.stopped(lease)
+	second := again.in()
+	var leader holdfast.Leader
+	if err := e.answer(func() (err error) { leader, err = op.Election(name).Leader(e.ctx()); return err }); err != nil || leader.Token != second.Token() {
+		e.Errorf("the leader has token %d, want %d: %v", leader.Token, second.Token(), err)
+	}
+	e.release(second)
+}
+
+func breakGroup(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(6*time.Second)))
+	ctx := lease.Context()
+	e.breaks(op, "b", lease.Tokens()["b"])
+	e.broke(e.ended(ctx))
+	e.held(b.Mutex("a"))
+	e.held(b.Mutex("b"))
+	var lost *holdfast.LostError
+	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" || lost.Reason != holdfast.LossBroken {
+		e.Errorf("got %v", err)
+	}
+	e.release(e.lock(b.Mutex("a")))
+	e.release(e.lock(b.Mutex("b")))
+}
+
+func breakMinHold(e *env) {
+	const least = 2 * time.Second
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	began := time.Now()
+	lease := e.lock(a.Mutex(name, holdfast.WithMinHold(least)))
+	e.breaks(op, name, lease.Token())
+	e.stopped(lease)
+	e.release(e.lock(b.Mutex(name, holdfast.WithMinHold(least))))
+	if took := time.Since(began); took < least {
+		e.Errorf("the next got in after %v", took)
+	}
+	e.is(e.answer(func() error { return op.Break(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+}
+
+func breakOwner(e *env) {
+	a, b, other, op := e.client(), e.client(), e.client(), e.client(label("OP"))
+	one, two := e.lock(a.Mutex(name, holdfast.WithOwner("o"))), e.lock(b.Mutex(name, holdfast.WithOwner("o")))
+	e.breaks(op, name, one.Token())
+	e.broke(e.check(one))
+	if err := e.check(two); err != nil {
+		e.Errorf("Check: %v", err)
+	}
+	e.release(two)
+	e.held(other.Mutex(name))
+	e.stopped(one)
+	e.release(e.lock(other.Mutex(name)))
+}
+
+func breakDetached(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second)))
+	ticket, err := lease.Detach()
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.breaks(op, name, lease.Token())
+	var refused *holdfast.TicketError
+	err = e.answer(func() error { _, err := b.Attach(e.ctx(), ticket); return err })
+	if e.useless(err, holdfast.TicketBroken); errors.As(err, &refused) && refused.By != "OP" {
+		e.Errorf("broken by %q", refused.By)
+	}
+	e.release(e.lock(b.Mutex(name)))
+}
+
+func breakForce(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
+		e.Fatalf("ForceBreak: %v", err)
+	}
+	e.free(b.Mutex(name))
+	e.lost(e.check(lease), holdfast.LossGone)
+	_ = lease.Release(e.ctx())
+	e.is(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
+}
+
+func breakForceRemainder(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	e.breaks(op, name, lease.Token())
+	e.held(b.Mutex(name))
+	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
+		e.Fatalf("ForceBreak: %v", err)
+	}
+	_ = lease.Release(e.ctx())
+	kept := e.try(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
+	e.release(kept)
+	e.held(a.Mutex(name))
+	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, kept.Token()) }); err != nil {
+		e.Fatalf("ForceBreak: %v", err)
+	}
+	e.free(a.Mutex(name))
+}
+
+func breakArguments(e *env) {
+	a := e.client()
+	for _, token := range []int64{0, -1} {
+		e.refused(a.Break(e.ctx(), name, token), "token")
+		e.refused(a.ForceBreak(e.ctx(), name, token), "token")
+	}
+	e.refused(a.Break(e.ctx(), "", 1), "name")
+	e.refused(a.Break(nil, name, 1), "ctx") //nolint:staticcheck // nil is what is tried
+	e.is(e.answer(func() error { return a.Break(e.ctx(), name, 1) }), holdfast.ErrNotHeld)
+	ctx, cancel := context.WithCancel(e.ctx())
+	cancel()
+	e.is(a.Break(ctx, name, 1), context.Canceled)
+}

@@ -1,0 +1,177 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func evicting() []test {
+	return []test{
+		{"ends the wait, and the others keep their places", evictEnds, queue},
+		{"of a pool takes its leader, and the next joins at the end", evictPool, queue},
+		{"of a writer lets readers in", evictWriter, queue},
+		{"of a waiter for permits leaves no number of permits", evictPermits, queue},
+		{"leaves the name to any kind", evictKinds, queue},
+		{"takes a kept place", evictPlace, queue | leaves},
+		{"of one who does not wait", evictNobody, queue},
+		{"bad arguments", evictArguments, 0},
+	}
+}
+
+// evict takes the first waiter with a label out of the queue, and returns its ID.
+func (e *env) evict(op *client, label string) string {
+	e.Helper()
+	for _, waiter := range e.inspect(op, name).Queue {
+		if waiter.Label != label {
+			continue
+		}
+		if err := e.answer(func() error { return op.Evict(e.ctx(), name, waiter.ID) }); err != nil {
+			e.Fatalf("Evict: %v", err)
+		}
+		return waiter.ID
+	}
+	e.Fatalf("no waiter has the label %q", label)
+	return ""
+}
+
+// evicted waits until a wait ends because the client with the label OP evicted the waiter.
+func (w *waiter) evicted() {
+	w.e.Helper()
+	lease, err := w.result()
+	var ended *holdfast.WaitError
+	var evicted *holdfast.EvictedError
+	if lease != nil || !errors.As(err, &ended) || ended.Name != name || !errors.As(err, &evicted) || evicted.By != "OP" {
+		w.e.Errorf("the wait ended with %v, %v", lease, err)
+	}
+	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, other) {
+			w.e.Errorf("%v matches %v", err, other)
+		}
+	}
+}
+
+func evictEnds(e *env) {
+	a, b, c, d, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("D")), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	one, two, three := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name)), e.wait(e.ctx(), d, d.Mutex(name))
+	out := e.evict(op, "C")
+	two.evicted()
+	if info := e.inspect(op, name); info.Waiters != 2 || len(info.Queue) != 2 || info.Queue[0].Label != "B" || info.Queue[1].Label != "D" {
+		e.Errorf("the queue is %+v", info.Queue)
+	}
+	e.is(op.Evict(e.ctx(), name, out), holdfast.ErrNotWaiting)
+	e.release(lease)
+	first := one.in()
+	again := e.wait(e.ctx(), c, c.Mutex(name)) // it may wait anew, at the end
+	e.release(first)
+	e.release(three.in())
+	e.release(again.in())
+}
+
+func evictPool(e *env) {
+	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	leads := e.wait(e.ctx(), b, b.Mutex(name))
+	follows, other := e.wait(e.ctx(), b, b.Mutex(name)), e.wait(e.ctx(), c, c.Mutex(name))
+	e.evict(op, "B")
+	leads.evicted()
+	if !soon(func() bool { return e.inspect(op, name).Waiters == 2 }) {
+		e.Error("the next goroutine does not wait")
+	}
+	e.release(lease)
+	second := other.in()
+	if follows.over() {
+		e.Error("the next goroutine kept the place")
+	}
+	e.release(second)
+	e.release(follows.in())
+}
+
+func evictWriter(e *env) {
+	a, b, c, op := e.client(), e.client(label("B")), e.client(label("C")), e.client(label("OP"))
+	one := e.take(a.RWMutex(name).RLock)
+	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
+	reader := e.waitIn(e.ctx(), c, c.RWMutex(name).RLock)
+	e.evict(op, "B")
+	writer.evicted()
+	e.release(reader.in())
+	e.release(one)
+}
+
+func evictPermits(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no semaphores")
+	}
+	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
+	permits := func(c *client, n int64) locks {
+		return func(ctx context.Context) (*holdfast.Lease, error) { return c.Semaphore(name, n).Acquire(ctx, n) }
+	}
+	lease := e.take(permits(a, 2))
+	out := e.waitIn(e.ctx(), b, permits(b, 2))
+	e.evict(op, "B")
+	out.evicted()
+	e.release(lease)
+	e.release(e.take(permits(a, 3)))
+}
+
+func evictKinds(e *env) {
+	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
+	for _, one := range e.uses() {
+		lease := e.lock(a.Mutex(name))
+		out := e.wait(e.ctx(), b, b.Mutex(name))
+		e.evict(op, "B")
+		e.release(lease)
+		other, err := e.had(one.try(a))
+		if err != nil {
+			e.Fatalf("%s: %v", one.kind, err)
+		}
+		if info := e.inspect(op, name); info.Kind != one.kind {
+			e.Errorf("a %s is told as %q", one.kind, info.Kind)
+		}
+		_, _ = out.result()
+		e.release(other)
+		if info := e.inspect(op, name); info.State != holdfast.StateFree || info.Kind != "" {
+			e.Errorf("after a %s: %+v", one.kind, info)
+		}
+	}
+}
+
+func evictPlace(e *env) {
+	a, b, op := e.client(), e.client(label("B")), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	ticket := e.ticket(b.Mutex(name))
+	e.evict(op, "B")
+	e.enterIn(e.ctx(), attach(b, ticket)).evicted()
+	ticket = e.ticket(b.Mutex(name))
+	out := e.waitIn(e.ctx(), b, attach(b, ticket))
+	e.evict(op, "B")
+	out.evicted()
+	e.enterIn(e.ctx(), attach(a, ticket)).evicted() // the next process with the ticket is told, too
+	e.release(lease)
+}
+
+func evictNobody(e *env) {
+	a, b, op := e.client(), e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name))
+	waits := e.wait(e.ctx(), b, b.Mutex(name))
+	id := e.inspect(op, name).Queue[0].ID
+	e.is(e.answer(func() error { return op.Evict(e.ctx(), name, id[1:]) }), holdfast.ErrNotWaiting)
+	e.is(e.answer(func() error { return op.Evict(e.ctx(), "other", id) }), holdfast.ErrNotWaiting)
+	e.release(lease)
+	second := waits.in()
+	e.is(e.answer(func() error { return op.Evict(e.ctx(), name, id) }), holdfast.ErrNotWaiting) // it holds
+	e.release(second)
+}
+
+func evictArguments(e *env) {
+	a := e.client()
+	e.refused(a.Evict(e.ctx(), "", "x"), "name")
+	e.refused(a.Evict(nil, name, "x"), "ctx") //nolint:staticcheck // nil is what is tried
+	ctx, cancel := context.WithTimeout(e.ctx(), time.Nanosecond)
+	defer cancel()
+	<-ctx.Done()
+	e.is(a.Evict(ctx, name, "x"), context.DeadlineExceeded)
+}
