@@ -27,7 +27,7 @@ test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 
 .PHONY: check
 check: fetched lint ## all that CI runs, and certain: lint, tests with -race, Go 1.25, other systems, each module alone, lowest versions
-	@scripts/need redis-server gcc
+	@scripts/need redis-server gcc tmux
 	go vet work
 	@go list -race -test -export work >/dev/null # nothing is compiled beside a test
 	go test -race -count=1 -p 4 -timeout 30m $(LONGEST) $$(go list work | grep -v '/proof/\(faults\|quorum\)$$')
@@ -72,7 +72,7 @@ simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on, QUORU
 
 .PHONY: proof
 proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum; PART=name for one part
-	@scripts/need redis-server faketime gcc
+	@scripts/need redis-server faketime gcc tmux
 	@scripts/proof $(PART)
 
 .PHONY: torture

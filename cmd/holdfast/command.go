@@ -45,6 +45,7 @@ func newRoot() *cobra.Command {
 		newRelease(),
 		newRenew(),
 		newRun(),
+		newTop(),
 		newURLs(),
 		newVersion(),
 		newWait(),

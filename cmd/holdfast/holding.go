@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 // firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
@@ -120,7 +121,7 @@ func busyOf(err error) *busyError {
 	case errors.As(err, &waited):
 		holder := ""
 		if waited.Holder != "" {
-			holder = ", held by " + waited.Holder
+			holder = ", held by " + show.Text(waited.Holder)
 		}
 		return &busyError{text: fmt.Sprintf("waited %v for %q%s", round(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
 	}
@@ -133,5 +134,5 @@ func heldBy(holder string) string {
 	if holder == "" {
 		return "kept from others"
 	}
-	return "held by " + holder
+	return "held by " + show.Text(holder)
 }

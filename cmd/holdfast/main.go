@@ -4,6 +4,7 @@
 //	holdfast ls [PATTERN]              lists who holds and who waits
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
 //	holdfast watch [PATTERN]           tells what changes
+//	holdfast top [FILE]                shows all locks on a full screen
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not
@@ -26,6 +27,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 func main() {
@@ -47,7 +50,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		if errors.As(err, new(*usageError)) {
 			text = withoutURLs(text, args)
 		}
-		fmt.Fprintf(errs, "holdfast: %s\n", text)
+		fmt.Fprintf(errs, "holdfast: %s\n", show.Lines(text)) // it may quote texts of others
 	}
 	return exitCode(err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 // notices are lines for standard error. Their writer never waits, although a reader of standard
@@ -36,7 +37,7 @@ func (n *notices) printf(format string, args ...any) {
 		n.tell(record{Event: eventNotice, Text: text})
 		return
 	}
-	n.write("holdfast: " + text + "\n")
+	n.write("holdfast: " + show.Lines(text) + "\n")
 }
 
 // tell writes a record with --log json, and its text with --verbose.
@@ -45,7 +46,7 @@ func (n *notices) tell(r record) {
 	case n.json:
 		n.write(r.line())
 	case n.verbose:
-		n.write("holdfast: " + trimmed(r.Text) + "\n")
+		n.write("holdfast: " + show.Lines(trimmed(r.Text)) + "\n")
 	}
 }
 

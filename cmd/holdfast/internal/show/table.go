@@ -11,7 +11,7 @@ import (
 const firstRows = 1000
 
 // leastFlex is the least width of a column that gives way to others.
-const leastFlex = 12
+const leastFlex = 8
 
 // A Column is a column of a table.
 type Column struct {

@@ -46,21 +46,30 @@ func (o Order) Compare(a, b holdfast.LockInfo) int {
 	return cmp.Or(order, strings.Compare(a.Name, b.Name))
 }
 
+// byAge compares by the time of the grant: ages at the moments of two requests say less. Names that
+// nobody holds come last, and before them those of which no grant is known.
 func byAge(a, b holdfast.LockInfo) int {
-	return cmp.Compare(Age(b), Age(a))
+	x, held := since(a)
+	y, heldToo := since(b)
+	switch {
+	case held && heldToo:
+		return x.Compare(y)
+	case held:
+		return -1
+	case heldToo:
+		return 1
+	}
+	return cmp.Compare(len(b.Holds), len(a.Holds))
 }
 
-// Age is for how long the oldest hold of a name is held; -1 if nobody holds it.
-func Age(info holdfast.LockInfo) time.Duration {
-	age := time.Duration(-1)
+// since is the time of the oldest grant that is known.
+func since(info holdfast.LockInfo) (oldest time.Time, known bool) {
 	for _, h := range info.Holds {
-		if !h.Since.IsZero() {
-			age = max(age, info.At.Sub(h.Since))
-		} else {
-			age = max(age, 0)
+		if !h.Since.IsZero() && (!known || h.Since.Before(oldest)) {
+			oldest, known = h.Since, true
 		}
 	}
-	return age
+	return oldest, known
 }
 
 // A Snapshot is what one look saw.

@@ -1,0 +1,153 @@
+package top
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+)
+
+// key does what a key says.
+func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	if name == "ctrl+c" {
+		return tea.Quit
+	}
+	if m.mode == filtering {
+		m.typed(name, key.Text)
+		return nil
+	}
+	m.message = ""
+	if name == "q" {
+		return tea.Quit
+	}
+	if m.recording != nil && m.step(name) {
+		return nil
+	}
+	if m.mode == detailing {
+		m.detailKey(name)
+		return nil
+	}
+	return m.listKey(name)
+}
+
+// orderOf are the keys that sort.
+var orderOf = map[string]snapshot.Order{"o": snapshot.ByAge, "c": snapshot.ByWaiters, "n": snapshot.ByName}
+
+func (m *Model) listKey(name string) tea.Cmd {
+	if order, ok := orderOf[name]; ok {
+		m.order = order
+		m.arrange()
+		return nil
+	}
+	switch name {
+	case "/":
+		m.mode = filtering
+	case "esc":
+		m.filter = ""
+		m.arrange()
+	case "enter":
+		if m.row < len(m.locks) {
+			m.mode, m.scroll, m.gone = detailing, 0, ""
+			m.detail = m.locks[m.row]
+			return m.inspect()
+		}
+	default:
+		m.move(name, &m.row, len(m.locks)-1)
+		if m.row < len(m.locks) {
+			m.cursor = m.locks[m.row].Name
+		}
+	}
+	return nil
+}
+
+// move changes a place by a key, from 0 to last.
+func (m *Model) move(name string, place *int, last int) {
+	page := max(m.height-6, 1)
+	switch name {
+	case "up", "k":
+		*place--
+	case "down", "j":
+		*place++
+	case "pgup":
+		*place -= page
+	case "pgdown", "space":
+		*place += page
+	case "home", "g":
+		*place = 0
+	case "end", "G":
+		*place = last
+	}
+	*place = max(min(*place, last), 0)
+}
+
+func (m *Model) detailKey(name string) {
+	switch name {
+	case "esc", "enter", "backspace":
+		m.mode = listing
+	default:
+		m.move(name, &m.scroll, max(len(m.detailLines())-1, 0))
+	}
+}
+
+// step goes to another snapshot of a recording.
+func (m *Model) step(name string) bool {
+	at := m.at
+	switch name {
+	case "left", "h":
+		at--
+	case "right", "l":
+		at++
+	case "[":
+		at -= 60
+	case "]":
+		at += 60
+	default:
+		return false
+	}
+	at = max(min(at, m.recording.Len()-1), 0)
+	if at != m.at {
+		if at != m.at+1 {
+			m.before = nil // changes are those since the snapshot before
+			if at > 0 {
+				m.show(m.recording.At(at - 1))
+			}
+		}
+		m.at = at
+		m.show(m.recording.At(at))
+	}
+	return true
+}
+
+// typed changes the filter.
+func (m *Model) typed(name, text string) {
+	switch name {
+	case "enter":
+		m.mode = listing
+	case "esc":
+		m.mode, m.filter = listing, ""
+	case "backspace":
+		if runes := []rune(m.filter); len(runes) > 0 {
+			m.filter = string(runes[:len(runes)-1])
+		}
+	default:
+		if len(m.filter)+len(text) < 200 {
+			m.filter += text
+		}
+	}
+	m.arrange()
+}
+
+// arrange chooses and sorts the names of the last look. The cursor stays on its name.
+func (m *Model) arrange() {
+	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info holdfast.LockInfo) bool { return !matches(info, m.filter) })
+	slices.SortFunc(m.locks, m.order.Compare)
+	if i := slices.IndexFunc(m.locks, func(info holdfast.LockInfo) bool { return info.Name == m.cursor }); i >= 0 {
+		m.row = i
+	}
+	if m.row = max(min(m.row, len(m.locks)-1), 0); m.row < len(m.locks) {
+		m.cursor = m.locks[m.row].Name
+	}
+}

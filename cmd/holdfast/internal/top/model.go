@@ -1,0 +1,252 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+)
+
+const (
+	lookEvery = time.Second
+	kept      = 1000 // names of a look
+)
+
+// A mode says what the keys do.
+type mode int
+
+const (
+	listing   mode = iota // the list of names
+	detailing             // one name
+	filtering             // a filter is typed
+)
+
+// A Model is all that the screen shows.
+type Model struct {
+	ctx       context.Context
+	server    Server    // nil: there is a recording
+	recording Recording // nil: there is a server
+	recorder  Recorder  // nil: nothing is stored, or not any more
+	title     string
+	wrong     func(error) string // an error in words
+
+	width, height int
+	mode          mode
+	order         snapshot.Order
+	filter        string
+
+	now     snapshot.Snapshot
+	before  map[string]int64    // the tokens of the look before; nil before the second
+	changes map[string]string   // marks of names that changed since
+	locks   []holdfast.LockInfo // of now: those that the filter chooses, in order
+	at      int                 // in the recording
+	away    string              // why the last look failed
+	since   time.Time           // away since
+
+	cursor string // the chosen name
+	row    int    // where it is, or was
+	top    int    // the first row that is shown
+
+	detail holdfast.LockInfo // of detailing
+	gone   string            // why the detail could not be read
+	scroll int               // the first line of the detail that is shown
+
+	message string // what the user should know, until the next key
+}
+
+// A Config says what a Model shows. It has a Server or a Recording.
+type Config struct {
+	Server    Server
+	Recording Recording
+	Recorder  Recorder
+	Title     string
+	Wrong     func(error) string
+	Cut       bool              // the recording was not ended
+	First     snapshot.Snapshot // the first look at the server
+}
+
+// New makes a Model. ctx ends the looks.
+func New(ctx context.Context, c Config) *Model {
+	m := &Model{ctx: ctx, server: c.Server, recording: c.Recording, recorder: c.Recorder, title: c.Title, wrong: c.Wrong,
+		order: snapshot.ByAge, width: 80, height: 24}
+	if m.recording != nil {
+		m.show(m.recording.At(0))
+		if c.Cut {
+			m.message = "the last snapshot is not complete, and is left out"
+		}
+		return m
+	}
+	m.record(c.First)
+	m.show(c.First)
+	return m
+}
+
+// Look looks once at a server.
+func Look(ctx context.Context, server Server, compare snapshot.Compare) (snapshot.Snapshot, error) {
+	return snapshot.Take(server.List(ctx, holdfast.ListOptions{}), compare, kept)
+}
+
+// The messages of a Model.
+type (
+	looked struct {
+		snapshot.Snapshot
+		wrong string
+	}
+	detailed struct {
+		holdfast.LockInfo
+		wrong string
+	}
+	lookNow struct{}
+)
+
+// words says in words what is wrong, and nothing of nil. That may take a moment, so that only
+// commands of bubbletea call it.
+func (m *Model) words(err error) string {
+	if err == nil {
+		return ""
+	}
+	return m.wrong(err)
+}
+
+// Init implements tea.Model.
+func (m *Model) Init() tea.Cmd {
+	if m.server == nil {
+		return nil
+	}
+	return m.later(0)
+}
+
+// later looks again, a second after the last look began.
+func (m *Model) later(took time.Duration) tea.Cmd {
+	return tea.Tick(max(lookEvery-took, lookEvery/10), func(time.Time) tea.Msg { return lookNow{} })
+}
+
+// look asks for all names. Those that the filter chooses come first, so that they are kept.
+func (m *Model) look() tea.Cmd {
+	ctx, server, order, filter := m.ctx, m.server, m.order, m.filter
+	return func() tea.Msg {
+		s, err := Look(ctx, server, func(a, b holdfast.LockInfo) int {
+			if x, y := matches(a, filter), matches(b, filter); x != y {
+				if x {
+					return -1
+				}
+				return 1
+			}
+			return order.Compare(a, b)
+		})
+		return looked{s, m.words(err)}
+	}
+}
+
+// inspect asks for the name of the detail.
+func (m *Model) inspect() tea.Cmd {
+	if m.server == nil || m.mode != detailing {
+		return nil
+	}
+	ctx, server, name := m.ctx, m.server, m.detail.Name
+	return func() tea.Msg {
+		info, err := server.Inspect(ctx, name)
+		info.Name = name
+		return detailed{info, m.words(err)}
+	}
+}
+
+// Update implements tea.Model.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m, m.key(msg)
+	case lookNow:
+		return m, tea.Batch(m.look(), m.inspect())
+	case looked:
+		m.seen(msg)
+		return m, m.later(msg.Took)
+	case detailed:
+		if msg.Name == m.detail.Name {
+			if m.gone = msg.wrong; msg.wrong == "" {
+				m.detail = msg.LockInfo
+			}
+		}
+	}
+	return m, nil
+}
+
+// seen takes a look. After a failure the last good one stays on the screen.
+func (m *Model) seen(l looked) {
+	if l.wrong != "" {
+		if m.away == "" {
+			m.since = l.At
+		}
+		m.away = l.wrong
+		m.record(snapshot.Snapshot{At: l.At, Err: errors.New(l.wrong)})
+		return
+	}
+	m.away = ""
+	m.record(l.Snapshot)
+	m.show(l.Snapshot)
+}
+
+// record stores a look, until that fails.
+func (m *Model) record(s snapshot.Snapshot) {
+	if m.recorder == nil {
+		return
+	}
+	if err := m.recorder.Add(s); err != nil {
+		m.recorder = nil
+		m.message = "nothing is captured any more: " + show.Lines(err.Error())
+	}
+}
+
+// show takes what a look saw.
+func (m *Model) show(s snapshot.Snapshot) {
+	tokens := make(map[string]int64, len(s.Locks))
+	m.changes = map[string]string{}
+	for _, info := range s.Locks {
+		var token int64
+		if h, ok := show.Oldest(info); ok {
+			token = h.Token
+		}
+		tokens[info.Name] = token
+		if before, known := m.before[info.Name]; m.before != nil && !known {
+			m.changes[info.Name] = "+"
+		} else if known && before != token {
+			m.changes[info.Name] = "*"
+		}
+	}
+	m.now, m.before = s, tokens
+	m.arrange()
+	if m.server == nil {
+		for _, info := range s.Locks {
+			if info.Name == m.detail.Name {
+				m.detail = info
+				return
+			}
+		}
+		m.detail = holdfast.LockInfo{Name: m.detail.Name, State: holdfast.StateFree, At: s.At}
+	}
+}
+
+// matches reports whether a filter chooses a name: by a part of the name or of a holder's label.
+func matches(info holdfast.LockInfo, filter string) bool {
+	if filter == "" || contains(info.Name, filter) {
+		return true
+	}
+	for _, h := range info.Holds {
+		if contains(h.Label, filter) {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

@@ -1,0 +1,351 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+)
+
+var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
+
+// A fake is a server whose names the test says.
+type fake struct {
+	locks []holdfast.LockInfo
+	err   error
+}
+
+func (f *fake) List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error] {
+	return func(yield func(holdfast.LockInfo, error) bool) {
+		for _, info := range f.locks {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if f.err != nil {
+			yield(holdfast.LockInfo{}, f.err)
+		}
+	}
+}
+
+func (f *fake) Inspect(_ context.Context, name string) (holdfast.LockInfo, error) {
+	for _, info := range f.locks {
+		if info.Name == name {
+			return info, f.err
+		}
+	}
+	return holdfast.LockInfo{Name: name, State: holdfast.StateFree, At: at}, f.err
+}
+
+func lock(name string, token int64, held time.Duration, waiters int) holdfast.LockInfo {
+	info := holdfast.LockInfo{Name: name, Kind: "mutex", State: holdfast.StateHeld, At: at, Holders: 1, Waiters: waiters,
+		Holds: []holdfast.HoldInfo{{State: holdfast.HoldHeld, Label: "l-" + name, Host: "h", PID: 1, Mode: holdfast.ModeWrites, Token: token,
+			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-time.Second)}}}
+	for i := range waiters {
+		info.Queue = append(info.Queue, holdfast.WaiterInfo{ID: "abcdefgh2345672" + fmt.Sprint(i), Place: i + 1, Label: "w", Mode: holdfast.ModeWrites, Since: at, Alive: holdfast.AliveYes})
+	}
+	return info
+}
+
+// A rig drives a Model without a terminal. It runs the commands of the Model at once.
+type rig struct {
+	*testing.T
+	*Model
+	fake *fake
+}
+
+func newRig(t *testing.T, locks ...holdfast.LockInfo) *rig {
+	zone := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = zone })
+	f := &fake{locks: locks}
+	first, _ := Look(t.Context(), f, snapshot.ByAge.Compare)
+	first.At, first.Took = at, 4*time.Millisecond
+	m := New(t.Context(), Config{Server: f, First: first, Title: "redis://h", Wrong: func(err error) string { return err.Error() }})
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 14})
+	return &rig{t, m, f}
+}
+
+// look is a second on.
+func (r *rig) look() {
+	msg := r.Model.look()().(looked)
+	msg.At, msg.Took = at, 4*time.Millisecond
+	r.Update(msg)
+	if cmd := r.inspect(); cmd != nil {
+		r.Update(cmd())
+	}
+}
+
+// press presses keys. Each is a name, or a text that is typed.
+func (r *rig) press(keys ...string) {
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab, "left": tea.KeyLeft,
+		"right": tea.KeyRight, "end": tea.KeyEnd, "home": tea.KeyHome, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
+	for _, key := range keys {
+		if code, special := codes[key]; special {
+			r.run(tea.KeyPressMsg{Code: code})
+			continue
+		}
+		for _, c := range key {
+			r.run(tea.KeyPressMsg{Code: c, Text: string(c)})
+		}
+	}
+}
+
+func (r *rig) run(msg tea.Msg) {
+	_, cmd := r.Update(msg)
+	if cmd == nil {
+		return
+	}
+	if msg := cmd(); msg != nil {
+		r.run(msg)
+	}
+}
+
+func (r *rig) screen() string {
+	var lines []string
+	for line := range strings.Lines(ansi.Strip(r.View().Content)) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	return "\n" + strings.Join(lines, "\n") + "\n"
+}
+
+func (r *rig) want(want string) {
+	r.Helper()
+	if got := r.screen(); got != want {
+		r.Errorf("got:%s\nwant:%s", got, want)
+	}
+}
+
+func (r *rig) has(texts ...string) {
+	r.Helper()
+	for _, text := range texts {
+		if got := r.screen(); !strings.Contains(got, text) {
+			r.Errorf("no %q in:%s", text, got)
+		}
+	}
+}
+
+const head = `
+holdfast top  redis://h  02:14:05  3 names, 1 contended, 0 late
+looking every second (the last look took 4 ms): what lasts for less may not be seen
+
+`
+
+func three() []holdfast.LockInfo {
+	return []holdfast.LockInfo{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0), lock("c", 13, time.Second, 2)}
+}
+
+func TestListIsSorted(t *testing.T) {
+	r := newRig(t, three()...)
+	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
+>   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
+    b              mutex  held   l-b                 11  1m00s   13s     0
+    c              mutex  held   l-c                 13   1.0s   13s     2
+
+
+
+
+
+
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+`)
+	r.press("c")
+	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
+		t.Errorf("by waiters: %s first, cursor at %q, row %d", r.locks[0].Name, r.cursor, r.row)
+	}
+	r.press("n")
+	if r.locks[0].Name != "b" || r.row != 2 {
+		t.Errorf("by name: %s first, row %d", r.locks[0].Name, r.row)
+	}
+	r.press("o", "end")
+	if r.cursor != "c" {
+		t.Errorf("cursor at %q", r.cursor)
+	}
+}
+
+func TestChangesAreMarked(t *testing.T) {
+	r := newRig(t, three()...)
+	r.fake.locks[0] = lock("b", 20, 0, 0)
+	r.fake.locks = append(r.fake.locks, lock("d", 30, 0, 0))
+	r.look()
+	r.has("\n *  b  ", "\n +  d  ")
+	r.look()
+	if got := r.screen(); strings.Contains(got, "*") || strings.Contains(got, "+") {
+		t.Errorf("marks stay:%s", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	r := newRig(t, three()...)
+	r.press("/", "L-Bx", "backspace")
+	r.has("filter: L-B_")
+	if len(r.locks) != 1 || r.cursor != "b" {
+		t.Errorf("%d names, cursor at %q", len(r.locks), r.cursor)
+	}
+	r.press("q", "backspace", "enter") // q is a letter here
+	r.has("filter: L-B, 1 names (esc drops it)")
+	r.press("/", "zzz", "enter")
+	r.has("no such name is held or waited for")
+	r.press("enter", "down") // nothing to do them with
+	r.press("esc")
+	if len(r.locks) != 3 {
+		t.Errorf("%d names", len(r.locks))
+	}
+}
+
+// Of many names the filter's are kept, whatever the order.
+func TestFilterReachesBehindTheFirst(t *testing.T) {
+	var locks []holdfast.LockInfo
+	for i := range 3 * kept {
+		locks = append(locks, lock(fmt.Sprintf("n%04d", i), int64(i+1), time.Hour-time.Duration(i)*time.Second, 0))
+	}
+	r := newRig(t, locks...)
+	r.has("3000 names", "the first 1000 by age")
+	r.press("/", "n2999", "enter")
+	r.look()
+	if len(r.locks) != 1 || r.now.Total != 3*kept || len(r.now.Locks) != kept {
+		t.Errorf("%d of %d names, %d kept", len(r.locks), r.now.Total, len(r.now.Locks))
+	}
+}
+
+func TestLongListsScroll(t *testing.T) {
+	var locks []holdfast.LockInfo
+	for i := range 50 {
+		locks = append(locks, lock(fmt.Sprintf("n%02d", i), int64(i+1), time.Hour-time.Duration(i)*time.Minute, 0))
+	}
+	r := newRig(t, locks...)
+	r.press("down", "pgdown", "pgdown", "down")
+	r.has("\n>   n18 ")
+	r.press("home")
+	r.has("\n>   n00 ")
+	r.press("end")
+	r.has("\n>   n49 ")
+	r.Update(tea.WindowSizeMsg{Width: 40, Height: 8})
+	r.has("\n>   n49 ")
+	for _, size := range []tea.WindowSizeMsg{{Width: 1, Height: 1}, {Width: 0, Height: 0}, {Width: 300, Height: 3}} {
+		r.Update(size)
+		if lines := strings.Count(r.View().Content, "\n") + 1; lines > max(size.Height, 1) {
+			t.Errorf("%v: %d lines", size, lines)
+		}
+	}
+}
+
+func TestDetail(t *testing.T) {
+	r := newRig(t, three()...)
+	r.press("end", "enter")
+	r.want(head + `name     c
+kind     mutex
+state    held
+holds    1
+waiting  2
+
+HOLDER  HOST/PID  MODE    TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
+l-c     h/1       writes     13  11-24 02:14:04  1.0s   13s  1.0s ago  held
+
+
+esc back  ↑↓ scroll  q quit
+`)
+	r.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+	r.has("    1  abcdefgh23456720  w")
+	r.fake.locks = r.fake.locks[:2]
+	r.look()
+	r.has("state    free")
+	r.fake.err = errors.New("away\x1b[2J")
+	r.look()
+	r.has("as of 02:14:05: away\\x1b[2J")
+	r.press("esc")
+	r.has(`>   b `)
+}
+
+func TestServerAwayAndBack(t *testing.T) {
+	r := newRig(t, three()...)
+	r.fake.err = errors.New("dial: refused")
+	r.look()
+	r.has("away since 02:14:05: dial: refused", ">   \"evil")
+	r.fake.err = nil
+	r.look()
+	r.want(head + `    NAME           KIND   STATE  HOLDER           TOKEN   HELD  LEFT  WAIT
+>   "evil\x1b[2J"  mutex  held   "l-evil\x1b[2J"     12  1h00m   13s     0
+    b              mutex  held   l-b                 11  1m00s   13s     0
+    c              mutex  held   l-c                 13   1.0s   13s     2
+
+
+
+
+
+
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+`)
+}
+
+// A recorded is looks in memory, that were stored and can be read.
+type recorded struct {
+	looks []snapshot.Snapshot
+	full  bool
+}
+
+func (r *recorded) Add(s snapshot.Snapshot) error {
+	if r.full {
+		return snapshot.ErrFull
+	}
+	r.looks = append(r.looks, s)
+	return nil
+}
+func (r *recorded) Len() int                   { return len(r.looks) }
+func (r *recorded) At(i int) snapshot.Snapshot { return r.looks[i] }
+
+func TestCapture(t *testing.T) {
+	live := newRig(t, three()...)
+	looks := &recorded{}
+	live.recorder = looks
+	for i := range 100 {
+		live.fake.locks[0] = lock("b", int64(100+i), 0, i)
+		live.look()
+	}
+	live.fake.err = errors.New("away")
+	live.look()
+	looks.full = true
+	live.look()
+	live.has("nothing is captured any more: the capture has 256 MiB, and gets no larger")
+
+	m := New(t.Context(), Config{Recording: looks, Title: "redis://h", Cut: true, Wrong: func(err error) string { return err.Error() }})
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 14})
+	r := &rig{t, m, nil}
+	if m.Init() != nil {
+		t.Error("a capture is looked at again")
+	}
+	r.has("capture, snapshot 1 of 101", "the last snapshot is not complete", "l-b                100")
+	r.press("left", "right")
+	r.has("snapshot 2 of 101", "*  b ", "l-b                101")
+	r.press("c", "]", "home", "enter")
+	r.has("snapshot 62 of 101", "name     b", "waiting  61")
+	r.press("right")
+	r.has("waiting  62")
+	r.press("esc", "]]")
+	r.has("snapshot 101 of 101") // where the server was away
+	if !strings.Contains(r.View().Content, "away") {
+		t.Errorf("got:%s", r.screen())
+	}
+}
+
+func TestQuit(t *testing.T) {
+	r := newRig(t)
+	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
+		_, cmd := r.Update(key)
+		if cmd == nil {
+			t.Fatalf("%s does nothing", key)
+		}
+		if _, quit := cmd().(tea.QuitMsg); !quit {
+			t.Errorf("%s does not quit", key)
+		}
+	}
+}

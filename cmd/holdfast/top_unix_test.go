@@ -1,0 +1,280 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// A tmux is a terminal whose screen can be read.
+type tmux struct {
+	t      *testing.T
+	socket string
+	env    []string
+}
+
+// startTmux starts a terminal with a shell in it, on which holdfast asks a server.
+func startTmux(t *testing.T, s *redisserver.Server) *tmux {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux: " + err.Error())
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := os.MkdirTemp("", "tmux") // short: the path of a socket has at most 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(bin) })
+	if err := os.Symlink(self, filepath.Join(bin, "holdfast")); err != nil {
+		t.Fatal(err)
+	}
+	x := &tmux{t: t, socket: filepath.Join(bin, "s"), env: append(os.Environ(), "REDIS_URL=redis://"+s.Addr(), "LC_ALL=C.UTF-8", "TERM=screen-256color",
+		"TZ=UTC", "PS1=$ ", "ENV=", "TMUX=", "GORACE=atexit_sleep_ms=0", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))}
+	x.do("-u", "-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "16", "sh")
+	t.Cleanup(func() { x.do("kill-server") })
+	return x
+}
+
+func (x *tmux) do(args ...string) string {
+	x.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-S", x.socket}, args...)...)
+	cmd.Env = x.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		x.t.Fatalf("tmux %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// press sends keys, by their names or as they are.
+func (x *tmux) press(keys ...string) { x.do(append([]string{"send-keys"}, keys...)...) }
+
+// enter types a line.
+func (x *tmux) enter(line string) {
+	x.do("send-keys", "-l", line)
+	x.press("Enter")
+}
+
+// What is another on each run.
+var masks = []struct {
+	found *regexp.Regexp
+	mask  string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DATE"},
+	{regexp.MustCompile(`\d\d-\d\d \d\d:\d\d:\d\d`), "WHEN"},
+	{regexp.MustCompile(`\d\d:\d\d:\d\d`), "TIME"},
+	{regexp.MustCompile(`\d{15,}`), "TOKEN"},
+	{regexp.MustCompile(`redis://\S+:\d+`), "SERVER"},
+	{regexp.MustCompile(`took \d+ ms`), "took T"},
+	{regexp.MustCompile(`\b\d+(\.\d)?[smh](\d\d[sm])?\b`), "T"},
+	{regexp.MustCompile(`[a-z2-7]{16}`), "WAITER"},
+	{regexp.MustCompile(`[\w.-]+/\d+\b`), "HOST"},
+	{regexp.MustCompile(` {2,}`), "  "},
+	{regexp.MustCompile(`(?m) +$`), ""},
+}
+
+// screen is what the terminal shows, masked.
+func (x *tmux) screen() string {
+	x.t.Helper()
+	text := x.do("capture-pane", "-p")
+	for _, m := range masks {
+		text = m.found.ReplaceAllString(text, m.mask)
+	}
+	return text
+}
+
+// expect waits until the screen is as wanted: all of it, or with some text.
+func (x *tmux) expect(what string, is func(screen string) bool) {
+	x.t.Helper()
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(patient)
+	defer tick.Stop()
+	for {
+		screen := x.screen()
+		if is(screen) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			x.t.Fatalf("the screen is\n%s\nand not\n%s", screen, what)
+		}
+	}
+}
+
+func (x *tmux) shows(screen string) {
+	x.t.Helper()
+	x.expect(screen, func(is string) bool { return strings.TrimSpace(is) == strings.TrimSpace(screen) })
+}
+
+func (x *tmux) has(text string) {
+	x.t.Helper()
+	x.expect(text, func(is string) bool { return strings.Contains(is, text) })
+}
+
+// contenders hold and wait for some names until the test is over.
+func contenders(t *testing.T, s *redisserver.Server) {
+	t.Helper()
+	as := func(label string) *holdfast.Client {
+		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close(); end() })
+		return client
+	}
+	web := as("web@a")
+	for _, name := range []string{"order:1", "order:2", "evil\x1b[2J"} {
+		if _, err := web.Mutex(name, holdfast.WithTTL(time.Minute)).TryLock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	for i := range 2 {
+		client := as(fmt.Sprintf("cron@%d\u202e", i))
+		waiting.Go(func() { _, _ = client.Mutex("order:2").Lock(ctx) })
+		for asked := false; !asked; {
+			info, err := web.Inspect(t.Context(), "order:2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked = info.Waiters == i+1
+		}
+	}
+	t.Cleanup(func() { cancel(); waiting.Wait() })
+}
+
+const topHead = `
+holdfast top  SERVER  TIME  3 names, 1 contended, 0 late
+looking every second (the last look took T): what lasts for less may not be seen
+`
+
+const topList = topHead + `
+  NAME  KIND  STATE  HOLDER  TOKEN  HELD  LEFT  WAIT
+>  order:1  mutex  held  web@a  TOKEN  T  T  0
+  order:2  mutex  held  web@a  TOKEN  T  T  2
+  "evil\x1b[2J"  mutex  held  web@a  TOKEN  T  T  0
+
+
+
+
+
+
+
+
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+`
+
+func TestTopOnATerminal(t *testing.T) {
+	s := redisserver.Start(t)
+	contenders(t, s)
+	x := startTmux(t, s)
+	dir := t.TempDir()
+	capture := filepath.Join(dir, "capture")
+	x.enter("clear; holdfast top --capture " + capture + "; echo co''de=$?")
+	x.shows(topList)
+	x.press("c")
+	x.has("  order:2  mutex  held  web@a  TOKEN  T  T  2\n>  order:1")
+	x.press("n")
+	x.has("  \"evil\\x1b[2J\"  mutex  held  web@a  TOKEN  T  T  0\n>  order:1")
+	x.press("Down", "Enter")
+	x.shows(topHead + `
+name  order:2
+kind  mutex
+state  held
+holds  1
+waiting  2
+
+HOLDER  HOST/PID  MODE  TOKEN  SINCE  HELD  LEFT  RENEWED  STATE
+web@a  HOST  writes  TOKEN  WHEN  T  T  T ago  held
+
+PLACE  WAITER  LABEL  HOST/PID  MODE  WAITED  ALIVE
+  1  WAITER  "cron@0\u202e"  HOST  writes  T  yes
+
+esc back  ↑↓ scroll  q quit
+`)
+	x.do("resize-window", "-x", "120", "-y", "30")
+	x.has("  1  WAITER  \"cron@0\\u202e\"  HOST  writes  T  yes\n  2  WAITER  \"cron@1\\u202e\"")
+	x.press("Escape")
+	x.has("/ filter") // otherwise the terminal takes both keys for one
+	x.press("/")
+	x.do("send-keys", "-l", "EVIL")
+	x.has("filter: EVIL_")
+	x.press("Enter")
+	x.has("filter: EVIL, 1 names (esc drops it)")
+	x.press("Escape")
+	x.has("order:1")
+	x.press("o")
+	x.do("resize-window", "-x", "100", "-y", "16")
+	s.Stop()
+	x.has("away since TIME: no answer")
+	s.Continue()
+	x.has("what lasts for less may not be seen")
+	x.press("q")
+	x.has("code=0")
+
+	x.enter("clear; holdfast top " + capture + "; echo co''de=$?")
+	x.has("capture, snapshot 1 of")
+	x.has("order:2  mutex  held  web@a  TOKEN")
+	x.press("Right")
+	x.has("capture, snapshot 2 of")
+	x.press("]")
+	x.press("C-c")
+	x.has("code=0")
+	x.enter("clear; holdfast top --capture " + capture + "; echo co''de=$?")
+	x.has("exists already")
+	x.has("code=1")
+	x.enter("clear; holdfast top " + dir + "; echo co''de=$?")
+	x.has("it is no regular file")
+	x.has("code=64")
+	x.enter("clear; TERM=dumb holdfast top; echo co''de=$?")
+	x.has("top takes a terminal that can show a full screen")
+	x.has("code=64")
+	x.enter("clear; holdfast top --redis redis://127.0.0.1:1; echo co''de=$?")
+	x.has("no answer from a server")
+	x.has("code=69")
+}
+
+// A table fits the terminal, and has colors there, unless NO_COLOR says no.
+func TestTablesOnATerminal(t *testing.T) {
+	s := redisserver.Start(t)
+	contenders(t, s)
+	x := startTmux(t, s)
+	x.do("resize-window", "-x", "100", "-y", "40")
+	colored := func() bool { return strings.Contains(x.do("capture-pane", "-p", "-e"), "\x1b[") }
+	x.enter("clear; holdfast ls; echo co''de=$?")
+	x.has("NAME  KIND  STATE  HOLDER  TOKEN  HELD  LEFT  WAIT\n\"evil\\x1b[2J\"  mutex  held  web@a")
+	x.has("code=0")
+	if !colored() {
+		t.Error("no colors")
+	}
+	x.enter("clear; NO_COLOR=1 holdfast ls; NO_COLOR=1 holdfast inspect order:2; echo pla''in=$?")
+	x.has("plain=0")
+	if colored() {
+		t.Errorf("colors, although NO_COLOR is set:\n%q", x.do("capture-pane", "-p", "-e"))
+	}
+	x.do("resize-window", "-x", "70", "-y", "30")
+	x.enter("clear; holdfast run --label " + strings.Repeat("long", 30) + " long -- holdfast ls; echo cu''t=$?")
+	x.has("cut=0")
+	for line := range strings.Lines(x.do("capture-pane", "-p", "-J")) {
+		if strings.HasPrefix(line, "long ") && len([]rune(strings.TrimSpace(line))) > 70 {
+			t.Errorf("wider than the terminal: %q", line)
+		}
+	}
+}
