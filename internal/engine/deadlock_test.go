@@ -321,7 +321,12 @@ func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
 		first := a.waitsFor(ofA.Context(), a.wants("n1", writes))
 		a.goes(silent)
-		second := b.waitsFor(ofB.Context(), b.wants("n0", writes))
+		soon := engine.Options{TTL: time.Second, DeadlockCheck: true} // it looks twice while the hold lasts
+		second := b.waitsFor(ofB.Context(), b.Lock(b.wants("n0", writes).Spec(), soon))
+		sleep(12 * time.Second)
+		if looked := len(b.since(time.Time{}, "inspect")); !second.out() || looked < 4 {
+			t.Fatalf("after %d requests it ended with %v", looked, second.err)
+		}
 		b.releases(second.in())
 		b.releases(ofB)
 		if <-first.done; first.err == nil {
@@ -335,8 +340,11 @@ func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
-		next := a.waitsFor(t.Context(), a.Lock(a.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second}))
+		ofB, once := b.has(t.Context(), "n1", writes), a.has(t.Context(), "n0", writes)
+		pooled := a.Lock(a.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
+		last, next := a.waitsFor(t.Context(), pooled), a.waitsFor(t.Context(), pooled)
+		a.releases(once)
+		ofA := last.in() // it may pass on: tokens are reserved
 		detached := context.WithoutCancel(ofA.Context())
 		first := a.waitsFor(detached, a.wants("n1", writes))
 		before := inspect(t, server, "n0").Holds[0].ID
@@ -354,6 +362,34 @@ func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
 		b.releases(second.in())
 		b.releases(ofB)
 		a.releases(first.in())
+	})
+}
+
+// An attempt with evidence is never passed on to another goroutine of its process, which would wait
+// with the evidence of the first: it gives up, and keeps what it holds.
+func TestDeadlockAttemptIsNotPassedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		bound, cancel := ofA.Bind(t.Context())
+		first := a.waitsFor(bound, a.wants("n1", writes))
+		next := a.waitsFor(t.Context(), a.wants("n1", writes))
+		cancel()
+		if first.out() || !errors.Is(first.err, context.Canceled) {
+			t.Errorf("it ended with %v", first.err)
+		}
+		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // for what waits for nobody
+		sleep(5 * time.Minute)
+		if !second.out() || !next.out() {
+			t.Fatalf("ended: %v, %v", second.err, next.err)
+		}
+		if found, err := b.Deadlocks(t.Context()); len(found) > 0 || err != nil {
+			t.Errorf("told %v, %v", found, err)
+		}
+		a.releases(ofA)
+		b.releases(second.in())
+		b.releases(ofB)
+		a.releases(next.in())
 	})
 }
 
