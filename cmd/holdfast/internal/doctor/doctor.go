@@ -119,7 +119,7 @@ func (e *examination) alone(ctx context.Context) error {
 		return e.cluster(ctx, cluster)
 	}
 	one, _ := rdb.(*redis.Client)
-	p := e.patient(server.Redact(e.target.URL), one)
+	p := e.patient(nameOf(e.target.URL, one), one)
 	if err := p.greet(ctx); err != nil {
 		return err
 	}
@@ -128,6 +128,14 @@ func (e *examination) alone(ctx context.Context) error {
 	p.discharge(ctx)
 	e.findings = p.findings
 	return nil
+}
+
+// nameOf names a server for people: by its address, or if sentinels name it by the URL.
+func nameOf(url string, rdb *redis.Client) string {
+	if address := rdb.Options().Addr; address != "FailoverClient" { // as go-redis calls it
+		return address
+	}
+	return server.Redact(url)
 }
 
 // A patient is one master under examination. One goroutine at a time uses it.

@@ -244,7 +244,7 @@ func TestExamineLeavesNothing(t *testing.T) {
 	}
 	examined(t, urlOf(srv))
 	alone()
-	for _, at := range []string{"WHOAMI", "setnx", "SETNX", "EVALSHA", "evalsha"} {
+	for _, at := range []string{"WHOAMI", ":clock", ":line"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		proxy := fault.Start(t, srv.Addr())
 		held := proxy.HoldRequest(at)
@@ -259,8 +259,8 @@ func TestExamineLeavesNothing(t *testing.T) {
 			}
 		})
 		_, err := Examine(ctx, Target{URL: "redis://" + proxy.Addr(), Prefix: "app"})
-		if (err == nil) != (ctx.Err() == nil) {
-			t.Errorf("interrupted at %s: %v", at, err)
+		if err == nil || ctx.Err() == nil {
+			t.Errorf("interrupted at %s: %v, %v", at, err, ctx.Err())
 		}
 		close(over)
 		interrupt.Wait()

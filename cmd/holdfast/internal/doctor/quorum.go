@@ -32,7 +32,7 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 		if !ok {
 			return errors.New("a master of a quorum is a single server")
 		}
-		p := e.patient(redacted(member), one)
+		p := e.patient(nameOf(member, one), one)
 		p.member = true
 		patients = append(patients, p)
 	}
