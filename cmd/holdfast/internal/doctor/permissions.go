@@ -207,7 +207,7 @@ func (p *patient) judge(user, how string, refusals map[string]string) {
 	}{
 		forWaking: {Note, "nothing is refused, but waiters learn of a free lock by asking, up to 5 s later, and the version may be unknown"},
 		forLocks:  {Danger, "operations are refused; a release that is refused leaves the lock until its TTL is over"},
-		forPeople: {Note, "holdfast ls and Client.List are refused; the rest works"},
+		forPeople: {Note, "holdfast ls and Client.List are refused, and nothing else; SCAN shows the names of all keys, so it is for operators alone"},
 	}
 	for need := forWaking; need <= forPeople; need++ {
 		var missing, rules []string
