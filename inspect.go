@@ -110,7 +110,7 @@ type Liveness string
 const (
 	AliveYes     Liveness = "yes"     // it asked in time, and listens
 	AliveNo      Liveness = "no"      // it did not ask in time, or does not listen
-	AliveUnknown Liveness = "unknown" // it asked in time, and the server cannot tell whether it listens
+	AliveUnknown Liveness = "unknown" // it asked in time, and the server cannot tell whether it listens, or it has just joined
 )
 
 // A WaiterInfo is one place in the queue of a name.
@@ -307,8 +307,9 @@ func waiterInfo(p protocol.Place, in protocol.Inspection, before *int) WaiterInf
 		*before++
 		info.Place = *before
 	}
+	const joining = 1_000_000 // a ticket joins before its process has subscribed
 	switch {
-	case p.Closed || p.Until <= in.Server || p.Heard == protocol.HeardNo:
+	case p.Closed || p.Until <= in.Server || p.Heard == protocol.HeardNo && in.Server-p.Since > joining:
 		info.Alive = AliveNo
 	case p.Heard == protocol.HeardYes:
 		info.Alive = AliveYes

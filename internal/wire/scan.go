@@ -14,8 +14,8 @@ const (
 	scanOp = "list"
 
 	// scanCount is how many keys a server looks at for one SCAN. More would cost fewer round trips,
-	// and hold up the requests of locks for longer: at this number it is well below a millisecond.
-	scanCount = 1000
+	// and hold up the requests of locks for longer.
+	scanCount = 500
 )
 
 // Scan streams the keys that match a glob pattern, of every master behind a store, one master after

@@ -117,6 +117,10 @@ func scriptMutants() []Mutant {
 			"  if redis.call('ZADD', ids, 'NX', ARGV[9], id) == 1 and standing == 's' then\n", "  if standing == 's' then\n"}}},
 		{"latch set twice by a replay", clock("TestLatchSetAnswerLost"), []Patch{{lua + "latch.lua",
 			"  if setter == id then\n", "  if false then\n"}}},
+		{"expired hold told as held", suite("operators/inspect_a_hold_that_has_expired"), []Patch{{lua + "inspect.lua",
+			"tell('(' .. whole(SHARED + ms), '+inf')", "tell(whole(SHARED), '+inf')"}}},
+		{"page drops a waiter", suite("operators/queue_of_more_than_a_page"), []Patch{{lua + "inspect.lua",
+			"'WITHSCORES', 'LIMIT', '0', whole(place_room))", "'WITHSCORES', 'LIMIT', after > 0 and '1' or '0', whole(place_room))"}}},
 		{"latch opens in silence", clock("TestLatchOpensAtOnce"), []Patch{{lua + "latch.lua",
 			"    if count == 0 then\n      changed()\n    end\n", ""}}},
 	}

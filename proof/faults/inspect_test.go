@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// What Inspect says under load, beside what the callers themselves know. Nothing fails here, so
+// each knows for certain what it held all the while that an Inspect took, and for what it waited.
+func TestInspectTellsTheTruth(t *testing.T) {
+	for _, topology := range []string{single, cluster} {
+		t.Run(topology, func(t *testing.T) {
+			if topology != single {
+				long(t)
+			}
+			t.Parallel()
+			truth := newTruth(t, lay(t, topology).under(t, "truth"))
+			truth.run(time.Duration(times(t)) * 3 * time.Second)
+		})
+	}
+}
+
+const (
+	truthNames   = 6
+	truthCallers = 8
+	truthPermits = 5
+)
+
+// A truth is what all callers know.
+type truth struct {
+	*testing.T
+	bed *bed
+
+	mu  sync.Mutex
+	now [truthCallers][truthNames]fact
+
+	told, certain atomic.Int64
+}
+
+// A fact is what a caller does with a name. Turn grows with each step that the caller makes.
+type fact struct {
+	turn int
+	does doing
+	hold *holdfast.Lease // while it holds
+}
+
+type doing int
+
+const (
+	idle    doing = iota
+	calling       // it may wait, or hold, or neither
+	waiting       // it stands in the queue, or was handed the name a moment ago
+	holding
+)
+
+type observed func(holdfast.Event)
+
+func (f observed) Observe(event holdfast.Event) { f(event) }
+
+func newTruth(t *testing.T, b *bed) *truth { return &truth{T: t, bed: b} }
+
+func (u *truth) run(d time.Duration) {
+	ctx, cancel := context.WithTimeout(u.Context(), d)
+	defer cancel()
+	var all sync.WaitGroup
+	for caller := range truthCallers {
+		name := atomic.Int64{} // for which it calls just now
+		observer := observed(func(event holdfast.Event) {
+			if event.Kind == holdfast.EventWaiting {
+				u.step(caller, int(name.Load()), waiting, nil)
+			}
+		})
+		client := u.bed.client(u.T, holdfast.Config{Label: fmt.Sprint("caller ", caller), Observer: observer}, nil)
+		all.Go(func() {
+			for ctx.Err() == nil {
+				n := rand.IntN(truthNames)
+				name.Store(int64(n))
+				u.step(caller, n, calling, nil)
+				lease, err := u.lock(ctx, client, n)
+				if err == nil {
+					u.step(caller, n, holding, lease)
+					pause(time.Duration(rand.IntN(4_000)) * time.Microsecond)
+					u.step(caller, n, calling, nil)
+					err = lease.Release(context.Background())
+				}
+				if err != nil && ctx.Err() == nil {
+					u.Error(err)
+				}
+				u.step(caller, n, idle, nil)
+			}
+		})
+	}
+	for range 3 {
+		client := u.bed.client(u.T, holdfast.Config{}, nil)
+		all.Go(func() {
+			for ctx.Err() == nil {
+				u.inspect(ctx, client, rand.IntN(truthNames))
+			}
+		})
+	}
+	all.Wait()
+	u.Logf("%d inspections; %d holds and places of which it was certain that they were there", u.told.Load(), u.certain.Load())
+	if u.certain.Load() == 0 {
+		u.Error("nothing was certain")
+	}
+}
+
+// lock takes a name: two are mutexes, two read-write locks and two semaphores.
+func (u *truth) lock(ctx context.Context, c *holdfast.Client, n int) (*holdfast.Lease, error) {
+	name := fmt.Sprint("name ", n)
+	switch {
+	case n%3 == 0:
+		return c.Mutex(name).Lock(ctx)
+	case n%3 == 1 && rand.IntN(3) == 0:
+		return c.RWMutex(name).Lock(ctx)
+	case n%3 == 1:
+		return c.RWMutex(name).RLock(ctx)
+	}
+	return c.Semaphore(name, truthPermits).Acquire(ctx, 1+rand.Int64N(truthPermits))
+}
+
+func (u *truth) step(caller, name int, does doing, lease *holdfast.Lease) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.now[caller][name] = fact{u.now[caller][name].turn + 1, does, lease}
+}
+
+// of is what all callers do with a name.
+func (u *truth) of(name int) (facts [truthCallers]fact) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for caller := range facts {
+		facts[caller] = u.now[caller][name]
+	}
+	return facts
+}
+
+// inspect compares what is told with what stayed the same meanwhile.
+func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
+	before := u.of(name)
+	info, err := c.Inspect(ctx, fmt.Sprint("name ", name))
+	after := u.of(name)
+	if err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, holdfast.ErrUnavailable) {
+			u.Error(err)
+		}
+		return
+	}
+	u.told.Add(1)
+	holds, places := map[string]holdfast.HoldInfo{}, map[string]holdfast.WaiterInfo{}
+	taken := int64(0)
+	for _, hold := range info.Holds {
+		holds[hold.Label] = hold
+		taken += hold.Permits
+	}
+	for i, w := range info.Queue {
+		places[w.Label] = w
+		if w.Place != i+1 || w.Alive == holdfast.AliveNo || w.Since.After(info.At) {
+			u.Errorf("place %d at %v: %+v", i+1, info.At, w)
+		}
+	}
+	for caller := range before {
+		label := fmt.Sprint("caller ", caller)
+		hold, holds := holds[label]
+		_, waits := places[label]
+		if before[caller] != after[caller] {
+			continue
+		}
+		lease := after[caller].hold
+		switch after[caller].does {
+		case idle:
+			if holds || waits {
+				u.Errorf("%s does nothing, and is told in %+v", label, info)
+			}
+		case waiting:
+			if !holds && !waits {
+				u.Errorf("%s waits, and is not told in %+v", label, info)
+			}
+			u.certain.Add(1)
+		case holding:
+			right := holds && !waits && hold.Token <= lease.Token() && lease.Token() <= hold.LastToken && hold.Remaining > 0 && !hold.Since.After(info.At) &&
+				(hold.State == holdfast.HoldHeld || hold.State == holdfast.HoldHandedOver) // a message may have handed it over
+			if !right || hold.Mode == holdfast.ModeWrites && len(info.Holds) != 1 {
+				u.Errorf("%s holds with token %d, which is told as %+v", label, lease.Token(), info)
+			}
+			u.certain.Add(1)
+		}
+	}
+	if taken != info.Taken || taken > truthPermits || info.Kind == "semaphore" && info.Permits != truthPermits || info.Holders != len(info.Holds) ||
+		info.Waiters != len(info.Queue) {
+		u.Errorf("%d permits are taken by %+v", taken, info)
+	}
+}

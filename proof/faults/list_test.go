@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Among many keys of others, List tells all locks in constant memory, and no command of it holds up
+// the locks of others.
+func TestListAmongManyKeys(t *testing.T) {
+	long(t)
+	const locks, others, batch = 100_000, 1_000_000, 10_000
+	const longest, most = 10 * time.Millisecond, 16 << 20
+	b := lay(t, single).under(t, "listed")
+	srv := b.masters()[0]
+	one, err := b.client(t, holdfast.Config{}, nil).Mutex("template", holdfast.WithTTL(5*time.Minute), holdfast.WithoutRenewal()).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := func(text string, n int, args ...any) {
+		for from := 0; from < n; from += batch {
+			do(t, srv, append([]any{"EVAL", text, 0, from, from + batch - 1}, args...)...)
+		}
+	}
+	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'other:' .. i, 'x') end return 1", others)
+	fill("for i = ARGV[1], ARGV[2] do redis.call('SET', 'listed:{lock ' .. string.format('%.0f', i) .. '}', ARGV[3], 'PX', 300000) end return 1", locks,
+		do(t, srv, "GET", "listed:{template}"))
+	do(t, srv, "CONFIG", "SET", "slowlog-log-slower-than", 500)
+	do(t, srv, "CONFIG", "SET", "slowlog-max-len", 10_000)
+	do(t, srv, "SLOWLOG", "RESET")
+	client := b.client(t, holdfast.Config{}, nil)
+
+	seen, told, began := make([]bool, locks), 0, time.Now()
+	first := time.Duration(0)
+	least, peak := heap(), uint64(0)
+	for info, err := range client.List(t.Context(), holdfast.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told++; told == 1 {
+			first = time.Since(began)
+		}
+		if told%batch == 0 {
+			peak = max(peak, heap())
+		}
+		number, ok := strings.CutPrefix(info.Name, "lock ")
+		n, err := strconv.Atoi(number)
+		if ok && err == nil && n < locks && info.State == holdfast.StateHeld && info.Holds[0].Token == one.Token() {
+			seen[n] = true
+		} else if info.Name != "template" {
+			t.Fatalf("got %+v", info)
+		}
+	}
+	took := time.Since(began)
+	missed := 0
+	for _, ok := range seen {
+		if !ok {
+			missed++
+		}
+	}
+	if missed > 0 {
+		t.Errorf("%d of %d locks are not told", missed, locks)
+	}
+	grown := max(peak, least) - least
+	slowest, which := time.Duration(0), ""
+	for _, entry := range do(t, srv, "SLOWLOG", "GET", -1).([]any) {
+		fields := entry.([]any)
+		if us := time.Duration(fields[2].(int64)) * time.Microsecond; us > slowest {
+			slowest, which = us, fmt.Sprint(fields[3])
+		}
+	}
+	t.Logf("%d locks among %d other keys: %d told in %v, the first after %v; the heap grew by %d KiB; the longest command took %v: %.60s",
+		locks, others, told, took.Round(time.Millisecond), first.Round(time.Millisecond), grown>>10, slowest, which)
+	if grown > most {
+		t.Errorf("the heap grew by %d KiB", grown>>10)
+	}
+	if slowest > longest && measured() {
+		t.Errorf("a command took %v: %s", slowest, which)
+	}
+}
+
+// heap is how much memory is in use.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
