@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"internal/protocol":            {},
 	"internal/protocol/memory":     {"internal/protocol"},
 	"internal/quorum":              {"internal/protocol", "internal/wire"},
+	"internal/testing/database":    {},
 	"internal/testing/fault":       {},
 	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
 	"internal/testing/leak":        {},
@@ -134,7 +135,7 @@ func TestImports(t *testing.T) {
 }
 
 // The modules whose version users choose. Each may be of another version than the root.
-var released = []string{"cmd/holdfast", "gocronholdfast", "holdfasttest", "otelholdfast", "promholdfast", "redisstore", "rueidisstore", "valkeystore"}
+var released = []string{"cmd/holdfast", "fence", "gocronholdfast", "holdfasttest", "otelholdfast", "promholdfast", "redisstore", "rueidisstore", "valkeystore"}
 
 // A released module that used internal packages of the root would break when its version and the
 // root's differ. Packages that only tests import are tests.
@@ -201,6 +202,7 @@ func TestNoRequirements(t *testing.T) {
 // What an adapter requires is what its users get: the root module, its client, and what the client
 // requires. What tests alone need belongs to a module that nobody requires, such as proof.
 var requirements = map[string][]string{
+	"fence": {module},
 	"gocronholdfast": {module, "github.com/go-co-op/gocron/v2", "github.com/google/uuid", "github.com/jonboulle/clockwork",
 		"github.com/robfig/cron/v3", "golang.org/x/exp"},
 	"otelholdfast": {module, "github.com/go-logr/logr", "github.com/go-logr/stdr", "go.opentelemetry.io/auto/sdk",

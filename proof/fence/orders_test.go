@@ -1,0 +1,124 @@
+package fence_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/fence"
+)
+
+// together returns two holders of one lock, and the things that it guards.
+func together(t *testing.T, db *database, how way, level sql.IsolationLevel, round int) (older, newer *holder) {
+	t.Helper()
+	for id := range thingsOfRound {
+		db.exec(t, fmt.Sprintf("INSERT INTO things VALUES (%d, %d, 0, 0)", round, id))
+	}
+	return &holder{db: db, way: how, level: level, round: round, token: 17}, &holder{db: db, way: how, level: level, round: round, token: 18}
+}
+
+// atOnce is for transactions that are not cut into steps.
+func atOnce() {}
+
+// The order that a token in each row misses: the new holder has written one row, and the late one
+// writes another.
+func TestTokenInEachRowMissesTheRowsThatTheNewHolderHasNotTouched(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *database) {
+		for i, level := range db.levels {
+			for j, how := range []way{eachRow, first} {
+				older, newer := together(t, db, how, level, 10*i+j)
+				if _, err := older.write(t.Context(), 170, []int64{0}, atOnce); err != nil {
+					t.Fatal(err)
+				}
+				// The old holder stands still here.
+				if _, err := newer.write(t.Context(), 180, []int64{0}, atOnce); err != nil {
+					t.Fatal(err)
+				}
+				_, touched := older.write(t.Context(), 171, []int64{0}, atOnce)
+				_, untouched := older.write(t.Context(), 171, []int64{1}, atOnce)
+				if !errors.Is(touched, fence.ErrLate) {
+					t.Errorf("%v, %s: the row that the new holder wrote: %v", level, how, touched)
+				}
+				if refused := errors.Is(untouched, fence.ErrLate); refused != (how == first) {
+					t.Errorf("%v, %s: the row that the new holder has not touched: %v", level, how, untouched)
+				}
+				want := state{0: 180, 1: 0, 2: 0}
+				if how == eachRow {
+					want[1] = 171 // the late write
+				}
+				if is, err := readThings(t.Context(), db, older.round); err != nil || !maps.Equal(is, want) {
+					t.Errorf("%v, %s: %v, want %v: %v", level, how, is, want, err)
+				}
+			}
+		}
+	})
+}
+
+// The old holder is inside its transaction when the new one comes. The new one waits, and reads
+// what the old one wrote, or must run again.
+func TestFenceBeforeReadingSeesWhatTheOldHolderWrote(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *database) {
+		for i, level := range db.levels {
+			older, newer := inside(t, db, level, i)
+			raised := make(chan error)
+			go func() { raised <- fence.SQL(t.Context(), newer, db.Dialect, lock(i), 18) }()
+			if err := older.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-raised; err != nil {
+				if !db.again(err) {
+					t.Errorf("%v: %v", level, err)
+				}
+				continue
+			}
+			if is, err := readThings(t.Context(), newer, i); err != nil || is[1] != 170 {
+				t.Errorf("%v: the new holder reads %v, want 170 at 1: %v", level, is, err)
+			}
+			if err := newer.Commit(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// The same, and the new holder reads before it raises its fence. It overlooks a write at the levels
+// that let it, and the fence has no way to tell.
+func TestFenceAfterReadingOverlooksWhatTheOldHolderWrote(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *database) {
+		for i, level := range db.levels {
+			if db.Dialect == fence.MySQL && level == sql.LevelSerializable {
+				continue // the read itself waits for the old holder
+			}
+			older, newer := inside(t, db, level, i)
+			if early, err := readThings(t.Context(), newer, i); err != nil || early[1] != 0 {
+				t.Fatalf("%v: what is not committed is read: %v, %v", level, early, err)
+			}
+			if err := older.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			err := fence.SQL(t.Context(), newer, db.Dialect, lock(i), 18)
+			overlooks := level == sql.LevelReadCommitted || db.Dialect == fence.MySQL
+			if overlooks && err != nil || !overlooks && !db.again(err) {
+				t.Errorf("%v: %v", level, err)
+			}
+			_ = newer.Rollback()
+		}
+	})
+}
+
+// inside begins two transactions: that of an old holder, which has raised its fence and written
+// thing 1, and that of a new holder.
+func inside(t *testing.T, db *database, level sql.IsolationLevel, round int) (older, newer *sql.Tx) {
+	t.Helper()
+	together(t, db, first, level, round)
+	older, newer = db.begin(t, level), db.begin(t, level)
+	if err := fence.SQL(t.Context(), older, db.Dialect, lock(round), 17); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := older.ExecContext(t.Context(), fmt.Sprintf("UPDATE things SET writer = 170 WHERE round = %d AND id = 1", round)); err != nil {
+		t.Fatal(err)
+	}
+	return older, newer
+}

@@ -1,0 +1,117 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/fence"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// onRedis runs a test on a real server and on the embedded one.
+func onRedis(t *testing.T, test func(*testing.T, *redis.Client)) {
+	for name, start := range map[string]func(*testing.T) string{
+		"redis-server": func(t *testing.T) string { return redisserver.Start(t).Addr() },
+		"miniredis":    func(t *testing.T) string { return miniredis.RunT(t).Addr() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb := redis.NewClient(&redis.Options{Addr: start(t)})
+			defer rdb.Close()
+			test(t, rdb)
+		})
+	}
+}
+
+// fenced runs one command under the lock order:42, on a key of its slot.
+func fenced(ctx context.Context, rdb redis.Scripter, token int64, key, command string, args ...any) (any, error) {
+	keys := []string{"{order:42}:fence", "{order:42}" + key}
+	reply, err := redis.NewScript(fence.RedisScript).Run(ctx, rdb, keys, append([]any{token, command}, args...)...).Result()
+	return reply, fence.RedisError(err, "order:42", token)
+}
+
+func TestRedisScriptRefusesSmallerTokensAlone(t *testing.T) {
+	const micros = 1_795_000_000_000_000
+	onRedis(t, func(t *testing.T, rdb *redis.Client) {
+		for i, test := range []struct{ token, largest int64 }{
+			{micros + 17, micros + 17},
+			{micros + 17, micros + 17},
+			{micros + 19, micros + 19},
+			{micros + 18, micros + 19},
+			{1, micros + 19},
+			{micros + 19, micros + 19},
+			{1<<53 - 1, 1<<53 - 1},
+			{1<<53 - 2, 1<<53 - 1},
+		} {
+			before, _ := rdb.Get(t.Context(), "{order:42}").Int64()
+			reply, err := fenced(t.Context(), rdb, test.token, "", "SET", i)
+			after, _ := rdb.Get(t.Context(), "{order:42}").Int64()
+			var late *fence.LateError
+			switch {
+			case test.token == test.largest && (err != nil || reply != "OK" || after != int64(i)):
+				t.Errorf("%d: %v, %v, wrote %d", test.token, reply, err, after)
+			case test.token < test.largest && (!errors.As(err, &late) || *late != fence.LateError{Name: "order:42", Token: test.token, Largest: test.largest}):
+				t.Errorf("%d: %v", test.token, err)
+			case test.token < test.largest && after != before:
+				t.Errorf("%d: the late holder wrote", test.token)
+			}
+		}
+		if ttl := rdb.PTTL(t.Context(), "{order:42}:fence").Val(); ttl >= 0 {
+			t.Errorf("the fence expires in %v", ttl)
+		}
+	})
+}
+
+// The reply and the error of the command are the script's. A late holder reads nothing either, and
+// a key that the new holder has not touched is guarded as well.
+func TestRedisScriptRunsAnyCommand(t *testing.T) {
+	onRedis(t, func(t *testing.T, rdb *redis.Client) {
+		for _, test := range []struct {
+			command string
+			args    []any
+			reply   any
+		}{
+			{"HSET", []any{"state", "billed", "by", "host 1"}, int64(2)},
+			{"HGET", []any{"state"}, "billed"},
+			{"HDEL", []any{"state"}, int64(1)},
+			{"EXISTS", nil, int64(1)},
+			{"HGET", []any{"state"}, nil},
+		} {
+			reply, err := fenced(t.Context(), rdb, 17, ":lines", test.command, test.args...)
+			if errors.Is(err, redis.Nil) && test.reply == nil {
+				continue
+			}
+			if reply != test.reply || err != nil {
+				t.Errorf("%s: %v, %v, want %v", test.command, reply, err, test.reply)
+			}
+		}
+		if _, err := fenced(t.Context(), rdb, 18, ":lines", "INCR"); err == nil || errors.Is(err, fence.ErrLate) || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("a command that fails: %v", err)
+		}
+		for _, command := range []string{"HGETALL", "DEL"} {
+			if _, err := fenced(t.Context(), rdb, 17, ":lines", command); !errors.Is(err, fence.ErrLate) {
+				t.Errorf("the failed command of 18 did not raise the fence: %s: %v", command, err)
+			}
+		}
+		if _, err := fenced(t.Context(), rdb, 17, ":other", "SET", "late"); !errors.Is(err, fence.ErrLate) {
+			t.Errorf("a key that the new holder has not touched: %v", err)
+		}
+	})
+}
+
+// A fence that is no number lets nobody write.
+func TestRedisScriptForeignKey(t *testing.T) {
+	onRedis(t, func(t *testing.T, rdb *redis.Client) {
+		rdb.Set(t.Context(), "{order:42}:fence", "something else", 0)
+		if _, err := fenced(t.Context(), rdb, 17, "", "SET", 1); err == nil || errors.Is(err, fence.ErrLate) {
+			t.Errorf("got %v", err)
+		}
+		if n := rdb.Exists(t.Context(), "{order:42}").Val(); n != 0 {
+			t.Error("it wrote")
+		}
+	})
+}

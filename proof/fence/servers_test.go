@@ -1,0 +1,95 @@
+package fence_test
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/fence"
+)
+
+// Counts of rows do not tell a late token from an equal one at MariaDB, and a column of 32 bits
+// makes all tokens equal. SQL relies on neither.
+func TestMariaDBCountsNoRowsForLateAndForEqualTokens(t *testing.T) {
+	db := openMariaDB(t)
+	db.exec(t, "CREATE TABLE counted (name varbinary(99) PRIMARY KEY, token bigint NOT NULL)")
+	for _, test := range []struct {
+		what  string
+		token int64
+		rows  int64
+	}{{"the first", 17, 1}, {"a larger one", 19, 2}, {"an equal one", 19, 0}, {"a late one", 18, 0}} {
+		result, err := db.ExecContext(t.Context(),
+			"INSERT INTO counted VALUES ('order:42', ?) ON DUPLICATE KEY UPDATE token = greatest(token, ?)", test.token, test.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := result.RowsAffected(); n != test.rows || err != nil {
+			t.Errorf("%s: %d rows, want %d: %v", test.what, n, test.rows, err)
+		}
+	}
+}
+
+func TestMariaDBSmallColumnMakesTokensEqual(t *testing.T) {
+	db := openMariaDB(t)
+	db.exec(t, "DROP TABLE holdfast_fence")
+	db.exec(t, "CREATE TABLE holdfast_fence (name varbinary(1024) PRIMARY KEY, token int NOT NULL, raised_at datetime)")
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, test := range []struct{ mode, says string }{{"", "stored 2147483647"}, {"STRICT_TRANS_TABLES", "Out of range"}} {
+		if _, err := conn.ExecContext(t.Context(), "SET sql_mode = ?", test.mode); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := conn.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fence.SQL(t.Context(), tx, db.Dialect, "order:42", 1_795_000_000_000_000); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("mode %q: %v", test.mode, err)
+		}
+	}
+}
+
+// The database ends the transaction of a holder that stands still behind its fence, and the next
+// holder goes on.
+func TestHolderThatStopsInsideItsTransaction(t *testing.T) {
+	for name, test := range map[string]struct {
+		open func(*testing.T) *database
+		set  string
+	}{
+		"PostgreSQL": {openPostgreSQL, "SET idle_in_transaction_session_timeout = '300ms'"},
+		"MariaDB":    {openMariaDB, "SET idle_transaction_timeout = 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := test.open(t)
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.ExecContext(t.Context(), test.set); err != nil {
+				t.Fatal(err)
+			}
+			older, err := conn.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = older.Rollback() }()
+			if err := fence.SQL(t.Context(), older, db.Dialect, "order:42", 17); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.raise(t, "order:42", 18); err != nil { // waits for the database to end the other
+				t.Errorf("the new holder: %v", err)
+			}
+			if _, err := older.ExecContext(t.Context(), "INSERT INTO things VALUES (1, 1, 1, 1)"); err == nil {
+				t.Error("the old holder's transaction goes on")
+			}
+			if err := older.Commit(); err == nil || errors.Is(err, sql.ErrTxDone) {
+				t.Errorf("the old holder's commit: %v", err)
+			}
+		})
+	}
+}
