@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -90,13 +91,19 @@ func (d *Doctor) Run(ctx context.Context) error {
 
 // failed is the error of the first contact.
 func (d *Doctor) failed(err error) error {
+	at := server.Redact(d.Redis)
 	if errors.As(err, new(redis.Error)) {
-		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", server.Redact(d.Redis), err)}
+		for _, denial := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "ERR AUTH", "ERR invalid password"} {
+			if strings.HasPrefix(err.Error(), denial) {
+				return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, err)}
+			}
+		}
+		return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %w", at, err)}
 	}
 	if hint := tlsHint(context.Background(), d.Redis); hint != "" {
-		return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", server.Redact(d.Redis), hint)}
+		return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", at, hint)}
 	}
-	return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w", server.Redact(d.Redis), err)}
+	return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w", at, err)}
 }
 
 func (d *Doctor) table(report doctor.Report) error {

@@ -53,6 +53,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	srv, gone := redisserver.Start(t), redisserver.Start(t)
 	gone.Kill()
+	strange := redisserver.Start(t, "--rename-command", "TIME", "")
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -60,6 +61,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	}{
 		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, exitNoServer, "no answer from a server at redis://" + gone.Addr()},
 		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses us"},
+		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, exitNoServer, "cannot serve: ERR unknown command"},
 		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be one of table, json`},
 		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},
 		"an argument":    {[]string{"x"}, exitUsage, "takes no arguments"},

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
 // slots is how many slots a cluster has.
@@ -16,7 +18,7 @@ const slots = 16384
 
 // cluster examines each master of a cluster, and its slots.
 func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) error {
-	where := redactedCluster(e)
+	where := "cluster of " + server.Redact(e.target.URL)
 	served, err := clusterSlots(ctx, rdb)
 	if err != nil {
 		return err
@@ -36,33 +38,33 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 	patients = slices.DeleteFunc(patients, func(p *patient) bool { return !p.place(served) })
 	away := make([]error, len(patients))
 	each(patients, func(p *patient) {
-		if away[slices.Index(patients, p)] = p.greet(ctx); away[slices.Index(patients, p)] == nil {
+		err := p.greet(ctx)
+		if err == nil {
 			p.examine(ctx)
 			p.fullCoverage(ctx)
 		}
+		away[slices.Index(patients, p)] = err
 	})
-	present := 0
+	var present []*patient
 	for i, p := range patients {
-		if away[i] != nil {
-			p.add(Danger, "cluster", "no answer: "+why(away[i]), "nobody can take or renew the locks in its slots", "start it, or let a replica take over")
+		if away[i] == nil {
+			present = append(present, p)
 			continue
 		}
-		if present++; present == 1 { // one lock is enough: it costs the same at each
-			p.locks(ctx, rdb)
-		}
-		p.discharge(ctx)
+		p.add(Danger, "cluster", "no answer: "+why(away[i]), "nobody can take or renew the locks in its slots", "start it, or let a replica take over")
 	}
-	if present == 0 && len(patients) > 0 {
+	if len(present) == 0 && len(patients) > 0 {
 		return away[0]
 	}
+	if len(present) > 0 { // one lock is enough: it costs the same at each
+		present[0].locks(ctx, rdb)
+	}
+	each(present, func(p *patient) { p.discharge(ctx) })
 	for _, p := range patients {
 		e.findings = append(e.findings, p.findings...)
 	}
 	return nil
 }
-
-// redactedCluster names the cluster for people.
-func redactedCluster(e *examination) string { return "cluster of " + redacted(e.target.URL) }
 
 // A slotRange is served by one master.
 type slotRange struct {
@@ -162,7 +164,7 @@ func (p *patient) fullCoverage(ctx context.Context) {
 		p.add(Note, check, "cluster-require-full-coverage is "+value, "all slots refuse requests while one has no master: leases at all masters are lost",
 			"cluster-require-full-coverage no")
 	}
-	if !p.sharded() {
+	if p.info["redis_version"] != "" && !p.sharded() {
 		p.add(Note, check, "no sharded channels", "each message goes to every node", "Redis or Valkey 7.0 or newer")
 	}
 }

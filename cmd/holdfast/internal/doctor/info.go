@@ -64,3 +64,11 @@ func (p *patient) silent() string {
 	}
 	return "INFO has no such line"
 }
+
+// talk says how to make the server tell.
+func (p *patient) talk() string {
+	if p.noInfo != nil && denies(p.noInfo.Error()) && !strings.Contains(p.noInfo.Error(), "unknown") {
+		return "let the user send INFO: ACL SETUSER USER +info"
+	}
+	return "look at the parameters of the service, or ask those who run it"
+}

@@ -21,7 +21,7 @@ func (p *patient) eviction(ctx context.Context) {
 	switch {
 	case err != nil:
 		p.add(Unknown, check, "not told: "+p.silent(), "a server that is full and drops keys lets a second holder in",
-			"look at the parameters of the service, or let the user send INFO: ACL SETUSER USER +info")
+			p.talk())
 	case policy == "noeviction":
 		p.ok(check, "maxmemory-policy is noeviction")
 	case limit == "0":

@@ -100,13 +100,16 @@ func (p *patient) sharded() bool {
 // permissions checks each command of the smallest user.
 func (p *patient) permissions(ctx context.Context) {
 	user, refusals, unsure := p.dryRun(ctx)
-	how := "by ACL DRYRUN"
+	how := fmt.Sprintf("all %d commands, by ACL DRYRUN", len(p.wanted()))
 	if refusals == nil {
 		refusals, unsure = p.tryAll(ctx)
-		how = "by trying them"
+		how = "all commands that can be tried alone, by trying them; the check of messages subscribes"
 	}
 	p.denied = refusals
-	p.judge(user, how, refusals)
+	p.judge(user, refusals)
+	if len(refusals) == 0 && len(unsure) == 0 {
+		p.ok("permissions", how)
+	}
 	if len(unsure) > 0 {
 		p.add(Unknown, "permissions", "not tried: "+strings.Join(unsure, ", "), "an operation that needs one of them may be refused",
 			"let the user ask: ACL SETUSER "+user+" +acl|dryrun +acl|whoami")
@@ -199,7 +202,7 @@ func denies(line string) bool {
 }
 
 // judge makes a finding of each need that has refusals.
-func (p *patient) judge(user, how string, refusals map[string]string) {
+func (p *patient) judge(user string, refusals map[string]string) {
 	const check = "permissions"
 	needs := map[need]struct {
 		level Level
@@ -237,11 +240,8 @@ func (p *patient) judge(user, how string, refusals map[string]string) {
 		if channels {
 			rules = append(rules, "&"+p.real+":*")
 		}
-		p.add(needs[need].level, check, fmt.Sprintf("refused: %s (%s; the last: %s)", strings.Join(missing, ", "), how, reason),
+		p.add(needs[need].level, check, fmt.Sprintf("refused: %s (the last: %s)", strings.Join(missing, ", "), reason),
 			needs[need].means, "ACL SETUSER "+user+" "+strings.Join(rules, " "))
-	}
-	if len(refusals) == 0 {
-		p.ok(check, fmt.Sprintf("all %d commands, %s", len(p.wanted()), how))
 	}
 }
 

@@ -10,7 +10,7 @@ func (p *patient) persistence(ctx context.Context) {
 	switch {
 	case p.info["aof_enabled"] == "":
 		p.add(Unknown, check, "not told: "+p.silent(), "without an append-only file a restart forgets every lock",
-			"look at the parameters of the service, or let the user send INFO: ACL SETUSER USER +info")
+			p.talk())
 	case p.info["loading"] == "1":
 		p.add(Danger, check, "the server is loading its data", "it serves nobody before it has finished", "wait, and run doctor again")
 	case p.info["aof_enabled"] == "1":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,8 +14,6 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
-
-func redacted(url string) string { return server.Redact(url) }
 
 // quorum examines each master of a quorum by itself, and then what endangers the majority.
 func (e *examination) quorum(ctx context.Context, members []string) error {
@@ -36,7 +35,7 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 		p.member = true
 		patients = append(patients, p)
 	}
-	away := make(map[*patient]error)
+	away := 0
 	errs := make([]error, len(patients))
 	each(patients, func(p *patient) {
 		err := p.greet(ctx)
@@ -44,15 +43,15 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 			p.examine(ctx)
 			p.discharge(ctx)
 		}
-		errs[indexOf(patients, p)] = err
+		errs[slices.Index(patients, p)] = err
 	})
 	for i, p := range patients {
 		if errs[i] != nil {
-			away[p] = errs[i]
+			away++
 			p.add(Danger, "quorum", "no answer: "+why(errs[i]), "one more failure may leave no majority: then no lock can be taken, and all leases are lost", "start it")
 		}
 	}
-	if len(away) == len(patients) {
+	if away == len(patients) {
 		return errs[0]
 	}
 	for _, p := range patients {
@@ -64,35 +63,26 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 	return nil
 }
 
-func indexOf(patients []*patient, p *patient) int {
-	for i := range patients {
-		if patients[i] == p {
-			return i
-		}
-	}
-	return -1
-}
-
-// twins finds masters that are one server, or one machine.
+// twins finds masters that are one server, or on one machine.
 func (e *examination) twins(patients []*patient) {
-	const check = "quorum"
+	add := func(p *patient, found, means, change string) {
+		e.findings = append(e.findings, Finding{Danger, "quorum", p.name, found, means, change})
+	}
 	runs, hosts := map[string]*patient{}, map[string]*patient{}
 	for _, p := range patients {
-		if run := p.info["run_id"]; run != "" {
-			if twin := runs[run]; twin != nil {
-				p.add(Danger, check, "it is the same server as "+twin.name, "one failure takes two votes, and a restart forgets two: second holders get in", "give each URL a server of its own")
-				e.findings = append(e.findings, p.findings[len(p.findings)-1])
-				continue
-			}
-			runs[run] = p
+		run := p.info["run_id"]
+		if twin := runs[run]; twin != nil && run != "" {
+			add(p, "it is the same server as "+twin.name, "one failure takes two votes, and a restart forgets two: second holders get in",
+				"give each URL a server of its own")
+			continue
 		}
+		runs[run] = p
 		host, _, err := net.SplitHostPort(p.rdb.Options().Addr)
 		if err != nil {
 			continue // a socket
 		}
 		if twin := hosts[host]; twin != nil {
-			p.add(Danger, check, "it is on the host of "+twin.name, "one machine that dies takes two votes", "a machine of its own for each master")
-			e.findings = append(e.findings, p.findings[len(p.findings)-1])
+			add(p, "it is on the host of "+twin.name, "one machine that dies takes two votes", "a machine of its own for each master")
 			continue
 		}
 		hosts[host] = p
@@ -102,7 +92,7 @@ func (e *examination) twins(patients []*patient) {
 // births asks which masters count, as holdfast quorum status does.
 func (e *examination) births(ctx context.Context) {
 	const check = "quorum"
-	all := redacted(e.target.URL)
+	all := server.Redact(e.target.URL)
 	add := func(level Level, found, means, change string) {
 		e.findings = append(e.findings, Finding{level, check, all, found, means, change})
 	}
@@ -142,7 +132,7 @@ func (e *examination) births(ctx context.Context) {
 // majority measures a lock at all masters together.
 func (e *examination) majority(ctx context.Context, patients []*patient) {
 	const check = "lock"
-	p := &patient{name: redacted(e.target.URL)}
+	p := &patient{name: server.Redact(e.target.URL)}
 	defer func() { e.findings = append(e.findings, p.findings...) }()
 	probes := make([]*probe, 2)
 	var recorders []*recorder

@@ -44,7 +44,7 @@ func (p *patient) replication(ctx context.Context) {
 	p.lags = p.info.replicas()
 	switch role := p.info["role"]; {
 	case role == "":
-		p.add(Unknown, check, "not told: "+p.silent(), "a replica grants nothing, and a fail-over may lose locks", "let the user send INFO: ACL SETUSER USER +info")
+		p.add(Unknown, check, "not told: "+p.silent(), "a replica grants nothing, and a fail-over may lose locks", p.talk())
 	case role != "master":
 		p.add(Danger, check, "this is a replica of "+p.info["master_host"]+":"+p.info["master_port"], "a replica grants no lock",
 			"name the master in the URL, or use redis+sentinel:// or redis+cluster://")

@@ -65,7 +65,7 @@ func (p *patient) version() {
 	switch said := strings.TrimSpace(product + " " + text); {
 	case text == "":
 		p.add(Unknown, check, "not told: "+p.silent(), "a version before 6.2 lacks commands of the scripts",
-			"let the user send INFO: ACL SETUSER USER +info")
+			p.talk())
 	case !ok:
 		p.add(Note, check, fmt.Sprintf("%q is no version that is known here", text), "it must have all commands of Redis 6.2", "")
 	case r.before(oldest):
