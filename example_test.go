@@ -317,3 +317,35 @@ func ExampleClient_Attach() {
 	fmt.Println(again.Name(), again.Token() == lease.Token(), again.Release(ctx))
 	// Output: release true <nil>
 }
+
+// Two callers may move things in opposite directions at the same time, and each holds what the
+// other one waits for. Then one of the calls ends with a *DeadlockError. It has given back what it
+// held, so it begins anew, and the other one goes on. Where the names are known beforehand,
+// Client.All takes them together without that.
+func ExampleWithDeadlockCheck() {
+	client := connect() // holdfast.New(redisstore.New(rdb), nil)
+	defer client.Close()
+
+	check := holdfast.WithDeadlockCheck()
+	move := func(from, to string) error {
+		return client.Mutex(from, check).Do(context.Background(), func(ctx context.Context) error {
+			return client.Mutex(to, check).Do(ctx, func(context.Context) error { // ctx says what is held
+				fmt.Println("from", from, "to", to)
+				return nil
+			})
+		})
+	}
+	for {
+		err := move("shelf 1", "shelf 2")
+		var deadlock *holdfast.DeadlockError
+		if errors.As(err, &deadlock) {
+			log.Print(deadlock) // who holds what, and waits for what
+			continue
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		break
+	}
+	// Output: from shelf 1 to shelf 2
+}

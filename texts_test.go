@@ -63,6 +63,13 @@ func TestTexts(t *testing.T) {
 			wait(context.Canceled, false, nil), `waited 1s for "n": context canceled; server unavailable`,
 			[]error{context.Canceled, ErrUnavailable},
 		},
+		"wait that a deadlock ended": {
+			wait(&engine.Deadlock{Members: []engine.DeadlockMember{
+				{Holds: "m", Waits: "n", Place: protocol.Place{Party: protocol.Party{Label: "a"}}},
+				{Holds: "n", Waits: "m", Place: protocol.Place{Party: protocol.Party{Label: "b"}}},
+			}}, true, failure),
+			`waited 1s for "n": deadlock: "a" holds "m" and waits for "n", "b" holds "n" and waits for "m"`, nil,
+		},
 		"wait that a loss ended": {
 			wait(protocol.EndOf(ended(lost)), true, none),
 			`waited 1s for "n": context canceled: lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: ` +
@@ -113,7 +120,7 @@ func ended(cause error) context.Context {
 
 // Users make errors of these types, too, for their tests.
 func TestTextsWithoutCause(t *testing.T) {
-	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &QuorumError{Nodes: []QuorumNode{{}}}} {
+	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &DeadlockError{}, &QuorumError{Nodes: []QuorumNode{{}}}} {
 		if !strings.HasPrefix(err.Error(), prefix) {
 			t.Errorf("got %s", err)
 		}

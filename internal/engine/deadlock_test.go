@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -544,4 +546,42 @@ func TestDeadlocksOfNoWaiters(t *testing.T) {
 		}
 		h.releases(lease)
 	})
+}
+
+// A caller that may not inspect names waits as any other, and the logger is told why it does not
+// look for deadlocks.
+func TestDeadlockCheckWithoutPermissionWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a, b := newHost(t, server), newHost(t, server)
+		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
+		var warnings strings.Builder
+		denied := engine.New(blind{server.Connect("test")}, engine.Config{
+			ReleaseTimeout: releaseTimeout, Logger: slog.New(slog.NewTextHandler(&warnings, nil)), Closed: errClosed, Cause: func(l engine.Lost) error { return &loss{l} },
+		})
+		defer denied.Close()
+		c := &host{Engine: denied, t: t}
+		ofC := c.has(t.Context(), "n2", writes)
+		w := c.waitsFor(ofC.Context(), c.wants("n0", writes))
+		sleep(5 * time.Minute)
+		if !w.out() {
+			t.Errorf("it ended with %v", w.err)
+		}
+		if _, err := denied.Deadlocks(t.Context()); err == nil {
+			t.Error("Deadlocks was not refused")
+		}
+		a.releases(ofA)
+		c.releases(w.in())
+		c.releases(ofC)
+		b.releases(ofB)
+		if n := strings.Count(warnings.String(), "looking for a deadlock"); n < 3 || n > 9 {
+			t.Errorf("%d warnings in 5 minutes", n)
+		}
+	})
+}
+
+// blind is a server that refuses inspections.
+type blind struct{ protocol.Protocol }
+
+func (blind) Inspect(context.Context, string, protocol.Page) (protocol.Inspection, error) {
+	return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Reason: protocol.Denied, Err: errors.New("no permission")}
 }
