@@ -247,6 +247,9 @@ func TestBreakIsTakenBack(t *testing.T) {
 			if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
 				t.Errorf("got %q, want %q", got, h.held)
 			}
+			if ttl := do(t, h.server, "PTTL", "q:{%quorum}:x").(int64); ttl <= 0 {
+				t.Errorf("the key lives for %d ms", ttl)
+			}
 			if a := h.renews(t, 1, time.Minute); a.text != "1" {
 				t.Errorf("a renewal is told %q", a.text)
 			}

@@ -7,7 +7,7 @@ var digests = map[string]string{
 	"ask":       "4381971032c9d6ac261eec12587f4d169b3c92f9",
 	"break":     "efe262041a57ed8501a80e3e4201198df12ce62d",
 	"downgrade": "0f28e589c5a197b125d67ea333812399498c0fa0",
-	"free":      "c1f5f80f7a41f49ce1f39fd30ec563ecc98832e7",
+	"free":      "fd095c0e5b84585378f40171d0451a4657fa4b10",
 	"inspect":   "364d63bd7db9e38678da174b92a2762c87c11ddb",
 	"known":     "0157460bf532d79f7f0bc8805d5bed5c68ccbfe4",
 	"look":      "601bf3ca95ea8f69ceecbab1455242456cf62d76",

@@ -49,20 +49,30 @@ func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page)
 	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
-	for pending := len(all); pending > 0; pending-- {
+	answered, over := 0, false
+	for pending := len(all); pending > 0 && !over; pending-- {
 		select {
 		case reply := <-replies:
 			all[reply.node.index] = reply
-			continue
-		case <-ctx.Done():
-			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Name: name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
+			if reply.err == nil {
+				answered++
 			}
+		case <-ctx.Done():
+			over = true
 		case <-timer.C:
+			over = true
 		}
-		break
+	}
+	if late := isLate(ctx); late && answered == 0 || !late && ctx.Err() != nil { // what was answered in time is told
+		return protocol.Inspection{}, &protocol.Failure{Op: "inspect", Name: name, Reason: protocol.NoAnswer, Err: protocol.EndOf(ctx)}
 	}
 	return p.inspection(name, all, page)
+}
+
+// isLate tells whether the deadline of ctx is over.
+func isLate(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && !time.Now().Before(end)
 }
 
 // inspection is what the answers of all nodes come to.
@@ -290,6 +300,8 @@ func agreed(nodes []protocol.NodeInspect, need int) protocol.Inspection {
 	}
 	slices.SortFunc(out.Holds, inOrder)
 	out.HoldCount = max(len(out.Holds), v.untold())
-	out.Kind = v.kind()
+	if len(out.Holds) > 0 {
+		out.Kind = v.kind()
+	}
 	return out
 }

@@ -105,7 +105,7 @@ func (v *verdictOf) untold() int {
 	return v.cut[len(v.cut)-v.need]
 }
 
-// kind is the one that most nodes name, also of a hold that is no majority's.
+// kind is the one that most nodes name.
 func (v *verdictOf) kind() (kind protocol.Kind) {
 	for k, n := range v.kinds {
 		if most := v.kinds[kind]; n > most || n == most && k < kind {

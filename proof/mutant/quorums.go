@@ -261,5 +261,68 @@ func quorumMutants() []Mutant {
 				New:  "  return '1'\n",
 			}},
 		},
+		{
+			Name:   "quorum: a break counts at fewer than a majority",
+			Caught: inside("TestBreakIsAgreedOn"),
+			Patches: []Patch{{
+				File: "internal/quorum/break.go",
+				Old:  "\tcase most >= p.need:",
+				New:  "\tcase most > 0:",
+			}},
+		},
+		{
+			Name:   "quorum: what a break that failed has ended is not taken back",
+			Caught: inside("TestBreakIsAgreedOn"),
+			Patches: []Patch{{
+				File: "internal/quorum/break.go",
+				Old:  "\ta.node.addCleanup(c)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: a break takes any token",
+			Caught: inside("TestBreakTakesTheToken"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/break.lua",
+				Old:  "  return ARGV[2] >= string.sub(value, 17, 32) and ARGV[2] <= string.sub(value, 33, 48)\n",
+				New:  "  return true\n",
+			}},
+		},
+		{
+			Name:   "quorum: a break that arrives late takes effect",
+			Caught: inside("TestBreakWithoutAnswers"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/break.lua",
+				Old:  "if now > ARGV[5] then\n",
+				New:  "if false then\n",
+			}},
+		},
+		{
+			Name:   "quorum: taking one break back undoes another",
+			Caught: inside("TestTwoBreaksMeet"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/break.lua",
+				Old:  "    if breaks ~= '' and not but_for(breaks, ARGV[3]) then\n",
+				New:  "    if false then\n",
+			}},
+		},
+		{
+			Name:   "quorum: taking a break back holds again what was released",
+			Caught: inside("TestReleaseOfABrokenHold"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/free.lua",
+				Old:  "broken_by(late, '') or passed(",
+				New:  "late or passed(",
+			}},
+		},
+		{
+			Name:   "quorum: a look begins the memory of a node",
+			Caught: inside("TestInspectChangesNothing"),
+			Patches: []Patch{{
+				File: "internal/quorum/scripts.go",
+				Old:  "name != \"inspect\" && name != \"known\"}",
+				New:  "true}",
+			}},
+		},
 	}
 }

@@ -32,6 +32,8 @@ func (w *world) act(c *client, op *Op) {
 		if w.resume(h) {
 			return
 		}
+	} else if op.Inner == Break {
+		w.breaks(h)
 	} else if op.Inner != Nothing && lease.Err() == nil {
 		w.inner(h)
 	}

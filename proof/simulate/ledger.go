@@ -50,6 +50,7 @@ type ledger struct {
 	live    map[string][]*holding // by name; some may be over
 	granted map[string][]*holding // by name, all
 	tokens  map[string]judge.Tokens
+	breaks  map[string][]attempt  // by name: who tried to end which hold
 	rooms   map[string]*room      // by class
 	ended   map[string]time.Time  // when a hold was given back, by its id
 	kept    map[string]judge.Kept // by name: the last min hold, at its earliest end
@@ -103,6 +104,7 @@ type holding struct {
 	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
+	broken    *breaking     // it was ended, and its code goes on; nil: not as far as is known
 	unaware   bool          // holders before it may not have been known where it was let in
 	sure      bool          // nothing excused another beside it when it began
 }
@@ -117,7 +119,7 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, tokens: map[string]judge.Tokens{},
-		rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
+		breaks: map[string][]attempt{}, rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -215,6 +217,7 @@ func (l *ledger) back(w *wait, lease *holdfast.Lease, err error) *holding {
 func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(judge.Trusted(l.live[name]), h)
 	l.alone(name)
+	l.confirmed(name, h)
 	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.resumes && !h.unaware {
 		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
 	}
@@ -366,7 +369,7 @@ func (l *ledger) told(h *holding) {
 	if h.client.dead || !errors.As(err, &lost) {
 		return
 	}
-	l.rooms[class(h.op.Names[0])].empty(h)
+	l.vacate(h, lost)
 	l.note(h.client, h.op.ID, "lost", string(lost.Reason))
 	l.unkept(h)
 	late := time.Since(h.lease.Until())
@@ -375,7 +378,7 @@ func (l *ledger) told(h *holding) {
 		l.violation(judge.Lost, "%v was told %v late", h, late)
 	case lost.Reason == holdfast.LossMaxHold && h.op.MaxHold > 0, lost.Reason == holdfast.LossExpired && (h.op.Fixed || l.troubled()):
 	case l.plan.Mode == Quorum && l.troubled(): // a master forgot while another had not heard of it
-	case time.Now().Before(l.blind) || h.excused || h.resumed:
+	case time.Now().Before(l.blind) || h.excused || l.mayBeEnded(h, lost):
 	default:
 		l.violation(judge.Lost, "%v was lost: %v", h, err)
 	}
@@ -432,7 +435,7 @@ func (l *ledger) released(h *holding, was, err error) (result string, may bool) 
 	case h.client.dead:
 		return "dead", true
 	case errors.Is(err, holdfast.ErrLost):
-		return "lost", was != nil || troubled || h.resumed || h.op.Fixed || h.op.MaxHold > 0
+		return "lost", was != nil || troubled || l.mayBeEnded(h, nil) || h.op.Fixed || h.op.MaxHold > 0
 	case l.plan.Mode == Quorum && troubled && errors.Is(err, holdfast.ErrUnavailable):
 		return "unavailable", true
 	case errors.Is(err, holdfast.ErrUncertain) && (troubled || h.left < trips):

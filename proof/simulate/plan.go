@@ -86,6 +86,7 @@ const (
 	Look      Inner = "look" // Lease.Check
 	Downgrade Inner = "downgrade"
 	Resume    Inner = "resume" // others take it over
+	Break     Inner = "break"  // others end it
 )
 
 const (

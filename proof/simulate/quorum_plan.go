@@ -25,9 +25,10 @@ func DrawQuorum(seed uint64) Plan {
 	return p
 }
 
-// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes, and
-// a TTL for each.
+// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes,
+// breaks, and a TTL for each.
 func (p *Plan) drawQuorumOps(d dice) {
+	breaks := dice{rand.New(rand.NewPCG(p.Seed, 0x627265616b73))}
 	for len(p.Ops) < least {
 		at := d.between(5*time.Second, workEnd)
 		kind := []Kind{Mutex, Mutex, Mutex, Mutex, Write, Write, All}[d.IntN(7)]
@@ -55,6 +56,9 @@ func (p *Plan) drawQuorumOps(d dice) {
 			}
 			if kind == Mutex && d.percent(50) {
 				op.Inner, op.Hold = Resume, d.between(50*time.Millisecond, 2*op.TTL)
+			}
+			if breaks.percent(35) {
+				op.Inner, op.Hold = Break, breaks.between(50*time.Millisecond, 2*op.TTL)
 			}
 			p.Ops = append(p.Ops, op)
 		}

@@ -29,8 +29,8 @@ local function take_back()
       was = '1'
     end
     if others == '' then
+      redis.call('HSET', key, string.sub(field, 2), before(value)) -- first: an empty key is gone, with its TTL
       redis.call('HDEL', key, field)
-      redis.call('HSET', key, string.sub(field, 2), before(value))
     elseif others then
       redis.call('HSET', key, field, broken_by(value, others))
     end
