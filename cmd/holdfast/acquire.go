@@ -92,10 +92,7 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 	if err != nil {
 		return a.refused(ctx, err)
 	}
-	granted := a.about(eventGranted)
-	granted.Token, granted.Waited = lease.Token(), seconds(time.Since(began))
-	granted.Text = fmt.Sprintf("got %s after %v, token %d", a.title(), round(time.Since(began)), lease.Token())
-	notices.tell(granted)
+	notices.tell(a.granted(lease, began))
 	return a.hand(ctx, client, lease, file)
 }
 
@@ -119,9 +116,7 @@ func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began tim
 	if !errors.As(err, &held) || a.Nonblock {
 		return lease, err
 	}
-	waits := a.about(eventWaiting)
-	waits.Holder, waits.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
-	notices.tell(waits)
+	notices.tell(a.waits(held))
 	bounded, cancel := a.until(ctx, began)
 	defer cancel()
 	return h.lock(bounded)

@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 		newDemo(),
 		newDev(),
 		newDoctor(),
+		newElect(),
 		newInspect(),
 		newLatch(),
 		newLs(),

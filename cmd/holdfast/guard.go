@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
@@ -28,6 +29,7 @@ type guard struct {
 	termSent   bool      // for endReason
 	lostReason error     // why the lock is lost, or too near to that; nil: it is not
 	due        time.Time // when step was to be called
+	asked      bool      // a signal that asks programs to end was passed on
 	postponed  bool      // a step came late, and the next one decides about TERM
 }
 
@@ -55,6 +57,7 @@ func (g *guard) watch() error {
 			if s == continueSignal {
 				g.child.Resume()
 			} else {
+				g.asked = g.asked || slices.Contains(endSignals, s)
 				g.child.Signal(s)
 			}
 		case s := <-g.child.Stopped():

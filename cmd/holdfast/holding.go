@@ -41,9 +41,7 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	lease, err := firstTry(ctx, began, h.try)
 	var held *holdfast.HeldError
 	if errors.As(err, &held) && !r.Nonblock {
-		waits := r.about(eventWaiting)
-		waits.Holder, waits.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
-		notices.tell(waits)
+		notices.tell(r.waits(held))
 		lease, err = r.wait(ctx, began, client, h, held)
 	}
 	if err := stop(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -76,6 +77,21 @@ func (c *choice) about(event string) record {
 	if len(c.Names) > 1 {
 		r.Names = c.Names
 	}
+	return r
+}
+
+// granted tells of a lease, after a wait that began at a moment.
+func (c *choice) granted(lease *holdfast.Lease, began time.Time) record {
+	r, waited := c.about(eventGranted), time.Since(began)
+	r.Token, r.Waited = lease.Token(), seconds(waited)
+	r.Text = fmt.Sprintf("got %s after %v, token %d", c.title(), round(waited), lease.Token())
+	return r
+}
+
+// waits tells that another holds.
+func (c *choice) waits(held *holdfast.HeldError) record {
+	r := c.about(eventWaiting)
+	r.Holder, r.Text = held.Holder, fmt.Sprintf("waiting for %q, %s, %d before", held.Name, heldBy(held.Holder), held.Waiters)
 	return r
 }
 

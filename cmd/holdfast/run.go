@@ -78,20 +78,40 @@ func (r *Run) run(ctx context.Context, path string, notices *notices) error {
 	if err != nil {
 		return r.refused(err)
 	}
-	granted := r.about(eventGranted)
-	granted.Token, granted.Waited = lease.Token(), seconds(time.Since(began))
-	granted.Text = fmt.Sprintf("got %s after %v, token %d", r.title(), round(time.Since(began)), lease.Token())
-	notices.tell(granted)
+	notices.tell(r.granted(lease, began))
 	return r.runCommand(lease, path, signals, notices)
 }
 
 // runCommand runs the command, waits for its end, and releases the lock.
 func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, notices *notices) error {
+	end, err := r.supervise(lease, path, signals, notices)
+	switch {
+	case err != nil:
+		return err
+	case end.lost != nil:
+		return &exitError{exitLost, fmt.Errorf("%w; the command ended with %d", end.lost, end.code)}
+	case end.code != 0:
+		return &exitError{code: end.code}
+	}
+	return nil
+}
+
+// An ending is how a command ended that ran under a lock.
+type ending struct {
+	code  int
+	held  time.Duration
+	lost  error // how the lock was lost, or nearly
+	asked bool  // a signal that asks programs to end was passed on
+}
+
+// supervise runs the command, waits for its end, and releases the lock. The error says that the
+// command could not be started.
+func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, notices *notices) (ending, error) {
 	began := time.Now()
 	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
 	if err != nil {
 		_ = lease.Release(context.Background())
-		return &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
+		return ending{}, &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
 	}
 	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
 		onLost: r.OnLost, ttl: r.ttl(), early: min(r.Grace, r.ttl()/3)}
@@ -103,21 +123,15 @@ func (r *Run) runCommand(lease *holdfast.Lease, path string, signals *signals, n
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
 		lost = err
 	}
-	code := c.Code()
+	end := ending{code: c.Code(), held: time.Since(began), lost: lost, asked: g.asked}
 	released := r.about(eventReleased)
-	released.Token, released.Held, released.Code = lease.Token(), seconds(time.Since(began)), &code
-	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), round(time.Since(began)), code)
+	released.Token, released.Held, released.Code = lease.Token(), seconds(end.held), &end.code
+	released.Text = fmt.Sprintf("held %s for %v; the command ended with %d", r.title(), round(end.held), end.code)
 	notices.tell(released)
-	switch {
-	case lost != nil:
-		return &exitError{exitLost, fmt.Errorf("%w; the command ended with %d", lost, code)}
-	case err != nil:
+	if lost == nil && err != nil {
 		notices.printf("giving %s back: %v; it is free in %v at the latest", r.title(), err, r.ttl())
 	}
-	if code != 0 {
-		return &exitError{code: code}
-	}
-	return nil
+	return end, nil
 }
 
 // ttl is the time that the lock outlives this process.

@@ -47,7 +47,9 @@ func newRun() *cobra.Command {
   holdfast run --name db --name cache -- ./rebuild   # both names, or none
   holdfast run -w 30s deploy -- ./deploy.sh       # waits 30 s, or exits with 75`,
 		DisableFlagsInUseLine: true,
-		Args:                  func(cmd *cobra.Command, args []string) error { return r.parseArgs(args, cmd.ArgsLenAtDash()) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			return r.parseArgs(args, cmd.ArgsLenAtDash(), "holdfast run [flags] NAME -- CMD ARGS...")
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.In, r.Out, r.Err = os.Stdin, os.Stdout, os.Stderr
 			return r.Run(cmd.Context())
@@ -58,21 +60,27 @@ func newRun() *cobra.Command {
 	r.choice.flags(flags)
 	r.waiting.flags(flags)
 	flags.IntVarP(&r.Conflict, "conflict-exit-code", "E", exitBusy, "exit code if another holds the lock, or the wait was too long")
-	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
 	durationVar(flags, &r.MaxHold, "max-hold", "", 0, "the longest time to hold the lock, whatever the command does; the lock is lost then")
 	durationVar(flags, &r.MinHold, "min-hold", "", 0, "the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
+	r.superviseFlags(cmd)
+	r.reporting.flags(flags)
+	return cmd
+}
+
+// superviseFlags adds the flags that say how the command is run while the lock is held.
+func (r *Run) superviseFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
 	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
 	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
-	r.reporting.flags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
 }
 
 // parseArgs sets Names and Command. dash is the number of arguments before "--", negative if there
 // is none.
-func (r *Run) parseArgs(args []string, dash int) error {
+func (r *Run) parseArgs(args []string, dash int, usage string) error {
 	problem := ""
 	switch {
 	case len(args) == 0:
@@ -94,7 +102,7 @@ func (r *Run) parseArgs(args []string, dash int) error {
 		problem = "no command after --"
 	}
 	if problem != "" {
-		return &usageError{errors.New(problem + ": holdfast run [flags] NAME -- CMD ARGS...")}
+		return &usageError{errors.New(problem + ": " + usage)}
 	}
 	r.Names, r.Command = args[:1], args[1:]
 	return nil

@@ -4,7 +4,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 )
+
+// endSignals ask a program to end. HUP may also ask it to read its configuration.
+var endSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
 
 // signals are the signals to this process that are meant for the command, or for the wait before.
 type signals struct {
