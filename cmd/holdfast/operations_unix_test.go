@@ -37,6 +37,21 @@ type runbook struct {
 	waiter *holdfast.Client
 	lease  *holdfast.Lease // of order:42
 	ttl    time.Duration
+
+	renewed renewals
+}
+
+// renewals receive each renewal.
+type renewals chan struct{}
+
+// Observe implements holdfast.Observer.
+func (r renewals) Observe(e holdfast.Event) {
+	if e.Kind == holdfast.EventRenewed {
+		select {
+		case r <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *runbook {
@@ -47,7 +62,7 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 			t.Skip("no redis-cli: ", err)
 		}
 	}
-	r := &runbook{t: t, server: redisserver.Start(t), dir: t.TempDir(), ttl: ttl}
+	r := &runbook{t: t, server: redisserver.Start(t), dir: t.TempDir(), ttl: ttl, renewed: make(renewals, 1)}
 	script := fmt.Sprintf("#!/bin/sh\nexec %s -p %d \"$@\"\n", cli, r.server.Port())
 	if err := os.WriteFile(filepath.Join(r.dir, "redis-cli"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -70,7 +85,7 @@ func newRunbook(t *testing.T, ttl time.Duration, options ...holdfast.Option) *ru
 func (r *runbook) client() *holdfast.Client {
 	r.t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: r.server.Addr(), DialerRetries: 1})
-	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: r.ttl, ReleaseTimeout: time.Second, Label: "api@host1"})
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{TTL: r.ttl, ReleaseTimeout: time.Second, Observer: r.renewed, Label: "api@host1"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -278,6 +293,39 @@ func TestOperationsForce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Trap 41: a full server keeps what is held, releases it, and grants nothing.
+func TestOperationsFull(t *testing.T) {
+	r := newRunbook(t, 15*time.Second)
+	if _, err := r.server.Do("CONFIG", "SET", "maxmemory", "1000"); err != nil {
+		t.Fatal(err)
+	}
+	mutex := r.waiter.Mutex("order:43")
+	var failed *holdfast.StoreError
+	if _, err := mutex.TryLock(t.Context()); !errors.As(err, &failed) || failed.Kind != holdfast.StoreOutOfMemory || !strings.HasPrefix(failed.Err.Error(), "OOM") {
+		t.Errorf("a new lock: %v", err)
+	}
+	if err := r.lease.Check(t.Context()); err != nil {
+		t.Errorf("the holder: %v", err)
+	}
+	for len(r.renewed) > 0 { // what was renewed before
+		<-r.renewed
+	}
+	select {
+	case <-r.renewed:
+	case <-r.lease.Done():
+		t.Fatal(r.lease.Err())
+	}
+	if err := r.lease.Release(t.Context()); err != nil {
+		t.Errorf("a release: %v", err)
+	}
+	r.run(block(t, "--bigkeys"))
+	lease, err := mutex.TryLock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lease.Release(t.Context())
 }
 
 // Trap 44: a server that was given an append-only file keeps its locks.
