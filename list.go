@@ -40,7 +40,7 @@ type ListOptions struct {
 // Without it the error is a *StoreError of kind StoreDenied, and Inspect still works.
 func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockInfo, error] {
 	return func(yield func(LockInfo, error) bool) {
-		if err := options.check(c, ctx); err != nil {
+		if err := options.check(ctx, c); err != nil {
 			yield(LockInfo{}, err)
 			return
 		}
@@ -61,7 +61,7 @@ func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockIn
 }
 
 // check refuses a call with bad arguments.
-func (o ListOptions) check(c *Client, ctx context.Context) error {
+func (o ListOptions) check(ctx context.Context, c *Client) error {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New or NewQuorum")
 	bad.check(ctx != nil, "ctx", nil, "not nil")

@@ -262,7 +262,7 @@ func listArguments(e *env) {
 	for _, process := range []string{"host/", "host/x", "host/0", "host/-1", "host/1/abc"} {
 		refused(c.Client, e.ctx(), holdfast.ListOptions{Process: process}, "ListOptions.Process")
 	}
-	refused(c.Client, nil, holdfast.ListOptions{}, "ctx") //nolint:staticcheck // nil is what is tried
+	refused(c.Client, nil, holdfast.ListOptions{}, "ctx")
 	refused(nil, e.ctx(), holdfast.ListOptions{}, "Client")
 	refused(&holdfast.Client{}, e.ctx(), holdfast.ListOptions{}, "Client")
 }

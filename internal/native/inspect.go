@@ -98,7 +98,10 @@ func (r *resource) readInspection(reply any, page protocol.Page) (out protocol.I
 		return protocol.Inspection{Server: now, Foreign: foreign}, true
 	}
 	if holding == protocol.Latch {
-		return readLatch(now, in.value, end)
+		if out, ok = readLatch(now, in.value, end); !ok {
+			out = protocol.Inspection{Server: now, Foreign: r.damaged(r.keys.state)}
+		}
+		return out, true
 	}
 	waiting, foreign := r.foreignState(in.queueIs, in.sample)
 	if out.Foreign = foreign; foreign != nil {
@@ -117,7 +120,18 @@ func (r *resource) readInspection(reply any, page protocol.Page) (out protocol.I
 	if out.Kind == protocol.Semaphore {
 		out.Taken, out.Permits = n[3], n[4]
 	}
-	return out, ok && r.readHolds(in.holds, &out) && r.readPlaces(in, page.Queue, &out)
+	if !ok || !r.readHolds(in.holds, &out) {
+		out.Foreign = r.damaged(r.keys.state)
+	}
+	if !r.readPlaces(in, page.Queue, &out) {
+		out.Foreign = r.damaged(r.keys.queue)
+	}
+	return out, true
+}
+
+// damaged says that a key begins as one of ours, and has in it what none of ours has.
+func (r *resource) damaged(key any) *protocol.Foreign {
+	return &protocol.Foreign{Op: "inspect", Name: r.spec.Name, Key: key.(string), Is: "damaged", Want: "a lock's"}
 }
 
 // aloneAsList is the hold of a string as inspect.lua tells the holds of a set.
@@ -224,7 +238,9 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 	// A hand-over that is not taken up ends with its claim. A hold that was asked for or renewed
 	// ends later: a TTL is at least three claims. The server counts in milliseconds.
 	const rounding = 2000
-	out.Renewed = min(now, end-p.ttl.Microseconds())
+	if p.ttl > 0 {
+		out.Renewed = min(now, end-p.ttl.Microseconds())
+	}
 	if out.Since > 0 && end <= out.Token+p.claim.Microseconds()+rounding {
 		out.State, out.Renewed = protocol.HoldOffered, out.Since
 	}

@@ -1,0 +1,84 @@
+package traps_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// Trap 28: Inspect and List tell of keys that are none of ours, and touch none. That is no error:
+// an operator wants to know.
+func TestInspectForeignKeyIsTold(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), nil)
+	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:15000:0:0:0:"
+	keys := map[string]string{}
+	for name, put := range map[string][]any{
+		"hash":             {"HSET", "", "f", "v"},
+		"list":             {"RPUSH", "", "a"},
+		"stream":           {"XADD", "", "1-1", "f", "v"},
+		"string":           {"SET", "", "by hand"},
+		"empty string":     {"SET", "", ""},
+		"almost ours":      {"SET", "", "2mx:"},
+		"cut off":          {"SET", "", "2mx:" + id + "1763700"},
+		"cut off latch":    {"SET", "", "2l-:" + id + "s x"},
+		"another kind":     {"SET", "", "2zx:" + id + rest},
+		"another format":   {"SET", "", "3mx:" + id + rest},
+		"sorted set":       {"ZADD", "", 1, "a"},
+		"something in it":  {"ZADD", "", 1.9e13, "2rs:" + id + "500:1:15000:0:0:0:", 9e12, "x"},
+		"no line":          {"SET", ":line", "by hand"},
+		"line of a format": {"ZADD", ":line", 1e15, "1mx:" + id + "500:1:0:0:"},
+		"odd line":         {"ZADD", ":line", 2e15, "2mx:" + id + "500:1:15000:0:0:0:", 1e15, "x"},
+	} {
+		key := harness.KeyOf(name) + put[1].(string)
+		put[1], keys[key] = key, name
+		harness.Must(t, srv, put...)
+	}
+	harness.Must(t, srv, "SET", "holdfast:by hand", "x")
+	before := map[string]any{}
+	for key, name := range keys {
+		before[key] = harness.Must(t, srv, "DUMP", key)
+		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
+		if err != nil || info.State != holdfast.StateForeign || !strings.Contains(info.Foreign, key) || info.At.IsZero() {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+	listed := map[string]string{}
+	for info, err := range c.List(harness.Within(t, harness.Patience), holdfast.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.State != holdfast.StateForeign || info.Foreign == "" {
+			t.Errorf("listed %+v", info)
+		}
+		listed[info.Name] = info.Foreign
+	}
+	if len(listed) != len(keys)+1 || listed["holdfast:by hand"] == "" {
+		t.Errorf("listed %d of %d: %q", len(listed), len(keys)+1, listed)
+	}
+	for key := range keys {
+		if harness.Must(t, srv, "DUMP", key) != before[key] {
+			t.Errorf("%s was touched", key)
+		}
+	}
+}
+
+// What looks like a payload and is none costs no more than what it would say.
+func TestInspectPayloadsThatAreNone(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c := harness.Locker(t, srv.Addr(), nil)
+	const id, token = "AAAAAAAAAAAAAAAAAAAAAA", "1763700000000000"
+	for name, payload := range map[string]string{"text": "no payload at all", "lengths": "1:1:1:99999:5:-1:x", "extras": "1:1:1:0:0:9:keep:99:1x", "letters": "a:b:c:d:e:f:g"} {
+		harness.Must(t, srv, "SET", harness.KeyOf(name), "2mx:"+id+token+payload, "PX", 600_000)
+		harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":line", 1763700000000001, "2mx:"+strings.ToLower(id)+payload)
+		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
+		if err != nil || info.State != holdfast.StateHeld || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 || len(info.Queue) != 1 {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+}
