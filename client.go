@@ -54,6 +54,9 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		Logger:         config.Logger,
 		Cause:          lostError,
 		Closed:         ErrClosed,
+		SlowHold:       config.SlowHold,
+		SlowWait:       config.SlowWait,
+		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
 	classes := newClasses(config.Class)
 	if observer := config.Observer; observer != nil {

@@ -49,6 +49,13 @@ type Config struct {
 	// An old master that lives on may confirm several renewals before that.
 	Replicas Replicas
 
+	// SlowHold and SlowWait are the times after which a lease, or the wait of a call, is reported as
+	// slow: to the Logger as a warning and to the Observer, with the stack of the call that got the
+	// lease or waits. The report is repeated at doubling times. The Logger is told once more when
+	// the lease or the wait is over. They are at least 1 ms. Polling that waits names no holder.
+	// Default to none, which costs nothing.
+	SlowHold, SlowWait time.Duration
+
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every
 	// third of its TTL. Defaults to 15 s, or to MaxTTL if that is less.
 	TTL time.Duration
@@ -117,6 +124,8 @@ func (c *Config) filled() (Config, error) {
 	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
 	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
 		"from 1ms to 1s")
+	bad.check(f.SlowHold == 0 || f.SlowHold >= time.Millisecond, "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
+	bad.check(f.SlowWait == 0 || f.SlowWait >= time.Millisecond, "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")
 	if f.Label == "" {
 		f.Label = defaultLabel()

@@ -42,11 +42,14 @@ const (
 	EventRefused                       // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
 	EventGaveUp                        // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
 	EventWatching                      // a caller waits for a Latch, or for another leader of an Election
+	EventSlowWait                      // a caller waits for longer than Config.SlowWait; Waited, Holder, Since, Stack
+	EventSlowHold                      // a lease lasts for longer than Config.SlowHold; Held, Stack
 )
 
 // String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
-	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused", "gave up", "watching"}
+	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused", "gave up", "watching",
+		"slow wait", "slow hold"}
 	if k <= 0 || int(k) >= len(names) {
 		return "unknown"
 	}
@@ -66,7 +69,9 @@ type Event struct {
 	Waited    time.Duration   // since the call began
 	Held      time.Duration   // since the observer was told that the lease began
 	Headroom  time.Duration
-	Holder    string // the label of a holder in the last answer; empty if not known
+	Holder    string    // the label of a holder in the last answer; empty if not known
+	Since     time.Time // when that holder's hold was granted, by the server's clock
+	Stack     []uintptr // of the call of Lock, for runtime.CallersFrames
 	Err       error
 }
 
@@ -109,14 +114,17 @@ func (e Event) Outcome() Outcome {
 
 func eventOf(e engine.Event, class string) Event {
 	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
-		Token: e.Token, Headroom: e.Left, Holder: e.Holder}
+		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: callers(e.Stack)}
+	if e.Since != 0 {
+		out.Since = time.UnixMicro(e.Since)
+	}
 	if e.Err != nil {
 		out.Err = eventError(e)
 	}
 	switch e.Kind {
-	case engine.Granted, engine.Passed, engine.Refused, engine.GaveUp:
+	case engine.Granted, engine.Passed, engine.Refused, engine.GaveUp, engine.SlowWait:
 		out.Waited = e.Took
-	case engine.Released, engine.LostHold:
+	case engine.Released, engine.LostHold, engine.SlowHold:
 		out.Held = e.Took
 	}
 	return out

@@ -14,10 +14,16 @@ type Config struct {
 	ReleaseTimeout time.Duration
 	Prefix         string // of the client's keys, for those that go on with its holds
 
-	Logger  *slog.Logger     // never nil
-	Observe func(Event)      // nil: no observer
-	Cause   func(Lost) error // the cause of a context whose lease is lost
-	Closed  error            // the cause, and the error, once the engine is closed
+	Logger  *slog.Logger // never nil
+	Observe func(Event)  // nil: no observer
+
+	// After these times, waits and holds are reported as slow; 0: never. Slow logs such a report,
+	// and once more when the wait or the hold is over; never nil if one of them is set.
+	SlowHold, SlowWait time.Duration
+	Slow               func(event Event, over bool)
+
+	Cause  func(Lost) error // the cause of a context whose lease is lost
+	Closed error            // the cause, and the error, once the engine is closed
 }
 
 // An Engine runs all locks of one client. All methods are safe for concurrent use.

@@ -24,6 +24,8 @@ const (
 	Refused                       // a call that did not wait ended without a lease: Err
 	GaveUp                        // a call that waited ended without a lease: Err, Holder; Took is how long it lasted
 	Watching                      // a caller waits for a state of a name, and not for a lease
+	SlowWait                      // a caller waits for long: Took, Holder, Since and Stack
+	SlowHold                      // a lease lasts long: Took and Stack
 )
 
 // An Event is one thing that happened.
@@ -36,7 +38,9 @@ type Event struct {
 	Token     int64
 	Took      time.Duration
 	Left      time.Duration
-	Holder    string // the label of the last known holder
+	Holder    string    // the label of the last known holder
+	Since     int64     // server time of its grant, microseconds; 0: not known
+	Stack     []uintptr // of the call
 	Err       error
 }
 
@@ -150,10 +154,13 @@ func (c call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
 	return lease, err
 }
 
+// tells tells whether anything is told of calls and leases.
+func (e *Engine) tells() bool { return e.config.Observe != nil || e.config.SlowHold > 0 }
+
 // tell tells the observer how the call ended. A reentry is no news.
 func (c call) tell(lease *Lease, contended bool, err error) {
 	switch {
-	case c.lock.engine.config.Observe == nil:
+	case !c.lock.engine.tells():
 	case err != nil:
 		c.failed(contended, err)
 	case lease.family == nil:
@@ -193,9 +200,10 @@ func (c call) began(lease *Lease, contended bool) {
 	event := c.event(kind, contended)
 	event.Token = t.token
 	e.observe(event)
+	slow := e.slowHold(lease, event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lease.toldAt, lease.contended = c.start.Add(event.Took), contended
+	lease.toldAt, lease.contended, lease.slow = c.start.Add(event.Took), contended, slow
 	if t.lossCause != nil {
 		e.reportEnd(lease, t.lossCause)
 	}
@@ -217,7 +225,7 @@ func (e *Engine) reportEnd(lease *Lease, cause error) {
 
 // reportEnds is reportEnd for all leases of a tenure; nil has none.
 func (e *Engine) reportEnds(t *localTenure, cause error) {
-	if t == nil || e.config.Observe == nil {
+	if t == nil || !e.tells() {
 		return
 	}
 	for _, entry := range t.entries {
@@ -242,6 +250,7 @@ func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
 	event = Event{Kind: kind, Lock: l.tenure.hold.lock.spec.Kind, Name: l.Name(), Context: l.parent, Contended: l.contended,
 		Token: l.tenure.token, Took: time.Since(l.toldAt)}
 	l.toldAt = time.Time{}
+	l.slow.end()
 	return event, true
 }
 

@@ -60,8 +60,9 @@ func (a *attempt) setEvidence(under []*Lease) {
 }
 
 // acquireChecked waits under leases with a ticket of its own, and looks for deadlocks meanwhile.
-func (l *Lock) acquireChecked(ctx context.Context, under []*Lease) (lease *Lease, contended bool, err error) {
+func (l *Lock) acquireChecked(ctx context.Context, under []*Lease, slow *slowReport) (lease *Lease, contended bool, err error) {
 	e, a := l.engine, l.newAttempt(1)
+	slow.follow(&a.waitLoop)
 	e.mu.Lock()
 	a.setEvidence(slices.DeleteFunc(under, func(lease *Lease) bool { return !lease.keepsOthersOut(e) }))
 	e.witnesses[a] = true

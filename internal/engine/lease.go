@@ -23,8 +23,9 @@ type Lease struct {
 	cancel   context.CancelCauseFunc
 
 	// What the observer knows.
-	toldAt    time.Time // when it was told that the lease began; zero: it was not, or was told of the end
-	contended bool      // the caller had to wait
+	toldAt    time.Time   // when it was told that the lease began; zero: it was not, or was told of the end
+	contended bool        // the caller had to wait
+	slow      *slowReport // nil: holds are not reported
 }
 
 // enter is reentry: under the context of a lease of this name, its hold gets one more entry. An

@@ -98,12 +98,15 @@ func (l *Lock) acquireBeside(ctx context.Context, parts []*Lease) (*Lease, error
 		return lease, err
 	}
 	call := l.newCall(ctx)
-	return call.ended(l.acquire(ctx, parts))
+	slow := l.slowWait(ctx, call.start)
+	lease, contended, err := l.acquire(ctx, parts, slow)
+	slow.over()
+	return call.ended(lease, contended, err)
 }
 
 // acquire waits for a lock that ctx's lease does not hold. Contended: the observer knows that the
 // caller waited.
-func (l *Lock) acquire(ctx context.Context, parts []*Lease) (lease *Lease, contended bool, err error) {
+func (l *Lock) acquire(ctx context.Context, parts []*Lease, slow *slowReport) (lease *Lease, contended bool, err error) {
 	ctx, cancel := boundedWait(ctx, l.options.Wait)
 	defer cancel()
 	if l.options.Interval > 0 {
@@ -112,11 +115,12 @@ func (l *Lock) acquire(ctx context.Context, parts []*Lease) (lease *Lease, conte
 	under := l.waitsUnder(ctx, parts)
 	switch {
 	case len(under) > 0:
-		return l.acquireChecked(ctx, under)
+		return l.acquireChecked(ctx, under, slow)
 	case l.pooled:
 		return l.acquirePooled(ctx)
 	}
 	a := l.newAttempt(1)
+	slow.follow(&a.waitLoop)
 	h, err := a.run(ctx)
 	lease, err = a.lease(ctx, h, err)
 	return lease, a.reported, err

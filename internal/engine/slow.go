@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// A slowReport tells that one wait or one hold lasts long: after a time, at doubling times after
+// that, and in the log once more when it ends.
+type slowReport struct {
+	engine *Engine
+	event  Event // without times
+	since  time.Time
+
+	// Guarded by the engine's mutex.
+	due   time.Duration // since its beginning
+	timer *time.Timer
+	told  bool
+	ended bool
+
+	// Of a wait: the lock, and the loop that asks for this caller alone. If there is none, the
+	// caller waits in a pool.
+	lock *Lock
+	loop *waitLoop
+}
+
+// maxStack is how many frames of a caller's stack a report has.
+const maxStack = 32
+
+// slow begins a report of the goroutine that calls it. After is when it is first told.
+func (e *Engine) slow(event Event, since time.Time, after time.Duration) *slowReport {
+	var frames [maxStack]uintptr
+	event.Stack = append([]uintptr(nil), frames[:runtime.Callers(2, frames[:])]...)
+	s := &slowReport{engine: e, event: event, since: since, due: after}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.timer = time.AfterFunc(time.Until(since.Add(after)), s.tell)
+	return s
+}
+
+// slowWait begins the report of a caller that may wait; nil: waits are not reported.
+func (l *Lock) slowWait(ctx context.Context, since time.Time) *slowReport {
+	after := l.engine.config.SlowWait
+	if after == 0 {
+		return nil
+	}
+	s := l.engine.slow(Event{Kind: SlowWait, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true}, since, after)
+	s.lock = l
+	return s
+}
+
+// slowHold begins the report of a lease that began; nil: holds are not reported.
+func (e *Engine) slowHold(lease *Lease, began Event) *slowReport {
+	if e.config.SlowHold == 0 {
+		return nil
+	}
+	event := Event{Kind: SlowHold, Lock: began.Lock, Name: began.Name, Context: lease.parent, Contended: began.Contended, Token: began.Token}
+	return e.slow(event, time.Now(), e.config.SlowHold)
+}
+
+// follow says which loop asks for the caller of a wait.
+func (s *slowReport) follow(w *waitLoop) {
+	if s == nil {
+		return
+	}
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	s.loop = w
+}
+
+// tell is called by the timer.
+func (s *slowReport) tell() {
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.ended || e.closed {
+		return
+	}
+	s.told = true
+	event := s.event
+	event.Took = time.Since(s.since)
+	if s.lock != nil {
+		answer := s.answer()
+		event.Holder, event.Since = answer.Holder.Label, answer.Since
+	}
+	for s.due <= event.Took {
+		s.due *= 2
+	}
+	s.timer.Reset(time.Until(s.since.Add(s.due)))
+	e.report(event, nil)
+	e.mu.after(func() { e.config.Slow(event, false) })
+}
+
+// answer is the last one that the waiting caller, or its pool, has. The engine's mutex is held.
+func (s *slowReport) answer() protocol.Answer {
+	if s.loop != nil {
+		return s.loop.answer
+	}
+	p := s.engine.pools[s.lock.poolKey()]
+	if p == nil {
+		return protocol.Answer{}
+	}
+	if p.leader != nil {
+		return p.leader.answer
+	}
+	if h := s.engine.watchdog.ofPool(p); h != nil {
+		return h.asAnswer()
+	}
+	return protocol.Answer{}
+}
+
+// end ends a report; nil has none. The engine's mutex is held.
+func (s *slowReport) end() {
+	if s == nil || s.ended {
+		return
+	}
+	s.ended = true
+	s.timer.Stop()
+	if s.told {
+		event := s.event
+		event.Took = time.Since(s.since)
+		s.engine.mu.after(func() { s.engine.config.Slow(event, true) })
+	}
+}
+
+// over ends the report of a wait; nil has none.
+func (s *slowReport) over() {
+	if s == nil {
+		return
+	}
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	s.end()
+}

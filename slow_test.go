@@ -1,0 +1,183 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// A slowRig is a client that reports slow waits after 1 s and slow holds after 2 s.
+type slowRig struct {
+	client *holdfast.Client
+
+	mu     sync.Mutex
+	waits  []holdfast.Event
+	holds  []holdfast.Event
+	logged bytes.Buffer
+}
+
+func newSlowRig(t *testing.T, server *memory.Server) *slowRig {
+	t.Helper()
+	r := &slowRig{}
+	var err error
+	r.client, err = holdfast.NewOn(server.Connect("p"), &holdfast.Config{
+		Label: "rig", Logger: slog.New(slog.NewTextHandler(r, nil)), SlowWait: time.Second, SlowHold: 2 * time.Second, Observer: observing(r.observe),
+	})
+	must(t, err)
+	return r
+}
+
+func (r *slowRig) observe(e holdfast.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.Kind {
+	case holdfast.EventSlowWait:
+		r.waits = append(r.waits, e)
+	case holdfast.EventSlowHold:
+		r.holds = append(r.holds, e)
+	}
+}
+
+func (r *slowRig) Write(line []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.logged.Write(line)
+}
+
+// lines counts the lines of the log that contain a text.
+func (r *slowRig) lines(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Count(r.logged.String(), text)
+}
+
+// times are those of events, rounded to seconds: of waits or of holds.
+func times(events []holdfast.Event) (out []time.Duration) {
+	for _, e := range events {
+		out = append(out, (e.Waited + e.Held).Round(time.Second))
+	}
+	return out
+}
+
+// lockFor gets the name and holds it for so long. Its name stands in the stack of the reports.
+func lockFor(ctx context.Context, client *holdfast.Client, held time.Duration, options ...holdfast.Option) error {
+	lease, err := client.Mutex("m", options...).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	<-time.After(held)
+	return lease.Release(ctx)
+}
+
+func topOf(e holdfast.Event) string {
+	if len(e.Stack) == 0 {
+		return ""
+	}
+	frame, _ := runtime.CallersFrames(e.Stack).Next()
+	return frame.Function
+}
+
+// A long wait and a long hold are told at doubling times, with the stack of the caller, however the
+// caller waits.
+func TestSlowIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		same    bool // the holder is of the same client
+		options []holdfast.Option
+	}{
+		"in the server's queue": {},
+		"in the process":        {same: true},
+		"in strict order":       {options: []holdfast.Option{holdfast.WithStrictOrder()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.New(protocol.Features{Queue: true, Tokens: true})
+				r := newSlowRig(t, server)
+				holder := r.client
+				if !c.same {
+					var err error
+					holder, err = holdfast.NewOn(server.Connect("p"), &holdfast.Config{Label: "rig"})
+					must(t, err)
+				}
+				go func() { must(t, lockFor(t.Context(), holder, 10*time.Second)) }()
+				synctest.Wait()
+				granted := time.Now()
+				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
+				synctest.Wait()
+				if got, want := times(r.waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(got, want) {
+					t.Fatalf("waits were told after %v, want %v", got, want)
+				}
+				last := r.waits[3]
+				if last.Holder != "rig" || !last.Since.Equal(granted) || !strings.HasSuffix(topOf(last), ".lockFor") {
+					t.Errorf("the holder is %q since %v, and the caller %s", last.Holder, last.Since, topOf(last))
+				}
+				var own []holdfast.Event
+				for _, e := range r.holds {
+					if e.Token == r.holds[len(r.holds)-1].Token {
+						own = append(own, e)
+					}
+				}
+				if got, want := times(own), []time.Duration{2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
+					t.Errorf("holds were told after %v, want %v", got, want)
+				}
+				if !strings.HasSuffix(topOf(own[0]), ".lockFor") {
+					t.Errorf("the holder's stack begins with %s", topOf(own[0]))
+				}
+				leases := 1
+				if c.same {
+					leases = 2
+				}
+				for text, want := range map[string]int{
+					"a caller waits for long": 4, "a wait was long and is over": 1, "a lease was long and is over": leases,
+				} {
+					if got := r.lines(text); got != want {
+						t.Errorf("%q was logged %d times, want %d", text, got, want)
+					}
+				}
+				must(t, holder.Close())
+				must(t, r.client.Close())
+			})
+		})
+	}
+}
+
+// What is not slow is not reported, and neither is anything after its end: by a loss, by giving up,
+// or by Close.
+func TestSlowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		r := newSlowRig(t, server)
+		must(t, lockFor(t.Context(), r.client, time.Second))
+		if len(r.waits)+len(r.holds)+r.lines("long") > 0 {
+			t.Errorf("reported %v %v", r.waits, r.holds)
+		}
+		_, err := r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context())
+		must(t, err)
+		if err := lockFor(t.Context(), r.client, 0, holdfast.WithWait(1500*time.Millisecond)); !errors.Is(err, holdfast.ErrWaitOver) {
+			t.Error(err)
+		}
+		<-time.After(time.Minute)
+		if waits, holds := times(r.waits), times(r.holds); len(waits) != 1 || len(holds) != 1 {
+			t.Errorf("waits were told after %v and holds after %v, want one each", waits, holds)
+		}
+		_, err = r.client.Mutex("m").Lock(t.Context())
+		must(t, err)
+		<-time.After(3 * time.Second)
+		must(t, r.client.Close())
+		<-time.After(time.Minute)
+		if got := r.lines("a lease was long and is over"); len(r.holds) != 2 || got != 2 {
+			t.Errorf("%d holds were told, and the end of %d", len(r.holds), got)
+		}
+	})
+}
