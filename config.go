@@ -49,11 +49,11 @@ type Config struct {
 	// An old master that lives on may confirm several renewals before that.
 	Replicas Replicas
 
-	// SlowHold and SlowWait are the times after which a lease, or the wait of a call, is reported as
-	// slow: to the Logger as a warning and to the Observer, with the stack of the call that got the
-	// lease or waits. The report is repeated at doubling times. The Logger is told once more when
-	// the lease or the wait is over. They are at least 1 ms. Polling that waits names no holder.
-	// Default to none, which costs nothing.
+	// SlowHold and SlowWait are the times after which a lease, or the wait of a call, is reported
+	// as slow: to the Logger as a warning and to the Observer, with the stack of the call that got
+	// the lease or waits. The report is repeated at doubling times. The Logger is told once more
+	// when the lease or the wait is over. They are at least 1 ms. Polling that waits names no
+	// holder. They default to none, which costs nothing.
 	SlowHold, SlowWait time.Duration
 
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every
@@ -101,42 +101,49 @@ func (c *Config) filled() (Config, error) {
 	if c != nil {
 		f = *c
 	}
+	f.fill()
 	var bad problems
-	if f.MaxTTL == 0 {
-		f.MaxTTL = 5 * time.Minute
-	}
 	bad.check(f.MaxTTL >= minTTL && f.MaxTTL <= maxMaxTTL, "Config.MaxTTL", f.MaxTTL, "from 100ms to 24h")
-	if f.TTL == 0 {
-		f.TTL = min(defaultTTL, f.MaxTTL)
-	}
 	bad.check(f.TTL >= minTTL && f.TTL <= f.MaxTTL, "Config.TTL", f.TTL, fmt.Sprintf("from 100ms to MaxTTL, %v", f.MaxTTL))
-	if f.ReleaseTimeout == 0 {
-		f.ReleaseTimeout = defaultWait
-	}
 	bad.check(f.ReleaseTimeout >= time.Millisecond, "Config.ReleaseTimeout", f.ReleaseTimeout, "at least 1ms")
-	if f.Prefix == "" {
-		f.Prefix = "holdfast"
-	}
 	bad.check(len(f.Prefix) <= maxText && !strings.ContainsAny(f.Prefix, "{}"), "Config.Prefix", f.Prefix, "at most 1024 bytes, without { and }")
-	if f.Replicas.Timeout == 0 {
-		f.Replicas.Timeout = 200 * time.Millisecond
-	}
 	bad.check(f.Replicas.Count >= 0 && f.Replicas.Count <= 16, "Config.Replicas.Count", f.Replicas.Count, "from 0 to 16")
 	bad.check(f.Replicas.Timeout >= time.Millisecond && f.Replicas.Timeout <= time.Second, "Config.Replicas.Timeout", f.Replicas.Timeout,
 		"from 1ms to 1s")
-	bad.check(f.SlowHold == 0 || f.SlowHold >= time.Millisecond, "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
-	bad.check(f.SlowWait == 0 || f.SlowWait >= time.Millisecond, "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
+	bad.check(slowEnough(f.SlowHold), "Config.SlowHold", f.SlowHold, "at least 1ms, or 0, which means none")
+	bad.check(slowEnough(f.SlowWait), "Config.SlowWait", f.SlowWait, "at least 1ms, or 0, which means none")
 	bad.check(f.Wait >= 0, "Config.Wait", f.Wait, "at least 0, which means none")
-	if f.Label == "" {
-		f.Label = defaultLabel()
-	}
 	bad.check(len(f.Label) <= maxText, "Config.Label", f.Label, "at most 1024 bytes")
-	if f.Logger == nil {
-		f.Logger = slog.New(slog.DiscardHandler)
-	}
-	f.Logger = guarded(f.Logger)
 	return f, bad.err("New")
 }
+
+// fill sets the fields that are zero to their defaults.
+func (c *Config) fill() {
+	if c.MaxTTL == 0 {
+		c.MaxTTL = 5 * time.Minute
+	}
+	if c.TTL == 0 {
+		c.TTL = min(defaultTTL, c.MaxTTL)
+	}
+	if c.ReleaseTimeout == 0 {
+		c.ReleaseTimeout = defaultWait
+	}
+	if c.Prefix == "" {
+		c.Prefix = "holdfast"
+	}
+	if c.Replicas.Timeout == 0 {
+		c.Replicas.Timeout = 200 * time.Millisecond
+	}
+	if c.Label == "" {
+		c.Label = defaultLabel()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = guarded(c.Logger)
+}
+
+func slowEnough(d time.Duration) bool { return d == 0 || d >= time.Millisecond }
 
 // hostname returns the name of this machine, in at most so many bytes.
 func hostname(most int) string {
