@@ -4,6 +4,7 @@
 //   - Example_config: a configuration that many read and one writes;
 //   - Example_cron: a cron job on many hosts runs on one of them;
 //   - Example_exports: at most n exports run at a time;
+//   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
 //   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
 //   - Example_migration: all instances wait for a migration;
 //   - Example_transfer: a transfer locks two accounts;
