@@ -132,6 +132,18 @@
 // script that waits for a short time again and again, each time in another process, need not join
 // the end of the queue again. While no process waits at the place, all others pass it.
 //
+// # Looking at locks
+//
+// Client.Inspect tells who holds a name, since when and for how long, who waits for it, and what
+// keeps others out. Client.Queue streams a long queue, and Client.List all names. They take nothing
+// and write nothing, and a holder does not notice them. What they tell may be over when it arrives,
+// so it is for people and for tools, and nothing may be decided by it.
+//
+// Client.Break ends a hold whose caller hangs. Nobody else gets in before that caller's code has
+// stopped, or its TTL is over. Client.ForceBreak does not wait, and can bring two holders together.
+// Client.Evict takes a waiter out of the queue, and Client.Deadlocks finds callers that wait for
+// each other, where they lock WithDeadlockCheck.
+//
 // # Probes, metrics and other code
 //
 // Client.Ready is for readiness probes, and Election.Check for the liveness probe of a leader.

@@ -15,6 +15,7 @@
 //	Script        the text of a script, and what a refusal says of the line that raised it
 //	SlotChannels  the channels of one subscription where channels are sharded
 //	Subscribe     one channel at one server, for as long as its context lives
+//	Scan          the keys of all masters
 //
 // A format makes one Servers for a store, or one Batcher and one Clock for each of several stores.
 // The store stays its caller's: nothing here closes it. All types are safe for concurrent use.
