@@ -75,7 +75,7 @@ func (p *pair) inspected(in protocol.Inspection) string {
 func queueOf(places []protocol.Place, certain bool) string {
 	var queue []string
 	for _, w := range places {
-		text := fmt.Sprintf("%s: %+v, shared %v, weight %d, kept %v", w.ID, w.Party, w.Shared, w.Weight, w.Kept)
+		text := fmt.Sprintf("%s: %+v, shared %v, weight %d, kept %v, under %v, more %v", w.ID, w.Party, w.Shared, w.Weight, w.Kept, w.Under, w.More)
 		if certain {
 			text += fmt.Sprintf(", closed %v, heard %d", w.Closed, w.Heard)
 		}

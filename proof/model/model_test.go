@@ -276,6 +276,9 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			join := rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, "join")
 			if join && p.kind != protocol.Election && rapid.IntRange(0, 2).Draw(t, "kept") == 0 {
 				a.ticket.Keep = forever
+			} else if rapid.IntRange(0, 3).Draw(t, "evidence") == 0 {
+				a.ticket.Under = []protocol.Evidence{{Name: "under:1+", ID: id(runs.Add(1))}, {Name: "\x00|keep:1:1", ID: id(runs.Add(1))}}
+				a.ticket.More = rapid.Bool().Draw(t, "more")
 			}
 			p.tries = append(p.tries, a)
 			p.ask(t, a, join)
