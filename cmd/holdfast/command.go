@@ -33,12 +33,15 @@ func newRoot() *cobra.Command {
 	// One line for each command, in the order of the alphabet; the hidden ones are last.
 	root.AddCommand(
 		newAcquire(),
+		newBreak(),
 		newCheck(),
 		newCompletion(),
+		newDeadlocks(),
 		newDemo(),
 		newDev(),
 		newDoctor(),
 		newElect(),
+		newEvict(),
 		newInspect(),
 		newLatch(),
 		newLs(),

@@ -5,6 +5,9 @@
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
 //	holdfast watch [PATTERN]           tells what changes
 //	holdfast top [FILE]                shows all locks on a full screen
+//	holdfast break NAME                ends the hold of another process
+//	holdfast evict NAME WAITER         takes a waiter out of a queue
+//	holdfast deadlocks                 shows callers that wait for each other
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not

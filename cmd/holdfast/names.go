@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
 )
 
 // The limits of a completion: a shell waits for it, and shows it.
@@ -28,6 +29,23 @@ func completeNames(c *connection) cobra.CompletionFunc {
 		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
 			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: literal(typed) + "*"}) {
 				if err != nil || info.State != holdfast.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
+					return
+				}
+			}
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeWaiters completes a NAME, and after it a waiter of the name, with its label.
+func completeWaiters(c *connection) cobra.CompletionFunc {
+	names := completeNames(c)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return names(cmd, args, typed)
+		}
+		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
+			for w, err := range client.Queue(ctx, args[0]) {
+				if err != nil || strings.HasPrefix(w.ID, typed) && !add(w.ID+"\t"+show.Text(w.Label)) {
 					return
 				}
 			}
@@ -57,13 +75,15 @@ func completions(c *connection, find func(ctx context.Context, client *holdfast.
 		})
 	}()
 	var out []string
-	for {
+	for seen := snapshot.NewWindow(); ; {
 		select {
 		case text, more := <-found:
 			if !more || len(out) == mostCompleted {
 				return out
 			}
-			out = append(out, text)
+			if seen.Add(text) {
+				out = append(out, text)
+			}
 		case <-ctx.Done():
 			return out
 		}

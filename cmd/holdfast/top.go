@@ -45,7 +45,7 @@ func (t *Top) Run(ctx context.Context) error {
 	if t.File != "" {
 		return t.replay(ctx, in, out)
 	}
-	client, end, err := t.client(holdfast.Config{})
+	client, end, err := t.client(holdfast.Config{Label: operator()})
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ second ago, and "+" a new name. The first 1,000 are kept.
   up, down    choose a name                o   the oldest first
   enter       show its holds and queue     c   the most contended first
   esc         back                         n   by name
-  /           filter by a part of the      q   leave
-              name or of a holder
+  /           filter by a part of the      b   break the chosen hold, after a question
+              name or of a holder          q   leave
 
 If the server goes away, the screen says so, keeps what it has, and goes on when the server is back.
 

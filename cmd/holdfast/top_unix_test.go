@@ -112,7 +112,7 @@ func (x *tmux) expect(what string, is func(screen string) bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			x.t.Fatalf("the screen is\n%s\nand not\n%s", screen, what)
+			x.t.Fatalf("the screen is\n%s\nand not\n%s\n%s", screen, what, x.do("capture-pane", "-p"))
 		}
 	}
 }
@@ -178,7 +178,7 @@ const topList = topHead + `
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
 `
 
 func TestTopOnATerminal(t *testing.T) {
@@ -207,7 +207,7 @@ web@a  HOST  writes  TOKEN  WHEN  T  T  T ago  held
 PLACE  WAITER  LABEL  HOST/PID  MODE  WAITED  ALIVE
   1  WAITER  "cron@0\u202e"  HOST  writes  T  yes
 
-esc back  ↑↓ scroll  q quit
+esc back  ↑↓ scroll  tab next hold  b break  q quit
 `)
 	x.do("resize-window", "-x", "120", "-y", "30")
 	x.has("  1  WAITER  \"cron@0\\u202e\"  HOST  writes  T  yes\n  2  WAITER  \"cron@1\\u202e\"")
@@ -226,6 +226,15 @@ esc back  ↑↓ scroll  q quit
 	x.has("away since TIME: no answer")
 	s.Continue()
 	x.has("what lasts for less may not be seen")
+	x.press("Home", "b")
+	x.has("Break the hold of web@a on order:1, token TOKEN?\nIts lease ends, and others get in when it has stopped. y breaks it, any other key does nothing.")
+	x.press("n")
+	x.has("nothing was broken")
+	x.press("b")
+	x.has("y breaks it")
+	x.press("y")
+	x.has("broken: token TOKEN of order:1; others get in when its holder has stopped")
+	x.has("order:1  mutex  remainder  web@a")
 	x.press("q")
 	x.has("code=0")
 
@@ -249,6 +258,78 @@ esc back  ↑↓ scroll  q quit
 	x.enter("clear; holdfast top --redis redis://127.0.0.1:1; echo co''de=$?")
 	x.has("no answer from a server")
 	x.has("code=69")
+}
+
+// break shows what it would hit, and asks. Without a yes nothing is done.
+func TestBreakAsksOnATerminal(t *testing.T) {
+	s := redisserver.Start(t)
+	contenders(t, s)
+	x := startTmux(t, s)
+	x.do("resize-window", "-x", "130", "-y", "40")
+	for i, step := range []struct{ line, question, answer, want string }{
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "n", "holdfast: nothing was broken"},
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "", "holdfast: nothing was broken"},
+		{"holdfast break order:1", "Break the hold with token TOKEN, of web@a? [y/N]", "yes", "broken: order:1, token TOKEN"},
+		{"holdfast break --force order:1", "Type the name to break the hold with token TOKEN, of web@a:", "y", "holdfast: nothing was broken"},
+		{"holdfast break --force order:1", "--force lets others in at once, although the holder may still write: two may hold then.", "order:1", "broken: order:1, token TOKEN; others get in"},
+	} {
+		code := 0
+		if strings.HasPrefix(step.want, "holdfast: nothing") {
+			code = 1
+		}
+		x.enter(fmt.Sprintf("clear; %s; echo en''d%d=$?", step.line, i))
+		x.has(step.question)
+		x.enter(step.answer)
+		x.has(step.want)
+		x.has(fmt.Sprintf("end%d=%d", i, code))
+	}
+	x.enter("clear; holdfast break order:9; echo en''d=$?")
+	x.has("nothing was broken: nobody holds \"order:9\"\nend=1")
+	x.enter("clear; holdfast break order:2; echo en''d=$?")
+	x.has("[y/N]")
+	x.press("C-d")
+	x.has("nothing was broken\nend=1")
+	x.enter("clear; holdfast break --token 1 --force order:2; echo en''d=$?")
+	x.has("none of these holds has the token 1\nend=1")
+}
+
+// Of several holds one is chosen by its token.
+func TestBreakAsksForAToken(t *testing.T) {
+	s := redisserver.Start(t)
+	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: "pool"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	defer client.Close()
+	var leases []*holdfast.Lease
+	for range 2 {
+		lease, err := client.Semaphore("slots", 3).Acquire(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, lease)
+	}
+	x := startTmux(t, s)
+	x.do("resize-window", "-x", "130", "-y", "40")
+	x.enter("clear; holdfast break slots; echo en''d=$?")
+	x.has("Which hold is to be broken? Type its token:")
+	x.enter("no")
+	x.has("nothing was broken\nend=1")
+	x.enter("clear; holdfast break slots; echo ag''ain=$?")
+	x.has("Which hold is to be broken? Type its token:")
+	x.enter(fmt.Sprint(leases[1].Token()))
+	x.has("[y/N]")
+	x.enter("y")
+	x.has("again=0")
+	select {
+	case <-leases[1].Done():
+	case <-time.After(patient):
+		t.Error("the hold is not broken")
+	}
+	if err := leases[0].Check(t.Context()); err != nil {
+		t.Errorf("the other hold: %v", err)
+	}
 }
 
 // A table fits the terminal, and has colors there, unless NO_COLOR says no.

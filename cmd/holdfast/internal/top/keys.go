@@ -1,11 +1,13 @@
 package top
 
 import (
+	"errors"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
 )
 
@@ -15,13 +17,20 @@ func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
 	if name == "ctrl+c" {
 		return tea.Quit
 	}
-	if m.mode == filtering {
+	switch m.mode {
+	case filtering:
 		m.typed(name, key.Text)
 		return nil
+	case asking:
+		return m.answer(name)
 	}
 	m.message = ""
-	if name == "q" {
+	switch name {
+	case "q":
 		return tea.Quit
+	case "b":
+		m.ask()
+		return nil
 	}
 	if m.recording != nil && m.step(name) {
 		return nil
@@ -50,7 +59,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 		m.arrange()
 	case "enter":
 		if m.row < len(m.locks) {
-			m.mode, m.scroll, m.gone = detailing, 0, ""
+			m.mode, m.hold, m.scroll, m.gone = detailing, 0, 0, ""
 			m.detail = m.locks[m.row]
 			return m.inspect()
 		}
@@ -87,6 +96,10 @@ func (m *Model) detailKey(name string) {
 	switch name {
 	case "esc", "enter", "backspace":
 		m.mode = listing
+	case "tab":
+		if len(m.detail.Holds) > 0 {
+			m.hold = (m.hold + 1) % len(m.detail.Holds)
+		}
 	default:
 		m.move(name, &m.scroll, max(len(m.detailLines())-1, 0))
 	}
@@ -149,5 +162,47 @@ func (m *Model) arrange() {
 	}
 	if m.row = max(min(m.row, len(m.locks)-1), 0); m.row < len(m.locks) {
 		m.cursor = m.locks[m.row].Name
+	}
+}
+
+// ask asks whether to break the chosen hold.
+func (m *Model) ask() {
+	info := m.detail
+	if m.mode == listing {
+		if m.row >= len(m.locks) {
+			return
+		}
+		info = m.locks[m.row]
+	}
+	hold, held := show.Oldest(info)
+	if m.mode == detailing && held {
+		hold = info.Holds[m.hold]
+	}
+	switch {
+	case m.server == nil:
+		m.message = "this is a capture: nothing can be broken"
+	case !held:
+		m.message = "nobody holds " + show.Text(info.Name)
+	case m.mode == listing && info.Holders > 1:
+		m.message = show.Text(info.Name) + " has several holds: enter shows them, and tab chooses one"
+	default:
+		m.asked, m.mode = question{info.Name, hold, m.mode}, asking
+	}
+}
+
+// answer breaks the hold if the answer is yes. The token makes sure that it is the hold that was
+// shown.
+func (m *Model) answer(name string) tea.Cmd {
+	asked := m.asked
+	m.mode, m.asked = asked.then, question{}
+	if name != "y" && name != "Y" {
+		m.message = "nothing was broken"
+		return nil
+	}
+	m.message = "breaking token " + show.Text(asked.name) + " ..."
+	ctx, server := m.ctx, m.server
+	return func() tea.Msg {
+		err := server.Break(ctx, asked.name, asked.hold.Token)
+		return broken{asked, errors.Is(err, holdfast.ErrNotHeld), m.words(err)}
 	}
 }

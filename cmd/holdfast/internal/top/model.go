@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -25,7 +26,15 @@ const (
 	listing   mode = iota // the list of names
 	detailing             // one name
 	filtering             // a filter is typed
+	asking                // whether to break a hold
 )
+
+// A question is about breaking a hold.
+type question struct {
+	name string
+	hold holdfast.HoldInfo
+	then mode // after the answer
+}
 
 // A Model is all that the screen shows.
 type Model struct {
@@ -55,9 +64,11 @@ type Model struct {
 
 	detail holdfast.LockInfo // of detailing
 	gone   string            // why the detail could not be read
+	hold   int               // the chosen hold
 	scroll int               // the first line of the detail that is shown
 
-	message string // what the user should know, until the next key
+	asked   question
+	message string // what became of the last action
 }
 
 // A Config says what a Model shows. It has a Server or a Recording.
@@ -100,6 +111,11 @@ type (
 	}
 	detailed struct {
 		holdfast.LockInfo
+		wrong string
+	}
+	broken struct {
+		question
+		not   bool // there is no such hold any more
 		wrong string
 	}
 	lookNow struct{}
@@ -146,7 +162,7 @@ func (m *Model) look() tea.Cmd {
 
 // inspect asks for the name of the detail.
 func (m *Model) inspect() tea.Cmd {
-	if m.server == nil || m.mode != detailing {
+	if m.server == nil || m.mode != detailing && m.asked.then != detailing {
 		return nil
 	}
 	ctx, server, name := m.ctx, m.server, m.detail.Name
@@ -172,9 +188,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case detailed:
 		if msg.Name == m.detail.Name {
 			if m.gone = msg.wrong; msg.wrong == "" {
-				m.detail = msg.LockInfo
+				m.setDetail(msg.LockInfo)
 			}
 		}
+	case broken:
+		m.message = m.became(msg)
+		return m, m.inspect()
 	}
 	return m, nil
 }
@@ -226,12 +245,39 @@ func (m *Model) show(s snapshot.Snapshot) {
 	if m.server == nil {
 		for _, info := range s.Locks {
 			if info.Name == m.detail.Name {
-				m.detail = info
+				m.setDetail(info)
 				return
 			}
 		}
-		m.detail = holdfast.LockInfo{Name: m.detail.Name, State: holdfast.StateFree, At: s.At}
+		m.setDetail(holdfast.LockInfo{Name: m.detail.Name, State: holdfast.StateFree, At: s.At})
 	}
+}
+
+// setDetail takes what is known of the name of the detail. The chosen hold stays the same one, as
+// long as it is there.
+func (m *Model) setDetail(info holdfast.LockInfo) {
+	var token int64
+	if m.hold < len(m.detail.Holds) {
+		token = m.detail.Holds[m.hold].Token
+	}
+	m.detail, m.hold = info, 0
+	for i, h := range info.Holds {
+		if h.Token == token {
+			m.hold = i
+		}
+	}
+}
+
+// became says what became of breaking a hold.
+func (m *Model) became(b broken) string {
+	hold := fmt.Sprintf("token %d of %s", b.hold.Token, show.Text(b.name))
+	switch {
+	case b.not:
+		return "nothing was broken: " + hold + " is not held any more"
+	case b.wrong != "":
+		return "not known to be broken: " + hold + ": " + b.wrong
+	}
+	return "broken: " + hold + "; others get in when its holder has stopped"
 }
 
 // matches reports whether a filter chooses a name: by a part of the name or of a holder's label.

@@ -20,8 +20,9 @@ var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 // A fake is a server whose names the test says.
 type fake struct {
-	locks []holdfast.LockInfo
-	err   error
+	locks  []holdfast.LockInfo
+	err    error
+	broken []string
 }
 
 func (f *fake) List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error] {
@@ -44,6 +45,22 @@ func (f *fake) Inspect(_ context.Context, name string) (holdfast.LockInfo, error
 		}
 	}
 	return holdfast.LockInfo{Name: name, State: holdfast.StateFree, At: at}, f.err
+}
+
+func (f *fake) Break(_ context.Context, name string, token int64) error {
+	f.broken = append(f.broken, fmt.Sprint(name, " ", token))
+	if f.err != nil {
+		return f.err
+	}
+	for i, info := range f.locks {
+		for j, h := range info.Holds {
+			if info.Name == name && h.Token == token {
+				f.locks[i].State, f.locks[i].Holds[j].State, f.locks[i].Holds[j].By = holdfast.StateRemainder, holdfast.HoldBroken, "me"
+				return nil
+			}
+		}
+	}
+	return holdfast.ErrNotHeld
 }
 
 func lock(name string, token int64, held time.Duration, waiters int) holdfast.LockInfo {
@@ -156,7 +173,7 @@ func TestListIsSorted(t *testing.T) {
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
 `)
 	r.press("c")
 	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
@@ -195,7 +212,7 @@ func TestFilter(t *testing.T) {
 	r.has("filter: L-B, 1 names (esc drops it)")
 	r.press("/", "zzz", "enter")
 	r.has("no such name is held or waited for")
-	r.press("enter", "down") // nothing to do them with
+	r.press("enter", "b", "down") // nothing to do them with
 	r.press("esc")
 	if len(r.locks) != 3 {
 		t.Errorf("%d names", len(r.locks))
@@ -252,18 +269,67 @@ HOLDER  HOST/PID  MODE    TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
 l-c     h/1       writes     13  11-24 02:14:04  1.0s   13s  1.0s ago  held
 
 
-esc back  ↑↓ scroll  q quit
+esc back  ↑↓ scroll  tab next hold  b break  q quit
 `)
 	r.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
 	r.has("    1  abcdefgh23456720  w")
 	r.fake.locks = r.fake.locks[:2]
 	r.look()
 	r.has("state    free")
+	r.press("b")
+	r.has("nobody holds c")
 	r.fake.err = errors.New("away\x1b[2J")
 	r.look()
 	r.has("as of 02:14:05: away\\x1b[2J")
 	r.press("esc")
 	r.has(`>   b `)
+}
+
+func TestBreakAsks(t *testing.T) {
+	r := newRig(t, three()...)
+	r.press("b")
+	r.has(`Break the hold of "l-evil\x1b[2J" on "evil\x1b[2J", token 12?`)
+	r.press("n")
+	r.has("nothing was broken")
+	r.press("b", "esc", "b", "enter", "b", "q")
+	if len(r.fake.broken) > 0 {
+		t.Fatalf("broken without an answer: %q", r.fake.broken)
+	}
+	r.press("b", "y")
+	if len(r.fake.broken) != 1 || r.fake.broken[0] != "evil\x1b[2J 12" {
+		t.Fatalf("broken: %q", r.fake.broken)
+	}
+	r.has(`broken: token 12 of "evil\x1b[2J"; others get in when its holder has stopped`)
+	r.press("down", "b") // the hold changes while the question is there
+	r.fake.locks[0] = lock("b", 99, 0, 0)
+	r.look()
+	r.press("y")
+	if r.fake.broken[1] != "b 11" {
+		t.Errorf("broken: %q, and not the hold that was shown", r.fake.broken[1])
+	}
+	r.has("nothing was broken: token 11 of b is not held any more")
+	r.fake.err = errors.New("no answer")
+	r.press("b", "y")
+	r.has("not known to be broken: token 99 of b: no answer")
+}
+
+func TestBreakChoosesAHold(t *testing.T) {
+	several := lock("docs", 5, time.Minute, 0)
+	several.Holders = 2
+	several.Holds = append(several.Holds, several.Holds[0])
+	several.Holds[1].Token, several.Holds[1].Label = 6, "other"
+	r := newRig(t, several)
+	r.press("b")
+	r.has("docs has several holds: enter shows them, and tab chooses one")
+	r.press("enter", "tab")
+	r.has("chosen: hold 2 of 2, token 6, of other")
+	r.fake.locks[0].Holds = []holdfast.HoldInfo{several.Holds[1], several.Holds[0]}
+	r.look() // the same hold, at another place
+	r.has("token 6, of other")
+	r.press("b", "y")
+	if len(r.fake.broken) != 1 || r.fake.broken[0] != "docs 6" {
+		t.Errorf("broken: %q", r.fake.broken)
+	}
 }
 
 func TestServerAwayAndBack(t *testing.T) {
@@ -283,7 +349,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit
+↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
 `)
 }
 
@@ -330,6 +396,8 @@ func TestCapture(t *testing.T) {
 	r.has("snapshot 62 of 101", "name     b", "waiting  61")
 	r.press("right")
 	r.has("waiting  62")
+	r.press("b")
+	r.has("this is a capture: nothing can be broken")
 	r.press("esc", "]]")
 	r.has("snapshot 101 of 101") // where the server was away
 	if !strings.Contains(r.View().Content, "away") {

@@ -8,10 +8,11 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
 )
 
-// A Server is where locks are looked at: a *holdfast.Client.
+// A Server is where locks are looked at and acted on: a *holdfast.Client.
 type Server interface {
 	List(ctx context.Context, options holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error]
 	Inspect(ctx context.Context, name string) (holdfast.LockInfo, error)
+	Break(ctx context.Context, name string, token int64) error
 }
 
 // A Recorder stores each look: a *snapshot.Writer.

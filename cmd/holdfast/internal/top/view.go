@@ -20,7 +20,7 @@ func (m *Model) View() tea.View {
 	foot := m.foot()
 	room := max(m.height-len(lines)-len(foot), 1)
 	var body []string
-	if m.mode == detailing {
+	if m.mode == detailing || m.mode == asking && m.asked.then == detailing {
 		body = m.detailBody(room)
 	} else {
 		body = m.listBody(room)
@@ -76,14 +76,21 @@ func took(d time.Duration) string {
 // oneLine is a shown text without ends of lines.
 func oneLine(text string) string { return strings.ReplaceAll(show.Lines(text), "\n", "; ") }
 
-// foot are the lines below: what the user should know, and the keys.
+// foot are the lines below: a question or what became of the last action, and the keys.
 func (m *Model) foot() []string {
 	line := show.Warning.Styled(oneLine(m.message))
 	switch m.mode {
+	case asking:
+		h := m.asked.hold
+		label, name := ansi.Truncate(show.Text(h.Label), 30, "…"), ansi.Truncate(show.Text(m.asked.name), 30, "…")
+		return []string{
+			show.Warning.Styled(fmt.Sprintf("Break the hold of %s on %s, token %d?", label, name, h.Token)),
+			"Its lease ends, and others get in when it has stopped. y breaks it, any other key does nothing.",
+		}
 	case filtering:
 		return []string{"filter: " + show.Lines(m.filter) + "_", show.Faint.Styled("a part of the name or of a holder; enter keeps it, esc drops it")}
 	case detailing:
-		keys := "esc back  ↑↓ scroll  q quit"
+		keys := "esc back  ↑↓ scroll  tab next hold  b break  q quit"
 		if m.recording != nil {
 			keys = "esc back  ↑↓ scroll  ←→ snapshot  q quit"
 		}
@@ -92,7 +99,7 @@ func (m *Model) foot() []string {
 	if m.filter != "" && m.message == "" {
 		line = fmt.Sprintf("filter: %s, %d names (esc drops it)", show.Text(m.filter), len(m.locks))
 	}
-	keys := "↑↓ choose  enter detail  o oldest  c contended  n name  / filter  q quit"
+	keys := "↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit"
 	if m.recording != nil {
 		keys = "↑↓ choose  enter detail  o oldest  c contended  n name  / filter  ←→ snapshot  []: by 60  q quit"
 	}
@@ -158,6 +165,10 @@ func (m *Model) detailBody(room int) []string {
 	var lines []string
 	if m.gone != "" {
 		lines = append(lines, show.Bad.Styled("as of "+m.detail.At.Local().Format(time.TimeOnly)+": "+oneLine(m.gone)))
+	}
+	if len(m.detail.Holds) > 1 && m.server != nil {
+		h := m.detail.Holds[m.hold]
+		lines = append(lines, fmt.Sprintf("chosen: hold %d of %d, token %d, of %s", m.hold+1, len(m.detail.Holds), h.Token, show.Text(h.Label)))
 	}
 	lines = append(lines, m.detailLines()...)
 	from := min(m.scroll, max(len(lines)-room, 0))

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// Break ends the hold of another process.
+type Break struct {
+	connection
+	output
+	Name  string
+	Token int64  // 0: show the holds, and ask
+	Force bool   // let others in at once
+	Yes   string // the name, in place of the question of Force
+	In    io.Reader
+}
+
+// Validate refuses bad arguments.
+func (b *Break) Validate() error {
+	var c checklist
+	checkName(&c, b.Name)
+	c.check(b.Token >= 0, "--token %d: it must be a token that inspect shows", b.Token)
+	c.check(b.Yes == "" || b.Yes == b.Name, "--yes %q: it must be NAME, which is %q", b.Yes, b.Name)
+	c.check(b.Yes == "" || b.Force, "--yes %q: it answers the question of --force, which is not given", b.Yes)
+	c.check(!b.Force || !b.quorum(), "--force: the masters of a quorum cannot end a hold by force at one moment")
+	b.connection.check(&c)
+	return c.err()
+}
+
+// asks reports whether a question must be answered.
+func (b *Break) asks() bool { return b.Token == 0 || b.Force && b.Yes == "" }
+
+// Run breaks the hold with the token, after a question if one must be asked. Without an answer
+// nothing is done.
+func (b *Break) Run(ctx context.Context) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if b.asks() && (terminal(b.In) == nil || terminal(b.Out) == nil) {
+		if b.Token == 0 {
+			return &usageError{fmt.Errorf("no --token: without a terminal nobody can be asked which hold of %q to break (inspect shows the tokens)", b.Name)}
+		}
+		return &usageError{fmt.Errorf("--force: without a terminal nobody can be asked, and --yes %q must say that two may hold then", b.Name)}
+	}
+	client, end, err := b.client(holdfast.Config{Label: operator()})
+	if err != nil {
+		return err
+	}
+	defer end()
+	hold := holdfast.HoldInfo{Token: b.Token}
+	if b.asks() {
+		if hold, err = b.ask(ctx, client); err != nil {
+			return err
+		}
+	}
+	call := client.Break
+	if b.Force {
+		call = client.ForceBreak
+	}
+	switch err := call(ctx, b.Name, hold.Token); {
+	case errors.Is(err, holdfast.ErrNotHeld):
+		return &exitError{exitFailed, fmt.Errorf("nothing was broken: %q has no hold with the token %d (any more)", b.Name, hold.Token)}
+	case err != nil:
+		return b.failure(err)
+	}
+	after := "others get in when its holder has stopped, or else when its TTL is over"
+	if b.Force {
+		after = "others get in at once"
+	}
+	_, err = fmt.Fprintf(b.Out, "broken: %s, token %d; %s\n", show.Text(b.Name), hold.Token, after)
+	return err
+}
+
+// ask shows what is there, and asks which hold is meant and whether to break it.
+func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.HoldInfo, error) {
+	info, err := client.Inspect(ctx, b.Name)
+	if err != nil {
+		return holdfast.HoldInfo{}, b.failure(err)
+	}
+	if err := b.page().Detail(info); err != nil {
+		return holdfast.HoldInfo{}, err
+	}
+	if len(info.Holds) == 0 {
+		return holdfast.HoldInfo{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: nobody holds %q", b.Name)}
+	}
+	answers := bufio.NewReader(b.In)
+	token := b.Token
+	if token == 0 && len(info.Holds) == 1 {
+		token = info.Holds[0].Token
+	}
+	if token == 0 {
+		answer, err := b.question(answers, "Which hold is to be broken? Type its token: ")
+		if err != nil {
+			return holdfast.HoldInfo{}, err
+		}
+		if token, err = strconv.ParseInt(answer, 10, 64); err != nil {
+			return holdfast.HoldInfo{}, errNothingBroken
+		}
+	}
+	hold, found := holdfast.HoldInfo{}, false
+	for _, h := range info.Holds {
+		if h.Token <= token && token <= h.LastToken {
+			hold, found = h, true
+		}
+	}
+	if !found {
+		return hold, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
+	}
+	return hold, b.confirm(answers, hold)
+}
+
+// confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
+func (b *Break) confirm(answers *bufio.Reader, hold holdfast.HoldInfo) error {
+	question, want := fmt.Sprintf("Break the hold with token %d, of %s? [y/N] ", hold.Token, show.Text(hold.Label)), []string{"y", "yes"}
+	if b.Force {
+		if b.Yes != "" {
+			return nil
+		}
+		question = fmt.Sprintf("--force lets others in at once, although the holder may still write: two may hold then.\nType the name to break the hold with token %d, of %s: ", hold.Token, show.Text(hold.Label))
+		want = []string{b.Name, show.Text(b.Name)}
+	}
+	answer, err := b.question(answers, question)
+	if err != nil {
+		return err
+	}
+	for _, w := range want {
+		if answer == w || !b.Force && strings.EqualFold(answer, w) {
+			return nil
+		}
+	}
+	return errNothingBroken
+}
+
+var errNothingBroken = &exitError{exitFailed, errors.New("nothing was broken")}
+
+// question asks, and reads a line. The end of the input is no answer.
+func (b *Break) question(answers *bufio.Reader, text string) (string, error) {
+	if _, err := io.WriteString(b.Out, "\n"+text); err != nil {
+		return "", err
+	}
+	line, err := answers.ReadString('\n')
+	if err != nil {
+		_, _ = fmt.Fprintln(b.Out)
+		return "", errNothingBroken
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// operator names the user to those whose holds are broken.
+func operator() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	name := "holdfast"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	return fmt.Sprintf("%.200s@%.200s", name, host)
+}
+
+func newBreak() *cobra.Command {
+	b := &Break{}
+	cmd := &cobra.Command{
+		Use:   "break NAME [--token N]",
+		Short: "End the hold of another process, and let others in when it has stopped",
+		Long: `End the hold of NAME that has the token N, which inspect shows. Its lease ends: at once if its
+process listens for messages, otherwise at its next renewal. Nobody else gets in before its code has
+stopped (the lease was released, Do has returned, the command of run is gone), or else before its
+TTL is over. So there are never two that hold. If the token has become another, nothing is done.
+
+Without --token, break shows what it would hit and asks. That takes a terminal.
+
+--force does not wait for the holder, and also ends what is left of a broken hold or of a min hold.
+If the holder still lives, two may hold then: only fencing tokens keep storage safe. Use it for
+a holder that is known to be dead. It asks for the name; in a script --yes NAME answers that.
+
+Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, or the answer was no;
+64 usage; 69 no server, or it cannot serve now; 77 the server refuses us.`,
+		Example:               "  holdfast break order:42\n  holdfast break order:42 --token 1764012345000017",
+		DisableFlagsInUseLine: true,
+		Args:                  oneName(&b.Name),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("token") && b.Token == 0 {
+				b.Token = -1 // not the default
+			}
+			b.In, b.Out, b.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return b.Run(cmd.Context())
+		},
+	}
+	b.connection.flags(cmd)
+	cmd.Flags().Int64Var(&b.Token, "token", 0, "the fencing token `N` of the hold, or any other of its grant")
+	cmd.Flags().BoolVar(&b.Force, "force", false, "do not wait for the holder to stop: two may hold then")
+	cmd.Flags().StringVar(&b.Yes, "yes", "", "`NAME` once more, in place of the question of --force")
+	cmd.ValidArgsFunction = completeNames(&b.connection)
+	return cmd
+}

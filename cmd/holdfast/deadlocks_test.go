@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// Two callers wait for each other. Their TTL is long, so that neither ends the cycle during the
+// test.
+func TestDeadlocksShowsACycle(t *testing.T) {
+	s := redisserver.Start(t)
+	t.Setenv("REDIS_URL", "redis://"+s.Addr())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	take := func(label, name string) (*holdfast.Client, *holdfast.Lease) {
+		client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: label, TTL: 5 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close(); end() })
+		lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client, lease
+	}
+	a, x := take("a\x1b[2J", "x")
+	b, y := take("b", "y")
+	defer x.Release(context.Background())
+	defer y.Release(context.Background())
+	wait := func(client *holdfast.Client, under *holdfast.Lease, name string) {
+		waiting.Go(func() {
+			if lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).Lock(under.Context()); err == nil {
+				_ = lease.Release(context.Background())
+			}
+		})
+	}
+	wait(a, x, "y")
+	wait(b, y, "x")
+
+	expect := func(pattern string, args ...string) {
+		t.Helper()
+		for late := time.Now().Add(30 * time.Second); ; {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"deadlocks"}, args...), strings.NewReader(""), &out, &errs)
+			if code == 0 && regexp.MustCompile(pattern).MatchString(out.String()) {
+				return
+			}
+			if time.Now().After(late) {
+				t.Fatalf("exit code %d, and no %q in:\n%s%s", code, pattern, &out, &errs)
+			}
+		}
+	}
+	expect(`^deadlock 1 of 1:\n(  "a\\x1b\[2J" holds x \(token \d+\) and waits for y\n|  b holds y \(token \d+\) and waits for x\n){2}$`)
+	expect(`(?s)^\{\n  "version": 1,\n  "deadlocks": \[\n.*"label": "b",\n +"host": ".*"holds": "y",\n +"token": \d+,\n +"waits": "x"`, "-o", "json")
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+)
+
+// waiterForm is the form of the id of a waiter.
+var waiterForm = regexp.MustCompile(`^[a-z2-7]{16}$`)
+
+// Evict takes a waiter out of a queue.
+type Evict struct {
+	connection
+	Name   string
+	Waiter string
+	Out    io.Writer
+}
+
+// Validate refuses bad arguments.
+func (e *Evict) Validate() error {
+	var c checklist
+	checkName(&c, e.Name)
+	c.check(waiterForm.MatchString(e.Waiter), "WAITER %q: it must be one that inspect shows, of 16 characters a-z and 2-7", e.Waiter)
+	c.check(!e.quorum(), "a quorum has no queue: its waiters ask each for itself")
+	e.connection.check(&c)
+	return c.err()
+}
+
+// Run takes the waiter out.
+func (e *Evict) Run(ctx context.Context) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	client, end, err := e.client(holdfast.Config{Label: operator()})
+	if err != nil {
+		return err
+	}
+	defer end()
+	switch err := client.Evict(ctx, e.Name, e.Waiter); {
+	case errors.Is(err, holdfast.ErrNotWaiting):
+		return &exitError{exitFailed, fmt.Errorf("no waiter %s is in the queue of %q: it holds, or has left", e.Waiter, e.Name)}
+	case err != nil:
+		return e.failure(err)
+	}
+	_, err = fmt.Fprintf(e.Out, "taken out of the queue of %s: %s\n", show.Text(e.Name), e.Waiter)
+	return err
+}
+
+func newEvict() *cobra.Command {
+	e := &Evict{}
+	cmd := &cobra.Command{
+		Use:   "evict NAME WAITER",
+		Short: "Take a waiter out of a queue",
+		Long: `Take one waiter out of the queue of NAME. WAITER is the id that inspect shows. Its call ends with an
+error that names the user of this command. If others of its process wait for the name too, the next
+one of them joins at the end of the queue.
+
+Exit codes: 0 the waiter is out; 1 it is not in the queue; 64 usage; 69 no server, or it cannot
+serve now; 77 the server refuses us.`,
+		Example:               "  holdfast evict order:42 q4zcd5n2k7wxy3ab",
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return &usageError{fmt.Errorf("%s takes a NAME and a WAITER, got %d arguments", cmd.CommandPath(), len(args))}
+			}
+			e.Name, e.Waiter = args[0], args[1]
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e.Out = cmd.OutOrStdout()
+			return e.Run(cmd.Context())
+		},
+	}
+	e.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeWaiters(&e.connection)
+	return cmd
+}
