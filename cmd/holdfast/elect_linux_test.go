@@ -100,7 +100,7 @@ func TestElectWithKills(t *testing.T) {
 		s.Stop()
 		until(t, "the TTL is over", func() bool { return time.Now().After(held.Add(500 * time.Millisecond)) })
 		s.Continue()
-		leader = next("a server that stood still", before, began)
+		next("a server that stood still", before, began)
 
 		before, began = len(terms()), time.Now()
 		held = expiry(t, s, ttl)

@@ -18,10 +18,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
+// adoptsOrphans makes the process of a test the parent of orphans below it, where the system can.
+const adoptsOrphans = "HOLDFAST_TEST_ADOPTS_ORPHANS"
+
+// adoptOrphans does that.
+var adoptOrphans = func() {}
+
 // TestMain lets the test binary be the program too: the demo starts its workers from
 // os.Executable, and some tests start the demo. The arguments of a test begin with "-". A binary
 // called holdfast is the program.
 func TestMain(m *testing.M) {
+	if os.Getenv(adoptsOrphans) != "" {
+		adoptOrphans()
+	}
 	if filepath.Base(os.Args[0]) == "holdfast" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 		return

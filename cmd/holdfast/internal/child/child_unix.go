@@ -21,8 +21,14 @@ func (c *Child) live(spec Spec, started chan<- error) {
 	if c.jobs.givesAtStart(spec.Files) {
 		attributes.Foreground, attributes.Ctty = true, c.jobs.fd
 	}
-	var err error
-	c.process, err = os.StartProcess(spec.Path, spec.Args, &os.ProcAttr{Env: spec.Env, Files: spec.Files, Sys: attributes})
+	wait, err := begin(func() (int, error) {
+		process, err := os.StartProcess(spec.Path, spec.Args, &os.ProcAttr{Env: spec.Env, Files: spec.Files, Sys: attributes})
+		if err != nil {
+			return 0, err
+		}
+		c.process = process
+		return process.Pid, nil
+	})
 	if err != nil {
 		c.jobs.close(0)
 		started <- err
@@ -31,10 +37,8 @@ func (c *Child) live(spec Spec, started chan<- error) {
 	c.jobs.ignoreOutputStop()
 	started <- nil
 	for {
-		var status syscall.WaitStatus
-		_, err := syscall.Wait4(c.process.Pid, &status, syscall.WUNTRACED, nil)
+		status, err := wait()
 		switch {
-		case errors.Is(err, syscall.EINTR):
 		case err != nil: // no other code waits for it
 			c.jobs.close(c.process.Pid)
 			c.end(1)
@@ -48,6 +52,15 @@ func (c *Child) live(spec Spec, started chan<- error) {
 			c.jobs.close(c.process.Pid)
 			c.end(code(status))
 			return
+		}
+	}
+}
+
+// waitFor waits until a process stops or ends.
+func waitFor(pid int) (status syscall.WaitStatus, err error) {
+	for {
+		if _, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); !errors.Is(err, syscall.EINTR) {
+			return status, err
 		}
 	}
 }
