@@ -20,6 +20,9 @@ import (
 //
 //   - ErrNotHeld: the name has no hold with this token. Nothing was touched.
 //   - A *StoreError whose Applied is AppliedUnknown: Break may be called again.
+//   - A *QuorumError: no majority of the masters has ended the hold. Those that did take it back.
+//     The holder may have been told all the same, and then gives the lock back. Break may be called
+//     again.
 func (c *Client) Break(ctx context.Context, name string, token int64) error {
 	return c.breakHold(ctx, "Client.Break", name, token, false)
 }
@@ -45,10 +48,11 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if err != nil {
 		return operated("break", name, err)
 	}
-	if in.Kind == 0 || in.Kind == protocol.Latch {
+	kind := breakable(in, force)
+	if kind == 0 {
 		return ErrNotHeld
 	}
-	done, err := c.engine.Break(ctx, name, protocol.Break{Kind: in.Kind, Token: token, By: c.config.Label, Force: force})
+	done, err := c.engine.Break(ctx, name, protocol.Break{Kind: kind, Token: token, By: c.config.Label, Force: force})
 	if err != nil {
 		return operated("break", name, err)
 	}
@@ -58,6 +62,26 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	return nil
 }
 
+// breakable is the kind of the holds of a name; 0: there are none. Of a quorum no hold is told if
+// fewer masters than a majority know it. Then the quorum says what is so: any kind will do.
+func breakable(in protocol.Inspection, force bool) protocol.Kind {
+	switch {
+	case in.Kind == protocol.Latch:
+		return 0
+	case in.Kind != 0 || len(in.Nodes) == 0:
+		return in.Kind
+	}
+	for _, n := range in.Nodes {
+		if n.Inspection.Kind != 0 {
+			return n.Inspection.Kind
+		}
+	}
+	if force || tooFew(in.Nodes) {
+		return protocol.Mutex
+	}
+	return 0
+}
+
 // ErrNotWaiting means that the waiter has no place in the queue.
 var ErrNotWaiting = errors.New("holdfast: not waiting")
 
@@ -65,6 +89,7 @@ var ErrNotWaiting = errors.New("holdfast: not waiting")
 // ends with a *WaitError that holds an *EvictedError. One goroutine of its process has the place.
 // If others of the process wait for the name too, the next one joins at the end of the queue. The
 // errors are as for Inspect, and ErrNotWaiting: no waiter has this ID, as it holds or has left.
+// A quorum refuses it, as it has no queue.
 func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	if err := c.operates(ctx, "Client.Evict", name); err != nil {
 		return err
@@ -72,6 +97,10 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	for page := (protocol.Page{Queue: inspected}); ; {
 		in, err := c.engine.Inspect(ctx, name, page)
 		if err != nil {
+			return operated("evict", name, err)
+		}
+		if len(in.Nodes) > 0 {
+			_, err := c.engine.Evict(ctx, name, in.Kind, "", c.config.Label)
 			return operated("evict", name, err)
 		}
 		for _, p := range in.Queue {

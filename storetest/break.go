@@ -254,6 +254,9 @@ func breakDetached(e *env) {
 }
 
 func breakForce(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no force at a quorum")
+	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
 	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
@@ -266,6 +269,9 @@ func breakForce(e *env) {
 }
 
 func breakForceRemainder(e *env) {
+	if e.backend.NoSemaphores {
+		e.Skip("no force at a quorum")
+	}
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
 	e.breaks(op, name, lease.Token())

@@ -77,8 +77,8 @@ func Run(t *testing.T, backend Backend) {
 		latches = noLatches()
 	}
 	broken, evicted := breaking(), evicting()
-	if backend.NoSemaphores { // a quorum, where no hold can be broken yet
-		broken, evicted = nil, nil
+	if backend.NoSemaphores { // a quorum, without a moment that is the same everywhere, and without a queue
+		broken, evicted = append(broken, noForce()...), noEvictions()
 	}
 	places := place()
 	if backend.NoQueue {

@@ -17,6 +17,12 @@ func noLatches() []test {
 	return []test{{"is refused", latchRefused, 0}, {"bad arguments", latchArguments, 0}, {"handles that are none", latchZero, 0}}
 }
 
+func noForce() []test { return []test{{"by force is refused", forceRefused, token}} }
+
+func noEvictions() []test {
+	return []test{{"is refused", evictRefused, 0}, {"bad arguments", evictArguments, 0}}
+}
+
 // unsupported fails unless err is the refusal of a feature that the backend lacks, and says why.
 func (e *env) unsupported(method string, err error) {
 	e.Helper()
@@ -50,6 +56,23 @@ func semaphoreRefused(e *env) {
 		e.unsupported("Resize", s.Resize(e.ctx(), 5))
 		e.atOnce(c, began)
 	}
+}
+
+func forceRefused(e *env) {
+	a, b := e.client(), e.client()
+	e.unsupported("ForceBreak", e.answer(func() error { return b.ForceBreak(e.ctx(), name, 1) }))
+	lease := e.lock(a.Mutex(name))
+	e.unsupported("ForceBreak", e.answer(func() error { return b.ForceBreak(e.ctx(), name, lease.Token()) }))
+	e.held(b.Mutex(name))
+	e.release(lease)
+}
+
+func evictRefused(e *env) {
+	a, b := e.client(), e.client()
+	e.unsupported("Evict", e.answer(func() error { return b.Evict(e.ctx(), name, "x") }))
+	lease := e.lock(a.Mutex(name))
+	e.unsupported("Evict", e.answer(func() error { return b.Evict(e.ctx(), name, "x") }))
+	e.release(lease)
 }
 
 func latchRefused(e *env) {

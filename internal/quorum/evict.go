@@ -2,12 +2,12 @@ package quorum
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-var errNoQueue = errors.New("a quorum has no queue to take a waiter out of")
+var errNoQueue = fmt.Errorf("%w at a quorum", protocol.ErrNoQueue)
 
 // Evict implements protocol.Operators: there is no queue.
 func (p *Protocol) Evict(_ context.Context, name string, _ protocol.Kind, _ protocol.ID, _ string) (bool, error) {
