@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
+	"github.com/holdfast-go/holdfast/internal/profile"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -19,7 +20,8 @@ type Client struct {
 	engine *engine.Engine
 	quorum *quorum.Protocol // nil: one server
 
-	classes *classes // nil: none
+	classes *classes         // nil: none
+	profile *profile.Profile // nil: none
 	noCopy  noCopy
 }
 
@@ -58,11 +60,15 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		SlowWait:       config.SlowWait,
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
-	classes := newClasses(config.Class)
-	if observer := config.Observer; observer != nil {
-		e.Observe = func(event engine.Event) { observer.Observe(eventOf(event, classes.class(event.Name))) }
+	c := &Client{config: config, classes: newClasses(config.Class)}
+	if config.Profile {
+		c.profile = profile.New()
 	}
-	return &Client{config: config, engine: engine.New(p, e), classes: classes}
+	if config.Observer != nil || config.Profile {
+		e.Observe = c.observe
+	}
+	c.engine = engine.New(p, e)
+	return c
 }
 
 // Close ends the client. Waiting calls return ErrClosed. The contexts of all leases end with

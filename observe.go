@@ -75,6 +75,15 @@ type Event struct {
 	Err       error
 }
 
+// observe tells the profile and the observer of an event, in the goroutine that the engine chose.
+func (c *Client) observe(inner engine.Event) {
+	e := eventOf(inner, c.classes.class(inner.Name))
+	c.profiled(e)
+	if c.config.Observer != nil {
+		c.config.Observer.Observe(e)
+	}
+}
+
 // An Outcome is how a call for a lock ended, in a word, as it is used for metrics.
 type Outcome string
 

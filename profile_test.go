@@ -1,0 +1,79 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// culprit holds the lock for long, and so its other callers wait in it.
+func culprit(t *testing.T, client *holdfast.Client) {
+	must(t, lockFor(t.Context(), client, time.Minute))
+}
+
+func innocent(t *testing.T, client *holdfast.Client) {
+	lease, err := client.Mutex("other").Lock(t.Context())
+	must(t, err)
+	must(t, lease.Release(t.Context()))
+}
+
+// go tool pprof reads the profile, and its top entry is the planted culprit.
+func TestProfileNamesCulprit(t *testing.T) {
+	var profile bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Profile: true, Class: func(string) string { return "order" }})
+		must(t, err)
+		var work sync.WaitGroup
+		for range 3 {
+			work.Go(func() { culprit(t, client) })
+			work.Go(func() { innocent(t, client) })
+		}
+		work.Wait()
+		must(t, client.Close())
+		recorder := httptest.NewRecorder()
+		client.Profile().ServeHTTP(recorder, nil)
+		profile = *recorder.Body
+	})
+	file := filepath.Join(t.TempDir(), "holdfast.pb.gz")
+	must(t, os.WriteFile(file, profile.Bytes(), 0o600))
+	for flags, want := range map[string]string{
+		"-top -cum":                           "lockFor",
+		"-peek .culprit$ -sample_index=delay": "culprit",
+		"-tags":                               "order",
+		"-raw -sample_index=waits":            "delay/nanoseconds",
+	} {
+		out, err := exec.Command("go", append(append([]string{"tool", "pprof"}, strings.Fields(flags)...), file)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("go tool pprof %s: %v\n%s", flags, err, out)
+		}
+	}
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-focus=culprit", "-unit=s", file).Output()
+	if lines := strings.Split(string(out), "\n"); err != nil || !strings.Contains(string(out), "180s") || strings.Contains(string(out), "holdfast.(*Mutex)") {
+		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
+	}
+}
+
+func TestProfileIsEmpty(t *testing.T) {
+	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), nil)
+	must(t, err)
+	var none *holdfast.Client
+	for _, p := range []*holdfast.Profile{client.Profile(), none.Profile(), nil, {}} {
+		var out bytes.Buffer
+		if n, err := p.WriteTo(&out); err != nil || n != int64(out.Len()) || n == 0 {
+			t.Errorf("%d bytes of %d: %v", n, out.Len(), err)
+		}
+	}
+	must(t, client.Close())
+}
