@@ -41,6 +41,9 @@ func (w *world) act(c *client, op *Op) {
 	if op.Forgotten {
 		w.hold(h, op.TTL)
 	}
+	if lost := (*holdfast.LostError)(nil); errors.As(lease.Err(), &lost) && lost.Reason == holdfast.LossBroken {
+		pass(op.Lingers)
+	}
 	w.release(h)
 	if op.Twice {
 		if err := lease.Release(c.ctx); err == nil {

@@ -11,10 +11,15 @@ import (
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
-// An attempt is one to end the hold of a client that has a token.
+// An attempt is one to end the hold that has a token of these.
 type attempt struct {
-	client *client
-	token  int64
+	client      *client // the holder's; nil: not known
+	first, last int64
+}
+
+// is tells whether the attempt may have been made on a hold.
+func (a attempt) is(h *holding, name string) bool {
+	return (a.client == nil || a.client == h.client) && a.first <= h.tokens[name] && h.tokens[name] <= a.last
 }
 
 // block is more tokens than a grant reserves.
@@ -30,9 +35,7 @@ type breaking struct {
 // held.
 func (l *ledger) mayBeBroken(h *holding) bool {
 	return slices.ContainsFunc(h.op.Names, func(name string) bool {
-		return slices.ContainsFunc(l.breaks[name], func(a attempt) bool {
-			return a.client == h.client && max(a.token-h.tokens[name], h.tokens[name]-a.token) < block
-		})
+		return slices.ContainsFunc(l.breaks[name], func(a attempt) bool { return a.is(h, name) })
 	})
 }
 
@@ -54,11 +57,21 @@ func (l *ledger) vacate(h *holding, lost *holdfast.LostError) {
 // confirmed checks that a new hold does not begin before the code of one that was broken has
 // stopped, or its time is over. mu is held.
 func (l *ledger) confirmed(name string, h *holding) {
+	held := judge.Sum(judge.Trusted(l.live[name]))
 	for _, other := range l.granted[name] {
-		if other.broken != nil && other.broken.name == name && !other.released && time.Now().Before(other.broken.until) && h.overlaps(other) {
+		if !other.lingers(name) || time.Now().Before(l.blind) {
+			continue
+		}
+		held += other.op.Weight
+		if h.overlaps(other) || held > permits {
 			l.violation(judge.Overlap, "%s: %v got in while %v, which was broken, had not stopped", name, h, other)
 		}
 	}
+}
+
+// lingers tells whether a hold of a name was broken, and its code may still run.
+func (h *holding) lingers(name string) bool {
+	return h.broken != nil && h.broken.name == name && !h.released && !h.excused && h.lease.Err() != nil && time.Now().Before(h.broken.until)
 }
 
 // breaks lets other clients end a hold, one after the other or at one time, perhaps with a token of
@@ -96,7 +109,7 @@ func (w *world) breakOnce(c *client, h *holding, name string, wrong bool, limit 
 	if wrong {
 		token += 1e9
 	} else {
-		w.ledger.breaks[name] = append(w.ledger.breaks[name], attempt{h.client, token})
+		w.ledger.breaks[name] = append(w.ledger.breaks[name], attempt{h.client, token - block, token + block})
 		delete(w.kept, name) // of a hold that is lost a quorum keeps no min hold
 	}
 	peaceful := !w.troubled()

@@ -51,6 +51,7 @@ type ledger struct {
 	granted map[string][]*holding // by name, all
 	tokens  map[string]judge.Tokens
 	breaks  map[string][]attempt  // by name: who tried to end which hold
+	evicts  map[string]bool       // names of which an operator evicted a waiter
 	rooms   map[string]*room      // by class
 	ended   map[string]time.Time  // when a hold was given back, by its id
 	kept    map[string]judge.Kept // by name: the last min hold, at its earliest end
@@ -119,7 +120,7 @@ type event struct {
 
 func newLedger(p *Plan) *ledger {
 	l := &ledger{plan: p, zero: time.Now(), live: map[string][]*holding{}, granted: map[string][]*holding{}, tokens: map[string]judge.Tokens{},
-		breaks: map[string][]attempt{}, rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
+		breaks: map[string][]attempt{}, evicts: map[string]bool{}, rooms: map[string]*room{}, ended: map[string]time.Time{}, kept: map[string]judge.Kept{}, counts: map[string]int{}}
 	for _, name := range append(slices.Clone(locks), "latch") {
 		if l.rooms[class(name)] == nil {
 			l.rooms[class(name)] = &room{idle: l.zero, waiting: map[*wait]bool{}}
@@ -334,10 +335,13 @@ func (l *ledger) stuck(r *room) {
 func (l *ledger) reason(w *wait, err error) string {
 	var held *holdfast.HeldError
 	var wait *holdfast.WaitError
+	var evicted *holdfast.EvictedError
 	var argument *holdfast.ArgumentError
 	switch {
 	case w.client.dead:
 		return "dead"
+	case errors.As(err, &evicted):
+		return l.evicted(w)
 	case errors.As(err, &wait):
 		return "gave up"
 	case errors.As(err, &held) && (w.op.Try || w.op.Poll):

@@ -15,6 +15,8 @@ type Plan struct {
 	Strict  bool            // every goroutine stands in the server's queue itself
 	Ops     []Op            // in the order of time
 	Faults  []Fault         // in the order of time
+
+	Operators []Operation // in the order of time
 }
 
 // A Server is one, with what makes it differ from others.
@@ -74,6 +76,8 @@ type Op struct {
 	Inner         Inner // what is done in the middle of the hold
 	Forgotten     bool  // never given back; its end is its TTL
 	Twice         bool  // given back twice
+
+	Lingers time.Duration // how long its code runs on after an operator broke the hold
 }
 
 // An Inner is what a holder does with its lease.
@@ -138,6 +142,7 @@ func Draw(seed uint64) Plan {
 		p.drawFaults(d)
 	}
 	p.drawClock(clocks(seed))
+	p.drawOperators(operators(seed))
 	return p
 }
 

@@ -128,6 +128,7 @@ func (w *world) connected(latency time.Duration) (wires []*wire) {
 // schedule starts operations and faults at their times.
 func (w *world) schedule() {
 	ops, faults := w.plan.Ops, w.plan.Faults
+	w.works.Go(w.operate)
 	for len(ops)+len(faults) > 0 {
 		if len(faults) == 0 || len(ops) > 0 && ops[0].At <= faults[0].At {
 			op := &ops[0]

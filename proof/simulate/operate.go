@@ -1,0 +1,152 @@
+package simulate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/proof/judge"
+)
+
+// An Operation is what an operator does.
+type Operation struct {
+	At     time.Duration
+	Client int // the operator's
+	Name   string
+	Evict  bool   // it takes a waiter out of the queue; else it breaks a hold
+	Late   bool   // it waits for a hold that is handed over and not taken up
+	Which  uint64 // of the holds or the waiters that it sees
+}
+
+// operators is the dice for what operators do, and for how long the code of a holder that was
+// broken runs on. It is another than the plan's, as that of clocks is.
+func operators(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0x6f70657261746f72))} }
+
+// drawOperators draws them near operations, as there is nothing to break elsewhere.
+func (p *Plan) drawOperators(d dice) {
+	for range least / 12 {
+		near := p.Ops[d.IntN(len(p.Ops))]
+		if near.Kind == Latch {
+			continue
+		}
+		p.Operators = append(p.Operators, Operation{
+			At: near.At + d.short(0, 2*time.Second), Client: d.IntN(len(p.Latency)), Name: near.Names[d.IntN(len(near.Names))],
+			Evict: d.percent(30), Late: d.percent(50), Which: d.Uint64(),
+		})
+	}
+	slices.SortStableFunc(p.Operators, func(a, b Operation) int { return int(a.At - b.At) })
+	for i := range p.Ops {
+		if d.percent(50) {
+			p.Ops[i].Lingers = d.short(0, 5*time.Second)
+		}
+	}
+}
+
+// operate does what the operators do, at their times.
+func (w *world) operate() {
+	for _, o := range w.plan.Operators {
+		w.until(o.At)
+		w.mu.Lock()
+		c := w.clients[o.Client]
+		w.mu.Unlock()
+		if o.Evict {
+			w.works.Go(func() { w.evict(c, &o) })
+		} else {
+			w.works.Go(func() { w.breakSeen(c, &o) })
+		}
+	}
+}
+
+// breakSeen breaks one of the holds of a name that it sees.
+func (w *world) breakSeen(c *client, o *Operation) {
+	const looks = 25
+	for range looks {
+		info, err := c.Inspect(c.ctx, o.Name)
+		if err != nil {
+			w.operated(c, "break", err)
+			return
+		}
+		holds := info.Holds
+		if o.Late {
+			holds = slices.DeleteFunc(slices.Clone(holds), func(h holdfast.HoldInfo) bool { return h.State != holdfast.HoldHandedOver })
+		}
+		if len(holds) == 0 {
+			pass(2 * time.Millisecond)
+			continue
+		}
+		hold := holds[o.Which%uint64(len(holds))]
+		if w.plan.Mode == Calm && w.plan.Strict && hold.State == holdfast.HoldHandedOver {
+			return // the order of the calls is checked, and its waiter would join the queue anew
+		}
+		w.breakHold(c, o, &hold)
+		return
+	}
+}
+
+// breakHold breaks a hold. What is left of it keeps others out for as long as it was trusted
+// before, at least, unless its holder releases it.
+func (w *world) breakHold(c *client, o *Operation, hold *holdfast.HoldInfo) {
+	a, until := attempt{nil, hold.Token, hold.LastToken}, map[*holding]time.Time{}
+	w.mu.Lock()
+	w.ledger.breaks[o.Name] = append(w.ledger.breaks[o.Name], a)
+	for _, h := range w.live[o.Name] {
+		if a.is(h, o.Name) && h.Trusted() {
+			until[h] = h.lease.Until()
+		}
+	}
+	w.mu.Unlock()
+	err := c.Break(c.ctx, o.Name, hold.Token+int64(o.Which%uint64(hold.LastToken-hold.Token+1)))
+	w.mu.Lock()
+	for h := range until {
+		if err == nil && h.broken == nil {
+			h.broken = &breaking{o.Name, until[h]}
+		}
+	}
+	w.mu.Unlock()
+	if err == nil && hold.State == holdfast.HoldHandedOver {
+		w.operated(c, "break of a hand-over", nil)
+		return
+	}
+	w.operated(c, "break", err)
+}
+
+// evict takes one of the waiters of a name out of the queue.
+func (w *world) evict(c *client, o *Operation) {
+	info, err := c.Inspect(c.ctx, o.Name)
+	if err == nil {
+		err = holdfast.ErrNotWaiting
+	}
+	if len(info.Queue) > 0 {
+		w.mu.Lock()
+		w.evicts[o.Name] = true
+		w.mu.Unlock()
+		err = c.Evict(c.ctx, o.Name, info.Queue[o.Which%uint64(len(info.Queue))].ID)
+	}
+	w.operated(c, "evict", err)
+}
+
+// evicted is what became of a wait that says it was evicted. mu is held.
+func (l *ledger) evicted(w *wait) string {
+	if !slices.ContainsFunc(w.op.Names, func(name string) bool { return l.evicts[name] }) {
+		l.violation(judge.Failed, "%v was evicted by nobody", w)
+	}
+	return "evicted"
+}
+
+// operated notes what came of an act of an operator; it takes mu.
+func (l *ledger) operated(c *client, what string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.note(c, -1, what, "")
+	case c.dead, errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrNotWaiting):
+		l.note(c, -1, what+" in vain", "")
+	case l.troubled(), l.plan.Mode != Calm && errors.Is(err, holdfast.ErrUnavailable): // as in reason
+		l.note(c, -1, what+" failed", "")
+	default:
+		l.violation(judge.Failed, "%s by %s: %v", what, c.name, err)
+	}
+}
