@@ -193,7 +193,7 @@ func TestOperationsLook(t *testing.T) {
 
 // Each block with redis-cli or holdfast is run by a test.
 func TestOperationsAreAllRun(t *testing.T) {
-	own := []string{"local head, channel", "or not the only one", "appendfsync always", "SHUTDOWN"}
+	own := []string{"local head, channel", "or not the only one", "--token 1795486865300377\n", "--force", "appendfsync always", "SHUTDOWN"}
 	for _, b := range blocks(t) {
 		n := 0
 		for text := range operations {
@@ -232,9 +232,13 @@ func TestOperationsBreak(t *testing.T) {
 			if out := r.run(said); !strings.Contains(out, "no such hold") {
 				t.Errorf("again: %s", out)
 			}
+			info, err := r.waiter.Inspect(t.Context(), "order:42")
+			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != holdfast.HoldBroken || info.Holds[0].By != "alice with redis-cli" {
+				t.Errorf("inspected: %+v, %v", info.Holds, err)
+			}
 			<-r.lease.Done()
 			var lost *holdfast.LostError
-			if err := r.lease.Err(); !errors.As(err, &lost) || lost.By != "alice with redis-cli" {
+			if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken || lost.By != "alice with redis-cli" {
 				t.Errorf("the holder is told %v", err)
 			}
 			select {
@@ -248,6 +252,35 @@ func TestOperationsBreak(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The command does what the script does.
+func TestOperationsBreakCommand(t *testing.T) {
+	r := newRunbook(t, 15*time.Second)
+	entered := r.wait()
+	r.run(block(t, "--token 1795486865300377\n"))
+	<-r.lease.Done()
+	var lost *holdfast.LostError
+	if err := r.lease.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossBroken {
+		t.Errorf("the holder is told %v", err)
+	}
+	select {
+	case err := <-entered:
+		t.Errorf("another got in before the holder had stopped: %v", err)
+		return
+	default:
+	}
+	_ = r.lease.Release(t.Context())
+	if err := <-entered; err != nil {
+		t.Error(err)
+	}
+
+	r = newRunbook(t, 15*time.Second)
+	entered = r.wait()
+	r.run(block(t, "--force"))
+	if err := <-entered; err != nil {
+		t.Error(err)
 	}
 }
 
