@@ -61,38 +61,55 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 	defer end()
 	w.note("looking every second: what lasts for less may not be seen")
-	follower := &snapshot.Follower{Limit: mostFollow}
+	l := &lookout{Watch: w, client: client, follower: &snapshot.Follower{Limit: mostFollow}}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for away, full, first := false, false, true; ; first = false {
-		var broken error
-		err := follower.Look(client.List(ctx, holdfast.ListOptions{Pattern: w.Pattern}), func(c snapshot.Change) {
-			if broken == nil {
-				broken = w.tell(c)
-			}
-		})
-		switch {
-		case broken != nil:
-			return broken
-		case context.Cause(ctx) != nil:
-			return context.Cause(ctx)
-		case err != nil && (first || lasting(err)):
-			return w.failure(err)
-		case err != nil && !away:
-			w.note("still looking: %s", show.Lines(trimmed(w.failure(err).Error())))
-		case err == nil && away:
-			w.note("the server is back")
-		}
-		away = err != nil
-		if follower.Full && !full {
-			full = true
-			w.note("more than %d names: only as many are followed, and a PATTERN chooses others", mostFollow)
+	for first := true; ; first = false {
+		if err := l.look(ctx, first); err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// A lookout is a Watch that runs.
+type lookout struct {
+	*Watch
+	client   *holdfast.Client
+	follower *snapshot.Follower
+	away     bool // the last look failed
+	full     bool // there were more names than are followed
+}
+
+// look looks once. The error ends the watch.
+func (l *lookout) look(ctx context.Context, first bool) error {
+	var unwritten error
+	err := l.follower.Look(l.client.List(ctx, holdfast.ListOptions{Pattern: l.Pattern}), func(c snapshot.Change) {
+		if unwritten == nil {
+			unwritten = l.tell(c)
+		}
+	})
+	switch {
+	case unwritten != nil:
+		return unwritten
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err != nil && (first || lasting(err)):
+		return l.failure(err)
+	case err != nil && !l.away:
+		l.note("still looking: %s", show.Lines(trimmed(l.failure(err).Error())))
+	case err == nil && l.away:
+		l.note("the server is back")
+	}
+	l.away = err != nil
+	if l.follower.Full && !l.full {
+		l.full = true
+		l.note("more than %d names: only as many are followed, and a PATTERN chooses others", mostFollow)
+	}
+	return nil
 }
 
 // lasting reports whether an error lasts until somebody changes something.

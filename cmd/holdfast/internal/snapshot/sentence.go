@@ -21,12 +21,12 @@ func (c Change) Sentence() (string, show.Style) {
 		return "free" + c.held(), show.Faint
 	case Ended:
 		text := string(c.Now.State)
-		for _, h := range c.Now.Holds {
-			text = string(h.State)
+		if len(c.Now.Holds) > 0 {
+			h := c.Now.Holds[0]
+			text = show.Lines(string(h.State))
 			if h.By != "" {
 				text += " by " + show.Text(h.By)
 			}
-			break
 		}
 		return text + c.held(), show.Bad
 	case Waiting:
