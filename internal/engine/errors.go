@@ -30,7 +30,7 @@ func (*Busy) Error() string { return "held by another" }
 
 // A WaitEnded says that the caller's context ended the waiting, or that its ticket was evicted.
 type WaitEnded struct {
-	Err      error // how the context ended, and its cause; or the *protocol.Evicted
+	Err      error // how the context ended, and its cause; or the *protocol.Evicted or *Deadlock
 	Waited   time.Duration
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came
