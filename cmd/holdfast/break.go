@@ -176,7 +176,7 @@ func newBreak() *cobra.Command {
 	b := &Break{}
 	cmd := &cobra.Command{
 		Use:   "break NAME [--token N]",
-		Short: "End the hold of another process, and let others in when it has stopped",
+		Short: "End the hold of another process, and let others in then",
 		Long: `End the hold of NAME that has the token N, which inspect shows. Its lease ends: at once if its
 process listens for messages, otherwise at its next renewal. Nobody else gets in before its code has
 stopped (the lease was released, Do has returned, the command of run is gone), or else before its

@@ -8,12 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
@@ -94,20 +91,6 @@ func TestHelpOmitsHiddenCommands(t *testing.T) {
 			t.Errorf("help shows %s:\n%s", name, out.String())
 		}
 	}
-}
-
-// The table of flags in docs/command.md has every flag of run.
-func TestFlagsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	newRun().Flags().VisitAll(func(flag *pflag.Flag) {
-		row := regexp.MustCompile("(?m)^\\| [^|]*`--" + flag.Name + "[ `]")
-		if !row.Match(page) {
-			t.Errorf("docs/command.md has no row for --%s", flag.Name)
-		}
-	})
 }
 
 // The error for an address in use names the flag.

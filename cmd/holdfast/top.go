@@ -92,7 +92,7 @@ func newTop() *cobra.Command {
 	t := &Top{}
 	cmd := &cobra.Command{
 		Use:   "top [FILE]",
-		Short: "Show locks on a full screen: the oldest, the contended, and who waits",
+		Short: "Show who holds and who waits on a full screen",
 		Long: `Show all names on a full screen, and look again every second: the oldest first, or the most contended.
 What lasts for less than a second may not be seen. "*" marks a name with another holder than a
 second ago, and "+" a new name. The first 1,000 are kept.
@@ -100,7 +100,7 @@ second ago, and "+" a new name. The first 1,000 are kept.
   up, down    choose a name                o   the oldest first
   enter       show its holds and queue     c   the most contended first
   esc         back                         n   by name
-  /           filter by a part of the      b   break the chosen hold, after a question
+  /           filter by a part of the      b   break the hold, after a question
               name or of a holder          q   leave
 
 If the server goes away, the screen says so, keeps what it has, and goes on when the server is back.
