@@ -17,6 +17,7 @@ func (db *database) raise(t *testing.T, name string, token int64) error {
 	if err := fence.SQL(t.Context(), tx, db.Dialect, name, token); err != nil {
 		if _, after := tx.ExecContext(t.Context(), "DELETE FROM things"); !errors.Is(after, sql.ErrTxDone) {
 			t.Errorf("after %q, the transaction goes on: %v", err, after)
+			_ = tx.Rollback()
 		}
 		return err
 	}

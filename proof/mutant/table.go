@@ -8,7 +8,7 @@ import (
 
 // Mutants are the bugs that must be caught: of what runs at the server, and of the client.
 func Mutants() []Mutant {
-	all := slices.Concat(scriptMutants(), clientMutants(), quorumMutants())
+	all := slices.Concat(scriptMutants(), clientMutants(), quorumMutants(), fenceMutants())
 	return append(all, simulated(all)...)
 }
 
