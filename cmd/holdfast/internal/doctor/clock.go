@@ -125,10 +125,10 @@ func (p *patient) distance(check string) {
 	last := p.clock[len(p.clock)-1]
 	distance := last.shown.Sub(last.came.Add(-last.came.Sub(last.sent) / 2)).Round(time.Millisecond)
 	if distance.Abs() < mostDistance {
-		p.ok(check, fmt.Sprintf("no steps, no drift, %v beside this host's clock", distance))
+		p.ok(check, fmt.Sprintf("no steps, rate right within 1 %%, %v beside this host's clock", distance))
 		return
 	}
-	p.add(Note, check, fmt.Sprintf("no steps, no drift, %v beside this host's clock", distance),
+	p.add(Note, check, fmt.Sprintf("no steps, rate right within 1 %%, %v beside this host's clock", distance),
 		"locks use the server's clock alone, so this does no harm; but one of the clocks is not kept, and its correction may be a step",
 		"run chrony or ntpd on both machines")
 }

@@ -90,7 +90,7 @@ func TestClock(t *testing.T) {
 		level    Level
 		found    string
 	}{
-		"right":           {readings(time.Millisecond, always(0)), OK, "no steps, no drift"},
+		"right":           {readings(time.Millisecond, always(0)), OK, "no steps, rate right"},
 		"an hour ahead":   {readings(time.Millisecond, always(time.Hour)), Note, "1h0m0s beside"},
 		"a minute behind": {readings(time.Millisecond, always(-time.Minute)), Note, "-1m0s beside"},
 		"step forward":    {readings(time.Millisecond, steps(time.Second, time.Minute)), Danger, "stepped by 59.999s"},
@@ -98,7 +98,7 @@ func TestClock(t *testing.T) {
 		"late answers":    {readings(time.Second, steps(time.Second, 200*time.Millisecond)), OK, "no steps"},
 		"fast":            {readings(time.Millisecond, runs(0.02)), Danger, "runs +1.9 %"},
 		"slow":            {readings(time.Millisecond, runs(-0.02)), Danger, "runs -1.9 %"},
-		"nearly right":    {readings(time.Millisecond, runs(0.005)), OK, "no drift"},
+		"nearly right":    {readings(time.Millisecond, runs(0.005)), OK, "rate right within 1 %"},
 		"one answer":      {readings(time.Millisecond, always(0))[:1], Note, "too short"},
 	} {
 		p := &patient{name: "s", clock: c.readings}
