@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -335,112 +334,6 @@ func TestDeadlockWithACrashedProcessIsNone(t *testing.T) {
 			t.Error("it holds, although its lease was lost")
 		}
 	})
-}
-
-// A hold that evidence names is not passed on to the next goroutine of its process: the evidence
-// would be that of a caller that holds nothing any more.
-func TestDeadlockEvidenceDoesNotPassOn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		ofB, once := b.has(t.Context(), "n1", writes), a.has(t.Context(), "n0", writes)
-		pooled := a.Lock(a.wants("n0", writes).Spec(), engine.Options{TTL: 15 * time.Second})
-		last, next := a.waitsFor(t.Context(), pooled), a.waitsFor(t.Context(), pooled)
-		a.releases(once)
-		ofA := last.in() // it may pass on: tokens are reserved
-		detached := context.WithoutCancel(ofA.Context())
-		first := a.waitsFor(detached, a.wants("n1", writes))
-		before := inspect(t, server, "n0").Holds[0].ID
-		a.releases(ofA)
-		held := next.in()
-		if after := inspect(t, server, "n0").Holds[0].ID; after == before {
-			t.Error("the hold was passed on")
-		}
-		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // waits for next, which waits for nothing
-		sleep(5 * time.Minute)
-		if !first.out() || !second.out() {
-			t.Errorf("ended: %v, %v", first.err, second.err)
-		}
-		a.releases(held)
-		b.releases(second.in())
-		b.releases(ofB)
-		a.releases(first.in())
-	})
-}
-
-// An attempt with evidence is never passed on to another goroutine of its process, which would wait
-// with the evidence of the first: it gives up, and keeps what it holds.
-func TestDeadlockAttemptIsNotPassedOn(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
-		bound, cancel := ofA.Bind(t.Context())
-		first := a.waitsFor(bound, a.wants("n1", writes))
-		next := a.waitsFor(t.Context(), a.wants("n1", writes))
-		cancel()
-		if first.out() || !errors.Is(first.err, context.Canceled) {
-			t.Errorf("it ended with %v", first.err)
-		}
-		second := b.waitsFor(ofB.Context(), b.wants("n0", writes)) // for what waits for nobody
-		sleep(5 * time.Minute)
-		if !second.out() || !next.out() {
-			t.Fatalf("ended: %v, %v", second.err, next.err)
-		}
-		if found, err := b.Deadlocks(t.Context()); len(found) > 0 || err != nil {
-			t.Errorf("told %v, %v", found, err)
-		}
-		a.releases(ofA)
-		b.releases(second.in())
-		b.releases(ofB)
-		a.releases(next.in())
-	})
-}
-
-// A lease ends, and others keep its hold: another entry, a reader of the process, or the process
-// that attaches it. The evidence of a caller that waits under the lease does not name it any more.
-func TestDeadlockEvidenceEndsWithTheLease(t *testing.T) {
-	for how, end := range map[string]func(*host, *engine.Lease) func(){
-		"entered": func(h *host, lease *engine.Lease) func() {
-			entry := h.has(lease.Context(), "n0", writes)
-			h.releases(lease)
-			return func() { h.releases(entry) }
-		},
-		"detached": func(h *host, lease *engine.Lease) func() {
-			all, err := lease.Detach()
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			again, err := h.Attach(h.t.Context(), all[0])
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			return func() { h.releases(again) }
-		},
-	} {
-		t.Run(how, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a, b := newHost(t, server), newHost(t, server)
-				ofA, ofB := a.has(t.Context(), "n0", writes), b.has(t.Context(), "n1", writes)
-				first := a.waitsFor(context.WithoutCancel(ofA.Context()), a.wants("n1", writes))
-				second := b.waitsFor(ofB.Context(), b.wants("n0", writes))
-				if under := inspect(t, server, "n1").Queue[0].Under; len(under) != 1 || under[0].Name != "n0" {
-					t.Errorf("evidence before: %v", under)
-				}
-				release := end(a, ofA)
-				synctest.Wait()
-				if queue := inspect(t, server, "n1").Queue; len(queue) != 1 || len(queue[0].Under) != 0 {
-					t.Errorf("the queue after: %+v", queue)
-				}
-				sleep(5 * time.Minute)
-				if !first.out() || !second.out() {
-					t.Errorf("ended: %v, %v", first.err, second.err)
-				}
-				release()
-				b.releases(second.in())
-				b.releases(ofB)
-				a.releases(first.in())
-			})
-		})
-	}
 }
 
 // A group that waits holds the names before, under no context. They are evidence.
