@@ -4,13 +4,13 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "4381971032c9d6ac261eec12587f4d169b3c92f9",
-	"break":     "efe262041a57ed8501a80e3e4201198df12ce62d",
-	"downgrade": "0f28e589c5a197b125d67ea333812399498c0fa0",
-	"free":      "fd095c0e5b84585378f40171d0451a4657fa4b10",
-	"inspect":   "364d63bd7db9e38678da174b92a2762c87c11ddb",
-	"known":     "0157460bf532d79f7f0bc8805d5bed5c68ccbfe4",
-	"look":      "601bf3ca95ea8f69ceecbab1455242456cf62d76",
-	"node":      "1dda71ef0c00c22f4812ae3da420ed631d183725",
-	"renew":     "aafec60825b747219c8e46b4a7a90265cb4bc6fe",
+	"ask":       "b866a2f3cfabfb20186ff150d6a29ba5f7fa71bf",
+	"break":     "bcad9558d112e94758a52cac5a5156b48cde4d1d",
+	"downgrade": "b36ec814c760d6793f6dbb802b18ac3870f8f7c8",
+	"free":      "5fc42115eea50763bcdbe3d977736859bbcb6603",
+	"inspect":   "6f056a12d4cb75113c932b171e6ed85d5af2e5b6",
+	"known":     "22cad9d42edb6437a0c42a1f0563697b6dfcdcbf",
+	"look":      "cdf95fc145f0234960381e7c2e457f1a61e75b2b",
+	"node":      "79cb88c23b7e43694e34ea1bb7311cd74cfeed49",
+	"renew":     "1a64b5c531eaa6782b405f850470ea6c8792fb50",
 }

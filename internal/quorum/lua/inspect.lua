@@ -23,8 +23,8 @@ if runs ~= '' and runs ~= run then
   end
 end
 
-local all, is, kind, told = redis.pcall('HGETALL', KEYS[1]), '', nil, {}
-if all.err then
+local all, is, kind, told = all_of(KEYS[1]), '', nil, {}
+if not all then
   all, is = {}, 'of another type'
 end
 for i = 1, #all, 2 do

@@ -7,8 +7,8 @@
 
 --@include state
 local function known(key)
-  local all = redis.pcall('HGETALL', key)
-  if all.err then
+  local all = all_of(key)
+  if not all then
     return '1'
   end
   local told = '0'

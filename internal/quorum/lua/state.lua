@@ -31,11 +31,22 @@ local function odd(value)
   end
 end
 
+-- all_of are the fields and values of a hash; nil of a key of another type. Any other refusal is raised.
+local function all_of(key)
+  local all = redis.pcall('HGETALL', key)
+  if not all.err then
+    return all
+  elseif string.find(all.err, 'WRONGTYPE', 1, true) then
+    return nil
+  end
+  return redis.call('HGETALL', key)
+end
+
 -- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the
 -- others out. Or it says what is there instead, and touches nothing.
 local function live(key, mode)
-  local all = redis.pcall('HGETALL', key)
-  if all.err then
+  local all = all_of(key)
+  if not all then
     return nil, 'of another type'
   end
   local holds, left, over, is = {}, {}, {}, nil
