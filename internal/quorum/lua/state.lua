@@ -31,7 +31,8 @@ local function odd(value)
   end
 end
 
--- all_of are the fields and values of a hash; nil of a key of another type. Any other refusal is raised.
+-- all_of are the fields and values of a hash; nil of a key of another type. Any other refusal is
+-- raised.
 local function all_of(key)
   local all = redis.pcall('HGETALL', key)
   if not all.err then
