@@ -124,13 +124,15 @@
 // Lease.Detach ends a lease here and returns it as a text, a Ticket. Client.Attach takes the ticket
 // up, in whichever process: the same hold, with the same token. This is for work whose steps are
 // processes of their own, such as the steps of a script. Between Detach and Attach nobody renews
-// the hold, so the TTL must be longer than a step takes to start. Keep a ticket as you keep a
-// password: a process that has the text, and access to the server, has the lock.
+// the hold, so the TTL must be longer than a step takes to start. Client.Check looks whether the
+// hold of a ticket is there. Keep a ticket as you keep a password: a process that has the text, and
+// access to the server, has the lock.
 //
 // Mutex.Ticket returns the ticket of a place in the queue, and Client.AttachWait waits there until
 // the lock is held. The place is kept between the waits, for as long as Mutex.Ticket was told. So a
 // script that waits for a short time again and again, each time in another process, need not join
 // the end of the queue again. While no process waits at the place, all others pass it.
+// Client.Discard gives the place back.
 //
 // # Looking at locks
 //

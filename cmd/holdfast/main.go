@@ -1,6 +1,11 @@
 // Command holdfast runs programs under the locks of the library, and shows what the locks do.
 //
 //	holdfast run NAME -- CMD ARGS...   runs a command under a lock
+//	holdfast elect NAME -- CMD ARGS... keeps a command running on one host of many
+//	holdfast acquire NAME              takes a lock and prints its ticket
+//	holdfast renew, release, check     take that ticket
+//	holdfast wait NAME                 waits until nobody holds a name
+//	holdfast latch set|down|wait NAME  waits until as many processes have come as were set
 //	holdfast ls [PATTERN]              lists who holds and who waits
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
 //	holdfast watch [PATTERN]           tells what changes
@@ -14,6 +19,7 @@
 //	holdfast doctor                    looks for what endangers a lock, and says what to change
 //	holdfast completion SHELL          prints completion for bash, zsh or fish
 //	holdfast version                   prints the version
+//	holdfast man DIR                   writes pages of man
 //
 // Each command has a file and a struct. The struct is the command without flags, for tests and for
 // other commands. The function beside it makes the cobra command that fills the struct. Exit codes
