@@ -128,5 +128,5 @@ func TestExamineClockStep(t *testing.T) {
 	})
 	report := examined(t, "redis://"+proxy.Addr())
 	step.Wait()
-	want(t, report, Danger, "clock", "stepped by 1h0m0", "chrony")
+	want(t, report, Danger, "clock", "the server's clock stepped by", "chrony")
 }
