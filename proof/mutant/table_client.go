@@ -19,7 +19,7 @@ func clientMutants() []Mutant {
 		{"every member of a cycle a victim", inEngine("TestDeadlocksTellsWhatIsThere"), []Patch{{engine + "walk.go",
 			"!older(&q.place, &w.place)", "q.place.ID == w.place.ID"}}},
 		{"an attempt passed on with its evidence", inEngine("TestDeadlockAttemptIsNotPassedOn"), []Patch{
-			{engine + "lock.go", "\t\treturn l.acquireChecked(ctx, under)\n", "\t\treturn l.acquirePooled(context.WithValue(ctx, maxEvidence, under))\n"},
+			{engine + "lock.go", "\t\treturn l.acquireChecked(ctx, under, slow)\n", "\t\treturn l.acquirePooled(context.WithValue(ctx, maxEvidence, under))\n"},
 			{engine + "pool.go", "\t\tp.leader = l.newAttempt(1)\n", "\t\tp.leader = l.newAttempt(1)\n\t\tunder, _ := ctx.Value(maxEvidence).([]*Lease)\n\t\tp.leader.setEvidence(under)\n"},
 		}},
 		{"a hold passed on that evidence names", inEngine("TestDeadlockEvidenceDoesNotPassOn"), []Patch{{engine + "evidence.go",
