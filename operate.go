@@ -30,7 +30,8 @@ func (c *Client) Break(ctx context.Context, name string, token int64) error {
 // ForceBreak ends a hold, or what remains of one, without waiting for its holder: others are let in
 // at once. The holder may not know for as long as its TTL, and writes meanwhile. Then two callers
 // hold the lock. Only fencing tokens keep storage safe. Use it for a holder that is known to be
-// dead, and Break otherwise. A quorum refuses it. The rest is as for Break.
+// dead, and Break otherwise. A quorum refuses it. The holder's lease ends with a *LostError whose
+// Reason is LossGone, as nothing is left that could tell by whom. The rest is as for Break.
 func (c *Client) ForceBreak(ctx context.Context, name string, token int64) error {
 	return c.breakHold(ctx, "Client.ForceBreak", name, token, true)
 }

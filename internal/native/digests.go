@@ -6,7 +6,7 @@ package native
 var digests = map[string]string{
 	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
 	"ask":       "703d94f55a19011340f79afd937be085eb35b495",
-	"break":     "81ff211615d1f4bda07341e272c178fbcd0a799f",
+	"break":     "06bc994838b4ac45a13ab49ab0b4bafd75707556",
 	"downgrade": "7ff86ec41e66dc7b13323da1adc50a8ac70ba7ac",
 	"evict":     "82ab099bbadd16ff8441c62ebc4d6499397000ab",
 	"free":      "966ae05b983d157084bbce2a1776d8f8d25d96cb",

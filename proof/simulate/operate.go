@@ -41,6 +41,9 @@ func (p *Plan) drawOperators(d dice) {
 		if d.percent(50) {
 			p.Ops[i].Lingers = d.short(0, 5*time.Second)
 		}
+		if p.Ops[i].Kind == All { // the names that were not broken are held for as long
+			p.Ops[i].Lingers = min(p.Ops[i].Lingers, time.Second)
+		}
 	}
 }
 

@@ -28,6 +28,12 @@ local again = rest and extra(string.sub(found, 27), 'why') == 'b'
 if not found or rest and not again and ARGV[4] ~= 'f' then
   return 0
 end
+if alone and ARGV[4] ~= 'f' then -- without ZADD there would be nothing left of the hold
+  local may = redis.pcall('ZADD', queue, 'XX', '0', 'x')
+  if type(may) == 'table' and not string.find(may.err, 'OOM', 1, true) then -- there is memory once the hold is out
+    redis.call('ZADD', queue, 'XX', '0', 'x') -- the server's own refusal
+  end
+end
 --@touched
 local _, _, channel = parts(string.sub(found, 27))
 local elects = string.byte(found, 2) == KIND_ELECTION

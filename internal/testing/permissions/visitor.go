@@ -113,6 +113,27 @@ func (v *visitor) operations() map[string]operation {
 			}
 			return nil
 		}, rwmutex},
+		"break": {func(n string) error {
+			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
+			defer v.release(lease)
+			return v.user.Break(v.ctx(), n, lease.Token())
+		}, mutex},
+		"force break": {func(n string) error {
+			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
+			defer v.release(lease)
+			return v.user.ForceBreak(v.ctx(), n, lease.Token())
+		}, mutex},
+		"evict": {func(n string) error {
+			defer v.release(v.taken(v.operator.Mutex(n).Lock(v.ctx())))
+			if _, err := v.operator.Mutex(n).Ticket(v.ctx(), time.Second); err != nil {
+				return err
+			}
+			info, err := v.operator.Inspect(v.ctx(), n)
+			if err != nil || len(info.Queue) != 1 {
+				v.t.Fatalf("the queue is %+v, %v", info.Queue, err)
+			}
+			return v.user.Evict(v.ctx(), n, info.Queue[0].ID)
+		}, mutex},
 		"latch wait": {v.awaitLatch, latch},
 		"lead":       {func(n string) error { return v.held(v.user.Election(n).Campaign(v.ctx())) }, election},
 		"leader": {func(n string) error {
