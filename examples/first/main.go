@@ -61,7 +61,8 @@ func bill(ctx context.Context, order int) error {
 	}
 }
 
-// save stands for storage that remembers the largest token of an order and refuses a smaller one:
+// save stands for storage that remembers the largest token of an order and refuses a smaller one.
+// This is enough if the lock guards one row; docs/fencing.md has more:
 //
 //	UPDATE orders SET state = 'billed', token = $2 WHERE id = $1 AND token <= $2
 func save(_ context.Context, order int, token int64) error {
