@@ -16,10 +16,8 @@ import (
 )
 
 // adoptsOrphans makes the process of a test the parent of orphans below it, where the system can.
+// Function adoptOrphans does that.
 const adoptsOrphans = "HOLDFAST_TEST_ADOPTS_ORPHANS"
-
-// adoptOrphans does that.
-var adoptOrphans = func() {}
 
 // TestMain lets the test binary be the program too: the demo starts its workers from
 // os.Executable, and some tests start the demo. The arguments of a test begin with "-". A binary

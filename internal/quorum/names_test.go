@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
 					t.Error(err)
 				case found.Name == "a": // the first master was read: what it learns of now, it does not tell
 					do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(1)), c.value())
-				default:
-					told = found.Node
+				default: // in one millisecond with its beginning, a name may be told again
+					told = cmp.Or(told, found.Node)
 				}
 			}
 			if told != c.told {
