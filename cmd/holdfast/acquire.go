@@ -303,6 +303,7 @@ could not be written, and the lock was given back.`,
 		},
 	}
 	a.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNames(&a.connection)
 	flags := cmd.Flags()
 	a.choice.flags(flags)
 	a.waiting.flags(flags)

@@ -196,6 +196,7 @@ func newElect() *cobra.Command {
 		},
 	}
 	e.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNameAndCommand(&e.connection)
 	e.Weight = 1
 	flags := cmd.Flags()
 	e.superviseFlags(cmd)

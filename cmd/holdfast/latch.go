@@ -131,6 +131,7 @@ func newLatchSet() *cobra.Command {
 		RunE: interrupted(func(ctx context.Context) error { return l.Set(ctx, count) }),
 	}
 	l.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNames(&l.connection)
 	durationVar(cmd.Flags(), &l.TTL, "ttl", "", mostTTL, "the latch goes away after that time without a count, and after it was open so long")
 	l.quietFlag(cmd.Flags())
 	return cmd
@@ -146,6 +147,7 @@ func newLatchDown() *cobra.Command {
 		RunE:  interrupted(l.Down),
 	}
 	l.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNames(&l.connection)
 	return cmd
 }
 
@@ -159,6 +161,7 @@ func newLatchWait() *cobra.Command {
 		RunE:  interrupted(l.WaitOpen),
 	}
 	l.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNames(&l.connection)
 	l.waiting.flags(cmd.Flags())
 	l.quietFlag(cmd.Flags())
 	return cmd

@@ -36,6 +36,17 @@ func completeNames(c *connection) cobra.CompletionFunc {
 	}
 }
 
+// completeNameAndCommand completes a NAME, and leaves the command behind it to the shell.
+func completeNameAndCommand(c *connection) cobra.CompletionFunc {
+	names := completeNames(c)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return names(cmd, args, typed)
+	}
+}
+
 // completeWaiters completes a NAME, and after it a waiter of the name, with its label.
 func completeWaiters(c *connection) cobra.CompletionFunc {
 	names := completeNames(c)

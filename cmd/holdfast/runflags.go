@@ -56,6 +56,7 @@ func newRun() *cobra.Command {
 		},
 	}
 	r.connection.flags(cmd)
+	cmd.ValidArgsFunction = completeNameAndCommand(&r.connection)
 	flags := cmd.Flags()
 	r.choice.flags(flags)
 	r.waiting.flags(flags)
