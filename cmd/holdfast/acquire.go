@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -124,12 +125,7 @@ func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began tim
 
 // atPlace waits at the place of the file's ticket, or of a new one that it writes there.
 func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file **ticketFile) (*holdfast.Lease, error) {
-	bounded, cancel := a.until(ctx, began)
-	if a.Nonblock { // what the server says of the place is worth a moment
-		bounded, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
-	}
-	defer cancel()
-	lease, err := a.atFormerPlace(ctx, bounded, client)
+	lease, err := a.atFormerPlace(ctx, client, began)
 	if !errors.Is(err, errNoPlace) {
 		return lease, err
 	}
@@ -145,14 +141,33 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 		*file = &ticketFile{}
 		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
 	}
-	return client.AttachWait(bounded, ticket)
+	return a.attach(ctx, client, ticket, began)
+}
+
+// attach waits at a place. It asks the server at least once, however short the wait is: the place
+// of a free name holds it.
+func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket holdfast.Ticket, began time.Time) (*holdfast.Lease, error) {
+	const least, forEver = 100 * time.Millisecond, math.MaxInt64
+	for {
+		limit := time.Duration(forEver)
+		if a.Nonblock || a.Wait > 0 {
+			limit = max(a.Wait-time.Since(began), least)
+		}
+		bounded, cancel := context.WithTimeout(ctx, limit)
+		lease, err := client.AttachWait(bounded, ticket)
+		cancel()
+		asked := !errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, new(*holdfast.StoreError))
+		if asked || ctx.Err() != nil || time.Since(began) > a.Wait+firstAnswer {
+			return lease, err
+		}
+	}
 }
 
 // errNoPlace says that the file has no place that is kept.
 var errNoPlace = errors.New("no place is kept")
 
 // atFormerPlace waits at the place of the file's ticket.
-func (a *Acquire) atFormerPlace(ctx, bounded context.Context, client *holdfast.Client) (*holdfast.Lease, error) {
+func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, began time.Time) (*holdfast.Lease, error) {
 	if info, err := os.Stat(a.File); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, errNoPlace
 	}
@@ -172,7 +187,7 @@ func (a *Acquire) atFormerPlace(ctx, bounded context.Context, client *holdfast.C
 		}
 		return nil, err
 	}
-	lease, err := client.AttachWait(bounded, ticket)
+	lease, err := a.attach(ctx, client, ticket, began)
 	var waited *holdfast.WaitError
 	switch {
 	case errors.Is(err, holdfast.ErrTicket):
