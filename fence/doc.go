@@ -26,7 +26,7 @@
 // fail-over then treat the fence and the data alike. SQL never creates the table: run Schema with
 // your migrations, outside of a transaction that matters, as MySQL commits before it.
 //
-// A token is the number of a microsecond, about 2^51, and always below 2^53. It needs a column of
+// A token is the number of a microsecond, above 2^50 and always below 2^53. It needs a column of
 // 64 bits (bigint). In a column of 32 bits, PostgreSQL refuses it. MySQL without its strict mode
 // stores 2147483647 for every token, so that all tokens are equal; SQL then returns an error.
 //
@@ -107,7 +107,7 @@
 //
 // # Sizes and retention
 //
-// A row takes the bytes of its name and about 60 more, in the table and its index. Names have 1 to
+// A row is a name and two numbers. PostgreSQL has the name in the index as well. Names have 1 to
 // 1024 bytes, in UTF-8, without the character 0. SQL costs one statement, and two with MySQL.
 //
 // A row may be deleted when no transaction with a smaller token can come any more. The database
@@ -117,8 +117,8 @@
 //	DELETE FROM holdfast_fence WHERE raised_at < CURRENT_TIMESTAMP - INTERVAL '30' DAY
 //	DELETE FROM holdfast_fence WHERE raised_at < datetime('now', '-30 days')            -- SQLite
 //
-// Deleting a row, or a table that is restored without it, lets an earlier holder write once more.
-// It does nothing to later holders.
+// While a row is missing, an earlier holder is not refused. The next holder's SQL makes the row
+// again.
 //
 // # Other storage
 //
