@@ -23,7 +23,7 @@ func StartPostgreSQL(tb testing.TB) *Server {
 		},
 		args: func(_ *Server, port string) []string {
 			return []string{"-D", "data", "-h", "127.0.0.1", "-p", port, "-k", "", "-F", "-N", "50",
-				"-c", "shared_buffers=16MB"}
+				"-c", "shared_buffers=16MB", "-c", "deadlock_timeout=20ms"} // a second, else
 		},
 		dsn: func(s *Server) string {
 			return "postgres://holdfast:" + s.password + "@" + s.Addr + "/postgres?sslmode=disable"
