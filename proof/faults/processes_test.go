@@ -25,6 +25,7 @@ type childPlan struct {
 	Names  int
 	Rounds int
 	Cycle  *member // a process of a cycle, which is all that it does
+	Broken string  // a name that it locks, and whose holds are broken, which is all that it does
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -43,8 +44,11 @@ func child() error {
 		return err
 	}
 	config := &holdfast.Config{Prefix: plan.Prefix, TTL: stoppedTTL}
-	if plan.Cycle != nil {
+	switch {
+	case plan.Cycle != nil:
 		config.TTL = deadlockTTL
+	case plan.Broken != "":
+		config.TTL = brokenTTL
 	}
 	c, closeAll, err := plan.Way.open(config, nil, nil)
 	if err != nil {
@@ -55,6 +59,9 @@ func child() error {
 	say := func(what, name string, token int64) { _ = out.Encode(said{what, name, token}) }
 	if plan.Cycle != nil {
 		return lockInCycle(c, *plan.Cycle, say)
+	}
+	if plan.Broken != "" {
+		return workToBeBroken(c, plan.Broken)
 	}
 	in := bufio.NewScanner(os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*patience)
