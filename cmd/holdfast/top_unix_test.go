@@ -351,6 +351,8 @@ func TestTablesOnATerminal(t *testing.T) {
 		t.Errorf("colors, although NO_COLOR is set:\n%q", x.do("capture-pane", "-p", "-e"))
 	}
 	x.do("resize-window", "-x", "70", "-y", "30")
+	x.enter("clear; until stty size | grep -q '30 70'; do :; done; echo nar''row")
+	x.has("narrow")
 	x.enter("clear; holdfast run --label " + strings.Repeat("long", 30) + " long -- holdfast ls; echo cu''t=$?")
 	x.has("cut=0")
 	for line := range strings.Lines(x.do("capture-pane", "-p", "-J")) {
