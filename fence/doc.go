@@ -74,8 +74,7 @@
 // A transaction under several names calls SQL for each of them first, in the order of the names.
 // Transactions that raise two names in both orders can deadlock. The database ends one of them
 // (PostgreSQL 40P01, MySQL 1213), and its caller runs it again. MySQL and MariaDB can also deadlock
-// when several names are raised for the first time at one moment. READ COMMITTED makes that rarer,
-// as it locks fewer gaps.
+// when several names are raised for the first time at one moment.
 //
 // # Errors
 //
