@@ -181,10 +181,14 @@ func JSON(document any, indent string) (string, error) {
 
 // escaped escapes what is not printable, which in JSON stands in strings alone.
 func escaped(text string) string {
+	safe := func(r rune) bool { return r == '\n' || strconv.IsPrint(r) && r != utf8.RuneError }
+	if !strings.ContainsFunc(text, func(r rune) bool { return !safe(r) }) {
+		return text
+	}
 	var out strings.Builder
 	for _, r := range text {
 		switch {
-		case r == '\n' || strconv.IsPrint(r) && r != utf8.RuneError:
+		case safe(r):
 			out.WriteRune(r)
 		case r > 0xffff:
 			r -= 0x10000
