@@ -193,7 +193,7 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.checkClock(*f, sent, received, deadline)
 	n.mu.Lock()
-	revoked := f.born == n.revoked
+	revoked := f.born != 0 && f.born == n.revoked
 	f.ahead = revoked || !known
 	counts := n.p.counts(*f)
 	first := !n.reported

@@ -228,7 +228,7 @@ func (a *reply) readTokens(text string) bool {
 	var ok1, ok2 bool
 	a.first, ok1 = wire.Number(text[:16])
 	a.final, ok2 = wire.Number(text[16:])
-	return ok1 && ok2
+	return ok1 && ok2 && 0 <= a.first && a.first <= a.final
 }
 
 func (a *reply) readBusy(text string) bool {
