@@ -61,7 +61,7 @@ func FuzzReplies(f *testing.F) {
 		f.Add(byte(0), text, "H"+facts+token+token)
 		f.Add(byte(4), text, text)
 	}
-	f.Add(byte(4), "0", strings.Repeat("0", 51)) // a memory that began at 0 was told to begin anew for ever
+	f.Add(byte(4), "0", strings.Repeat("0", 51))                        // a memory that began at 0 was told to begin anew for ever
 	f.Add(byte(0), "", "H"+facts+"0946684800000001"+"0346684800000001") // a block that ends before it begins
 	f.Fuzz(func(t *testing.T, shape byte, one, other string) {
 		synctest.Test(t, func(t *testing.T) {
