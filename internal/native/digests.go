@@ -5,15 +5,15 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
-	"ask":       "703d94f55a19011340f79afd937be085eb35b495",
-	"break":     "06bc994838b4ac45a13ab49ab0b4bafd75707556",
-	"downgrade": "7ff86ec41e66dc7b13323da1adc50a8ac70ba7ac",
-	"evict":     "82ab099bbadd16ff8441c62ebc4d6499397000ab",
-	"free":      "966ae05b983d157084bbce2a1776d8f8d25d96cb",
+	"ask":       "0cc04ea06ed767069c95e776dcf5e01ff729425a",
+	"break":     "dcf7c24ac24b8d6e4f3531dee096bc3ee7093077",
+	"downgrade": "3d4219347041b4b8c240ee8d98b507c866206ef0",
+	"evict":     "dadbf90ba31b94442f512e863d4eb4cc1713bfb3",
+	"free":      "64fd2206606ef183e8ae2cfca30e3e51253092f9",
 	"inspect":   "e8327b8098f3adddef9cd55bc9a2aa6ac4577c29",
 	"latch":     "b6d95de9f9c12c431ae5682e5dca8649257d38ab",
-	"look":      "960a0b5bb375bf5d7fbbc36c0487a81530d40804",
+	"look":      "b9d519dd872ef9714f0fee17e7249a35d19e5da8",
 	"renew":     "93cfe30127bf9df01099d04e8cc6dc1e1785d4c6",
-	"resize":    "38cc1e39635619b623b9a63ea5930f9e73f6a6ad",
-	"resume":    "42564476a2f8df8abebec19965c62acd4a83842d",
+	"resize":    "f8633163ab431742038af47cececefaf17ee7fb3",
+	"resume":    "5e496c2fef9aca21801ebc9facc012a60264e46e",
 }

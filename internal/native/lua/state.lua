@@ -67,7 +67,9 @@ local function look(ticket)
   else
     local tail = redis.call('ZRANGE', queue, '-2', '-1')
     sample = tail[#tail] == 'c' and tail[1] or tail[#tail] -- "c" is last where all places are closed
-    sample = sample and not string.find(sample, EVICTED) and sample -- nor does it use a name
+    if sample and string.find(sample, EVICTED) then -- it uses no name
+      sample = nil
+    end
   end
   if sample and (string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, 4)
