@@ -1,0 +1,146 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// What the verdict of Inspect is under load, beside what the callers themselves know. Nothing fails
+// here, so each knows for certain what it held all the while that an Inspect took.
+func TestInspectTellsTheTruth(t *testing.T) {
+	long(t)
+	u := &truth{rig: newRig(t, 5)}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for caller := range truthCallers {
+		w := u.client(func(c *holdfast.Config) { c.Label = fmt.Sprint("caller ", caller) }, nil)
+		all.Go(func() {
+			for ctx.Err() == nil && u.use(w, caller, rand.IntN(truthNames)) {
+			}
+		})
+	}
+	for range 3 {
+		inspector := u.client(nil, nil)
+		all.Go(func() {
+			for ctx.Err() == nil {
+				u.inspect(ctx, inspector.Client, rand.IntN(truthNames))
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("told of %d holds for certain, and of none %d times; %v", u.held.Load(), u.idle.Load(), u.check())
+	if u.held.Load() == 0 || u.idle.Load() == 0 {
+		t.Error("nothing was certain")
+	}
+}
+
+const (
+	truthCallers = 6
+	truthNames   = 4
+)
+
+// A truth is what all callers know.
+type truth struct {
+	*rig
+
+	mu  sync.Mutex
+	now [truthCallers][truthNames]claim
+
+	held, idle atomic.Int64 // of how many callers it was certain, each time
+}
+
+// A claim is what a caller knows of a name: the lease that it holds, if it does. Turn grows with
+// each step.
+type claim struct {
+	turn  int
+	busy  bool // a call is under way: it may hold or not
+	lease *holdfast.Lease
+}
+
+func (u *truth) step(caller, name int, busy bool, lease *holdfast.Lease) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.now[caller][name] = claim{u.now[caller][name].turn + 1, busy, lease}
+}
+
+// of is what all callers know of a name.
+func (u *truth) of(name int) (claims [truthCallers]claim) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for caller := range claims {
+		claims[caller] = u.now[caller][name]
+	}
+	return claims
+}
+
+// use locks and releases a name. After a failure it returns false: what it won may be there for a
+// while.
+func (u *truth) use(w *worker, caller, name int) bool {
+	u.step(caller, name, true, nil)
+	h, err := w.lock(fmt.Sprint("name ", name), time.Second)
+	if err != nil {
+		return false
+	}
+	u.step(caller, name, false, h.Lease)
+	_ = h.keep(rand.N(20 * time.Millisecond))
+	u.step(caller, name, true, nil)
+	if h.release() != nil {
+		return false
+	}
+	u.step(caller, name, false, nil)
+	return true
+}
+
+// inspect compares what is told with what stayed the same meanwhile.
+func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
+	before := u.of(name)
+	info, err := c.Inspect(ctx, fmt.Sprint("name ", name))
+	after := u.of(name)
+	if err != nil || !answered(info) {
+		return // a machine stood still
+	}
+	told := map[string]holdfast.HoldInfo{}
+	for _, hold := range info.Holds {
+		told[hold.Label] = hold
+	}
+	for caller := range before {
+		if before[caller] == after[caller] && !after[caller].busy {
+			hold, is := told[fmt.Sprint("caller ", caller)]
+			u.compare(info, after[caller].lease, hold, is)
+		}
+	}
+}
+
+// compare compares what is told of one caller with the lease that it has; nil: it has none.
+func (u *truth) compare(info holdfast.LockInfo, lease *holdfast.Lease, hold holdfast.HoldInfo, told bool) {
+	right := told && info.State == holdfast.StateHeld && len(info.Holds) == 1
+	switch {
+	case lease == nil && told:
+		u.Errorf("a caller that holds nothing is told as %+v", hold)
+	case lease == nil:
+		u.idle.Add(1)
+	case lease.Err() != nil:
+	case !right || hold.Token > lease.Token() || lease.Token() > hold.LastToken:
+		u.Errorf("a hold with token %d is told as %+v", lease.Token(), info)
+	default:
+		u.held.Add(1)
+	}
+}
+
+// answered tells whether all masters answered.
+func answered(info holdfast.LockInfo) bool {
+	for _, m := range info.Masters {
+		if m.Err != nil || !m.Counts {
+			return false
+		}
+	}
+	return true
+}
