@@ -85,8 +85,6 @@ func scriptMutants() []Mutant {
 			"  remain(found, 'b', ARGV[3], '')\n", "  redis.call('DEL', state)\n  exclusive, shares, alone = {}, 0, nil\n  hand_on(nil)\n"}}},
 		{"evicted ticket joins again", suite("evict/ends_the_wait,_and_the_others_keep_their_places"), []Patch{{lua + "ask.lua",
 			"local by = ARGV[5] ~= 't' and evicted(ticket)\n", "local by = nil\n"}}},
-		{"evicted ticket keeps the number of permits", suite("evict/of_a_waiter_for_permits_leaves_no_number_of_permits"), []Patch{{lua + "state.lua",
-			"redis.call('ZCOUNT', queue, whole(1 - OUT), '+inf') == 1", "redis.call('ZCOUNT', queue, '-inf', '+inf') == 1"}}},
 		{"resume without a remainder", suite("resume/keeps_others_out_until_the_former_holder_has_stopped"), []Patch{{lua + "resume.lua",
 			"remain(old, 'r', label, string.sub(ticket, 5))\n", "if alone then\n  redis.call('DEL', state)\n  exclusive, alone = {}, nil\nelse\n  drop(old)\n  look(ticket)\nend\n"}}},
 		{"owner enters beside a remainder", suite("resume/lets_nobody_in_beside_a_former_holder_of_another_owner"), []Patch{{lua + "state.lua",
