@@ -1,0 +1,145 @@
+package scrape_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/promholdfast"
+)
+
+const folder = "../../deploy"
+
+// A dashboard is what the tests read of one.
+type dashboard struct {
+	Title      string
+	Panels     []panel
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      json.RawMessage
+		}
+	}
+}
+
+type panel struct {
+	ID          int
+	Type, Title string
+	Targets     []struct{ Expr string }
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, "grafana.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// metrics are the names that promholdfast describes.
+func metrics(t *testing.T) (names []string) {
+	t.Helper()
+	described := make(chan *prometheus.Desc, 100)
+	promholdfast.NewObserver().Describe(described)
+	promholdfast.NewCollector(holdfasttest.New(t), nil).Describe(described)
+	close(described)
+	for d := range described {
+		names = append(names, regexp.MustCompile(`fqName: "([^"]*)"`).FindStringSubmatch(d.String())[1])
+	}
+	return names
+}
+
+// named are the metrics that a text names. What a histogram adds to its name is cut off.
+func named(text string) (names []string) {
+	for _, name := range regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(text, -1) {
+		names = append(names, strings.TrimSuffix(name, "_bucket"))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Each metric in the files is one of promholdfast, and the dashboard shows each of them.
+func TestMetricsOfDashboardAndAlertsExist(t *testing.T) {
+	have := metrics(t)
+	for _, name := range []string{"grafana.json", "alerts.yml", "alerts_test.yml"} {
+		all := named(read(t, name))
+		if len(all) == 0 {
+			t.Errorf("%s names no metric", name)
+		}
+		for _, metric := range all {
+			if !slices.Contains(have, metric) {
+				t.Errorf("%s has %s, which promholdfast does not describe", name, metric)
+			}
+		}
+	}
+	shown := named(read(t, "grafana.json"))
+	for _, metric := range have {
+		if !slices.Contains(shown, metric) {
+			t.Errorf("the dashboard does not show %s", metric)
+		}
+	}
+}
+
+func TestDashboardPanels(t *testing.T) {
+	d, ids := readDashboard(t), map[int]bool{}
+	if d.Title != "holdfast" || len(d.Panels) == 0 {
+		t.Errorf("the dashboard %q has %d panels", d.Title, len(d.Panels))
+	}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.ID == 0 {
+			t.Errorf("the panel %q has the id %d of another one, or none", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		if (p.Type == "row") != (len(p.Targets) == 0) {
+			t.Errorf("the panel %q of type %s has %d queries", p.Title, p.Type, len(p.Targets))
+		}
+		for _, target := range p.Targets {
+			if asked := expand(target.Expr); strings.Contains(asked, "$") {
+				t.Errorf("the panel %q uses a variable that there is not: %s", p.Title, asked)
+			}
+		}
+	}
+	for _, v := range d.Templating.List {
+		if !strings.Contains(read(t, "grafana.json"), "$"+v.Name) && !strings.Contains(read(t, "grafana.json"), "${"+v.Name) {
+			t.Errorf("no panel uses the variable %s", v.Name)
+		}
+	}
+}
+
+// expand puts in what Grafana puts in for its variables, when all of each is chosen.
+func expand(query string) string {
+	return strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$kind", ".*", "$class", ".*").Replace(query)
+}
+
+// The runbook of each alert is a section of docs/operations.md.
+func TestRunbooksExist(t *testing.T) {
+	rules, sections := read(t, "alerts.yml"), map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, "../docs/operations.md"), -1) {
+		sections[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = true
+	}
+	links := regexp.MustCompile(`runbook_url: \S*/docs/operations\.md#(\S+)`).FindAllStringSubmatch(rules, -1)
+	if alerts := strings.Count(rules, "- alert:"); alerts == 0 || len(links) != alerts {
+		t.Errorf("%d alerts have %d runbooks", alerts, len(links))
+	}
+	for _, link := range links {
+		if !sections[link[1]] {
+			t.Errorf("docs/operations.md has no section %s", link[1])
+		}
+	}
+}

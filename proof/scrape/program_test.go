@@ -1,0 +1,134 @@
+package scrape_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+const serverAddr = "HOLDFAST_SCRAPE_SERVER"
+
+// counts are the calls of the program by their outcome, the leases that it lost, and those that
+// ended, lost or not. The tested observer has no part in them.
+type counts struct {
+	mu    sync.Mutex
+	Calls map[holdfast.Outcome]int
+	Lost  int
+	Ended int
+}
+
+func (c *counts) Observe(e holdfast.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Kind {
+	case holdfast.EventGranted, holdfast.EventPassed, holdfast.EventRefused, holdfast.EventGaveUp:
+		c.Calls[e.Outcome()]++
+	case holdfast.EventLost:
+		c.Lost++
+		c.Ended++
+	case holdfast.EventReleased:
+		c.Ended++
+	}
+}
+
+// both are two observers.
+type both [2]holdfast.Observer
+
+func (b both) Observe(e holdfast.Event) {
+	b[0].Observe(e)
+	b[1].Observe(e)
+}
+
+// TestProgram is the program that Prometheus scrapes: two clients whose goroutines want the same
+// locks, until /stop is asked for. The answer to /stop has the
+// counts. The event of a loss may come later than the release of its lease.
+func TestProgram(t *testing.T) {
+	harness.OnlyChild(t)
+	counted := &counts{Calls: map[holdfast.Outcome]int{}}
+	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
+	config := &holdfast.Config{
+		TTL: 600 * time.Millisecond, Observer: both{counted, observer},
+		Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
+	}
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config), harness.Locker(t, os.Getenv(serverAddr), config)}
+	registry.MustRegister(observer, promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Millisecond}))
+
+	work, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i, client := range clients {
+		own := client.Mutex(fmt.Sprintf("batch:%d", i), holdfast.WithWait(10*time.Second))
+		for way := range 6 {
+			all.Go(func() { contend(work, t, client, own, way) })
+		}
+	}
+	end := make(chan struct{})
+	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	http.HandleFunc("/stop", func(w http.ResponseWriter, _ *http.Request) {
+		stop()
+		all.Wait()
+		counted.mu.Lock()
+		defer counted.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(counted)
+	})
+	http.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { close(end) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	fmt.Println("serving on", listener.Addr())
+	<-end
+	if err := server.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// contend locks in its way until ctx ends. Each call ends by itself, so that none is cut off. Own
+// is a name that no other client wants: there the lock is passed on, as holds are short.
+func contend(ctx context.Context, t *testing.T, client *holdfast.Client, own *holdfast.Mutex, way int) {
+	lock := client.Mutex("order:42", holdfast.WithWait(20*time.Millisecond))
+	take, hold := lock.Lock, time.Millisecond
+	switch way {
+	case 0:
+		take = lock.TryLock
+	case 1: // renewed, and lost at the end
+		lock = client.Mutex("report:1", holdfast.WithWait(20*time.Millisecond), holdfast.WithMaxHold(700*time.Millisecond))
+		take, hold = lock.Lock, time.Second
+	case 2, 3:
+		take = own.Lock
+	}
+	for ctx.Err() == nil {
+		lease, err := take(t.Context())
+		if err != nil {
+			if !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrWaitOver) {
+				t.Error(err)
+				return
+			}
+			<-time.After(3 * time.Millisecond)
+			continue
+		}
+		select {
+		case <-time.After(hold):
+		case <-lease.Context().Done():
+		}
+		if err := lease.Release(t.Context()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			t.Error(err)
+		}
+	}
+}
