@@ -1,0 +1,104 @@
+package dashboard
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// secretHeader carries the secret that the stream told. Another site can neither read it nor send
+// this header.
+const secretHeader = "X-Holdfast-Secret"
+
+// mostBody is the largest request to break a hold: names have at most 1 KiB.
+const mostBody = 16 << 10
+
+// breakHold breaks a hold, if all of it is right.
+func (h *handler) breakHold(w http.ResponseWriter, r *http.Request) {
+	if code, why := h.mayBreak(r); why != "" {
+		refuse(w, code, why)
+		return
+	}
+	var body struct {
+		Name       string `json:"name"`
+		NameBase64 string `json:"name_base64"`
+		Token      int64  `json:"token"`
+		Typed      string `json:"typed"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body); err != nil {
+		refuse(w, http.StatusBadRequest, "the body is not the JSON of a break")
+		return
+	}
+	if body.NameBase64 != "" {
+		name, err := base64.StdEncoding.DecodeString(body.NameBase64)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "name_base64 is not base64")
+			return
+		}
+		body.Name = string(name)
+	}
+	if body.Typed == "" || body.Typed != typed(body.Name) {
+		refuse(w, http.StatusConflict, "the name that was typed is another one: nothing was broken")
+		return
+	}
+	err := h.client.Break(r.Context(), body.Name, body.Token)
+	var argument *holdfast.ArgumentError
+	switch {
+	case err == nil:
+		answer(w, struct {
+			Broken bool `json:"broken"`
+		}{true})
+	case errors.Is(err, holdfast.ErrNotHeld):
+		refuse(w, http.StatusNotFound, "this hold is over: nothing was broken")
+	case errors.As(err, &argument):
+		refuse(w, http.StatusBadRequest, err.Error())
+	default:
+		refuse(w, http.StatusBadGateway, err.Error())
+	}
+}
+
+// mayBreak tells why a request may not break, and with which code. Empty: it may.
+func (h *handler) mayBreak(r *http.Request) (code int, why string) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case !sameOrigin(r):
+		return http.StatusForbidden, "the request comes from another site"
+	case kind != "application/json":
+		return http.StatusUnsupportedMediaType, "the body is not JSON"
+	case subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(h.secret)) != 1:
+		return http.StatusForbidden, "the secret is missing or old: load the page again"
+	case !h.authorize(r):
+		return http.StatusForbidden, "breaking is not allowed here"
+	}
+	return 0, ""
+}
+
+// sameOrigin tells whether a page of the same origin made a request. A request that does not say so
+// is refused.
+func sameOrigin(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
+}
+
+// typed is what a person types for a name. It is the name, unless that has characters that are
+// invisible or no keyboard has.
+func typed(name string) string {
+	for _, r := range name {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			quoted := strconv.QuoteToASCII(name)
+			return quoted[1 : len(quoted)-1]
+		}
+	}
+	return name
+}

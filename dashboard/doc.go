@@ -1,0 +1,59 @@
+// Package dashboard is a web page that shows the locks of a server while they change: who holds,
+// who waits, and why. It is an http.Handler, which a program mounts where it likes:
+//
+//	mux.Handle("/locks/", http.StripPrefix("/locks", dashboard.Handler(client, nil)))
+//
+// All its URLs are relative, so any prefix will do. The page is embedded: it needs no build step
+// and loads nothing from elsewhere.
+//
+// # What it costs
+//
+// The page has one stream of events. While at least one page is open, Client.List reads all names,
+// once a second however many pages there are. It reads for at most about a quarter of the time, as
+// it rests three times as long as the last look took. Client.Ready is asked every 5 s.
+// Nothing is read while no page is open, and a page that is hidden closes its stream. A page gets
+// the whole list first, and then the differences.
+//
+// Memory is bounded: the first 20,000 names, of at most 64 MiB together, 100 streams, and 1,000
+// changes in one look. The page says how many names it does not show.
+//
+// # What it shows
+//
+//   - All names, with search, order, and filters by kind, host, waiters and age. For a semaphore it
+//     shows its use, and for an election its leader.
+//   - Of one name its holds, its queue, and what each master of a quorum says.
+//   - What a holder itself waits for, as a tree that has the cause at its root. It knows that only
+//     of callers with WithDeadlockCheck.
+//   - The changes that were seen since the page was opened. They are differences between two looks,
+//     so a hold that begins and ends between two looks is not seen.
+//   - All that one process holds and waits for.
+//   - Whether the servers are ready, and which masters count.
+//   - Deadlocks, when they are asked for: at most one search runs, and all who ask share it.
+//
+// # Who may do what
+//
+// Whoever reaches the Handler may read. A program that wants fewer readers wraps it. The names,
+// labels and hosts of all processes are there to be read.
+//
+// Nobody may change anything, unless Options.Authorize says so of a request. Then a hold can be
+// broken, by Client.Break, by a POST that
+//
+//   - comes from the same origin, as Sec-Fetch-Site or else Origin says,
+//   - carries a secret that only a page of the same origin can have read, and
+//   - has the name as a person typed it.
+//
+// Names and labels are texts of others. The page inserts them as text, never as markup, and shows
+// characters that are invisible or change the direction of writing as escapes. The
+// Content-Security-Policy allows the embedded script and style, and nothing else.
+//
+// # Requests
+//
+//	GET  ./             the page; also style.css, icon.svg and its scripts
+//	GET  ./events       the stream: events "hello" and "look"
+//	GET  ./lock         ?name=: a name as the last look saw it
+//	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last look saw it
+//	GET  ./deadlocks    looks for deadlocks
+//	POST ./break        {"name", "token", "typed"}
+//
+// JSON has the fields of docs/json.md. The requests are for the page, and may change with it.
+package dashboard

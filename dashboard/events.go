@@ -1,0 +1,139 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// events is the stream of a page.
+func (h *handler) events(w http.ResponseWriter, r *http.Request) {
+	hello, _ := json.Marshal(struct {
+		Version  int    `json:"version"`
+		CanBreak bool   `json:"can_break"`
+		Secret   string `json:"secret"`
+	}{version, h.authorize(r), h.secret})
+	run, err := h.hub.enter()
+	if err != nil {
+		w.Header().Set("Retry-After", "10")
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	defer h.hub.leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for more
+	control := http.NewResponseController(w)
+	send := func(event string, data []byte) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(pingInterval))
+		_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data)
+		return err == nil && control.Flush() == nil
+	}
+	if !send("hello", hello) {
+		return
+	}
+	number := 0
+	ping := time.NewTicker(pingInterval)
+	defer ping.Stop()
+	for {
+		text, now, wake := h.hub.news(run, number)
+		if text != nil && !send("look", text) {
+			return
+		}
+		number = now
+		if text != nil {
+			ping.Reset(pingInterval)
+			continue // another look may have ended meanwhile
+		}
+		select {
+		case <-wake:
+		case <-ping.C:
+			if !send("ping", nil) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// searches make at most one search for deadlocks at a time. Who asks while it runs gets its result.
+type searches struct {
+	client source
+
+	mu      sync.Mutex
+	running *search
+}
+
+type search struct {
+	done  chan struct{}
+	found []holdfast.Deadlock
+	err   error
+}
+
+const longestSearch = time.Minute
+
+// join returns the search that runs, or begins one. It goes on if the one who asked leaves: others
+// may have joined.
+func (s *searches) join() *search {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		return s.running
+	}
+	begun := &search{done: make(chan struct{})}
+	s.running = begun
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), longestSearch)
+		defer cancel()
+		begun.found, begun.err = s.client.Deadlocks(ctx)
+		s.mu.Lock()
+		s.running = nil
+		s.mu.Unlock()
+		close(begun.done)
+	}()
+	return begun
+}
+
+type member struct {
+	Label string `json:"label"`
+	Host  string `json:"host,omitempty"`
+	PID   int    `json:"pid,omitempty"`
+	Holds string `json:"holds"`
+	Token int64  `json:"token"`
+	Waits string `json:"waits"`
+}
+
+type deadlock struct {
+	Members []member `json:"members"`
+}
+
+// searchDeadlocks looks for deadlocks.
+func (h *handler) searchDeadlocks(w http.ResponseWriter, r *http.Request) {
+	s := h.deadlocks.join()
+	select {
+	case <-s.done:
+	case <-r.Context().Done():
+		return
+	}
+	if s.err != nil {
+		refuse(w, http.StatusBadGateway, s.err.Error())
+		return
+	}
+	out := []deadlock{}
+	for _, d := range s.found {
+		var told deadlock
+		for _, m := range d.Members {
+			told.Members = append(told.Members, member(m))
+		}
+		out = append(out, told)
+	}
+	answer(w, struct {
+		Version   int        `json:"version"`
+		Deadlocks []deadlock `json:"deadlocks"`
+	}{version, out})
+}

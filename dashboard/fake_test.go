@@ -1,0 +1,222 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A fake is a server that is looked at.
+type fake struct {
+	mu       sync.Mutex
+	names    map[string]holdfast.LockInfo
+	err      error         // of List, after the names
+	ready    error         // of Ready
+	takes    time.Duration // how long a List lasts
+	begun    []time.Time   // of Lists
+	broken   []string
+	found    []holdfast.Deadlock
+	searches int
+	search   chan struct{} // a search for deadlocks waits for its end
+}
+
+func newFake(infos ...holdfast.LockInfo) *fake {
+	f := &fake{names: map[string]holdfast.LockInfo{}}
+	f.set(infos...)
+	return f
+}
+
+func (f *fake) set(infos ...holdfast.LockInfo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, info := range infos {
+		f.names[info.Name] = info
+	}
+}
+
+func (f *fake) locked(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error] {
+	f.mu.Lock()
+	f.begun = append(f.begun, time.Now())
+	names, err, takes := maps.Clone(f.names), f.err, f.takes
+	f.mu.Unlock()
+	return func(yield func(holdfast.LockInfo, error) bool) {
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+			yield(holdfast.LockInfo{}, ctx.Err())
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			for range 2 { // SCAN may tell a key twice
+				if !yield(names[name], nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(holdfast.LockInfo{}, err)
+		}
+	}
+}
+
+func (f *fake) Ready(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready
+}
+
+func (f *fake) Deadlocks(context.Context) ([]holdfast.Deadlock, error) {
+	f.mu.Lock()
+	f.searches++
+	wait, found := f.search, f.found
+	f.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	return found, nil
+}
+
+func (f *fake) Break(_ context.Context, name string, token int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.names[name].Holds {
+		if h.Token == token {
+			f.broken = append(f.broken, name)
+			return nil
+		}
+	}
+	return holdfast.ErrNotHeld
+}
+
+func (f *fake) lists() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.begun)
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// held is a name with one hold.
+func held(name, label string, token int64) holdfast.LockInfo {
+	return holdfast.LockInfo{
+		Name: name, Kind: "mutex", State: holdfast.StateHeld, At: epoch, Holders: 1,
+		Holds: []holdfast.HoldInfo{{
+			State: holdfast.HoldHeld, Label: label, Host: "host-" + label, PID: 7, Mode: holdfast.ModeWrites, Token: token, LastToken: token,
+			Since: epoch.Add(-time.Minute), Remaining: 20 * time.Second, TTL: 30 * time.Second,
+		}},
+	}
+}
+
+// A viewer reads a stream.
+type viewer struct {
+	header http.Header
+	code   int
+	events chan event
+	ended  chan struct{}
+	leave  context.CancelFunc
+	rest   bytes.Buffer
+}
+
+type event struct {
+	name string
+	data []byte
+}
+
+func (v *viewer) Header() http.Header { return v.header }
+
+func (v *viewer) WriteHeader(code int) { v.code = code }
+
+func (v *viewer) Flush() {}
+
+func (v *viewer) Write(text []byte) (int, error) {
+	v.rest.Write(text)
+	for {
+		whole, rest, found := strings.Cut(v.rest.String(), "\n\n")
+		if !found {
+			return len(text), nil
+		}
+		v.rest.Reset()
+		v.rest.WriteString(rest)
+		name, data, _ := strings.Cut(strings.TrimPrefix(whole, "event: "), "\ndata: ")
+		v.events <- event{name, []byte(data)}
+	}
+}
+
+// view opens a stream.
+func view(h http.Handler) *viewer {
+	ctx, cancel := context.WithCancel(context.Background())
+	v := &viewer{header: http.Header{}, events: make(chan event, 1000), ended: make(chan struct{}), leave: cancel}
+	go func() {
+		defer close(v.ended)
+		h.ServeHTTP(v, httptest.NewRequestWithContext(ctx, "GET", "/events", nil))
+	}()
+	return v
+}
+
+// end leaves, and waits until the stream has ended.
+func (v *viewer) end() {
+	v.leave()
+	<-v.ended
+}
+
+// A seen is a look as a page reads it.
+type seen struct {
+	status
+	Whole   bool     `json:"whole"`
+	Changed []row    `json:"changed"`
+	Gone    []uint64 `json:"gone"`
+	Changes []change `json:"changes"`
+}
+
+// look is the next look of a stream.
+func (v *viewer) look(t *testing.T) seen {
+	t.Helper()
+	for e := range v.events {
+		if e.name != "look" {
+			continue
+		}
+		var s seen
+		if err := json.Unmarshal(e.data, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	return seen{}
+}
+
+// secret is what the stream says first.
+func (v *viewer) secret(t *testing.T) (secret string, canBreak bool) {
+	t.Helper()
+	var hello struct {
+		Secret   string `json:"secret"`
+		CanBreak bool   `json:"can_break"`
+	}
+	if err := json.Unmarshal((<-v.events).data, &hello); err != nil {
+		t.Fatal(err)
+	}
+	return hello.Secret, hello.CanBreak
+}
+
+// get asks once.
+func get(h http.Handler, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w
+}

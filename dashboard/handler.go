@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Options say what a dashboard may do. Nil or zero Options only read.
+type Options struct {
+	// Authorize tells whether a request may break holds. It is asked when a page is opened and at
+	// each break. Nil: nobody may.
+	Authorize func(*http.Request) bool
+}
+
+// source is what a dashboard needs of a Client.
+type source interface {
+	List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error]
+	Ready(context.Context) error
+	Deadlocks(context.Context) ([]holdfast.Deadlock, error)
+	Break(ctx context.Context, name string, token int64) error
+}
+
+var _ source = (*holdfast.Client)(nil)
+
+//go:embed static
+var static embed.FS
+
+// policy lets the page use its own script and style, and ask its own server.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// handler serves one dashboard.
+type handler struct {
+	client    source
+	authorize func(*http.Request) bool
+	secret    string
+	hub       *hub
+	deadlocks searches
+}
+
+// Handler returns the dashboard of a client. The caller keeps the client open. The label of the
+// client is what a holder is told of who broke its hold. A stream ends with its request: to stop
+// a server that has open pages, end the base context of its requests.
+func Handler(client *holdfast.Client, options *Options) http.Handler {
+	return newHandler(client, options)
+}
+
+func newHandler(client source, options *Options) http.Handler {
+	h := &handler{client: client, authorize: func(*http.Request) bool { return false }, secret: rand.Text(), hub: newHub(client)}
+	h.deadlocks.client = client
+	if options != nil && options.Authorize != nil {
+		h.authorize = options.Authorize
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", asset("index.html", "text/html; charset=utf-8"))
+	mux.HandleFunc("GET /style.css", asset("style.css", "text/css; charset=utf-8"))
+	mux.HandleFunc("GET /app.js", asset("app.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /panel.js", asset("panel.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /view.js", asset("view.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /icon.svg", asset("icon.svg", "image/svg+xml"))
+	mux.Handle("GET /events", ours(h.events))
+	mux.Handle("GET /lock", ours(h.lock))
+	mux.Handle("GET /process", ours(h.process))
+	mux.Handle("GET /deadlocks", ours(h.searchDeadlocks))
+	mux.HandleFunc("POST /break", h.breakHold)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Security-Policy", policy)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Cache-Control", "no-store")
+		if r.URL.Path == "" { // a prefix without a slash at its end: relative URLs would miss
+			whole, _, _ := strings.Cut(r.RequestURI, "?")
+			head.Set("Location", "./"+path.Base(whole)+"/")
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// asset serves an embedded file.
+func asset(name, kind string) http.HandlerFunc {
+	text, err := static.ReadFile("static/" + name)
+	if err != nil {
+		panic(err) // a file of this package
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(text)
+	}
+}
+
+// ours refuses requests that a page of another site makes: they would cost the server.
+func ours(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Sec-Fetch-Site") {
+		case "cross-site", "same-site":
+			refuse(w, http.StatusForbidden, "the request comes from another site")
+		default:
+			next(w, r)
+		}
+	})
+}
+
+// answer sends a document.
+func answer(w http.ResponseWriter, document any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(document)
+}
+
+// refuse says why a request is not served.
+func refuse(w http.ResponseWriter, code int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(struct {
+		Error string `json:"error"`
+	}{why})
+}
+
+// lock tells what the last look saw of a name.
+func (h *handler) lock(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	seen := h.hub.seen()
+	if seen == nil {
+		refuse(w, http.StatusServiceUnavailable, "nothing was looked at yet: no page is open")
+		return
+	}
+	found, ok := seen[name]
+	if !ok {
+		refuse(w, http.StatusNotFound, "nobody holds or waits for this name")
+		return
+	}
+	answer(w, struct {
+		Version int `json:"version"`
+		lock
+		Typed  string `json:"typed"` // what a person types to break a hold
+		Causes []node `json:"causes"`
+	}{version, lockOf(found.info), typed(name), causes(seen, name)})
+}
+
+// process tells what the last look saw of a process.
+func (h *handler) process(w http.ResponseWriter, r *http.Request) {
+	host, pidText := r.URL.Query().Get("host"), r.URL.Query().Get("pid")
+	pid, err := strconv.Atoi(pidText)
+	if host == "" || err != nil {
+		refuse(w, http.StatusBadRequest, "host and pid are missing")
+		return
+	}
+	seen := h.hub.seen()
+	if seen == nil {
+		refuse(w, http.StatusServiceUnavailable, "nothing was looked at yet: no page is open")
+		return
+	}
+	answer(w, processOf(seen, host, pid))
+}

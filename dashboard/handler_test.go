@@ -1,0 +1,290 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func TestFilesAndHeaders(t *testing.T) {
+	mounted := http.NewServeMux()
+	mounted.Handle("/deep/locks/", http.StripPrefix("/deep/locks", newHandler(newFake(), nil)))
+	for path, kind := range map[string]string{
+		"": "text/html", "style.css": "text/css", "app.js": "text/javascript", "view.js": "text/javascript", "panel.js": "text/javascript",
+		"icon.svg": "image/svg+xml", "lock?name=x": "application/json", "missing": "text/plain",
+	} {
+		w := get(mounted, "/deep/locks/"+path)
+		head := w.Header()
+		if want := map[string]int{"lock?name=x": 503, "missing": 404}[path]; want == 0 && w.Code != 200 || want > 0 && w.Code != want {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+		if !strings.HasPrefix(head.Get("Content-Type"), kind) {
+			t.Errorf("%s: the type is %s", path, head.Get("Content-Type"))
+		}
+		policy := head.Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: the policy lacks %s", path, part)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: the headers are %v", path, head)
+		}
+	}
+}
+
+// A mount without a slash at its end leads to the one with it, and to no other host.
+func TestMissingSlash(t *testing.T) {
+	for path, want := range map[string]string{"/locks": "./locks/", "/locks?x=1": "./locks/", "//evil.example": "./evil.example/"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RequestURI, r.URL.Path = path, ""
+		w := httptest.NewRecorder()
+		newHandler(newFake(), nil).ServeHTTP(w, r)
+		if w.Code != 302 || w.Header().Get("Location") != want {
+			t.Errorf("%s leads to %q", path, w.Header().Get("Location"))
+		}
+	}
+}
+
+// The page has no script, style or listener of its own, as the policy would refuse them, and
+// nothing of another host. The scripts make no markup of texts.
+func TestPageKeepsItsPolicy(t *testing.T) {
+	refused := map[string]*regexp.Regexp{
+		".html": regexp.MustCompile(`(?i)<style|style=|\son\w+=|<script[^>]*>[^<]|https?:|//\w|="/`),
+		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|https?:|srcdoc`),
+		".css":  regexp.MustCompile(`(?i)url\(|@import`),
+	}
+	files, err := static.ReadDir("static")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := static.ReadFile("static/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end, bad := range refused {
+			if strings.HasSuffix(file.Name(), end) {
+				for _, hit := range bad.FindAllString(string(text), -1) {
+					t.Errorf("%s has %s", file.Name(), hit)
+				}
+			}
+		}
+	}
+}
+
+func TestReadsOfAnotherSiteAreRefused(t *testing.T) {
+	f := newFake()
+	h := newHandler(f, nil)
+	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/deadlocks"} {
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if f.lists() > 0 || f.searches > 0 {
+		t.Error("the server was asked")
+	}
+}
+
+func TestBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("order:1", "A", 7), held("a\u202eb", "B", 8))
+		allowed := true
+		h := newHandler(f, &Options{Authorize: func(*http.Request) bool { return allowed }})
+		v := view(h)
+		secret, can := v.secret(t)
+		v.end()
+		if !can || secret == "" {
+			t.Fatalf("the page may break: %v, secret %q", can, secret)
+		}
+		good := map[string]string{"Content-Type": "application/json", secretHeader: secret, "Sec-Fetch-Site": "same-origin"}
+		const body = `{"name":"order:1","token":7,"typed":"order:1"}`
+		for name, c := range map[string]struct {
+			header map[string]string // beside the good ones
+			body   string
+			refuse bool
+			code   int
+		}{
+			"right":                    {nil, body, false, 200},
+			"by origin":                {map[string]string{"Sec-Fetch-Site": "", "Origin": "https://example.com"}, body, false, 200},
+			"odd name, typed escaped":  {nil, `{"name":"a\u202eb","token":8,"typed":"a\\u202eb"}`, false, 200},
+			"another site":             {map[string]string{"Sec-Fetch-Site": "cross-site"}, body, false, 403},
+			"another host of the site": {map[string]string{"Sec-Fetch-Site": "same-site"}, body, false, 403},
+			"another origin":           {map[string]string{"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, body, false, 403},
+			"null origin":              {map[string]string{"Sec-Fetch-Site": "", "Origin": "null"}, body, false, 403},
+			"no origin":                {map[string]string{"Sec-Fetch-Site": ""}, body, false, 403},
+			"no secret":                {map[string]string{secretHeader: ""}, body, false, 403},
+			"wrong secret":             {map[string]string{secretHeader: "x"}, body, false, 403},
+			"a form":                   {map[string]string{"Content-Type": "text/plain"}, body, false, 415},
+			"not authorised":           {nil, body, true, 403},
+			"wrong name typed":         {nil, `{"name":"order:1","token":7,"typed":"order:2"}`, false, 409},
+			"no name typed":            {nil, `{"name":"order:1","token":7}`, false, 409},
+			"odd name, typed raw":      {nil, `{"name":"a\u202eb","token":8,"typed":"a\u202eb"}`, false, 409},
+			"another token":            {nil, `{"name":"order:1","token":6,"typed":"order:1"}`, false, 404},
+			"no JSON":                  {nil, `x`, false, 400},
+			"too long":                 {nil, `{"name":"` + strings.Repeat("x", mostBody) + `"}`, false, 400},
+		} {
+			r := httptest.NewRequest("POST", "/break", strings.NewReader(c.body))
+			for key, value := range good {
+				r.Header.Set(key, value)
+			}
+			for key, value := range c.header {
+				r.Header.Set(key, value)
+			}
+			allowed, f.broken = !c.refuse, nil
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != c.code || (len(f.broken) == 1) != (c.code == 200) {
+				t.Errorf("%s: %d, broken %q, want %d", name, w.Code, f.broken, c.code)
+			}
+		}
+		if w := get(h, "/break"); w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("GET breaks: %d", w.Code)
+		}
+	})
+}
+
+func TestNobodyMayBreakByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("order:1", "A", 7))
+		h := newHandler(f, nil)
+		v := view(h)
+		secret, can := v.secret(t)
+		v.end()
+		r := httptest.NewRequest("POST", "/break", strings.NewReader(`{"name":"order:1","token":7,"typed":"order:1"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set(secretHeader, secret)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if can || w.Code != 403 || len(f.broken) > 0 {
+			t.Errorf("may break: %v, %d, broken %q", can, w.Code, f.broken)
+		}
+	})
+}
+
+// One search runs for all who ask while it does.
+func TestDeadlockSearchIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.search = make(chan struct{})
+		f.found = []holdfast.Deadlock{{Members: []holdfast.DeadlockMember{{Label: "A", Holds: "a", Waits: "b", Token: 1}, {Label: "B", Holds: "b", Waits: "a", Token: 2}}}}
+		h := newHandler(f, nil)
+		var asking sync.WaitGroup
+		for range 5 {
+			asking.Go(func() {
+				w := get(h, "/deadlocks")
+				var told struct {
+					Deadlocks []deadlock `json:"deadlocks"`
+				}
+				if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || len(told.Deadlocks) != 1 || len(told.Deadlocks[0].Members) != 2 {
+					t.Errorf("%v: %s", err, w.Body)
+				}
+			})
+		}
+		synctest.Wait()
+		close(f.search)
+		asking.Wait()
+		if f.searches != 1 {
+			t.Errorf("%d searches", f.searches)
+		}
+	})
+}
+
+func TestCauses(t *testing.T) {
+	waits := func(info holdfast.LockInfo, label string, under ...string) holdfast.LockInfo {
+		info.Queue = append(info.Queue, holdfast.WaiterInfo{Label: label, Host: "host-" + label, PID: 7, Under: under})
+		info.Waiters++
+		return info
+	}
+	see := func(infos ...holdfast.LockInfo) map[string]*entry {
+		s := newSight(nil)
+		for _, info := range infos {
+			s.add(info)
+		}
+		return s.names
+	}
+	text := func(nodes []node) string {
+		out, err := json.Marshal(nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return regexp.MustCompile(`"(host|pid)":[^,}]*,`).ReplaceAllString(string(out), "")
+	}
+	// C holds c, for which B waits, who holds b, for which A waits, who holds a.
+	chain := see(held("a", "A", 1), waits(held("b", "B", 2), "A", "a"), waits(held("c", "C", 3), "B", "b"))
+	want := `[{"name":"c","label":"C","token":3,"children":[{"name":"b","label":"B","token":2,"children":[{"name":"a","label":"A","token":1}]}]}]`
+	if got := text(causes(chain, "a")); got != want {
+		t.Errorf("a chain is\n%s, want\n%s", got, want)
+	}
+	if got := text(causes(chain, "c")); got != `[{"name":"c","label":"C","token":3}]` {
+		t.Errorf("a cause is %s", got)
+	}
+	cycle := see(waits(held("a", "A", 1), "B", "b"), waits(held("b", "B", 2), "A", "a"))
+	if got := text(causes(cycle, "a")); !strings.Contains(got, `"cycle":true`) {
+		t.Errorf("a cycle is %s", got)
+	}
+	if got := causes(chain, "nobody's"); len(got) != 0 {
+		t.Errorf("the causes of a free name are %v", got)
+	}
+}
+
+// A name of 100 readers that all wait for such a name ends soon.
+func TestCausesAreBounded(t *testing.T) {
+	s := newSight(nil)
+	const readers = 100
+	for level := range 40 {
+		info := holdfast.LockInfo{Name: string(rune('A' + level)), State: holdfast.StateHeld}
+		for i := range readers {
+			info.Holds = append(info.Holds, holdfast.HoldInfo{State: holdfast.HoldHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
+			if level > 0 {
+				info.Queue = append(info.Queue, holdfast.WaiterInfo{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
+			}
+		}
+		s.add(info)
+	}
+	causes(s.names, "A")
+}
+
+func TestProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waited := held("b", "B", 2)
+		waited.Queue = []holdfast.WaiterInfo{{Label: "A", Host: "host-A", PID: 7, Since: epoch}}
+		h := newHandler(newFake(held("a", "A", 1), waited), nil)
+		if w := get(h, "/process?host=host-A&pid=7"); w.Code != 503 {
+			t.Errorf("without a page: %d", w.Code)
+		}
+		v := view(h)
+		v.look(t)
+		var told uses
+		if err := json.Unmarshal(get(h, "/process?host=host-A&pid=7").Body.Bytes(), &told); err != nil {
+			t.Fatal(err)
+		}
+		if len(told.Holds) != 1 || told.Holds[0].Name != "a" || len(told.Waits) != 1 || told.Waits[0].Name != "b" {
+			t.Errorf("the process has %+v", told)
+		}
+		if w := get(h, "/process?host=host-A"); w.Code != 400 {
+			t.Errorf("without a pid: %d", w.Code)
+		}
+		if w := get(h, "/lock?name=nobody"); w.Code != 404 {
+			t.Errorf("a free name: %d", w.Code)
+		}
+		v.end()
+		<-time.After(time.Second)
+		if w := get(h, "/lock?name=a"); w.Code != 503 {
+			t.Errorf("after the page was closed: %d", w.Code)
+		}
+	})
+}

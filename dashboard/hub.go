@@ -1,0 +1,228 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// The bounds of a dashboard. doc.go tells them.
+const (
+	interval     = time.Second      // between the beginnings of two looks
+	restFactor   = 3                // a look of d is followed by a rest of at least restFactor·d
+	longest      = 30 * time.Second // that a look may last
+	readyEvery   = 5 * time.Second
+	mostViewers  = 100
+	mostNames    = 20_000
+	mostBytes    = 64 << 20
+	mostChanges  = 1000
+	pingInterval = 15 * time.Second // a stream that says nothing for longer says so
+)
+
+// A hub looks at all names while somebody views, once for all of them.
+type hub struct {
+	client source
+
+	mu      sync.Mutex
+	viewers int
+	run     *run      // nil: nobody views
+	earlier *run      // the run before, which may be ending
+	next    time.Time // no look begins earlier
+}
+
+// A run is the time from the first viewer to the leaving of the last.
+type run struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	// hub.mu guards these.
+	number int           // of the last look; 0: there was none
+	wake   chan struct{} // closed by the next look
+	names  map[string]*entry
+	status status
+	diff   []byte // from the look before
+	whole  []byte // made when a viewer needs it
+}
+
+// status is what a look tells beside the names.
+type status struct {
+	Version int       `json:"version"`
+	At      time.Time `json:"at"`              // of the last look that succeeded, by the server's clock
+	Took    float64   `json:"took_seconds"`    // of the last look
+	More    int       `json:"more"`            // names that are not shown
+	Error   string    `json:"error,omitempty"` // of the last look: what is shown is older
+	Ready   string    `json:"ready"`           // empty: the servers are ready
+	Masters []master  `json:"masters,omitempty"`
+}
+
+// look is an event of the stream.
+type look struct {
+	status
+	Whole   bool              `json:"whole"` // changed are all names; else those that differ
+	Changed []json.RawMessage `json:"changed"`
+	Gone    []uint64          `json:"gone"`
+	Changes []change          `json:"changes"`
+	Unseen  int               `json:"unseen"` // changes that are not told, as they are too many
+}
+
+func newHub(client source) *hub { return &hub{client: client} }
+
+var errFull = errors.New("100 pages are open already")
+
+// enter adds a viewer. The first one starts the looks.
+func (h *hub) enter() (*run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.viewers == mostViewers {
+		return nil, errFull
+	}
+	h.viewers++
+	if h.run == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		h.run = &run{cancel: cancel, done: make(chan struct{}), wake: make(chan struct{})}
+		go h.looks(ctx, h.run, h.earlier)
+	}
+	return h.run, nil
+}
+
+// leave takes a viewer away. The last one waits until the looks have ended.
+func (h *hub) leave() {
+	h.mu.Lock()
+	h.viewers--
+	if h.viewers > 0 {
+		h.mu.Unlock()
+		return
+	}
+	ended := h.run
+	h.run, h.earlier = nil, ended
+	h.mu.Unlock()
+	ended.cancel()
+	<-ended.done
+	h.mu.Lock()
+	if h.earlier == ended {
+		h.earlier = nil
+	}
+	h.mu.Unlock()
+}
+
+// looks looks until ctx is over, after the run before has ended.
+func (h *hub) looks(ctx context.Context, r, earlier *run) {
+	defer close(r.done)
+	if earlier != nil {
+		<-earlier.done
+	}
+	h.mu.Lock()
+	next := h.next
+	h.mu.Unlock()
+	var asked time.Time
+	ready := ""
+	for number := 1; rest(ctx, time.Until(next)); number++ {
+		begin := time.Now()
+		if number == 1 || begin.Sub(asked) >= readyEvery {
+			ready, asked = "", begin
+			if err := h.client.Ready(ctx); err != nil {
+				ready = err.Error()
+			}
+		}
+		now := h.see(ctx, r.names)
+		took := time.Since(begin)
+		next = begin.Add(max(interval, took+restFactor*took))
+		h.mu.Lock()
+		h.next = next
+		if ctx.Err() == nil {
+			r.publish(number, ready, took, now)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// rest waits for d. It returns false if ctx is over.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// see reads all names.
+func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	s := newSight(before)
+	for info, err := range h.client.List(ctx, holdfast.ListOptions{}) {
+		if err != nil {
+			s.err = err
+			return s
+		}
+		s.add(info)
+	}
+	s.end()
+	return s
+}
+
+// publish tells the viewers of a look. After one that failed, the names stay as they were.
+func (r *run) publish(number int, ready string, took time.Duration, now sight) {
+	r.status.Version, r.status.Took, r.status.Ready, r.status.Error = version, took.Seconds(), ready, ""
+	event := look{Changed: []json.RawMessage{}, Gone: []uint64{}, Changes: []change{}}
+	if now.err != nil {
+		r.status.Error = now.err.Error()
+	} else {
+		first := r.names == nil
+		r.names = now.names
+		r.status.More, r.status.Masters = now.more, now.masters
+		if !now.at.IsZero() {
+			r.status.At = now.at.UTC()
+		} else {
+			r.status.At = time.Now().UTC() // there is no name, so no server told the time
+		}
+		event.Changed, event.Gone = now.changed, now.gone
+		if !first {
+			event.Changes, event.Unseen = now.changes, now.unseen
+		}
+	}
+	event.status = r.status
+	r.diff, _ = json.Marshal(event)
+	r.whole = nil
+	r.number = number
+	close(r.wake)
+	r.wake = make(chan struct{})
+}
+
+// news is what a viewer has not seen yet, who saw the look of a number. wake is closed when there
+// is more.
+func (h *hub) news(r *run, number int) (text []byte, now int, wake <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case r.number == number:
+		return nil, number, r.wake
+	case number > 0 && r.number == number+1:
+		return r.diff, r.number, r.wake
+	}
+	if r.whole == nil {
+		event := look{status: r.status, Whole: true, Changed: make([]json.RawMessage, 0, len(r.names)), Gone: []uint64{}, Changes: []change{}}
+		for _, e := range r.names {
+			event.Changed = append(event.Changed, e.row)
+		}
+		r.whole, _ = json.Marshal(event)
+	}
+	return r.whole, r.number, r.wake
+}
+
+// seen are the names of the last look; nil: there is none. They are not changed any more.
+func (h *hub) seen() map[string]*entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.run == nil {
+		return nil
+	}
+	return h.run.names
+}

@@ -1,0 +1,290 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func TestOneLookASecondForTenViewers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1))
+		h := newHandler(f, nil)
+		<-time.After(time.Minute)
+		if n := f.lists(); n != 0 {
+			t.Fatalf("%d looks while nobody viewed", n)
+		}
+		var viewers []*viewer
+		for range 10 {
+			viewers = append(viewers, view(h))
+		}
+		<-time.After(10*time.Second + time.Millisecond)
+		for _, v := range viewers {
+			for range 11 {
+				v.look(t)
+			}
+			v.end()
+		}
+		if n := f.lists(); n != 11 {
+			t.Errorf("%d looks in 10 s, want 11", n)
+		}
+		<-time.After(time.Minute)
+		if n := f.lists(); n != 11 {
+			t.Errorf("%d looks after the last viewer had left", n-11)
+		}
+	})
+}
+
+// Pages that are loaded again and again cost no more than one that stays.
+func TestReloadsDoNotLookMoreOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1))
+		h := newHandler(f, nil)
+		begin := time.Now()
+		for time.Since(begin) < 10*time.Second {
+			v := view(h)
+			<-time.After(100 * time.Millisecond)
+			v.end()
+		}
+		if n := f.lists(); n > 11 {
+			t.Errorf("%d looks in 10 s", n)
+		}
+	})
+}
+
+func TestSlowLooksAreFollowedByRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1))
+		f.takes = 2 * time.Second
+		v := view(newHandler(f, nil))
+		<-time.After(time.Minute)
+		v.end()
+		for i := 1; i < len(f.begun); i++ {
+			if apart := f.begun[i].Sub(f.begun[i-1]); apart < 8*time.Second {
+				t.Errorf("two looks of 2 s began %v apart", apart)
+			}
+		}
+		if n := f.lists(); n < 7 {
+			t.Errorf("%d looks in a minute, want 7", n)
+		}
+	})
+}
+
+func TestOnlyDifferencesAreSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1), held("b", "B", 2))
+		v := view(newHandler(f, nil))
+		defer v.end()
+		first := v.look(t)
+		if !first.Whole && len(first.Changed) != 2 || len(first.Changes) != 0 {
+			t.Errorf("the first look is %+v", first)
+		}
+		later := held("a", "A", 1) // the same hold, a second later
+		later.At, later.Holds[0].Remaining = later.At.Add(time.Second), 19*time.Second
+		f.set(later)
+		if s := v.look(t); len(s.Changed)+len(s.Gone)+len(s.Changes) != 0 {
+			t.Errorf("nothing changed, and told was %+v", s)
+		}
+		renewed := later
+		renewed.Holds = []holdfast.HoldInfo{later.Holds[0]}
+		renewed.Holds[0].Remaining = 30 * time.Second
+		f.set(renewed)
+		if s := v.look(t); len(s.Changed) != 1 || len(s.Changes) != 0 {
+			t.Errorf("a renewed hold is %+v", s)
+		}
+		f.set(held("b", "C", 3))
+		f.locked(func() { delete(f.names, "a") })
+		s := v.look(t)
+		if len(s.Changed) != 1 || s.Changed[0].Name != "b" || len(s.Gone) != 1 {
+			t.Errorf("the changes were told as %+v", s)
+		}
+		if got := events(s.Changes); got != "held b C, freed a A" {
+			t.Errorf("the events are %s", got)
+		}
+	})
+}
+
+func events(changes []change) string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, c.Event+" "+c.Name+" "+c.Label)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestEventsOfChanges(t *testing.T) {
+	with := func(info holdfast.LockInfo, change func(*holdfast.LockInfo)) holdfast.LockInfo {
+		info.Holds = append([]holdfast.HoldInfo(nil), info.Holds...)
+		change(&info)
+		return info
+	}
+	a := held("x", "A", 1)
+	lateHold := func(i *holdfast.LockInfo) { i.Holds[0].Late = true }
+	latch := holdfast.LockInfo{Name: "x", Kind: "latch", State: holdfast.StateSet, Count: 3}
+	for name, c := range map[string]struct {
+		before, now holdfast.LockInfo
+		want        string
+	}{
+		"waits":     {a, with(a, func(i *holdfast.LockInfo) { i.Waiters = 2 }), "waiting x A"},
+		"passed on": {a, held("x", "B", 2), "held x B"},
+		"broken": {a, with(a, func(i *holdfast.LockInfo) {
+			i.State, i.Holds[0].State = holdfast.StateRemainder, holdfast.HoldBroken
+		}), "ended x A"},
+		"late":        {a, with(a, lateHold), "late x A"},
+		"renewed":     {with(a, lateHold), a, "renewed x A"},
+		"holders":     {a, with(a, func(i *holdfast.LockInfo) { i.Holders = 2 }), "holders x A"},
+		"counted":     {latch, with(latch, func(i *holdfast.LockInfo) { i.Count = 2 }), "counted x "},
+		"not ours":    {a, holdfast.LockInfo{Name: "x", State: holdfast.StateForeign}, "foreign x , ended x A"},
+		"the same":    {a, a, ""},
+		"only renews": {a, with(a, func(i *holdfast.LockInfo) { i.Holds[0].Remaining += time.Second }), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := newSight(nil)
+			first.add(c.before)
+			second := newSight(first.names)
+			second.add(c.now)
+			second.end()
+			if got := events(second.changes); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A stream that is behind by more than one look gets the whole list as well.
+func TestSlowViewerGetsWholeList(t *testing.T) {
+	h := newHub(newFake())
+	r := &run{wake: make(chan struct{})}
+	for number := range 3 {
+		s := newSight(r.names)
+		s.add(held("a", "A", int64(number+1)))
+		s.end()
+		r.publish(number+1, "", 0, s)
+	}
+	for number, want := range map[int]string{0: `"whole":true`, 1: `"whole":true`, 2: `"whole":false`, 3: ""} {
+		text, now, _ := h.news(r, number)
+		if now != 3 || !strings.Contains(string(text), want) || (text == nil) != (number == 3) {
+			t.Errorf("who saw look %d gets %s", number, text)
+		}
+	}
+}
+
+// A viewer who comes later gets the whole list.
+func TestLateViewerGetsWholeList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1), held("b", "B", 2))
+		h := newHandler(f, nil)
+		first := view(h)
+		defer first.end()
+		first.look(t)
+		first.look(t)
+		late := view(h)
+		defer late.end()
+		if s := late.look(t); !s.Whole || len(s.Changed) != 2 {
+			t.Errorf("a viewer who comes later gets %+v", s)
+		}
+	})
+}
+
+func TestServerAwayAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(held("a", "A", 1))
+		v := view(newHandler(f, nil))
+		defer v.end()
+		at := v.look(t).At
+		f.locked(func() { f.err = errors.New("no route") })
+		s := v.look(t)
+		if s.Error != "no route" || len(s.Gone) != 0 || !s.At.Equal(at) {
+			t.Errorf("while the server is away: %+v", s)
+		}
+		f.locked(func() { f.err = nil })
+		if s := v.look(t); s.Error != "" || len(s.Changed)+len(s.Changes) != 0 {
+			t.Errorf("when it is back: %+v", s)
+		}
+		f.locked(func() { f.ready = errors.New("it may evict keys") })
+		<-time.After(readyEvery)
+		for range 5 {
+			s = v.look(t)
+		}
+		if s.Ready != "it may evict keys" {
+			t.Errorf("ready is %q", s.Ready)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	s := newSight(nil)
+	for i := range mostNames + 5 {
+		s.add(held(fmt.Sprint(i), "A", 1))
+	}
+	if len(s.names) != mostNames || s.more != 5 {
+		t.Errorf("%d names are kept, and %d counted", len(s.names), s.more)
+	}
+	if len(s.changes) != mostChanges || s.unseen != mostNames-mostChanges {
+		t.Errorf("%d changes are kept, and %d counted", len(s.changes), s.unseen)
+	}
+	s = newSight(nil)
+	long := strings.Repeat("x", 1<<20)
+	for i := range 100 {
+		s.add(held(fmt.Sprint(i), long, 1))
+	}
+	if n := len(s.names); n > 64 || n+s.more != 100 {
+		t.Errorf("%d names of 1 MiB are kept, and %d counted", n, s.more)
+	}
+}
+
+func TestViewersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(newFake(), nil)
+		var viewers []*viewer
+		for range mostViewers {
+			v := view(h)
+			v.look(t)
+			viewers = append(viewers, v)
+		}
+		if w := get(h, "/events"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+			t.Errorf("one more viewer gets %d", w.Code)
+		}
+		for _, v := range viewers {
+			v.end()
+		}
+		v := view(h)
+		v.look(t)
+		v.end()
+	})
+}
+
+// Names and labels arrive as JSON text: no byte of them can be markup or end the event.
+func TestTextsOfOthersStayText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const evil = "</script><img src=x onerror=alert(1)>\n\ndata: {}\n\u202e\x1b[31m"
+		f := newFake(held(evil, evil, 1), held("bytes\xff", "A", 2))
+		h := newHandler(f, nil)
+		v := view(h)
+		defer v.end()
+		for e := range v.events {
+			if strings.ContainsAny(string(e.data), "<>\n\x1b") {
+				t.Errorf("the stream has markup: %s", e.data)
+			}
+			if e.name == "look" {
+				break
+			}
+		}
+		if n := len(v.events); n != 0 {
+			t.Errorf("a name made %d events", n)
+		}
+		body := get(h, "/lock?name="+url.QueryEscape(evil))
+		if body.Code != 200 || strings.ContainsAny(strings.TrimSuffix(body.Body.String(), "\n"), "<>\n\x1b") {
+			t.Errorf("%d: the detail has markup: %s", body.Code, body.Body)
+		}
+		if body := get(h, "/lock?name=bytes%FF"); body.Code != 200 || !strings.Contains(body.Body.String(), `"typed":"bytes\\xff"`) {
+			t.Errorf("%d: a name of bytes is %s", body.Code, body.Body)
+		}
+	})
+}

@@ -1,0 +1,277 @@
+import { address, age, bar, make, shown, stateClass, who } from "./view.js";
+import { panel } from "./panel.js";
+
+const by = id => document.getElementById(id);
+const rows = new Map(); // by id
+const state = {
+  status: null, canBreak: false, secret: "", changes: [], unseen: 0, opened: new Date(),
+  base: 0, received: 0, // the server's time in ms, and when it came
+  sort: "name", down: false,
+};
+const mostChanges = 500; // that this page keeps
+
+// serverNow is the server's time in ms, as far as it is known.
+const serverNow = state.now = () => state.base + performance.now() - state.received;
+
+// The stream.
+
+let stream, hiddenSince, lost = false;
+
+function connect() {
+  stream = new EventSource("events");
+  stream.addEventListener("hello", e => {
+    const hello = JSON.parse(e.data);
+    state.canBreak = hello.can_break;
+    state.secret = hello.secret;
+  });
+  stream.addEventListener("look", e => look(JSON.parse(e.data)));
+  stream.addEventListener("error", () => {
+    lost = true;
+    away("The program that serves this page does not answer. It is asked again.");
+    if (stream.readyState === EventSource.CLOSED) {
+      const ended = stream;
+      setTimeout(() => { if (stream === ended && !document.hidden) connect(); }, 3000);
+    }
+  });
+}
+
+// A hidden page asks for nothing.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    stream.close();
+    hiddenSince = new Date();
+  } else if (stream.readyState === EventSource.CLOSED) {
+    connect();
+  }
+});
+addEventListener("pagehide", () => stream.close()); // a page that may come back from a cache
+addEventListener("pageshow", e => { if (e.persisted) connect(); });
+
+function look(news) {
+  if (news.whole) {
+    if (state.status && rows.size > 0) {
+      const since = hiddenSince ?? (lost ? new Date(Date.now() - (performance.now() - state.received)) : null);
+      if (since) remember([{ at: new Date().toISOString(), event: "gap", since: since.toISOString() }]);
+    }
+    rows.clear();
+  }
+  hiddenSince = undefined;
+  for (const row of news.changed) rows.set(row.id, row);
+  for (const id of news.gone) rows.delete(id);
+  state.status = news;
+  if (!news.error) {
+    state.base = Date.parse(news.at);
+    state.received = performance.now();
+  }
+  remember(news.changes);
+  state.unseen += news.unseen;
+  if (news.error) away("The server does not answer, so this is older, as of " + new Date(news.at).toLocaleTimeString() + ": ", news.error);
+  else if (news.ready) away("The server is not ready: ", news.ready);
+  else back();
+  lost = false;
+  arrange();
+  view.refresh(news);
+}
+
+function remember(changes) {
+  state.changes.push(...changes);
+  if (state.changes.length > mostChanges) {
+    state.unseen += state.changes.length - mostChanges;
+    state.changes.splice(0, state.changes.length - mostChanges);
+  }
+}
+
+function away(text, error = "") {
+  const old = by("away");
+  if (!old.hidden && old.textContent === text + error) return;
+  old.replaceChildren(text, shown(error));
+  old.hidden = false;
+  by("live").textContent = "not live";
+}
+
+function back() {
+  if (!by("away").hidden) {
+    by("away").hidden = true;
+    say("The server answers again.");
+  }
+}
+
+const say = text => { by("said").textContent = text; };
+
+// The list: of all rows, those that are visible are elements.
+
+const scroll = by("scroll"), body = document.querySelector("#locks tbody");
+const spacers = [0, 1].map(() => make("tr", { class: "spacer", "aria-hidden": "true" }, make("td", { colspan: "8" })));
+const elements = new Map();
+let order = [], selected;
+
+const oldest = row => row.holds[0];
+const end = row => oldest(row) ? Date.parse(row.at) + 1000 * oldest(row).remaining_seconds : undefined;
+const left = row => oldest(row) ? (end(row) - serverNow()) / 1000 : undefined;
+const held = row => oldest(row)?.since ? (serverNow() - Date.parse(oldest(row).since)) / 1000 : undefined;
+const holderText = row => oldest(row) ? oldest(row).label || (oldest(row).host ?? "") + "/" + (oldest(row).pid ?? "") : "";
+
+const keys = {
+  name: r => r.name, kind: r => r.kind ?? "", state: r => r.state, holder: holderText, token: r => oldest(r)?.token,
+  held, left, wait: r => r.waiters,
+};
+
+function chosen() {
+  const text = by("search").value.trim().toLowerCase(), kind = by("kind").value, host = by("host").value.trim().toLowerCase();
+  const older = parseFloat(by("older").value), contended = by("contended").checked;
+  return [...rows.values()].filter(r =>
+    (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
+    (!kind || r.kind === kind) && (!contended || r.waiters > 0) &&
+    (!host || (r.hosts ?? []).some(h => h.toLowerCase().includes(host))) &&
+    (!(older > 0) || held(r) > older));
+}
+
+function arrange() {
+  const key = keys[state.sort], sign = state.down ? -1 : 1;
+  const keyed = chosen().map(row => ({ row, key: key(row) }));
+  keyed.sort((a, b) => {
+    if (a.key === undefined || b.key === undefined) return (a.key === undefined) - (b.key === undefined) || compare(a.row.name, b.row.name);
+    return sign * compare(a.key, b.key) || compare(a.row.name, b.row.name);
+  });
+  order = keyed.map(k => k.row);
+  const more = state.status?.more ? ", and about " + state.status.more.toLocaleString() + " that are not shown" : "";
+  by("count").textContent = order.length.toLocaleString() + " of " + rows.size.toLocaleString() + " names" + more;
+  draw();
+}
+
+const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+const height = () => matchMedia("(max-width: 760px)").matches ? 46 : 34;
+
+function draw() {
+  const size = height(), first = Math.max(0, Math.floor(scroll.scrollTop / size) - 5);
+  const last = Math.min(order.length, Math.ceil((scroll.scrollTop + scroll.clientHeight) / size) + 5);
+  const wanted = order.slice(first, last), ids = new Set(wanted.map(r => r.id));
+  for (const [id, tr] of elements) {
+    if (ids.has(id)) continue;
+    if (tr.contains(document.activeElement)) scroll.focus({ preventScroll: true });
+    tr.remove();
+    elements.delete(id);
+  }
+  spacers[0].firstChild.style.height = first * size + "px";
+  spacers[1].firstChild.style.height = Math.max(0, order.length - last) * size + "px";
+  by("locks").setAttribute("aria-rowcount", order.length + 1);
+  if (!body.contains(spacers[0])) body.append(...spacers);
+  let before = spacers[0];
+  wanted.forEach((row, i) => {
+    let tr = elements.get(row.id);
+    if (tr?.lock !== row) {
+      const focused = tr?.contains(document.activeElement), made = rowElement(row);
+      tr?.replaceWith(made);
+      elements.set(row.id, tr = made);
+      if (focused) tr.querySelector("button").focus({ preventScroll: true });
+    }
+    tr.setAttribute("aria-rowindex", first + i + 2);
+    tr.setAttribute("aria-selected", row.name === selected);
+    if (before.nextSibling !== tr) before.after(tr);
+    before = tr;
+  });
+  tick();
+}
+
+function rowElement(row) {
+  const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
+  const open = make("button", { class: "link", type: "button", onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
+  let kind = row.kind ?? "";
+  if (row.permits) kind = bar(row.taken, row.permits, row.kind + " " + row.taken + "/" + row.permits);
+  const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count || row.state === "open" ? (row.count ?? 0) + " to count down" : h ? who(h) : "";
+  const tr = make("tr", { class: "row" },
+    make("th", { scope: "row", class: "name" }, open), cell("kind", kind),
+    cell("state " + stateClass(row), row.state + (row.late ? ", late" : "")),
+    cell("holder", row.kind === "election" && h ? "leader " : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
+    cell("token", h ? String(h.token) : ""), cell("held"), cell("left"), cell("wait" + (row.waiters ? " warn" : ""), String(row.waiters)));
+  tr.lock = row;
+  return tr;
+}
+
+// tick moves what changes by time alone.
+function tick() {
+  for (const tr of elements.values()) {
+    const row = tr.lock, h = oldest(row);
+    if (!h) continue;
+    tr.querySelector(".held").textContent = h.since ? age(held(row)) : "?";
+    const cell = tr.querySelector(".left"), seconds = left(row);
+    if (!cell.firstChild) cell.append(bar(seconds, h.ttl_seconds, ""));
+    cell.querySelector("i").style.width = 100 * Math.min(1, Math.max(0, seconds / h.ttl_seconds)) + "%";
+    cell.querySelector("span span").textContent = age(seconds);
+  }
+  if (state.status && by("away").hidden) {
+    by("live").textContent = "live, " + new Date(serverNow()).toLocaleTimeString() + ", a look takes " + Math.round(1000 * state.status.took_seconds) + " ms";
+  }
+}
+setInterval(() => { if (!document.hidden) { tick(); } }, 500);
+
+scroll.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+scroll.tabIndex = 0;
+scroll.setAttribute("role", "region");
+scroll.setAttribute("aria-label", "List of names");
+addEventListener("resize", draw);
+
+let saying;
+by("filters").addEventListener("input", () => {
+  scroll.scrollTop = 0;
+  arrange();
+  clearTimeout(saying);
+  saying = setTimeout(() => say(by("count").textContent), 700);
+});
+by("filters").addEventListener("submit", e => e.preventDefault());
+
+for (const button of document.querySelectorAll("[data-sort]")) {
+  button.addEventListener("click", () => {
+    state.down = state.sort === button.dataset.sort ? !state.down : ["held", "wait", "token"].includes(button.dataset.sort);
+    state.sort = button.dataset.sort;
+    showSort();
+    scroll.scrollTop = 0;
+    arrange();
+  });
+}
+
+function showSort() {
+  for (const b of document.querySelectorAll("[data-sort]")) {
+    if (b.dataset.sort === state.sort) b.parentElement.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+    else b.parentElement.removeAttribute("aria-sort");
+  }
+}
+showSort();
+
+// Arrows, Home and End move from row to row, also to those that are no elements yet.
+scroll.addEventListener("keydown", e => {
+  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[e.key];
+  if (steps === undefined || order.length === 0) return;
+  const now = order.indexOf(e.target.closest("tr.row")?.lock);
+  const to = Math.min(order.length - 1, Math.max(0, now + steps));
+  const size = height(), top = to * size;
+  if (top < scroll.scrollTop) scroll.scrollTop = top;
+  if (top + 2 * size + 32 > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + 2 * size + 32 - scroll.clientHeight;
+  draw();
+  elements.get(order[to].id)?.querySelector("button").focus({ preventScroll: true });
+  e.preventDefault();
+});
+
+// The panel beside the list.
+
+const view = panel(by("panel"), by("breaking"), state, say);
+
+function route() {
+  const hash = location.hash.slice(1);
+  selected = view.open(hash);
+  document.querySelector("main").classList.toggle("open", !by("panel").hidden);
+  for (const a of document.querySelectorAll("nav a")) {
+    if (a.getAttribute("href") === "#" + hash) a.setAttribute("aria-current", "page");
+    else a.removeAttribute("aria-current");
+  }
+  draw();
+  if (by("panel").hidden && last?.startsWith("lock=")) {
+    for (const tr of elements.values()) if ("lock=" + address(tr.lock) === last) tr.querySelector("button").focus();
+  }
+  last = hash;
+}
+let last;
+addEventListener("hashchange", route);
+addEventListener("keydown", e => { if (e.key === "Escape" && location.hash && !by("breaking").open) location.hash = ""; });
+connect();
+route();

@@ -1,0 +1,211 @@
+import { age, bar, make, nameLink, processLink, shown, stateClass, table, who } from "./view.js";
+
+// panel shows what the hash names: a name, a process, changes, servers or deadlocks.
+export function panel(box, dialog, state, say) {
+  let hash = "", kind = "", key = "", lock, asked = 0;
+
+  function open(to) {
+    const fresh = to !== hash || box.hidden;
+    hash = to;
+    [kind, key] = to.includes("=") ? [to.slice(0, to.indexOf("=")), to.slice(to.indexOf("=") + 1)] : [to, ""];
+    const known = ["lock", "process", "changes", "servers", "deadlocks"].includes(kind);
+    box.hidden = !known;
+    lock = undefined;
+    if (known && fresh) {
+      show(title(), make("p", {}, "…"));
+      box.querySelector("h2").focus();
+      if (kind === "deadlocks") show("Deadlocks", ...deadlockIntro());
+      else refresh();
+    }
+    return kind === "lock" ? decode(key) : undefined;
+  }
+
+  const title = () => ({ changes: "Changes", servers: "Servers", deadlocks: "Deadlocks" }[kind] ?? decode(key));
+
+  function decode(text) {
+    try { return decodeURIComponent(text); } catch { return text; }
+  }
+
+  // show replaces what the panel shows, and keeps the focus where it was, by its place.
+  function show(heading, ...children) {
+    const inside = [...box.querySelectorAll("a, button, h2")], at = inside.indexOf(document.activeElement);
+    box.replaceChildren(make("button", { class: "close", type: "button", onclick: () => { location.hash = ""; } }, "Close"),
+      make("h2", { id: "title", tabindex: "-1" }, shown(heading)), ...children.filter(c => c));
+    if (at >= 0) [...box.querySelectorAll("a, button, h2")][Math.min(at, inside.length - 1)]?.focus({ preventScroll: true });
+  }
+
+  async function ask(path) {
+    const mine = ++asked, response = await fetch(path), document = await response.json();
+    if (mine !== asked) return;
+    if (!response.ok) throw new Error(document.error);
+    return document;
+  }
+
+  async function refresh(news) {
+    if (box.hidden || kind === "deadlocks" || getSelection()?.type === "Range" && box.contains(getSelection().anchorNode)) return;
+    try {
+      if (kind === "changes" && (!news || news.changes.length || news.whole)) show("Changes", changes(state.changes));
+      if (kind === "servers") show("Servers", ...servers());
+      if (kind === "lock") {
+        const found = await ask("lock?name=" + key);
+        if (found) { lock = found; show(lock.name, ...detail(lock)); }
+      }
+      if (kind === "process") {
+        const cut = key.lastIndexOf("/"), found = await ask("process?host=" + key.slice(0, cut) + "&pid=" + key.slice(cut + 1));
+        if (found) show("Process " + decode(key), ...processOf(found));
+      }
+    } catch (err) {
+      if (kind === "lock") show(decode(key), make("p", {}, shown(err.message)), ...history(decode(key)));
+      else show(title(), make("p", { class: "bad" }, shown(err.message)));
+    }
+  }
+
+  function detail(l) {
+    const facts = [make("span", { class: stateClass({ ...l, late: l.holds.some(h => h.late) }) }, l.state)];
+    if (l.kind) facts.push(" " + l.kind);
+    if (l.permits) facts.push(", " + l.taken + " of " + l.permits + " permits taken");
+    if (l.state === "set" || l.state === "open") facts.push(", " + (l.count ?? 0) + " to count down");
+    if (l.foreign) facts.push(", ", shown(l.foreign));
+    return [
+      make("p", {}, ...facts), l.permits ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
+      make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
+      ...causes(l), make("h3", {}, "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name),
+    ];
+  }
+
+  function holds(l) {
+    const titles = ["Holder", "Process", "Token", "Held", "Left", "State"];
+    if (state.canBreak) titles.push("Break");
+    return table("Holds", titles, l.holds.map(h => {
+      const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, text = h.state + (h.late ? ", late" : "") + (h.fixed ? ", fixed" : "");
+      const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
+      const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
+      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", h.mode === "writes" ? "" : " (" + (h.permits ? h.permits + " " : "") + h.mode + ")"),
+        processLink(h), String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
+      if (state.canBreak && ["held", "handed over"].includes(h.state)) cells.push(make("button", { type: "button", onclick: () => askBreak(l, h) }, "Break…"));
+      return cells;
+    }));
+  }
+
+  function queue(l) {
+    if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue.")];
+    if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
+    const out = [table("Queue", ["Place", "Waiter", "Process", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
+      w.place ? String(w.place) : "-", make("span", {}, who(w), w.kept ? " (kept)" : ""), processLink(w),
+      w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
+      make("span", {}, ...(w.under ?? []).flatMap(name => [nameLink({ name }), " "])),
+    ]))];
+    if (l.queue.length < l.waiters) out.push(make("p", { class: "faint" }, "The first " + l.queue.length + " of " + l.waiters + " are shown."));
+    return out;
+  }
+
+  // A name whose holders wait for nothing is its own cause, so its tree would tell nothing.
+  function causes(l) {
+    const deeper = l.causes.some(n => n.children || n.cycle);
+    if (!deeper) return l.holds.length ? [make("p", { class: "faint" }, "No holder is known to wait for anything itself. It would be known of callers with WithDeadlockCheck.")] : [];
+    const items = nodes => make("ul", {}, ...nodes.map(n => make("li", {}, who(n), " (", processLink(n), ") holds ", nameLink(n),
+      n.cycle ? make("strong", { class: "bad" }, " and waits for a hold below: a deadlock") : "",
+      n.children ? make("div", {}, make("span", { class: "faint" }, "for which waits"), items(n.children)) : "")));
+    const tree = items(l.causes);
+    tree.className = "tree";
+    return [make("h3", {}, "What the holders wait for, the cause first"), tree];
+  }
+
+  function masters(list) {
+    if (!list?.length) return [];
+    return [make("h3", {}, "Masters"), table("Masters", ["Master", "Counts", "Holds", "Why not"], list.map(m => [
+      shown(m.node), make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no"), String(m.holds.length), shown(m.error || m.why || ""),
+    ]))];
+  }
+
+  function history(name) {
+    return [make("h3", {}, "Changes"), changes(state.changes.filter(c => c.name === name || c.event === "gap"))];
+  }
+
+  function changes(list) {
+    const intro = make("p", { class: "faint" }, "Seen since this page was opened at " + state.opened.toLocaleTimeString() +
+      ". These are differences between two looks: shorter holds are not seen." + (state.unseen ? " " + state.unseen + " older or further changes are not kept." : ""));
+    const lines = list.slice(-100).reverse().map(c => make("li", {}, new Date(c.at).toLocaleTimeString() + " ", ...sentence(c)));
+    return make("div", {}, intro, make("ul", { "aria-label": "Changes" }, ...lines));
+  }
+
+  function sentence(c) {
+    if (c.event === "gap") return [make("span", { class: "faint" }, "nothing was looked at since " + new Date(c.since).toLocaleTimeString())];
+    const label = c.label ? shown(c.label) : "somebody";
+    const what = {
+      held: [" held by ", label, ", token " + c.token], ended: [": the hold of ", label, " ended"], freed: [" freed"], waiting: [": " + c.waiters + " wait"],
+      holders: [": " + c.holders + " holders"], late: [": ", label, " is late to renew"], renewed: [": ", label, " renewed"],
+      counted: [": " + (c.count ?? 0) + " to count down"], foreign: [": the key is none of ours"],
+    }[c.event] ?? [" " + c.event];
+    return [nameLink(c), ...what];
+  }
+
+  function servers() {
+    const s = state.status;
+    if (!s) return [make("p", {}, "Nothing was looked at yet.")];
+    return [
+      make("p", { class: s.error || s.ready ? "bad" : "good" }, s.error ? shown(s.error) : s.ready ? shown(s.ready) : "The servers are ready."),
+      make("p", { class: "faint" }, "Asked every 5 seconds. The last look took " + Math.round(1000 * s.took_seconds) + " ms."),
+      ...(s.masters ? [table("Masters", ["Master", "Counts", "Why not"], s.masters.map(m => [shown(m.node), make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no"), shown(m.error || m.why || "")]))] :
+        [make("p", { class: "faint" }, "Masters are told of a quorum, when there is a name.")]),
+    ];
+  }
+
+  function processOf(found) {
+    const list = (heading, all, cells) => [make("h3", {}, heading + " (" + all.length + ")"),
+      all.length ? table(heading, ["Name", "Kind", "Since", "Label"], all.map(cells)) : make("p", { class: "faint" }, "None.")];
+    const since = x => x.since ? age((state.now() - Date.parse(x.since)) / 1000) : "?";
+    return [...list("Holds", found.holds, u => [nameLink(u), u.kind ?? "", since(u.hold), shown(u.hold.label)]),
+      ...list("Waits", found.waits, u => [nameLink(u), u.kind ?? "", since(u.waiter), shown(u.waiter.label)])];
+  }
+
+  function deadlockIntro() {
+    return [make("p", {}, "A search reads all names, and may take 10 seconds. It sees callers with WithDeadlockCheck."),
+      make("button", { type: "button", onclick: search }, "Search for deadlocks")];
+  }
+
+  async function search() {
+    show("Deadlocks", make("p", { role: "status" }, "Searching…"));
+    try {
+      const found = await ask("deadlocks");
+      if (!found || kind !== "deadlocks") return;
+      say(found.deadlocks.length + " deadlocks");
+      show("Deadlocks", ...deadlockIntro(), make("p", {}, found.deadlocks.length ? found.deadlocks.length + " found:" : "None was found."),
+        ...found.deadlocks.map(d => make("ol", {}, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
+          nameLink({ name: m.holds }), " and waits for ", nameLink({ name: m.waits }))))));
+    } catch (err) {
+      show("Deadlocks", ...deadlockIntro(), make("p", { class: "bad" }, shown(err.message)));
+    }
+  }
+
+  function askBreak(l, h) {
+    const typed = make("input", { id: "typed", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
+    const go = make("button", { type: "submit", disabled: true }, "Break the hold"), told = make("p", { role: "alert", class: "bad" });
+    typed.addEventListener("input", () => { go.disabled = typed.value !== l.typed; });
+    const form = make("form", { onsubmit: async e => {
+      e.preventDefault();
+      if (go.disabled) return;
+      go.disabled = true;
+      try {
+        const response = await fetch("break", { method: "POST", headers: { "Content-Type": "application/json", "X-Holdfast-Secret": state.secret },
+          body: JSON.stringify({ name: l.name, name_base64: l.name_base64, token: h.token, typed: typed.value }) });
+        const answer = await response.json();
+        if (!response.ok) throw new Error(answer.error);
+        dialog.close();
+        say("The hold is broken.");
+      } catch (err) {
+        told.replaceChildren(shown(err.message));
+        go.disabled = false;
+      }
+    } },
+    make("h2", { id: "ask" }, "Break the hold of ", who(h), "?"),
+    make("p", {}, "Its lease ends. Nobody else gets in before its code has stopped, or its TTL is over."),
+    make("p", {}, make("label", { for: "typed" }, "Type the name to go on: ", make("code", {}, l.typed))), typed, told,
+    make("div", { class: "buttons" }, go, make("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+    dialog.replaceChildren(form);
+    dialog.showModal();
+    typed.focus();
+  }
+
+  return { open, refresh };
+}

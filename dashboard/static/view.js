@@ -1,0 +1,79 @@
+// Elements. All texts are inserted as text: nothing here makes markup of them.
+
+// What is invisible, changes the direction of writing, or piles up marks.
+const odd = /[\p{C}\p{Zl}\p{Zp}\ufffd]|(?! )\p{Zs}|\p{M}{5,}/gu;
+
+// shown is a text of others, with odd characters as escapes.
+export function shown(text) {
+  const out = make("span", { class: "text" });
+  let at = 0;
+  for (const match of text.matchAll(odd)) {
+    out.append(text.slice(at, match.index));
+    const escape = [...match[0]].map(c => "\\u{" + c.codePointAt(0).toString(16) + "}").join("");
+    out.append(make("span", { class: "esc" }, escape));
+    at = match.index + match[0].length;
+  }
+  out.append(text.slice(at));
+  return out;
+}
+
+// make makes an element. A property on… is a listener, and any other an attribute.
+export function make(tag, properties = {}, ...children) {
+  const out = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) out.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== undefined) out.setAttribute(key, value === true ? "" : value);
+  }
+  out.append(...children.filter(c => c !== undefined && c !== null));
+  return out;
+}
+
+// table makes a table of a caption, titles and rows of cells.
+export function table(caption, titles, rows) {
+  return make("div", { class: "scrolls" }, make("table", {},
+    make("caption", { class: "unseen" }, caption),
+    make("thead", {}, make("tr", {}, ...titles.map(t => make("th", { scope: "col" }, t)))),
+    make("tbody", {}, ...rows.map(cells => make("tr", {}, ...cells.map(c => make("td", {}, c ?? "")))))));
+}
+
+export function age(seconds) {
+  if (!Number.isFinite(seconds)) return "?";
+  const s = Math.max(0, seconds);
+  if (s < 9.95) return s.toFixed(1) + " s";
+  if (s < 120) return Math.round(s) + " s";
+  if (s < 7200) return Math.round(s / 60) + " min";
+  if (s < 172800) return Math.round(s / 3600) + " h";
+  return Math.round(s / 86400) + " d";
+}
+
+// bar is how much remains of a whole, with a text over it.
+export function bar(part, whole, text) {
+  const fill = make("i", { "aria-hidden": "true" });
+  fill.style.width = 100 * Math.min(1, Math.max(0, whole > 0 ? part / whole : 0)) + "%";
+  return make("span", { class: "bar" }, fill, make("span", {}, text));
+}
+
+// link leads to a place of this page.
+export function link(hash, text, label) {
+  return make("a", { href: hash, "aria-label": label }, typeof text === "string" ? shown(text) : text);
+}
+
+// address is the part of a URL for a name: its bytes, which may be no UTF-8.
+export function address(of) {
+  if (!of.name_base64) return encodeURIComponent(of.name);
+  return [...atob(of.name_base64)].map(c => "%" + c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+}
+
+export const nameLink = of => link("#lock=" + address(of), of.name);
+
+export function processLink(of) {
+  if (!of.host) return make("span", { class: "faint" }, "?");
+  return link("#process=" + encodeURIComponent(of.host) + "/" + of.pid, of.host + "/" + of.pid);
+}
+
+export const who = of => of.label ? shown(of.label) : of.host ? shown(of.host + "/" + of.pid) : make("span", { class: "faint" }, "?");
+
+export function stateClass(row) {
+  if (row.late) return "warn";
+  return { held: "good", set: "good", remainder: "bad", broken: "bad", "taken over": "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
+}
