@@ -6,6 +6,7 @@
 //   - Example_exports: at most n exports run at a time;
 //   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
 //   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
+//   - leader: a leader as a program, with the probes of Kubernetes;
 //   - Example_migration: all instances wait for a migration;
 //   - Example_transfer: a transfer locks two accounts;
 //   - Example_workflow and Example_handOver: a lease goes from process to process;

@@ -55,8 +55,8 @@ func (b both) Observe(e holdfast.Event) {
 }
 
 // TestProgram is the program that Prometheus scrapes: two clients whose goroutines want the same
-// locks, until /stop is asked for. The answer to /stop has the
-// counts. The event of a loss may come later than the release of its lease.
+// locks, until /stop is asked for. The answer to /stop has the counts. The event of a loss may come
+// later than the release of its lease.
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
 	counted := &counts{Calls: map[holdfast.Outcome]int{}}
