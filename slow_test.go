@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,13 @@ func (r *slowRig) Write(line []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.logged.Write(line)
+}
+
+// told returns what the observer was told of so far.
+func (r *slowRig) told() (waits, holds []holdfast.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.waits), slices.Clone(r.holds)
 }
 
 // lines counts the lines of the log that contain a text.
@@ -115,16 +123,17 @@ func TestSlowIsReported(t *testing.T) {
 				granted := time.Now()
 				must(t, lockFor(t.Context(), r.client, 5*time.Second, c.options...))
 				synctest.Wait()
-				if got, want := times(r.waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(got, want) {
+				waits, holds := r.told()
+				if got, want := times(waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !reflect.DeepEqual(got, want) {
 					t.Fatalf("waits were told after %v, want %v", got, want)
 				}
-				last := r.waits[3]
+				last := waits[3]
 				if last.Holder != "rig" || !last.Since.Equal(granted) || !strings.HasSuffix(topOf(last), ".lockFor") {
 					t.Errorf("the holder is %q since %v, and the caller %s", last.Holder, last.Since, topOf(last))
 				}
 				var own []holdfast.Event
-				for _, e := range r.holds {
-					if e.Token == r.holds[len(r.holds)-1].Token {
+				for _, e := range holds {
+					if e.Token == holds[len(holds)-1].Token {
 						own = append(own, e)
 					}
 				}
@@ -159,8 +168,8 @@ func TestSlowEnds(t *testing.T) {
 		server := memory.New(protocol.Features{Queue: true, Tokens: true})
 		r := newSlowRig(t, server)
 		must(t, lockFor(t.Context(), r.client, time.Second))
-		if len(r.waits)+len(r.holds)+r.lines("long") > 0 {
-			t.Errorf("reported %v %v", r.waits, r.holds)
+		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
+			t.Errorf("reported %v %v", waits, holds)
 		}
 		_, err := r.client.Mutex("m", holdfast.WithMaxHold(3*time.Second)).Lock(t.Context())
 		must(t, err)
@@ -168,16 +177,17 @@ func TestSlowEnds(t *testing.T) {
 			t.Error(err)
 		}
 		<-time.After(time.Minute)
-		if waits, holds := times(r.waits), times(r.holds); len(waits) != 1 || len(holds) != 1 {
-			t.Errorf("waits were told after %v and holds after %v, want one each", waits, holds)
+		if waits, holds := r.told(); len(waits) != 1 || len(holds) != 1 {
+			t.Errorf("waits were told after %v and holds after %v, want one each", times(waits), times(holds))
 		}
 		_, err = r.client.Mutex("m").Lock(t.Context())
 		must(t, err)
 		<-time.After(3 * time.Second)
 		must(t, r.client.Close())
 		<-time.After(time.Minute)
-		if got := r.lines("a lease was long and is over"); len(r.holds) != 2 || got != 2 {
-			t.Errorf("%d holds were told, and the end of %d", len(r.holds), got)
+		_, holds := r.told()
+		if got := r.lines("a lease was long and is over"); len(holds) != 2 || got != 2 {
+			t.Errorf("%d holds were told, and the end of %d", len(holds), got)
 		}
 	})
 }
