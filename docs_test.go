@@ -1,0 +1,151 @@
+package holdfast_test
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// Each page of docs/ is in its index, which README names.
+func TestDocsIndexHasEachPage(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages in docs/: %v", len(pages), err)
+	}
+	indexed := map[string]bool{"docs/README.md": true}
+	for _, link := range linksOf(t, "docs/README.md") {
+		target, _, _ := strings.Cut(link, "#")
+		indexed[path.Join("docs", target)] = true
+	}
+	for _, page := range pages {
+		if page = filepath.ToSlash(page); !indexed[page] {
+			t.Errorf("docs/README.md does not name %s", page)
+		}
+	}
+	for _, link := range linksOf(t, "README.md") {
+		if link == "docs/README.md" {
+			return
+		}
+	}
+	t.Error("README.md does not name docs/README.md")
+}
+
+// Each link of a page to a file of the repository, or to a heading of one, leads somewhere.
+func TestDocsLinksLeadSomewhere(t *testing.T) {
+	checked := 0
+	walk(t, func(page string) {
+		if path.Ext(page) != ".md" {
+			return
+		}
+		for _, link := range linksOf(t, page) {
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+				continue
+			}
+			checked++
+			target, anchor, _ := strings.Cut(link, "#")
+			file := page
+			if target != "" {
+				file = path.Join(path.Dir(page), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %s: %v", page, link, err)
+			} else if anchor != "" && !anchorsOf(t, file)[anchor] {
+				t.Errorf("%s: %s: there is no such heading", page, link)
+			}
+		}
+	})
+	if checked < 50 {
+		t.Errorf("only %d links were found", checked)
+	}
+}
+
+// The versions of client libraries in docs/compatibility.md are those of the module files.
+func TestDocsVersionsAreThoseOfTheModules(t *testing.T) {
+	page := readPage(t, "docs/compatibility.md")
+	for _, c := range []struct{ name, library, module, newest string }{
+		{"go-redis", "github.com/redis/go-redis/v9", "redisstore", "bench/go.mod"},
+		{"rueidis", "github.com/redis/rueidis", "rueidisstore", "bench/go.mod"},
+		{"valkey-go", "github.com/valkey-io/valkey-go", "valkeystore", "go.work"},
+		{"gocron", "github.com/go-co-op/gocron/v2", "gocronholdfast", "go.work"},
+	} {
+		row := fmt.Sprintf("| %s | `%s` | %s | %s |", c.name, c.module, versionIn(t, c.module+"/go.mod", c.library), versionIn(t, c.newest, c.library))
+		if !strings.Contains(page, row) {
+			t.Errorf("docs/compatibility.md has no row %s", row)
+		}
+	}
+	oldest := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(readPage(t, "go.mod"))
+	if oldest == nil || !strings.Contains(page, "with Go "+oldest[1]+";") {
+		t.Errorf("docs/compatibility.md does not name Go %v", oldest)
+	}
+	format := regexp.MustCompile(`(?m)^const format = '(\d)'$`)
+	for _, file := range []string{"internal/native/resource.go", "internal/quorum/resource.go"} {
+		number := format.FindStringSubmatch(readPage(t, file))
+		if number == nil || !strings.Contains(page, "The number is "+number[1]+".") {
+			t.Errorf("docs/compatibility.md does not have the format of %s, %v", file, number)
+		}
+	}
+}
+
+// versionIn is the last version behind a library's path in a file of modules.
+func versionIn(t *testing.T, file, library string) string {
+	t.Helper()
+	found := regexp.MustCompile(regexp.QuoteMeta(library)+` (v\S+)`).FindAllStringSubmatch(readPage(t, file), -1)
+	if found == nil {
+		t.Fatalf("%s does not name %s", file, library)
+	}
+	return found[len(found)-1][1]
+}
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+var (
+	codeBlock  = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	inlineLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	inlineText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	aHeading   = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
+)
+
+// linksOf has the targets of a page's links, except those in blocks of code.
+func linksOf(t *testing.T, page string) (links []string) {
+	t.Helper()
+	for _, link := range inlineLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(readPage(t, page), ""), -1) {
+		links = append(links, link[1])
+	}
+	return links
+}
+
+// anchorsOf has the names by which links reach a page's headings: in small letters, a hyphen for
+// each space, and without punctuation. A second heading of the same name gets -1.
+func anchorsOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	anchors := map[string]bool{}
+	for _, heading := range aHeading.FindAllStringSubmatch(codeBlock.ReplaceAllString(readPage(t, page), ""), -1) {
+		anchor := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsNumber(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, inlineText.ReplaceAllString(heading[1], "$1"))
+		name := anchor
+		for n := 1; anchors[name]; n++ {
+			name = fmt.Sprintf("%s-%d", anchor, n)
+		}
+		anchors[name] = true
+	}
+	return anchors
+}
