@@ -7,10 +7,13 @@
 //   - fenced: a service with PostgreSQL, whose database refuses a holder that stood still;
 //   - Example_leader: a leader schedules, and Example_liveness is its liveness probe;
 //   - leader: a leader as a program, with the probes of Kubernetes;
+//   - Example_middleware: net/http serves one request a customer at a time;
 //   - Example_migration: all instances wait for a migration;
 //   - Example_transfer: a transfer locks two accounts;
 //   - Example_workflow and Example_handOver: a lease goes from process to process;
 //   - cleanUp, pay and export in fromredsync_test.go: what a service that comes from redsync does.
+//
+// The module integrations has examples with gRPC and asynq.
 //
 // The tests in readme_test.go run the code of the README.
 package examples

@@ -1,0 +1,99 @@
+package integrations_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// oneCallAtATime is an interceptor that lets a customer have one call at a time, on all hosts
+// together. A second call waits for a while, and then gets ResourceExhausted. The context of the
+// call ends when the lease is lost.
+func oneCallAtATime(client *holdfast.Client, wait time.Duration, customer func(context.Context) string) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		lease, err := client.Mutex("customer:"+customer(ctx), holdfast.WithWait(wait)).Lock(ctx)
+		switch {
+		case errors.Is(err, holdfast.ErrWaitOver):
+			return nil, status.Error(codes.ResourceExhausted, "another call of yours is being served")
+		case err != nil:
+			log.Print(err) // it may name the holder and the server, which is nothing for the customer
+			return nil, status.Error(codes.Unavailable, "try again later")
+		}
+		defer lease.Release(ctx) // works although the call is over
+		ctx, cancel := lease.Bind(ctx)
+		defer cancel()
+		return handler(ctx, request)
+	}
+}
+
+// An interceptor for gRPC: one call a customer at a time. Take the customer from who has signed in,
+// not from what anybody can write into the metadata.
+func Example_gRPC() {
+	_, client, end := connect()
+	defer end()
+
+	entered, leave := make(chan struct{}), make(chan struct{})
+	customer := func(ctx context.Context) string { return metadata.ValueFromIncomingContext(ctx, "customer")[0] }
+	server := grpc.NewServer(grpc.UnaryInterceptor(oneCallAtATime(client, 50*time.Millisecond, customer)))
+	server.RegisterService(orders(func(order string) {
+		if order == "slow" {
+			entered <- struct{}{}
+			<-leave
+		}
+	}), nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	call := func(customerID, order string) codes.Code {
+		ctx := metadata.AppendToOutgoingContext(context.Background(), "customer", customerID)
+		return status.Code(conn.Invoke(ctx, "/Orders/Bill", wrapperspb.String(order), &wrapperspb.StringValue{}))
+	}
+
+	first := make(chan codes.Code)
+	go func() { first <- call("42", "slow") }()
+	<-entered
+	fmt.Println("customer 42 again:", call("42", "quick"))
+	fmt.Println("customer 43:", call("43", "quick"))
+	close(leave)
+	fmt.Println("the first:", <-first)
+	// Output:
+	// customer 42 again: ResourceExhausted
+	// customer 43: OK
+	// the first: OK
+}
+
+// orders is what protoc would generate from a service with one method.
+func orders(bill func(order string)) *grpc.ServiceDesc {
+	method := func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		order := &wrapperspb.StringValue{}
+		if err := decode(order); err != nil {
+			return nil, err
+		}
+		handler := func(context.Context, any) (any, error) {
+			bill(order.GetValue())
+			return order, nil
+		}
+		return interceptor(ctx, order, &grpc.UnaryServerInfo{FullMethod: "/Orders/Bill"}, handler)
+	}
+	return &grpc.ServiceDesc{ServiceName: "Orders", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "Bill", Handler: method}}}
+}
