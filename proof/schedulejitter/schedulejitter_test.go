@@ -105,7 +105,7 @@ func TestWhatIsRightPasses(t *testing.T) {
 func TestWhatCannotBeRun(t *testing.T) {
 	for _, test := range []struct{ pack, test, says string }{
 		{"docs", "", "docs: exit status 1\n"},
-		{filepath.Join("internal", "protocol"), "", "has no tests"},
+		{filepath.Join("internal", "testing", "lateness"), "", "has no tests"},
 		{planted, "TestSomething", `has no test "TestSomething"`},
 	} {
 		if _, err := jitter(t, test.pack, test.test, 1); err == nil || !strings.Contains(err.Error(), test.says) {
