@@ -40,20 +40,20 @@ func causes(seen map[string]*entry, name string) []node {
 	return roots
 }
 
-// A place is where a process waits while it holds a name.
+// A place is that of a caller who waits while it holds a name.
 type place struct {
-	held string
-	host string
-	pid  int
+	held        string
+	host, label string
+	pid         int
 }
 
-// waitsUnder are the names that processes wait for, by what they hold meanwhile.
+// waitsUnder are the names that callers wait for, by what they hold meanwhile.
 func waitsUnder(seen map[string]*entry) map[place][]string {
 	out := map[place][]string{}
 	for name, e := range seen {
 		for _, w := range e.info.Queue {
 			for _, held := range w.Under {
-				at := place{held, w.Host, w.PID}
+				at := place{held, w.Host, w.Label, w.PID}
 				if !slices.Contains(out[at], name) {
 					out[at] = append(out[at], name)
 				}
@@ -84,7 +84,7 @@ func (w *walk) up(name string, path []node) {
 			return
 		}
 		step := nodeOf(name, h)
-		next := w.waits[place{name, h.Host, h.PID}]
+		next := w.waits[place{name, h.Host, h.Label, h.PID}]
 		switch {
 		case slices.ContainsFunc(path, func(n node) bool { return n.Name == step.Name && n.Token == step.Token }):
 			cut := slices.Clone(path)

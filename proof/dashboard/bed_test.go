@@ -1,0 +1,168 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/dashboard"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/redisstore"
+)
+
+// patience is how long a test waits for what must come at some time.
+const patience = 30 * time.Second
+
+// A bed is a browser that looks at the dashboard of a server.
+type bed struct {
+	*testing.T
+	server  *redisserver.Server
+	url     string
+	allow   bool
+	browser context.Context
+}
+
+func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
+	t.Helper()
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("it needs a browser, and judges times: HOLDFAST_PROOF=1, as in make proof, runs it")
+	}
+	b := &bed{T: t, server: redisserver.Start(t), allow: true}
+	mux := http.NewServeMux()
+	handler := dashboard.Handler(b.client("operator"), &dashboard.Options{Authorize: func(*http.Request) bool { return b.allow }})
+	mux.Handle("/deep/locks/", http.StripPrefix("/deep/locks", handler))
+	site := httptest.NewServer(mux)
+	t.Cleanup(site.Close)
+	b.url = site.URL + "/deep/locks/"
+	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)), flags...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(stop)
+	b.browser = b.tab(alloc)
+	t.Cleanup(func() { site.CloseClientConnections() })
+	return b
+}
+
+// tab opens a tab; the first one starts the browser.
+func (b *bed) tab(parent context.Context) context.Context {
+	b.Helper()
+	tab, end := chromedp.NewContext(parent)
+	b.Cleanup(end)
+	if err := chromedp.Run(tab); err != nil {
+		b.Fatal(err)
+	}
+	return tab
+}
+
+// client is one of a process with a label.
+func (b *bed) client(label string) *holdfast.Client {
+	b.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
+	b.Cleanup(func() { _ = rdb.Close() })
+	client, err := holdfast.New(redisstore.New(rdb), &holdfast.Config{Label: label})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// lock takes a name until the end of the test.
+func (b *bed) lock(client *holdfast.Client, name string) *holdfast.Lease {
+	b.Helper()
+	lease, err := client.Mutex(name).Lock(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return lease
+}
+
+func (b *bed) run(actions ...chromedp.Action) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.browser, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// text is the value of an expression in the page.
+func (b *bed) text(tab context.Context, expression string) string {
+	b.Helper()
+	var out string
+	ctx, cancel := context.WithTimeout(tab, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, chromedp.Evaluate("String("+expression+")", &out)); err != nil {
+		b.Fatal(err)
+	}
+	return out
+}
+
+// until waits until an expression in the page is true, and returns how long that took.
+func (b *bed) until(tab context.Context, expression string) time.Duration {
+	b.Helper()
+	for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
+		if b.text(tab, expression) == "true" {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > patience {
+			b.Fatalf("the page never has %s. It has:\n%s", expression, b.text(tab, "document.body.innerText"))
+		}
+	}
+}
+
+// shows waits until the page shows a text.
+func (b *bed) shows(text string) time.Duration {
+	b.Helper()
+	return b.until(b.browser, fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// listen notes errors of the page, which a refused script is too.
+const listen = `window.wrong = []; addEventListener("error", e => wrong.push(e.message)); addEventListener("unhandledrejection", e => wrong.push(String(e.reason)));
+	addEventListener("securitypolicyviolation", e => wrong.push(e.violatedDirective)); window.alert = t => wrong.push("alert " + t)`
+
+func (b *bed) open(hash string) {
+	b.Helper()
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+hash), chromedp.WaitReady("#locks"), chromedp.Evaluate(listen, nil))
+	b.until(b.browser, `document.getElementById("live").textContent.startsWith("live")`)
+}
+
+// right fails the test if the page had an error.
+func (b *bed) right() {
+	b.Helper()
+	if wrong := b.text(b.browser, `window.wrong.join("; ")`); wrong != "" {
+		b.Errorf("errors of the page: %s", wrong)
+	}
+}
+
+// picture keeps a picture of the page.
+func (b *bed) picture(name string) {
+	b.Helper()
+	dir := os.Getenv("HOLDFAST_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.run(chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(dir, "dashboard-"+name+".png"), png, 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// rows is how many rows of the list are elements.
+const rows = `document.querySelectorAll("tr.row").length`
+
+// names are those that the list shows, in order.
+func (b *bed) names() string {
+	b.Helper()
+	return strings.TrimSpace(b.text(b.browser, `[...document.querySelectorAll("tr.row .name")].map(e => e.textContent).join(" ")`))
+}

@@ -1,0 +1,310 @@
+package dashboard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// populate makes some of everything: a chain of waits, a semaphore, an election and a latch.
+func populate(b *bed) {
+	b.Helper()
+	billing, reports, backup := b.client("billing"), b.client("reports"), b.client("backup")
+	b.lock(billing, "invoice:1001")
+	b.lock(reports, "report:daily")
+	b.lock(backup, "archive:2026")
+	ctx, cancel := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	wait := func(client *holdfast.Client, name string) {
+		waiting.Go(func() {
+			if lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).Lock(ctx); err == nil {
+				b.Errorf("%s was free: %v", name, lease)
+			}
+		})
+	}
+	hold := func(client *holdfast.Client, first, then string) {
+		lease, err := client.Mutex(first, holdfast.WithDeadlockCheck()).Lock(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		under, end := context.WithCancel(lease.Context())
+		context.AfterFunc(ctx, end)
+		waiting.Go(func() { _, _ = client.Mutex(then, holdfast.WithDeadlockCheck()).Lock(under) })
+	}
+	hold(b.client("mailer"), "mail:42", "invoice:1001")
+	hold(b.client("ledger"), "ledger:7", "mail:42")
+	wait(b.client("audit"), "ledger:7")
+	if _, err := b.client("pool").Semaphore("downloads", 5).Acquire(ctx, 3); err != nil {
+		b.Fatal(err)
+	}
+	won := make(chan struct{})
+	waiting.Go(func() {
+		lease, err := b.client("node-a").Election("scheduler").Campaign(ctx)
+		if err != nil {
+			b.Error(err)
+		}
+		_ = lease
+		close(won)
+	})
+	<-won
+	b.Cleanup(func() { cancel(); waiting.Wait() })
+}
+
+func TestListSearchAndDetail(t *testing.T) {
+	b := newBed(t)
+	populate(b)
+	b.open("")
+	b.shows("invoice:1001")
+	b.shows("scheduler")
+	b.shows("leader node-a")
+	b.shows("semaphore 3/5")
+	b.picture("list")
+	b.run(chromedp.SendKeys("#search", "ledger"))
+	b.until(b.browser, rows+" === 1")
+	if got := b.names(); got != "ledger:7" {
+		t.Errorf("the search finds %s", got)
+	}
+	b.run(chromedp.Evaluate(`document.getElementById("search").value = ""; document.getElementById("contended").click()`, nil))
+	b.until(b.browser, rows+" === 3")
+	if got := b.names(); got != "invoice:1001 ledger:7 mail:42" {
+		t.Errorf("contended are %s", got)
+	}
+	b.run(chromedp.Evaluate(`document.getElementById("contended").click(); document.querySelector("[data-sort=wait]").click()`, nil))
+	b.until(b.browser, rows+" === 7")
+	if got := b.names(); !strings.HasPrefix(got, "invoice:1001 ledger:7 mail:42") {
+		t.Errorf("by waiters: %s", got)
+	}
+	// By keyboard: down to the second row, and into it.
+	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	b.until(b.browser, `location.hash === "#lock=ledger%3A7"`)
+	b.shows("the cause first")
+	b.until(b.browser, `document.activeElement.id === "title"`)
+	tree := b.text(b.browser, `document.querySelector(".tree").textContent`)
+	if at := []int{strings.Index(tree, "invoice:1001"), strings.Index(tree, "mail:42"), strings.Index(tree, "ledger:7")}; at[0] < 0 || at[0] > at[1] || at[1] > at[2] {
+		t.Errorf("the tree is %s", tree)
+	}
+	b.picture("detail")
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until(b.browser, `document.getElementById("panel").hidden && document.activeElement.textContent === "ledger:7"`)
+	b.open("#deadlocks")
+	b.run(chromedp.Click("#panel button:not(.close)"))
+	b.shows("None was found.")
+	b.open("#servers")
+	b.shows("The servers are ready.")
+	b.right()
+}
+
+// A change is shown within a second of the next look, and its kind is told.
+func TestLiveChange(t *testing.T) {
+	b := newBed(t)
+	worker := b.client("worker")
+	b.open("")
+	var worst time.Duration
+	for i := range 5 {
+		name := fmt.Sprintf("live:%d", i)
+		lease := b.lock(worker, name)
+		shown := b.shows(name)
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		gone := b.until(b.browser, fmt.Sprintf("!document.body.innerText.includes(%q)", name))
+		worst = max(worst, shown, gone)
+	}
+	t.Logf("5 changes: shown after %v at most", worst.Round(10*time.Millisecond))
+	if worst > 1500*time.Millisecond {
+		t.Errorf("a change was shown after %v", worst)
+	}
+	b.run(chromedp.Evaluate(`location.hash = "changes"`, nil))
+	b.shows("live:0 held by worker")
+	b.shows("live:0 freed")
+	b.shows("shorter holds are not seen")
+	b.right()
+}
+
+func TestBreakWithTypedName(t *testing.T) {
+	b := newBed(t)
+	lease := b.lock(b.client("stuck"), "order:1")
+	b.open("#lock=order%3A1")
+	b.shows("Break…")
+	b.run(chromedp.Click("#panel td button"), chromedp.SendKeys("#typed", "order:"))
+	if b.text(b.browser, `document.querySelector("dialog [type=submit]").disabled`) != "true" {
+		t.Error("a part of the name is enough")
+	}
+	b.picture("break")
+	b.run(chromedp.SendKeys("#typed", "1"+kb.Enter))
+	<-lease.Context().Done()
+	var lost *holdfast.LostError
+	if !errors.As(context.Cause(lease.Context()), &lost) || lost.By != "operator" {
+		t.Errorf("the lease ended with %v", context.Cause(lease.Context()))
+	}
+	b.until(b.browser, `!document.getElementById("breaking").open`)
+	b.right()
+
+	b.allow = false
+	b.lock(b.client("other"), "order:2")
+	b.open("#lock=order%3A2")
+	b.shows("Holds (1)")
+	if b.text(b.browser, `document.body.innerText.includes("Break")`) != "false" {
+		t.Error("a page that may not break offers it")
+	}
+}
+
+// A page of another origin of the same browser cannot break.
+func TestCrossSiteRequestIsRefused(t *testing.T) {
+	b := newBed(t)
+	lease := b.lock(b.client("worker"), "order:1")
+	evil := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<script>
+			const body = JSON.stringify({name: "order:1", token: %d, typed: "order:1"});
+			Promise.allSettled([
+				fetch("%[2]sbreak", {method: "POST", mode: "no-cors", body}),
+				fetch("%[2]sbreak", {method: "POST", headers: {"Content-Type": "application/json", "X-Holdfast-Secret": "x"}, body}),
+				fetch("%[2]sevents").then(r => r.text()),
+				new Promise(done => { const s = new EventSource("%[2]sevents"); s.onerror = done; s.onmessage = () => { window.read = true; done(); }; }),
+			]).then(all => { document.title = "done " + all.map(a => a.value?.type ?? a.status); });
+		</script>`, lease.Token(), b.url)
+	})}
+	at := serve(t, evil)
+	b.run(chromedp.Navigate(at))
+	b.until(b.browser, `document.title.startsWith("done")`)
+	t.Log(b.text(b.browser, "document.title"), b.text(b.browser, "window.read"))
+	if err := lease.Check(t.Context()); err != nil {
+		t.Errorf("another site broke the hold: %v", err)
+	}
+	if b.text(b.browser, "document.title") != "done opaque,rejected,rejected,error" && b.text(b.browser, "window.read") != "undefined" {
+		t.Error("another site read the stream")
+	}
+}
+
+const evilText = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
+
+func TestMarkupIsShownAsText(t *testing.T) {
+	b := newBed(t)
+	evil := b.client(evilText + "\u202egpj")
+	b.lock(evil, evilText)
+	b.lock(evil, "a\u202etxt.exe\u0007\u200b")
+	b.open("")
+	b.shows(evilText)
+	b.shows(`a\u{202e}txt.exe\u{7}\u{200b}`)
+	b.run(chromedp.Evaluate(`[...document.querySelectorAll("tr.row button")].find(e => e.textContent.includes("onerror")).click()`, nil))
+	b.shows("Holds (1)")
+	b.picture("markup")
+	if b.text(b.browser, `document.querySelectorAll("main img, main script").length`) != "0" {
+		t.Error("a name made elements")
+	}
+	b.right()
+}
+
+func TestTenThousandNames(t *testing.T) {
+	b := newBed(t)
+	worker := b.client("worker")
+	var work sync.WaitGroup
+	todo := make(chan int)
+	for range 16 {
+		work.Go(func() {
+			for i := range todo {
+				if _, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(10*time.Minute)).Lock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 10_000 {
+		todo <- i
+	}
+	close(todo)
+	work.Wait()
+	begin := time.Now()
+	b.open("")
+	b.until(b.browser, `document.getElementById("count").textContent.startsWith("10,000 of 10,000")`)
+	opened := time.Since(begin)
+	if n := b.text(b.browser, rows); len(n) > 2 {
+		t.Errorf("%s rows are elements", n)
+	}
+	var took float64
+	b.run(chromedp.Evaluate(`(() => { const s = document.getElementById("search"), at = performance.now(); s.value = "item:0999";
+		s.dispatchEvent(new Event("input", {bubbles: true})); return performance.now() - at; })()`, &took))
+	b.until(b.browser, rows+" === 10")
+	b.run(chromedp.Evaluate(`(() => { const s = document.getElementById("search"); s.value = ""; s.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
+	b.run(chromedp.Focus("#scroll"), chromedp.KeyEvent(kb.End))
+	b.until(b.browser, `document.activeElement.textContent === "item:09999"`)
+	b.picture("many")
+	t.Logf("10,000 names: shown %v after the page was opened; a search took %.0f ms; %s", opened.Round(10*time.Millisecond), took, b.text(b.browser, `document.getElementById("live").textContent`))
+	if took > 500 {
+		t.Errorf("a search took %.0f ms", took)
+	}
+	b.right()
+}
+
+func TestServerAwayAndBack(t *testing.T) {
+	b := newBed(t)
+	b.lock(b.client("worker"), "order:1")
+	b.open("")
+	b.shows("order:1")
+	b.server.Stop()
+	away := b.shows("The server does not answer")
+	b.picture("away")
+	if !strings.Contains(b.names(), "order:1") {
+		t.Error("what was last seen is gone")
+	}
+	b.server.Continue()
+	back := b.until(b.browser, `document.getElementById("away").hidden`)
+	t.Logf("shown away after %v, and back after %v", away.Round(10*time.Millisecond), back.Round(10*time.Millisecond))
+	b.right()
+}
+
+// Ten pages cost the server what one costs. What the two runs count is commands of 10 s.
+func TestTenViewersCostAsOne(t *testing.T) {
+	b := newBed(t)
+	worker := b.client("worker")
+	for i := range 20 {
+		b.lock(worker, fmt.Sprintf("order:%d", i))
+	}
+	commands := func() int {
+		begin := b.server.CommandsProcessed()
+		<-time.After(10 * time.Second)
+		return b.server.CommandsProcessed() - begin
+	}
+	idle := commands()
+	b.open("")
+	one := commands() - idle
+	for range 9 {
+		tab := b.tab(b.browser)
+		if err := chromedp.Run(tab, chromedp.Navigate(b.url)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.shows("order:19")
+	ten := commands() - idle
+	t.Logf("commands in 10 s beside %d without a page: %d of one page, %d of ten", idle, one, ten)
+	if ten > one*5/4 {
+		t.Errorf("ten pages cost %d commands, and one %d", ten, one)
+	}
+}
+
+func TestPhoneAndDark(t *testing.T) {
+	b := newBed(t)
+	populate(b)
+	b.run(chromedp.EmulateViewport(390, 760), dark())
+	b.open("")
+	b.shows("invoice:1001")
+	if b.text(b.browser, "document.documentElement.scrollWidth > 390") == "true" {
+		t.Error("the page is wider than a phone")
+	}
+	b.picture("phone")
+	b.open("#lock=mail%3A42")
+	b.shows("Queue (1)")
+	b.picture("phone-detail")
+	b.right()
+}
