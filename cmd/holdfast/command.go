@@ -49,6 +49,7 @@ func newRoot() *cobra.Command {
 		newRelease(),
 		newRenew(),
 		newRun(),
+		newServe(),
 		newTop(),
 		newURLs(),
 		newVersion(),

@@ -10,6 +10,7 @@
 //	holdfast inspect NAME              shows who holds a name, and who waits for it
 //	holdfast watch [PATTERN]           tells what changes
 //	holdfast top [FILE]                shows all locks on a full screen
+//	holdfast serve                     serves a page and figures for Prometheus
 //	holdfast break NAME                ends the hold of another process
 //	holdfast evict NAME WAITER         takes a waiter out of a queue
 //	holdfast deadlocks                 shows callers that wait for each other

@@ -74,14 +74,14 @@ export function panel(box, dialog, state, say) {
   }
 
   function holds(l) {
-    const titles = ["Holder", "Process", "Token", "Held", "Left", "State"];
+    const titles = ["Holder", "Token", "Held", "Left", "State"];
     if (state.canBreak) titles.push("Break");
     return table("Holds", titles, l.holds.map(h => {
       const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, text = h.state + (h.late ? ", late" : "") + (h.fixed ? ", fixed" : "");
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
       const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
-      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", h.mode === "writes" ? "" : " (" + (h.permits ? h.permits + " " : "") + h.mode + ")"),
-        processLink(h), String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
+      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", h.mode === "writes" ? "" : " (" + (h.permits ? h.permits + " " : "") + h.mode + ")", make("br"), processLink(h)),
+        String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
       if (state.canBreak && ["held", "handed over"].includes(h.state)) cells.push(make("button", { type: "button", onclick: () => askBreak(l, h) }, "Break…"));
       return cells;
     }));
@@ -90,8 +90,8 @@ export function panel(box, dialog, state, say) {
   function queue(l) {
     if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue.")];
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
-    const out = [table("Queue", ["Place", "Waiter", "Process", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
-      w.place ? String(w.place) : "-", make("span", {}, who(w), w.kept ? " (kept)" : ""), processLink(w),
+    const out = [table("Queue", ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
+      w.place ? String(w.place) : "-", make("span", {}, who(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
       make("span", {}, ...(w.under ?? []).flatMap(name => [nameLink({ name }), " "])),
     ]))];

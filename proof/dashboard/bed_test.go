@@ -55,9 +55,9 @@ func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
 // tab opens a tab; the first one starts the browser.
 func (b *bed) tab(parent context.Context) context.Context {
 	b.Helper()
-	tab, end := chromedp.NewContext(parent)
+	tab, end := chromedp.NewContext(parent, chromedp.WithErrorf(b.Logf))
 	b.Cleanup(end)
-	if err := chromedp.Run(tab); err != nil {
+	if err := chromedp.Run(tab); err != nil { // not under a deadline, which would end the browser
 		b.Fatal(err)
 	}
 	return tab

@@ -178,11 +178,13 @@ func TestCrossSiteRequestIsRefused(t *testing.T) {
 	at := serve(t, evil)
 	b.run(chromedp.Navigate(at))
 	b.until(b.browser, `document.title.startsWith("done")`)
-	t.Log(b.text(b.browser, "document.title"), b.text(b.browser, "window.read"))
 	if err := lease.Check(t.Context()); err != nil {
 		t.Errorf("another site broke the hold: %v", err)
 	}
-	if b.text(b.browser, "document.title") != "done opaque,rejected,rejected,error" && b.text(b.browser, "window.read") != "undefined" {
+	if title := b.text(b.browser, "document.title"); !strings.HasPrefix(title, "done rejected,rejected,rejected,") {
+		t.Errorf("another site got answers: %s", title)
+	}
+	if b.text(b.browser, "window.read") != "undefined" {
 		t.Error("another site read the stream")
 	}
 }
@@ -214,7 +216,7 @@ func TestTenThousandNames(t *testing.T) {
 	for range 16 {
 		work.Go(func() {
 			for i := range todo {
-				if _, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(10*time.Minute)).Lock(t.Context()); err != nil {
+				if _, err := worker.Mutex(fmt.Sprintf("item:%05d", i), holdfast.WithTTL(4*time.Minute)).Lock(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
