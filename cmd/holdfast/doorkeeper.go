@@ -13,8 +13,8 @@ import (
 )
 
 // A doorkeeper lets in who has the token. Without one it lets in who asks for this host by
-// a loopback name: a page of another site can lead its own name to this address, but then it is that
-// name that the browser asks for.
+// a loopback name: a page of another site can lead its own name to this address, but then the
+// browser asks for that name.
 type doorkeeper struct{ token string }
 
 func (d doorkeeper) keep(next http.Handler) http.Handler {

@@ -177,7 +177,7 @@ function rowElement(row) {
   const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
   const open = make("button", { class: "link", type: "button", onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
   let kind = row.kind ?? "";
-  if (row.permits) kind = bar(row.taken, row.permits, row.kind + " " + row.taken + "/" + row.permits);
+  if (row.permits) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count || row.state === "open" ? (row.count ?? 0) + " to count down" : h ? who(h) : "";
   const tr = make("tr", { class: "row" },
     make("th", { scope: "row", class: "name" }, open), cell("kind", kind),

@@ -67,7 +67,7 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.shows("invoice:1001")
 	b.shows("scheduler")
 	b.shows("leader node-a")
-	b.shows("semaphore 3/5")
+	b.shows("3/5 semaphore")
 	b.picture("list")
 	b.run(chromedp.SendKeys("#search", "ledger"))
 	b.until(b.browser, rows+" === 1")
