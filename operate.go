@@ -49,6 +49,9 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if err != nil {
 		return operated("break", name, err)
 	}
+	if err := foreignTo("break", in); err != nil {
+		return operated("break", name, err)
+	}
 	kind := breakable(in, force)
 	if kind == 0 {
 		return ErrNotHeld
@@ -61,6 +64,17 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 		return ErrNotHeld
 	}
 	return nil
+}
+
+// foreignTo is the error of a call about a name whose key is none of ours; nil: it is no such key.
+// Of a quorum each master says it for itself.
+func foreignTo(op string, in protocol.Inspection) error {
+	if in.Foreign == nil || len(in.Nodes) > 0 {
+		return nil
+	}
+	foreign := *in.Foreign
+	foreign.Op = op
+	return &foreign
 }
 
 // breakable is the kind of the holds of a name; 0: there are none. Of a quorum no hold is told if
@@ -102,6 +116,9 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 		}
 		if len(in.Nodes) > 0 {
 			_, err := c.engine.Evict(ctx, name, in.Kind, "", c.config.Label)
+			return operated("evict", name, err)
+		}
+		if err := foreignTo("evict", in); err != nil {
 			return operated("evict", name, err)
 		}
 		for _, p := range in.Queue {

@@ -269,7 +269,7 @@ func (a *Acquire) refused(ctx context.Context, err error) error {
 	if busy == nil {
 		return failed
 	}
-	if a.Keep > 0 {
+	if a.Keep > 0 && !errors.As(err, new(*holdfast.EvictedError)) {
 		busy.text += "; the place is kept, and its ticket in " + a.File
 	}
 	return &exitError{exitBusy, busy}

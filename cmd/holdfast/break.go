@@ -23,6 +23,7 @@ type Break struct {
 	output
 	Name  string
 	Token int64  // 0: show the holds, and ask
+	given bool   // Token is no default
 	Force bool   // let others in at once
 	Yes   string // the name, in place of the question of Force
 	In    io.Reader
@@ -32,7 +33,7 @@ type Break struct {
 func (b *Break) Validate() error {
 	var c checklist
 	checkName(&c, b.Name)
-	c.check(b.Token >= 0, "--token %d: it must be a token that inspect shows", b.Token)
+	c.check(b.Token > 0 || b.Token == 0 && !b.given, "--token %d: it must be a token that inspect shows", b.Token)
 	c.check(b.Yes == "" || b.Yes == b.Name, "--yes %q: it must be NAME, which is %q", b.Yes, b.Name)
 	c.check(b.Yes == "" || b.Force, "--yes %q: it answers the question of --force, which is not given", b.Yes)
 	c.check(!b.Force || !b.quorum(), "--force: the masters of a quorum cannot end a hold by force at one moment")
@@ -194,9 +195,7 @@ Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, o
 		DisableFlagsInUseLine: true,
 		Args:                  oneName(&b.Name),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("token") && b.Token == 0 {
-				b.Token = -1 // not the default
-			}
+			b.given = cmd.Flags().Changed("token")
 			b.In, b.Out, b.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return b.Run(cmd.Context())
 		},

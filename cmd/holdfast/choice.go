@@ -23,6 +23,8 @@ type choice struct {
 	Exclusive bool
 	Slots     int64 // 0: a mutex
 	Weight    int64
+
+	slots *pflag.Flag // of Slots; nil: there are no flags
 }
 
 // flags adds the flags.
@@ -31,6 +33,7 @@ func (c *choice) flags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.Shared, "shared", "s", false, "hold NAME beside others with --shared, and beside none with --exclusive")
 	flags.BoolVarP(&c.Exclusive, "exclusive", "x", false, "hold NAME alone, where others use --shared")
 	flags.Int64Var(&c.Slots, "slots", 0, "let `N` hold NAME at a time; all must give the same number")
+	c.slots = flags.Lookup("slots")
 	flags.Int64Var(&c.Weight, "weight", 1, "how many of the --slots to take")
 }
 
@@ -49,7 +52,8 @@ func (c *choice) check(list *checklist) {
 		}
 	}
 	list.check(kinds <= 1, "--shared or --exclusive, --slots, and several names: only one of these can be given")
-	list.check(c.Slots >= 0 && c.Slots <= 1<<31, "--slots %d: it must be 1 to %d", c.Slots, int64(1<<31))
+	given := c.Slots != 0 || c.slots != nil && c.slots.Changed
+	list.check(!given || c.Slots > 0 && c.Slots <= 1<<31, "--slots %d: it must be 1 to %d", c.Slots, int64(1<<31))
 	list.check(c.Weight == 1 || c.Slots > 0, "--weight %d: it needs --slots", c.Weight)
 	list.check(c.Slots <= 0 || c.Weight >= 1 && c.Weight <= c.Slots, "--weight %d: it must be 1 to the %d of --slots", c.Weight, c.Slots)
 }

@@ -91,7 +91,14 @@ func (f *Follower) Look(names iter.Seq2[holdfast.LockInfo, error], tell func(Cha
 		if err != nil {
 			return err
 		}
-		last = info.At
+		if info.At.IsZero() { // a key that is no lock's: the server was not asked about it
+			info.At = last
+			if last.IsZero() {
+				info.At = time.Now()
+			}
+		} else {
+			last = info.At
+		}
 		before, known := f.known[info.Name]
 		if !known && len(f.known) >= f.Limit {
 			f.Full = true

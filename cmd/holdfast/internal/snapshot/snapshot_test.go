@@ -122,6 +122,28 @@ func TestFollowerTellsDifferences(t *testing.T) {
 	}
 }
 
+// Of a key that is no lock's the server's time is not known.
+func TestFollowerTellsWhen(t *testing.T) {
+	var f Follower
+	f.Limit = 9
+	for _, step := range []struct {
+		infos []holdfast.LockInfo
+		known bool
+	}{
+		{[]holdfast.LockInfo{{Name: "odd", State: holdfast.StateForeign}}, false},
+		{[]holdfast.LockInfo{lock("a", 1, 0, 0), {Name: "odd 2", State: holdfast.StateForeign}}, true},
+	} {
+		err := f.Look(names(nil, step.infos...), func(c Change) {
+			if c.Now.At.IsZero() || step.known && c.Event == Foreign && !c.Now.At.Equal(at) {
+				t.Errorf("%s %s at %v", c.Name, c.Event, c.Now.At)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCaptureComesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c")
 	w, err := Create(path, "redis://h")
