@@ -23,13 +23,20 @@ import (
 
 const serverAddr = "HOLDFAST_SCRAPE_SERVER"
 
-// counts are the calls of the program by their outcome, the leases that it lost, and those that
-// ended, lost or not. The tested observer has no part in them.
+// counts has the calls that the program made, those that ended by their outcome, the leases that it
+// lost, and those that ended, lost or not. The tested observer has no part in them.
 type counts struct {
 	mu    sync.Mutex
 	Calls map[holdfast.Outcome]int
+	Made  int
 	Lost  int
 	Ended int
+}
+
+func (c *counts) call() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Made++
 }
 
 func (c *counts) Observe(e holdfast.Event) {
@@ -73,7 +80,7 @@ func TestProgram(t *testing.T) {
 	for i, client := range clients {
 		own := client.Mutex(fmt.Sprintf("batch:%d", i), holdfast.WithWait(10*time.Second))
 		for way := range 6 {
-			all.Go(func() { contend(work, t, client, own, way) })
+			all.Go(func() { contend(work, t, counted, client, own, way) })
 		}
 	}
 	end := make(chan struct{})
@@ -101,7 +108,7 @@ func TestProgram(t *testing.T) {
 
 // contend locks in its way until ctx ends. Each call ends by itself, so that none is cut off. Own
 // is a name that no other client wants: there the lock is passed on, as holds are short.
-func contend(ctx context.Context, t *testing.T, client *holdfast.Client, own *holdfast.Mutex, way int) {
+func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfast.Client, own *holdfast.Mutex, way int) {
 	lock := client.Mutex("order:42", holdfast.WithWait(20*time.Millisecond))
 	take, hold := lock.Lock, time.Millisecond
 	switch way {
@@ -114,6 +121,7 @@ func contend(ctx context.Context, t *testing.T, client *holdfast.Client, own *ho
 		take = own.Lock
 	}
 	for ctx.Err() == nil {
+		counted.call()
 		lease, err := take(t.Context())
 		if err != nil {
 			if !errors.Is(err, holdfast.ErrHeld) && !errors.Is(err, holdfast.ErrWaitOver) {

@@ -186,32 +186,35 @@ func TestPrometheus(t *testing.T) {
 	}
 
 	var want counts
-	harness.Eventually(t, "each lease of the program has ended", func() bool {
+	held := 0
+	harness.Eventually(t, "each call and each lease of the program has ended", func() bool {
 		want = counts{}
 		if err := json.Unmarshal(get(t, "http://"+target+"/stop"), &want); err != nil {
 			t.Fatal(err)
 		}
-		return want.Ended == want.Calls[holdfast.OutcomeGranted]+want.Calls[holdfast.OutcomePassedOn]
+		ended := 0
+		for _, n := range want.Calls {
+			ended += n
+		}
+		held = want.Calls[holdfast.OutcomeGranted] + want.Calls[holdfast.OutcomePassedOn]
+		return ended == want.Made && want.Ended == held
 	})
-	all, held := 0, 0
 	for _, outcome := range []holdfast.Outcome{holdfast.OutcomeGranted, holdfast.OutcomePassedOn, holdfast.OutcomeRefused, holdfast.OutcomeGaveUp} {
-		n := want.Calls[outcome]
-		if n == 0 {
+		if want.Calls[outcome] == 0 {
 			t.Errorf("no call was %s", outcome)
 		}
-		all += n
-		if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
-			held += n
-		}
+	}
+	// On a busy machine some calls end with an error: the server had not answered in their time.
+	for outcome, n := range want.Calls {
 		s.exact(fmt.Sprintf("sum(holdfast_acquisitions_total{outcome=%q})", outcome), n)
 	}
-	s.exact("sum(holdfast_acquisitions_total)", all)
-	s.exact("sum(holdfast_wait_seconds_count)", all)
+	s.exact("sum(holdfast_acquisitions_total)", want.Made)
+	s.exact("sum(holdfast_wait_seconds_count)", want.Made)
 	s.exact("sum(holdfast_hold_seconds_count)", held)
 	s.exact("sum(holdfast_losses_total)", want.Lost)
 	s.exact("sum(holdfast_holds)", 0)
 	s.exact("sum(holdfast_waiters)", 0)
-	t.Logf("%d queries have data; %d calls, %d leases, %d lost, each scraped exactly", queries, all, held, want.Lost)
+	t.Logf("%d queries have data; %d calls, %d leases, %d lost, each scraped exactly", queries, want.Made, held, want.Lost)
 	get(t, "http://"+target+"/end")
 }
 
