@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -41,27 +42,29 @@ func TestServeRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// served runs the command until the end of the test, and returns where it serves.
-func served(t *testing.T, s *Serve) string {
+// served runs the command, and returns where it serves. Stop interrupts it; the end of the test does
+// so too.
+func served(t *testing.T, s *Serve) (url string, stop func()) {
 	t.Helper()
 	in, out := io.Pipe()
 	s.Listen, s.Err, s.Prefix = "127.0.0.1:0", out, "holdfast"
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx); out.Close() }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel(&exitError{130, errInterrupted})
 		if err := <-done; err != nil {
 			t.Errorf("the command ended with %v", err)
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})
+	t.Cleanup(stop)
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url, _ := strings.Cut(strings.TrimSpace(line), " at ")
-	return url
+	_, url, _ = strings.Cut(strings.TrimSpace(line), " at ")
+	return url, stop
 }
 
 func fetch(t *testing.T, client *http.Client, url string, change func(*http.Request)) (int, string) {
@@ -87,7 +90,7 @@ func fetch(t *testing.T, client *http.Client, url string, change func(*http.Requ
 
 func TestServe(t *testing.T) {
 	s := redisserver.Start(t)
-	url := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}})
+	url, stop := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]string{
 		"": "<title>holdfast", "healthz": "ok", "readyz": "ok", "metrics": "holdfast_list_success 1",
 	} {
@@ -104,13 +107,14 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { response.Body.Close() })
+	defer response.Body.Close()
+	stop()
 }
 
 func TestServeWithoutServer(t *testing.T) {
 	s := redisserver.Start(t)
 	s.Kill()
-	url := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}})
+	url, _ := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}})
 	for path, want := range map[string]int{"": 200, "healthz": 200, "readyz": 503} {
 		if code, _ := fetch(t, http.DefaultClient, url+path, nil); code != want {
 			t.Errorf("/%s: %d, want %d", path, code, want)
@@ -125,7 +129,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := redisserver.Start(t)
-	url := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
+	url, _ := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}, TokenFile: file})
 	for name, c := range map[string]struct {
 		path   string
 		change func(*http.Request)
@@ -151,7 +155,7 @@ func TestServeAsksForTheToken(t *testing.T) {
 func TestServeWithTLS(t *testing.T) {
 	cert, key, client := listenerCertificate(t)
 	s := redisserver.Start(t)
-	url := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
+	url, _ := served(t, &Serve{connection: connection{Redis: "redis://" + s.Addr()}, Cert: cert, Key: key})
 	if !strings.HasPrefix(url, "https://") {
 		t.Errorf("it serves at %s", url)
 	}
