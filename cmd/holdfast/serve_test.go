@@ -42,8 +42,7 @@ func TestServeRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// served runs the command, and returns where it serves. Stop interrupts it; the end of the test does
-// so too.
+// served runs the command, and returns where it serves. It ends by stop or with the test.
 func served(t *testing.T, s *Serve) (url string, stop func()) {
 	t.Helper()
 	in, out := io.Pipe()

@@ -55,7 +55,7 @@ func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
 // tab opens a tab; the first one starts the browser.
 func (b *bed) tab(parent context.Context) context.Context {
 	b.Helper()
-	tab, end := chromedp.NewContext(parent, chromedp.WithErrorf(b.Logf))
+	tab, end := chromedp.NewContext(parent)
 	b.Cleanup(end)
 	if err := chromedp.Run(tab); err != nil { // not under a deadline, which would end the browser
 		b.Fatal(err)
