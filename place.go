@@ -129,21 +129,30 @@ func (c *Client) AttachWait(ctx context.Context, ticket Ticket) (*Lease, error) 
 	return &Lease{inner: inner}, nil
 }
 
-// Discard gives a place of a Ticket method back, in one request, and with it the hold that the
-// place may have come to. Nobody else comes to wait there any more. Nil says that it is done.
+// Discard gives back what the server has of a ticket, in one request for each name. Of a ticket
+// that a Ticket method made, it gives back the place, and with it the hold that the place may have
+// come to. Of a ticket that Detach made, it gives back the hold, or what remains of it after
+// Client.Break: so the caller says that no code works under the ticket any more. Nil says that it
+// is done.
 //
-// The errors are those of Client.Attach. After a *TicketError the server has neither a place nor a
-// hold of the ticket, or another process took the hold over. After a *StoreError the place may be
-// there, and Discard may be called again. A lease is given back by Attach and Release.
+// The errors are those of Client.Attach. After a *TicketError the server has nothing of the ticket,
+// or another process took the hold over. After a *StoreError it may have some, and Discard may be
+// called again.
 func (c *Client) Discard(ctx context.Context, ticket Ticket) error {
 	place, err := c.placed(ctx, "Client.Discard", ticket)
+	var ofLease *ArgumentError
+	switch {
+	case errors.As(err, &ofLease): // if it is of any
+	case err != nil:
+		return err
+	default:
+		return attachError("discard", place.Spec.Name, c.engine.DropPlace(ctx, place))
+	}
+	holds, err := c.decoded(ctx, "Client.Discard", ticketOfHold, "the whole text that Detach or a Ticket method returned", ticket)
 	if err != nil {
 		return err
 	}
-	if err := c.engine.DropPlace(ctx, place); err != nil {
-		return attachError("discard", place.Spec.Name, err)
-	}
-	return nil
+	return attachError("discard", holds[0].Spec.Name, c.engine.DropDetached(ctx, holds))
 }
 
 // placed reads the place of a ticket, for a call.

@@ -239,7 +239,7 @@ func breakOwner(e *env) {
 
 func breakDetached(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(3*time.Second)))
+	lease := e.lock(a.Mutex(name))
 	ticket, err := lease.Detach()
 	if err != nil {
 		e.Fatal(err)
@@ -250,7 +250,12 @@ func breakDetached(e *env) {
 	if e.useless(err, holdfast.TicketBroken); errors.As(err, &refused) && refused.By != "OP" {
 		e.Errorf("broken by %q", refused.By)
 	}
-	e.release(e.lock(b.Mutex(name)))
+	// The caller of Discard says that no code works under the ticket any more.
+	if err := e.answer(func() error { return b.Discard(e.ctx(), ticket) }); err != nil {
+		e.Errorf("Discard: %v", err)
+	}
+	e.free(b.Mutex(name))
+	e.useless(e.answer(func() error { return b.Discard(e.ctx(), ticket) }), holdfast.TicketGone)
 }
 
 func breakForce(e *env) {

@@ -229,12 +229,7 @@ func placeDiscarded(e *env) {
 	e.useless(discard(ticket), holdfast.TicketGone)
 	_, err := e.reach(attach(b, ticket))
 	e.useless(err, holdfast.TicketGone)
-	var bad *holdfast.ArgumentError
-	held := e.detach(lease)
-	if err := b.Discard(e.ctx(), held); !errors.As(err, &bad) {
-		e.Errorf("a lease: %v", err)
-	}
-	e.release(e.attach(b, held))
+	e.release(lease)
 	// Of a free name, the ticket holds.
 	ticket = e.ticket(a.Mutex(name + "/2"))
 	if err := discard(ticket); err != nil {

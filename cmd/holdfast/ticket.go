@@ -64,14 +64,7 @@ func (t *Ticket) Renew(ctx context.Context) error {
 // Release gives the lock back, or a place.
 func (t *Ticket) Release(ctx context.Context) error {
 	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
-		if isPlace(client, ticket) {
-			return client.Discard(ctx, ticket)
-		}
-		lease, err := client.Attach(ctx, ticket)
-		if err != nil {
-			return err
-		}
-		return lease.Release(ctx)
+		return client.Discard(ctx, ticket)
 	})
 }
 

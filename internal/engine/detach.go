@@ -224,6 +224,53 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 	return err
 }
 
+// DropDetached gives back holds that were detached, or what remains of those that were broken, in
+// one request each. Its caller says that no code works under the ticket any more. Nil: all are
+// given back. The errors are those of Attach, but not for what was broken.
+func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.busy.Done()
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	if err := e.protocol.Ready(ctx, all[0].Spec.Name); err != nil {
+		return err
+	}
+	a := &attachment{engine: e, began: time.Now(), holds: make([]*hold, len(all)), errs: make([]error, len(all))}
+	ttl := all[0].Options.TTL
+	for _, d := range all {
+		ttl = min(ttl, d.Options.TTL)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout(ttl))
+	defer cancel()
+	a.adopt(limited, all)
+	var done sync.WaitGroup
+	for i, h := range a.holds {
+		if a.errs[i] == nil {
+			done.Go(func() { a.errs[i] = h.drop(limited) })
+		}
+	}
+	done.Wait()
+	return a.failed()
+}
+
+// drop frees a hold that was adopted, or what remains of it.
+func (h *hold) drop(ctx context.Context) error {
+	was, err := h.lock.resource.Free(ctx, h.freeRequest())
+	var replaced *protocol.Replaced
+	switch {
+	case errors.As(err, &replaced) && replaced.Broken:
+		return nil
+	case errors.As(err, &replaced):
+		return &AttachError{Name: h.lock.spec.Name, Why: Replaced, By: replaced.By}
+	case err == nil && !was:
+		return &AttachError{Name: h.lock.spec.Name, Why: Gone}
+	}
+	return err
+}
+
 // queryRequest is a renewal that only looks whether the hold is there.
 func (h *hold) queryRequest() protocol.Renewal {
 	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}

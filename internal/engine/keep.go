@@ -107,7 +107,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 	var replaced *protocol.Replaced
 	switch {
 	case errors.As(err, &replaced):
-		return &AttachError{Name: d.Spec.Name, Why: Replaced, By: replaced.By}
+		return &AttachError{Name: d.Spec.Name, Why: taken(replaced), By: replaced.By}
 	case err == nil && !was:
 		return &AttachError{Name: d.Spec.Name, Why: Gone}
 	}

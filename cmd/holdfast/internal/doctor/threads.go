@@ -20,6 +20,9 @@ func (p *patient) threads(ctx context.Context) {
 	}
 }
 
+// shortest is how many seconds a look at the main thread lasts at least: less says nothing.
+const shortest = 0.1
+
 // busy tells whether the main thread, which runs all scripts, is near its limit.
 func (p *patient) busy(ctx context.Context) {
 	const check = "load"
@@ -29,8 +32,8 @@ func (p *patient) busy(ctx context.Context) {
 	info := infoText{}
 	info.read(text)
 	after := info.mainThread()
-	if err != nil || before < 0 || after < 0 || window <= 0 {
-		return // an old server, or one that does not say; nothing depends on it
+	if err != nil || before < 0 || after < 0 || window < shortest {
+		return // an old server, one that does not say, or too short a look; nothing depends on it
 	}
 	share := (after - before) / window
 	if share < busyAt {
