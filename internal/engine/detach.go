@@ -179,8 +179,12 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	a, err := e.adoptAll(ctx, all, (*hold).attachRequest, (*hold).attached)
+	limit := limitOf(all)
+	a, err := e.adoptAll(ctx, limit, all)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).attached); err != nil {
 		return nil, err
 	}
 	leases, err := a.begin(ctx)
@@ -190,24 +194,26 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	return leases, err
 }
 
-// adoptAll makes the holds of a ticket, and sends one request for each that is about its time.
-func (e *Engine) adoptAll(ctx context.Context, all []Detached, request func(*hold) protocol.Renewal,
-	take func(*hold, protocol.Renewed, time.Time) error,
-) (*attachment, error) {
+// adoptAll makes the holds of a ticket. If the error is that of a hold, there is an attachment all
+// the same.
+func (e *Engine) adoptAll(ctx context.Context, limit time.Duration, all []Detached) (*attachment, error) {
 	a := &attachment{engine: e, began: time.Now(), holds: make([]*hold, len(all)), errs: make([]error, len(all))}
 	if err := e.protocol.Ready(ctx, all[0].Spec.Name); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	a.adopt(ctx, all)
+	return a, a.failed()
+}
+
+// limitOf is how long one request about all holds of a ticket may last.
+func limitOf(all []Detached) time.Duration {
 	ttl := all[0].Options.TTL
 	for _, d := range all {
 		ttl = min(ttl, d.Options.TTL)
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout(ttl))
-	defer cancel()
-	if a.adopt(limited, all); a.failed() == nil {
-		a.renew(ctx, timeout(ttl), request, take)
-	}
-	return a, a.failed()
+	return timeout(ttl)
 }
 
 // CheckDetached tells whether holds that were detached are there, in one request that prolongs
@@ -220,8 +226,12 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 	if err := e.check(ctx); err != nil {
 		return err
 	}
-	_, err := e.adoptAll(ctx, all, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
-	return err
+	limit := limitOf(all)
+	a, err := e.adoptAll(ctx, limit, all)
+	if err != nil {
+		return err
+	}
+	return a.renew(ctx, limit, (*hold).queryRequest, func(h *hold, r protocol.Renewed, _ time.Time) error { return h.missing(r) })
 }
 
 // DropDetached gives back holds that were detached, or what remains of those that were broken, in
@@ -235,21 +245,16 @@ func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
 	if err := e.check(ctx); err != nil {
 		return err
 	}
-	if err := e.protocol.Ready(ctx, all[0].Spec.Name); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, limitOf(all))
+	defer cancel()
+	a, err := e.adoptAll(ctx, limitOf(all), all)
+	if a == nil {
 		return err
 	}
-	a := &attachment{engine: e, began: time.Now(), holds: make([]*hold, len(all)), errs: make([]error, len(all))}
-	ttl := all[0].Options.TTL
-	for _, d := range all {
-		ttl = min(ttl, d.Options.TTL)
-	}
-	limited, cancel := context.WithTimeout(ctx, timeout(ttl))
-	defer cancel()
-	a.adopt(limited, all)
 	var done sync.WaitGroup
 	for i, h := range a.holds {
-		if a.errs[i] == nil {
-			done.Go(func() { a.errs[i] = h.drop(limited) })
+		if a.errs[i] == nil { // the others are given back all the same
+			done.Go(func() { a.errs[i] = h.drop(ctx) })
 		}
 	}
 	done.Wait()
@@ -259,14 +264,21 @@ func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
 // drop frees a hold that was adopted, or what remains of it.
 func (h *hold) drop(ctx context.Context) error {
 	was, err := h.lock.resource.Free(ctx, h.freeRequest())
+	var had *AttachError
+	if err = dropped(h.lock.spec.Name, was, err); errors.As(err, &had) && had.Why == Broken {
+		return nil
+	}
+	return err
+}
+
+// dropped judges the answer to the free of a ticket that was not attached.
+func dropped(name string, was bool, err error) error {
 	var replaced *protocol.Replaced
 	switch {
-	case errors.As(err, &replaced) && replaced.Broken:
-		return nil
 	case errors.As(err, &replaced):
-		return &AttachError{Name: h.lock.spec.Name, Why: Replaced, By: replaced.By}
+		return &AttachError{Name: name, Why: taken(replaced), By: replaced.By}
 	case err == nil && !was:
-		return &AttachError{Name: h.lock.spec.Name, Why: Gone}
+		return &AttachError{Name: name, Why: Gone}
 	}
 	return err
 }
@@ -276,7 +288,7 @@ func (h *hold) queryRequest() protocol.Renewal {
 	return protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
 }
 
-// An attachment is one call of Attach or CheckDetached.
+// An attachment is one call of Attach, CheckDetached or DropDetached.
 type attachment struct {
 	engine *Engine
 	began  time.Time
@@ -357,7 +369,7 @@ func (h *hold) attachRequest() protocol.Renewal {
 // renew sends one renewal of all holds, and takes the answers.
 func (a *attachment) renew(ctx context.Context, limit time.Duration, request func(*hold) protocol.Renewal,
 	take func(*hold, protocol.Renewed, time.Time) error,
-) {
+) error {
 	e := a.engine
 	renewals := make([]protocol.Renewal, len(a.holds))
 	for i, h := range a.holds {
@@ -371,6 +383,7 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 	for i, r := range answers {
 		a.errs[i] = take(a.holds[i], r, sent)
 	}
+	return a.failed()
 }
 
 // missing says why an answer tells of no hold; nil: it is there.

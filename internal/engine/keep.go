@@ -104,14 +104,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
 	defer cancel()
 	was, err := e.Lock(d.Spec, d.Options).resource.Free(ctx, protocol.Free{Ticket: d.Ticket})
-	var replaced *protocol.Replaced
-	switch {
-	case errors.As(err, &replaced):
-		return &AttachError{Name: d.Spec.Name, Why: taken(replaced), By: replaced.By}
-	case err == nil && !was:
-		return &AttachError{Name: d.Spec.Name, Why: Gone}
-	}
-	return err
+	return dropped(d.Spec.Name, was, err)
 }
 
 // A keptAttempt is an attempt whose ticket has a kept place. It is the requester of its waitLoop.
