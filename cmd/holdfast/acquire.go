@@ -70,14 +70,13 @@ func (a *Acquire) Run(ctx context.Context) error {
 }
 
 func (a *Acquire) run(ctx context.Context, notices *notices) error {
-	file := &ticketFile{}
+	file := &ticketFile{path: a.File}
 	if !a.toOutput() {
-		var err error
-		if file, err = openTicket(a.File); err != nil {
+		if err := file.open(); err != nil {
 			return err
 		}
 	}
-	defer func() { file.close() }()
+	defer file.close()
 	client, end, err := a.client(holdfast.Config{Label: a.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}})
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func (a *Acquire) run(ctx context.Context, notices *notices) error {
 	began := time.Now()
 	var lease *holdfast.Lease
 	if a.Keep > 0 {
-		lease, err = a.atPlace(ctx, client, began, &file)
+		lease, err = a.atPlace(ctx, client, began, file)
 	} else {
 		lease, err = a.inTurn(ctx, client, began, notices)
 	}
@@ -124,7 +123,7 @@ func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began tim
 }
 
 // atPlace waits at the place of the file's ticket, or of a new one that it writes there.
-func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file **ticketFile) (*holdfast.Lease, error) {
+func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file *ticketFile) (*holdfast.Lease, error) {
 	lease, err := a.atFormerPlace(ctx, client, began)
 	if !errors.Is(err, errNoPlace) {
 		return lease, err
@@ -134,11 +133,10 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 	if err != nil {
 		return nil, err
 	}
-	if err = (*file).write(ticket); err == nil {
-		*file, err = openTicket(a.File)
+	if err = file.write(ticket); err == nil {
+		err = file.open()
 	}
 	if err != nil {
-		*file = &ticketFile{}
 		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
 	}
 	return a.attach(ctx, client, ticket, began)
@@ -233,11 +231,7 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 		return nil
 	}
 	err = fmt.Errorf("the ticket could not be written: %w", err)
-	lease, back := client.Attach(context.WithoutCancel(ctx), ticket)
-	if back == nil {
-		back = lease.Release(ctx)
-	}
-	if back != nil {
+	if back := client.Discard(context.WithoutCancel(ctx), ticket); back != nil {
 		return errors.Join(err, fmt.Errorf("%s is held for %v: %w", a.title(), a.TTL, back))
 	}
 	return err

@@ -35,28 +35,27 @@ func readTicket(file string, in io.Reader) (holdfast.Ticket, error) {
 // can read it.
 type ticketFile struct {
 	path string
-	next *os.File // beside it, until it takes its name
+	next *os.File // beside it, until it takes its name; nil: it is not open
 }
 
-// openTicket makes sure that a ticket can be written, before there is one.
-func openTicket(path string) (*ticketFile, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, &usageError{fmt.Errorf("--ticket %s: it must be a file", path)}
+// open makes sure that a ticket can be written, before there is one.
+func (f *ticketFile) open() error {
+	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
+		return &usageError{fmt.Errorf("--ticket %s: it must be a file", f.path)}
 	}
-	next, err := os.CreateTemp(filepath.Dir(path), ".holdfast-ticket-*") // of mode 0600
+	next, err := os.CreateTemp(filepath.Dir(f.path), ".holdfast-ticket-*") // of mode 0600
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("--ticket: %w", err)}
+		return &usageError{fmt.Errorf("--ticket: %w", err)}
 	}
-	// A disk that is full is found now.
-	if _, err := next.Write(make([]byte, 4<<10)); err != nil {
-		f := &ticketFile{path, next}
+	f.next = next
+	if _, err := next.Write(make([]byte, 4<<10)); err != nil { // a disk that is full is found now
 		f.close()
-		return nil, &usageError{fmt.Errorf("--ticket: %w", err)}
+		return &usageError{fmt.Errorf("--ticket: %w", err)}
 	}
-	return &ticketFile{path, next}, nil
+	return nil
 }
 
-// write replaces the file by one that has the ticket.
+// write replaces the file by one that has the ticket. To write another, it must be opened again.
 func (f *ticketFile) write(ticket holdfast.Ticket) error {
 	text := string(ticket) + "\n"
 	_, err := f.next.WriteAt([]byte(text), 0)
@@ -75,5 +74,6 @@ func (f *ticketFile) close() {
 	if f.next != nil {
 		_ = f.next.Close()
 		_ = os.Remove(f.next.Name())
+		f.next = nil
 	}
 }
