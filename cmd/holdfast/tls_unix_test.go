@@ -52,19 +52,26 @@ func certify(t *testing.T) (cert, key string) {
 	return cert, key
 }
 
-func TestRunTLS(t *testing.T) {
-	cert, key := certify(t)
+// serveTLS starts a server that speaks TLS at a second port. It asks clients for a certificate.
+func serveTLS(t *testing.T, cert, key string) (s *redisserver.Server, port string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	port = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
-	s, err := redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	s, err = redisserver.Run(t.Context(), "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
 	if err != nil {
 		t.Skipf("a server without TLS: %v", err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
+	return s, port
+}
+
+func TestRunTLS(t *testing.T) {
+	cert, key := certify(t)
+	s, port := serveTLS(t, cert, key)
 	url := "rediss://127.0.0.1:" + port
 	for name, test := range map[string]struct {
 		args   []string

@@ -95,26 +95,10 @@ func (w *broken) start(number int) *brokenWorker {
 	w.t.Helper()
 	p := fault.Start(w.t, w.b.Addrs[0])
 	to := way{Topology: single, Addrs: []string{p.Addr()}}
-	text, err := json.Marshal(childPlan{Way: to, Prefix: w.b.prefix, Broken: "x"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
-	w.all.Go(func() { w.read(number, json.NewDecoder(stdout)); _ = cmd.Wait() })
-	return &brokenWorker{number, cmd, stdin, p}
+	child := begin(w.t, childPlan{Way: to, Prefix: w.b.prefix, Broken: "x"})
+	w.t.Cleanup(func() { _ = child.Process.Kill() })
+	w.all.Go(func() { w.read(number, child.lines); _ = child.Wait() })
+	return &brokenWorker{number, child.Cmd, child.stdin, p}
 }
 
 // read takes what a process tells.

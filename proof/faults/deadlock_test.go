@@ -3,12 +3,10 @@ package faults
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -84,32 +82,11 @@ func TestDeadlock(t *testing.T) {
 // oneCycle starts n processes, makes a cycle of them, and counts how they end.
 func oneCycle(t *testing.T, b *bed, round, n int) (found, in int) {
 	t.Helper()
-	type process struct {
-		stdin io.WriteCloser
-		lines *json.Decoder
-	}
-	processes := make([]process, n)
+	processes := make([]*process, n)
 	name := func(i int) string { return fmt.Sprintf("%d of %d, %d", i%n, n, round) }
 	for i := range processes {
-		text, err := json.Marshal(childPlan{Way: b.way, Prefix: b.prefix, Cycle: &member{name(i), name(i + 1)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(os.Args[0])
-		cmd.Env, cmd.Stderr = append(os.Environ(), childEnv+"="+string(text)), os.Stderr
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		processes[i] = process{stdin, json.NewDecoder(stdout)}
+		processes[i] = begin(t, childPlan{Way: b.way, Prefix: b.prefix, Cycle: &member{name(i), name(i + 1)}})
+		t.Cleanup(processes[i].end)
 	}
 	next := func(i int) (s said) {
 		if err := processes[i].lines.Decode(&s); err != nil {

@@ -111,6 +111,42 @@ func child() error {
 	return c.Close()
 }
 
+// A process is a child that runs.
+type process struct {
+	*exec.Cmd
+	stdin io.WriteCloser
+	lines *json.Decoder // what it says
+}
+
+// begin starts a process with a plan. Its caller ends it.
+func begin(t *testing.T, plan childPlan) *process {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), childEnv+"="+string(text)), os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &process{cmd, stdin, json.NewDecoder(stdout)}
+}
+
+// end kills the process.
+func (p *process) end() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
 type said struct {
 	What, Name string
 	Token      int64
@@ -124,28 +160,10 @@ type said struct {
 func processesStopped(t *testing.T, b *bed) {
 	const names = 50
 	rounds := 2 * times(t)
-	text, err := json.Marshal(childPlan{Way: b.way, Prefix: b.prefix, Names: names, Rounds: rounds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	lines := json.NewDecoder(stdout)
+	p := begin(t, childPlan{Way: b.way, Prefix: b.prefix, Names: names, Rounds: rounds})
+	defer p.end()
 	next := func() (s said) {
-		if err := lines.Decode(&s); err != nil {
+		if err := p.lines.Decode(&s); err != nil {
 			t.Fatalf("the process ended: %v", err)
 		}
 		return s
@@ -155,11 +173,12 @@ func processesStopped(t *testing.T, b *bed) {
 	for round := range rounds {
 		waited := make([]*holdfast.Lease, names)
 		for i := range names {
+			var err error
 			if waited[i], err = other.Mutex(fmt.Sprintf("waited %d %d", round, i)).Lock(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, _ = io.WriteString(stdin, "begin\n")
+		_, _ = io.WriteString(p.stdin, "begin\n")
 		for next().What != "waits" {
 		}
 		for i := range names {
@@ -169,22 +188,22 @@ func processesStopped(t *testing.T, b *bed) {
 				return errors.As(err, &busy) && busy.Waiters > 0
 			})
 		}
-		if err := freeze(cmd.Process); err != nil {
+		if err := freeze(p.Process); err != nil {
 			t.Skip(err)
 		}
 		// Others hold what it held, with larger tokens; and what it waits for is handed to it, and
 		// taken by others when it does not take it up.
 		mine := takeOver(t, other, waited, round)
-		if err := thaw(cmd.Process); err != nil {
+		if err := thaw(p.Process); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(stdin, "go on\n")
+		_, _ = io.WriteString(p.stdin, "go on\n")
 		heard := make(chan said, 5*names)
 		go func() {
 			defer close(heard)
 			for {
 				var s said
-				if lines.Decode(&s) != nil {
+				if p.lines.Decode(&s) != nil {
 					return
 				}
 				heard <- s
@@ -225,7 +244,7 @@ func processesStopped(t *testing.T, b *bed) {
 			}
 		}
 	}
-	_ = stdin.Close()
+	_ = p.stdin.Close()
 	n := names * rounds
 	t.Logf("%d leases of a process stopped past its TTL: %d steps done under a look at the lease; of %d careless ones storage took %d; %d of %d releases"+
 		" said that it was lost; %d of %d other holders disturbed; %d of %d waits came in, %d of them while another held", n, steps, refused+accepted, accepted, lost, n,
@@ -233,7 +252,7 @@ func processesStopped(t *testing.T, b *bed) {
 	if steps > 0 || accepted > 0 || refused != n || lost != n || disturbed > 0 || in != n || early > 0 {
 		t.Error("not what was promised")
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := p.Wait(); err != nil {
 		t.Errorf("the process: %v", err)
 	}
 	b.clean(t)
