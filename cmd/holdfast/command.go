@@ -50,6 +50,7 @@ func newRoot() *cobra.Command {
 		newRenew(),
 		newRun(),
 		newServe(),
+		newSteps(),
 		newTop(),
 		newURLs(),
 		newVersion(),
@@ -58,6 +59,7 @@ func newRoot() *cobra.Command {
 
 		newKeeper(),
 		newMan(),
+		newStepProcess(),
 		newWorker(),
 	)
 	root.InitDefaultHelpCmd()

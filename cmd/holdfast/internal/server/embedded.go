@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // Embed starts a server in this process, on a free loopback port. It stores nothing on disk and is
@@ -24,5 +26,21 @@ func EmbedAt(addr string) (*Server, error) {
 		URL:  "redis://" + mini.Addr(),
 		Name: "an in-memory server inside this program",
 		stop: func() error { mini.Close(); return nil },
+		mini: mini,
 	}, nil
 }
+
+// SetBehind sets the clock of an embedded server so far behind that of the system. Commands show it
+// from then on, if their connection has the name of a client.
+func (s *Server) SetBehind(behind time.Duration) {
+	s.mini.SetTime(time.Now().Add(-behind))
+	s.mini.Server().SetPreHook(func(peer *server.Peer, _ string, _ ...string) bool {
+		if peer.ClientName != "" { // else it is a command of a script: its server is locked, and has the time
+			s.mini.SetTime(time.Now().Add(-behind))
+		}
+		return false
+	})
+}
+
+// Commands returns how many commands an embedded server has received, without those of scripts.
+func (s *Server) Commands() int { return s.mini.CommandCount() }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,6 +21,7 @@ type Server struct {
 	Name string // for people: product and version
 
 	stop func() error
+	mini *miniredis.Miniredis // of an embedded server
 }
 
 // Open returns a server for the demo: the one at a URL if there is a URL, or else a server program

@@ -1,0 +1,103 @@
+package steps
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// inside is a tenure in milliseconds.
+func inside(name string, from, to int, token int64) tenure {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	return tenure{Name: name, From: at(from), To: at(to), Token: token}
+}
+
+func TestVerdictOfTenures(t *testing.T) {
+	for name, c := range map[string]struct {
+		list            []tenure
+		together, apart verdict
+	}{
+		"one after the other": {
+			[]tenure{inside("A", 0, 10, 1), inside("B", 12, 20, 2)},
+			verdict{false, "no two processes were inside together"},
+			verdict{true, "never two inside; B got in 2 ms after A stopped working"},
+		},
+		"two at once": {
+			[]tenure{inside("A", 0, 15, 1), inside("B", 12, 20, 2)},
+			verdict{true, "A and B were inside together for 3 ms"},
+			verdict{false, "A and B were inside together for 3 ms"},
+		},
+		"one within the other": {
+			[]tenure{inside("A", 0, 2000, 1), inside("B", 12, 1212, 2)},
+			verdict{true, "A and B were inside together for 1.20 s"},
+			verdict{false, "A and B were inside together for 1.20 s"},
+		},
+		"the longest counts": {
+			[]tenure{inside("A", 0, 15, 1), inside("B", 12, 40, 2), inside("C", 20, 40, 3)},
+			verdict{true, "B and C were inside together for 20 ms"},
+			verdict{false, "B and C were inside together for 20 ms"},
+		},
+		"a process beside itself": {
+			[]tenure{inside("A", 0, 15, 0), inside("A", 12, 20, 0)},
+			verdict{false, "no two processes were inside together"},
+			verdict{false, "inside were A, A, and not A, B"},
+		},
+		"the second is missing": {
+			[]tenure{inside("A", 0, 10, 1)},
+			verdict{false, "no two processes were inside together"},
+			verdict{false, "inside were A, and not A, B"},
+		},
+		"nobody": {
+			nil,
+			verdict{false, "no two processes were inside together"},
+			verdict{false, "inside were none, and not A, B"},
+		},
+		"the token stands": {
+			[]tenure{inside("A", 0, 10, 5), inside("B", 12, 20, 5)},
+			verdict{false, "no two processes were inside together"},
+			verdict{false, "token 5 came after token 5"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := together(c.list); got != c.together {
+				t.Errorf("together: got %+v, want %+v", got, c.together)
+			}
+			if got := apart(c.list, "A", "B"); got != c.apart {
+				t.Errorf("apart: got %+v, want %+v", got, c.apart)
+			}
+		})
+	}
+}
+
+// A step succeeds only if the bug was seen and the fix held.
+func TestJudge(t *testing.T) {
+	for name, c := range map[string]struct {
+		bug, fix bool
+		want     []string // in the error; none: there is no error
+	}{
+		"seen and held":         {true, true, nil},
+		"not seen":              {false, true, []string{"step 3: the bug was not seen: naive"}},
+		"not held":              {true, false, []string{"step 3: holdfast did not hold: library"}},
+		"neither seen nor held": {false, false, []string{"the bug was not seen", "holdfast did not hold"}},
+	} {
+		err := judge(3, verdict{c.bug, "naive"}, verdict{c.fix, "library"})
+		if (err == nil) != (c.want == nil) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestAllVerdicts(t *testing.T) {
+	yes, no := verdict{true, "yes"}, verdict{false, "no"}
+	if got := all(yes, yes); got != (verdict{true, "yes; yes"}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := all(yes, no); got != (verdict{false, "yes; no"}) {
+		t.Errorf("got %+v", got)
+	}
+}
