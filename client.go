@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"context"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -66,6 +67,9 @@ func newClient(p protocol.Protocol, config Config) *Client {
 	}
 	if config.Observer != nil || config.Profile {
 		e.Observe = c.observe
+	}
+	if tracer, ok := config.Observer.(Tracer); ok {
+		e.Trace = func(ctx context.Context) string { return traceText(tracer.Trace(ctx)) }
 	}
 	c.engine = engine.New(p, e)
 	return c

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -22,6 +23,20 @@ type Observer interface {
 	Observe(Event)
 }
 
+// A Tracer is an Observer that knows where a caller belongs in a trace. If Config.Observer is one,
+// each request for a hold carries that to the server, and the events of callers that wait tell it
+// of the holder (Event.HolderTrace). It is no part of what makes callers of one process share a
+// queue. It costs the server its bytes for each hold and each waiter.
+type Tracer interface {
+	Observer
+
+	// Trace returns where the caller with a context belongs, such as a W3C traceparent: 1 to 64
+	// printable characters of ASCII, without spaces. Any other text is left out, as is the empty
+	// one, which means nowhere. It is called in the goroutine of that caller, or of another caller
+	// that waited for it. A panic is caught and logged.
+	Trace(ctx context.Context) string
+}
+
 // An EventKind says what happened.
 type EventKind int
 
@@ -33,10 +48,10 @@ type EventKind int
 // group has the events of its names; if it polls, it waits for the first of them.
 const (
 	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
-	EventGranted                       // a lease began on an answer or a message of the server, also by Attach; Waited
+	EventGranted                       // a lease began on an answer or a message of the server, also by Attach; Waited, Holder if it waited
 	EventRenewed                       // a renewal or an Extend was confirmed; Headroom is how much trust had been left
 	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
-	EventPassed                        // a lease began on a hold that this process had; Waited
+	EventPassed                        // a lease began on a hold that this process had; Waited, Holder if it waited
 	EventLost                          // a lease was lost; Held, and Err is its *LostError
 	EventReleased                      // a lease was given back, detached, or ended by Close; Held, and Err if that is not certain
 	EventRefused                       // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
@@ -69,10 +84,17 @@ type Event struct {
 	Waited    time.Duration   // since the call began
 	Held      time.Duration   // since the observer was told that the lease began
 	Headroom  time.Duration
-	Holder    string    // the label of a holder in the last answer; empty if not known
+	Holder    string    // the label of the holder that the caller was last told of; empty if not known
 	Since     time.Time // when that holder's hold was granted, by the server's clock
 	Stack     []uintptr // of the call of Lock, for runtime.CallersFrames
 	Err       error
+
+	// HolderToken is a fencing token of that holder; 0 if not known. HolderTrace is what
+	// Tracer.Trace of its client said of its caller. If that process passed the hold on, it is of
+	// the caller that asked the server. It is empty if that client has no Tracer, and for a kept
+	// place, with which several processes wait. Another client may have written anything there.
+	HolderToken int64
+	HolderTrace string
 }
 
 // observe tells the profile and the observer of an event, in the goroutine that the engine chose.
@@ -121,9 +143,21 @@ func (e Event) Outcome() Outcome {
 	return OutcomeError
 }
 
+// maxTrace is how many bytes the text of a Tracer has at most.
+const maxTrace = 64
+
+// traceText returns a text that a Tracer may say, and no other one.
+func traceText(text string) string {
+	if len(text) > maxTrace || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return ""
+	}
+	return text
+}
+
 func eventOf(e engine.Event, class string) Event {
 	out := Event{Kind: EventKind(e.Kind), Name: e.Name, Class: class, LockKind: e.Lock.String(), Context: e.Context, Contended: e.Contended,
-		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: callers(e.Stack)}
+		Token: e.Token, Headroom: e.Left, Holder: e.Holder, Stack: callers(e.Stack),
+		HolderToken: e.HolderToken, HolderTrace: traceText(e.HolderTrace)}
 	if e.Since != 0 {
 		out.Since = time.UnixMicro(e.Since)
 	}

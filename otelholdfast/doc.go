@@ -33,8 +33,15 @@
 //
 // A call that had to wait gets the span "lock.wait", a child of the caller's span. It lasts from
 // the call to its end. It has the attributes above and lock.name, the lock.token of the lease, and
-// the lock.holder that was last seen if the call ended without a lease. The end of a wait without a
-// lease is an error of the span. A call that is granted at once has no span.
+// the lock.holder that the caller was last told of, with its lock.holder.token. The end of a wait
+// without a lease is an error of the span. A call that is granted at once has no span.
+//
+// The span links to the span of that holder, if its client has this Observer too. The request for a
+// hold carries the W3C traceparent of its caller to the server, 55 bytes for each hold and waiter,
+// and the answer tells a waiter that of the holder. When a process passes a hold on, the waiter
+// links to the goroutine that had it. What the server has is of the goroutine that asked it. A
+// client may write anything to the server: a text that is no traceparent makes no link. An Observer
+// of a program that calls this one must be a holdfast.Tracer too, or there are no links.
 //
 // The caller's own span gets the events "lock.acquired" and "lock.released". A lost lease is the
 // event "lock.lost", with the error, and makes the caller's span an error. Nothing is added to a

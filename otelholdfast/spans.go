@@ -25,7 +25,7 @@ func (o *Observer) spanEnded(e holdfast.Event) {
 
 func (o *Observer) spanWaited(e holdfast.Event) {
 	end := time.Now()
-	_, span := o.tracer.Start(e.Context, "lock.wait", trace.WithTimestamp(end.Add(-e.Waited)))
+	_, span := o.tracer.Start(e.Context, "lock.wait", append(linked(e), trace.WithTimestamp(end.Add(-e.Waited)))...)
 	defer span.End(trace.WithTimestamp(end))
 	if !span.IsRecording() {
 		return
@@ -34,6 +34,9 @@ func (o *Observer) spanWaited(e holdfast.Event) {
 	span.SetAttributes(append(by.attributes(), lease(e)...)...)
 	if e.Holder != "" {
 		span.SetAttributes(attribute.String("lock.holder", text(e.Holder)))
+	}
+	if e.HolderToken != 0 {
+		span.SetAttributes(attribute.Int64("lock.holder.token", e.HolderToken))
 	}
 	if e.Err != nil {
 		span.RecordError(e.Err)

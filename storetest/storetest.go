@@ -91,7 +91,7 @@ func Run(t *testing.T, backend Backend) {
 		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
-		{"tickets", tickets()}, {"tokens", tokens()}, {"waiting", waiting()},
+		{"tickets", tickets()}, {"tokens", tokens()}, {"trace", tracing()}, {"waiting", waiting()},
 	}
 	if backend.Parallel > 1 && backend.Around == nil {
 		runBeside(t, backend, sections)

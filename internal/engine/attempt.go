@@ -89,6 +89,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	}
 	if a.state == attemptNew && a.mayApplyUntil.IsZero() { // the server cannot know the ticket yet
 		a.ticket.NoMessages = e.subscription.recentlyDenied()
+		a.trace(ctx)
 	}
 	e.mu.Lock()
 	a.mailbox.clearAskNow() // what came for an earlier leader of its pool
@@ -295,6 +296,9 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 // the hold was over when the answer arrived, or if the hold was broken since.
 func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
 	e := a.engine
+	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
+		a.trace(ctx)
+	}
 	for {
 		if err := e.check(ctx); err != nil {
 			return nil, err

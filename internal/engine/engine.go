@@ -17,6 +17,9 @@ type Config struct {
 	Logger  *slog.Logger // never nil
 	Observe func(Event)  // nil: no observer
 
+	// Trace is where a caller belongs in a trace, for others to read; nil: nothing is traced.
+	Trace func(context.Context) string
+
 	// After these times, waits and holds are reported as slow; 0: never. Slow logs such a report,
 	// and once more when the wait or the hold is over; never nil if one of them is set.
 	SlowHold, SlowWait time.Duration

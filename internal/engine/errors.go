@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -35,6 +36,8 @@ type WaitEnded struct {
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came
 	Failure  error           // the last failure since then, or nil
+
+	local context.Context // of the caller of the holder, if that is of this process; else nil
 }
 
 func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }

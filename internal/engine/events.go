@@ -38,10 +38,14 @@ type Event struct {
 	Token     int64
 	Took      time.Duration
 	Left      time.Duration
-	Holder    string    // the label of the last known holder
-	Since     int64     // server time of its grant, microseconds; 0: not known
-	Stack     []uintptr // of the call
-	Err       error
+	Holder    string // the label of the last known holder
+	Since     int64  // server time of its grant, microseconds; 0: not known
+
+	HolderToken int64  // of that holder; 0: not known
+	HolderTrace string // where that holder's caller belongs in a trace; any client may have written anything there
+
+	Stack []uintptr // of the call
+	Err   error
 }
 
 // observe tells the observer what happened in the goroutine of a caller. The engine's mutex is not
@@ -174,20 +178,21 @@ func (c call) event(kind EventKind, contended bool) Event {
 
 // failed tells that the call ended without a lease.
 func (c call) failed(contended bool, err error) {
-	event := c.event(Refused, contended)
+	e, event := c.lock.engine, c.event(Refused, contended)
 	var waited *WaitEnded
 	var busy *Busy
 	switch {
 	case errors.As(err, &waited):
-		event.Kind, event.Holder = GaveUp, waited.Answer.Holder.Label
+		event.Kind = GaveUp
+		e.tellHolder(waited.local, &event, &waited.Answer)
 	case contended:
 		event.Kind = GaveUp
 	}
 	if errors.As(err, &busy) {
-		event.Holder = busy.Answer.Holder.Label
+		e.tellHolder(nil, &event, &busy.Answer)
 	}
 	event.Err = err
-	c.lock.engine.observe(event)
+	e.observe(event)
 }
 
 // began tells that a lease began. If the lease ended meanwhile, that is told after it.
@@ -199,6 +204,10 @@ func (c call) began(lease *Lease, contended bool) {
 	}
 	event := c.event(kind, contended)
 	event.Token = t.token
+	if before := lease.before; before != nil {
+		lease.before = nil
+		e.tellHolder(before.caller, &event, &before.answer)
+	}
 	e.observe(event)
 	slow := e.slowHold(lease, event)
 	e.mu.Lock()

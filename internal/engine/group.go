@@ -222,7 +222,7 @@ func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err e
 	}
 	sent := time.Now()
 	until := sent.Add(timeout(p.group.options.TTL))
-	attempts, asks := p.prepare(missing, until)
+	attempts, asks := p.prepare(ctx, missing, until)
 	answers, err := e.protocol.AskAll(ctx, asks)
 	switch {
 	case errors.Is(err, protocol.ErrApart):
@@ -245,12 +245,13 @@ func (p *parts) takeAtOnce(ctx context.Context, missing []int) (taken int, err e
 }
 
 // prepare makes the attempts and the asks for what is missing.
-func (p *parts) prepare(missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
-	o := &p.group.options
+func (p *parts) prepare(ctx context.Context, missing []int, until time.Time) ([]*attempt, []protocol.Asking) {
+	o, trace := &p.group.options, p.group.engine.traceOf(ctx)
 	attempts, asks := make([]*attempt, len(missing)), make([]protocol.Asking, len(missing))
 	for n, i := range missing {
 		l := p.group.locks[i]
 		attempts[n] = l.newAttempt(1)
+		attempts[n].ticket.Trace = trace
 		asks[n] = protocol.Asking{
 			Resource: l.resource,
 			Ask:      protocol.Ask{Ticket: attempts[n].ticket, TTL: o.grantTTL(), Deadline: until},

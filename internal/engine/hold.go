@@ -68,6 +68,8 @@ type grant struct {
 	grantedAt int64     // the server's time of the grant, in microseconds
 	heldSince time.Time // when this process learned of the grant, or attached the hold
 
+	before *predecessor // the holder that its attempt waited for; nil: none, or nothing is told
+
 	serverSince int64         // what the server's clock showed, at least, at heldSince
 	lasts       time.Duration // of an attached hold that is not renewed: its time from the grant on
 }
@@ -172,6 +174,7 @@ func (a *attempt) newHold(n grantNotice) *hold {
 			lock: a.lock, ticket: a.ticket,
 			grantToken: n.token, lastToken: n.token + n.block - 1,
 			grantedAt: n.serverTime, heldSince: time.Now(), serverSince: n.serverTime,
+			before: a.predecessor(),
 		},
 		token:       n.token,
 		serverModes: serverModes{current: a.lock},

@@ -22,6 +22,10 @@ type Lease struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 
+	// The holder that the caller waited for; nil: it did not wait, or nothing is told. It is set
+	// before the caller gets the lease, and only the caller reads it.
+	before *predecessor
+
 	// What the observer knows.
 	toldAt    time.Time   // when it was told that the lease began; zero: it was not, or was told of the end
 	contended bool        // the caller had to wait

@@ -60,12 +60,16 @@ func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, ag
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
 func (l *Lock) poll(ctx context.Context) (lease *Lease, contended bool, err error) {
-	accepted := false
+	accepted, last := false, (*Busy)(nil)
 	return poll(ctx, l, l.options, func(ctx context.Context) (*Lease, error) {
 		for {
 			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
 			var busy *Busy
-			accepted = accepted || errors.As(err, &busy)
+			if errors.As(err, &busy) {
+				accepted, last = true, busy
+			} else if err == nil && last != nil && l.engine.config.Observe != nil {
+				lease.before = &predecessor{answer: last.Answer}
+			}
 			other := l.resized(err)
 			if !accepted || other == nil {
 				return lease, err

@@ -218,9 +218,9 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
 	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
-		ended.Answer, ended.Answered, ended.Failure = a.answer, a.answered, a.failure
+		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local
 	} else if h := l.engine.watchdog.ofPool(p); h != nil { // no goroutine asks, as one of this process holds
-		ended.Answer = h.asAnswer()
+		ended.Answer, ended.local = h.asAnswer(), h.tenure.firstLease.parent
 	} else {
 		ended.Answer.Holder.Label = p.key.label
 	}
@@ -230,7 +230,7 @@ func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded
 // asAnswer is what an answer of the server would tell of a hold of this process.
 func (h *hold) asAnswer() protocol.Answer {
 	answer := protocol.Answer{}
-	answer.Holder.Label, answer.Token = h.lock.poolKey().label, h.grantToken
+	answer.Holder.Label, answer.Holder.Trace, answer.Token = h.lock.spec.Label, h.ticket.Trace, h.grantToken
 	if h.lock.engine.features.Queue { // several masters have no common clock
 		answer.Since = h.grantedAt
 	}
@@ -272,6 +272,7 @@ func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	if lease == nil {
 		return nil
 	}
+	lease.before = a.predecessor()
 	p.leader = nil
 	if w := p.pop(); w != nil {
 		a.engine.handLead(p, w, a.lock.newAttempt(p.tokenBlock()))

@@ -53,6 +53,8 @@ func (e *Engine) openToReaders(h *hold, key poolKey) {
 		a.mailbox.wake()
 	}
 	for w := p.pop(); w != nil; w = p.pop() {
-		e.handOff(w, handoff{lease: h.tenure.addLease(w.ctx, true)})
+		lease := h.tenure.addLease(w.ctx, true)
+		lease.before = h.before // they waited for the same holder
+		e.handOff(w, handoff{lease: lease})
 	}
 }

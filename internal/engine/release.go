@@ -18,14 +18,17 @@ func (e *Engine) releaseHold(h *hold) bool {
 	} else if p != nil {
 		if w := p.pop(); w != nil {
 			if h.mayPassOn(time.Now()) {
+				before := h.predecessor()
 				h.token++
-				e.handOff(w, handoff{lease: h.beginTenure(w.ctx)})
+				lease := h.beginTenure(w.ctx)
+				lease.before = before
+				e.handOff(w, handoff{lease: lease})
 			} else {
 				h.to(holdReleasing)
 				e.watchdog.remove(h)
 				lead := h.lock.newAttempt(passBlock)
 				lead.release = &h.ticket
-				lead.answer, lead.answered = h.asAnswer(), true // if its wait ends before an answer comes
+				lead.answer, lead.answered, lead.local = h.asAnswer(), true, h.tenure.firstLease.parent // until another answer comes
 				e.cleanupLateAsk(h)
 				e.handLead(p, w, lead)
 			}

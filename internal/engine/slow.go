@@ -85,6 +85,7 @@ func (s *slowReport) tell() {
 	if s.lock != nil {
 		answer := s.answer()
 		event.Holder, event.Since = answer.Holder.Label, answer.Since
+		event.HolderToken, event.HolderTrace = answer.Token, answer.Holder.Trace
 	}
 	for s.due <= event.Took {
 		s.due *= 2

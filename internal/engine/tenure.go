@@ -78,6 +78,7 @@ func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error)
 	}
 	h.pool = p
 	lease := h.beginTenure(ctx)
+	lease.before = h.before
 	live := h.live() // it may have been lost since it was won
 	passable := live && l.spec.Kind != protocol.Semaphore
 	switch {

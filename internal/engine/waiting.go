@@ -83,6 +83,7 @@ type waitLoop struct {
 	// Guarded by the engine's mutex. Waiters of a pool read the answer of their leader.
 	mailbox  mailbox
 	answer   protocol.Answer // the last one
+	local    context.Context // of the caller of its holder, if that is of this process; else nil
 	answered bool            // whether there is one
 	failure  error           // of the request after it; nil: none failed
 }
@@ -170,7 +171,7 @@ func (w *waitLoop) takeMessages() messages {
 func (w *waitLoop) record(answer protocol.Answer) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	w.answer, w.answered, w.failure = answer, true, nil
+	w.answer, w.local, w.answered, w.failure = answer, nil, true, nil
 }
 
 // retry keeps and logs a failure, and returns when the next request is due.
@@ -240,7 +241,7 @@ func (w *waitLoop) endedBy(err error) error {
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
 		Err: err, Waited: time.Since(w.since),
-		Answer: w.answer, Answered: w.answered, Failure: w.failure,
+		Answer: w.answer, Answered: w.answered, Failure: w.failure, local: w.local,
 	}
 }
 

@@ -93,6 +93,9 @@
 // and the name. A "+" at the end says that there are more leases. The ticket keeps the extra when
 // it holds, as no payload changes.
 //
+// A ticket whose caller is traced has the extra "trace": where it belongs in the trace, as its
+// client writes it. A waiter reads it of the holder that an answer names.
+//
 // # Remainders
 //
 // A hold becomes a remainder if it is released before its min hold is over, if another caller takes

@@ -14,24 +14,33 @@ import (
 const originMark = "n" + string(format)
 
 // Origin implements protocol.Resource: "n2", the time of the grant, ":", and the channel, which is
-// a part of the payload. If the ticket has evidence, which is another part, "+" and its length
-// stand before the ":", and the evidence before the channel.
+// a part of the payload. Evidence and a trace are parts of it too. If the ticket has them, "+" and
+// the length of the one, and "~" and the length of the other, stand before the ":", and the texts
+// before the channel.
 func (r *resource) Origin(ticket protocol.Ticket, granted int64) protocol.Origin {
-	under, length := evidence(ticket), ""
+	under, lengths := evidence(ticket), ""
 	if under != "" {
-		length = "+" + strconv.Itoa(len(under))
+		lengths = "+" + strconv.Itoa(len(under))
 	}
-	return protocol.Origin(originMark + strconv.FormatInt(granted, 10) + length + ":" + under + r.channelOf(ticket))
+	if ticket.Trace != "" {
+		lengths += "~" + strconv.Itoa(len(ticket.Trace))
+	}
+	return protocol.Origin(originMark + strconv.FormatInt(granted, 10) + lengths + ":" + under + ticket.Trace + r.channelOf(ticket))
 }
 
 // Adopt implements protocol.Resource.
 func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
 	text, ok := strings.CutPrefix(string(origin), originMark)
 	granted, channel, cut := strings.Cut(text, ":")
+	granted, traceLength, traced := strings.Cut(granted, "~")
 	granted, length, under := strings.Cut(granted, "+")
 	at, number := wire.Number(granted)
 	if ok = ok && cut && number; ok && under {
 		channel, ok = adoptEvidence(&ticket, length, channel)
+	}
+	if ok && traced {
+		ticket.Trace, channel, ok = cutText(traceLength, channel)
+		ok = ok && ticket.Trace != ""
 	}
 	if !ok || (channel == "") != ticket.NoMessages {
 		return protocol.Adopted{}, protocol.ErrOrigin
@@ -49,10 +58,16 @@ func (r *resource) Adopt(ctx context.Context, ticket protocol.Ticket, origin pro
 
 // adoptEvidence reads the evidence of a ticket from the head of a text, and returns the rest.
 func adoptEvidence(ticket *protocol.Ticket, length, text string) (rest string, ok bool) {
+	named, rest, ok := cutText(length, text)
+	ticket.Under, ticket.More = readEvidence(named)
+	return rest, ok && len(ticket.Under) > 0 && evidence(*ticket) == named
+}
+
+// cutText cuts as many bytes off the head of a text as a length says.
+func cutText(length, text string) (head, rest string, ok bool) {
 	n, number := wire.Number(length)
 	if !number || n < 0 || n > int64(len(text)) {
-		return "", false
+		return "", "", false
 	}
-	ticket.Under, ticket.More = readEvidence(text[:n])
-	return text[n:], len(ticket.Under) > 0 && evidence(*ticket) == text[:n]
+	return text[:n], text[n:], true
 }

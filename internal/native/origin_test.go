@@ -18,6 +18,8 @@ func TestOriginKeepsThePayload(t *testing.T) {
 		"a block":     {ID: "1234567890123456789012", Block: 1000},
 		"no messages": {ID: "1234567890123456789012", Block: 1, NoMessages: true},
 		"evidence":    {ID: "1234567890123456789012", Block: 1, Under: someEvidence, More: true},
+		"a trace":     {ID: "1234567890123456789012", Block: 1, Trace: "~1+2:"},
+		"both":        {ID: "1234567890123456789012", Block: 1, Under: someEvidence, Trace: "00-1-2-01"},
 	} {
 		first := New(answers, Config{Prefix: "p", Process: "x", Timeout: time.Second}).bind(specOf("n"))
 		second := New(answers, Config{Prefix: "p", Process: "y", Timeout: time.Second}).bind(specOf("n"))
@@ -38,7 +40,8 @@ func TestOriginOfAnotherFormat(t *testing.T) {
 	r := New(nil, Config{Prefix: "p", Process: "x"}).bind(specOf("n"))
 	ticket := protocol.Ticket{ID: "1234567890123456789012", Block: 1}
 	for _, origin := range []protocol.Origin{"", "m42", "q21,2,3", "n342:pchannel", "n2", "n242", "n2:pchannel", "n2x:pchannel", "n242:",
-		"n242+:pchannel", "n242+1:pchannel", "n242+-1:pchannel", "n242+99:pchannel", "n242+0:pchannel", "n242+23:12345678901234567890121:"} {
+		"n242+:pchannel", "n242+1:pchannel", "n242+-1:pchannel", "n242+99:pchannel", "n242+0:pchannel", "n242+23:12345678901234567890121:",
+		"n242~:pchannel", "n242~0:pchannel", "n242~99:pchannel", "n242~-1:pchannel", "n242~8+1:pchannel"} {
 		if _, err := r.Adopt(context.Background(), ticket, origin, false); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("%q: %v", origin, err)
 		}

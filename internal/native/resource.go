@@ -52,7 +52,7 @@ func (r *resource) ticket(t protocol.Ticket) string { return r.stamp + string(t.
 // payload is what others read of a ticket. It does not change while the ticket lives: all that it
 // is made of is known before the first request.
 func (r *resource) payload(t protocol.Ticket) any {
-	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0
+	usual := t.Block == 1 && t.Weight == 0 && !t.NoMessages && t.Channel == "" && t.Keep == 0 && len(t.Under) == 0 && t.Trace == ""
 	if usual {
 		if text := r.usual.Load(); text != nil {
 			return *text
@@ -68,6 +68,9 @@ func (r *resource) payload(t protocol.Ticket) any {
 	}
 	if len(t.Under) > 0 {
 		extras += extra("under", evidence(t))
+	}
+	if t.Trace != "" {
+		extras += extra("trace", t.Trace)
 	}
 	ttl := strconv.FormatInt(r.spec.TTL.Milliseconds(), 10)
 	if r.spec.Fixed {

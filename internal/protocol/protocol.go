@@ -234,6 +234,11 @@ type Ticket struct {
 	// It is evidence for those that look for deadlocks. It never changes while the ticket lives.
 	Under []Evidence
 	More  bool
+
+	// Trace is where the caller belongs in a trace, for those that wait for the ticket to read. It
+	// never changes while the ticket lives. Empty: nowhere; so is the ticket of a kept place, with
+	// which several processes wait.
+	Trace string
 }
 
 // An Origin is what a process that goes on with a hold must know of the process that got it, in
@@ -313,6 +318,9 @@ type Party struct {
 
 	// Unnamed: it has no owner, and Owner is the id of its ticket instead.
 	Unnamed bool
+
+	// Trace is that of its ticket. Any client may have written anything there.
+	Trace string
 }
 
 // A Free gives back.

@@ -27,8 +27,9 @@
 // hold excludes, or shares. A payload is "ttl:length:length:length:", the channel, the owner, the
 // extras and the label, as in package native. The TTL is in milliseconds; an "f" behind it says
 // that the hold is fixed. The channel is that of the holder's process, or empty if no message
-// reaches it. An extra is "name:length:value", and readers skip the names that they do not know. A
-// hold has no extras yet. The extras of a remainder begin with these three:
+// reaches it. An extra is "name:length:value", and readers skip the names that they do not know.
+// The hold of a ticket with a trace has the extra "trace". The extras of a remainder begin with
+// these three:
 //
 //	why   "r": another caller took the hold over; "b": another caller broke it
 //	by    the label of that caller

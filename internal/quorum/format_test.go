@@ -133,7 +133,7 @@ func TestPayload(t *testing.T) {
 func TestExtrasAreSkipped(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	text := strings.TrimSuffix(written("2mx", 7, 7), "0:0:0:") + "7:1:17:channelotrace:2:ab" + "since:3:xyzlabel"
+	text := strings.TrimSuffix(written("2mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
 	for _, s := range servers {
 		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text)

@@ -13,12 +13,17 @@ const idSize = 22
 
 // payload is what others read of a hold: "ttl:length:length:length:" channel owner extras label
 // (state.lua).
-func payload(spec protocol.Spec, channel string) string {
+func payload(spec protocol.Spec, channel, trace string) string {
 	ttl := strconv.FormatInt(spec.TTL.Milliseconds(), 10)
 	if spec.Fixed {
 		ttl += "f"
 	}
-	return ttl + ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":0:" + channel + spec.Owner + spec.Label
+	extras := ""
+	if trace != "" {
+		extras = "trace:" + counted(trace)
+	}
+	return ttl + ":" + strconv.Itoa(len(channel)) + ":" + strconv.Itoa(len(spec.Owner)) + ":" + strconv.Itoa(len(extras)) + ":" +
+		channel + spec.Owner + extras + spec.Label
 }
 
 // A holdPayload is what a payload says.
@@ -72,7 +77,7 @@ func partyOf(id protocol.ID, payload string) protocol.Party {
 	if onlyRemainders(id) || !ok {
 		return protocol.Party{}
 	}
-	who := protocol.Party{Owner: p.owner, Label: p.label}
+	who := protocol.Party{Owner: p.owner, Label: p.label, Trace: extra(p.extras, "trace")}
 	if who.Owner == "" {
 		who.Owner, who.Unnamed = string(id), true // a hold of no owner is its own
 	}

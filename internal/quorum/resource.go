@@ -41,7 +41,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		waiting:  p.config.Prefix + ":{%quorum}+" + spec.Name,
 		watching: p.config.Prefix + ":{%quorum}=" + spec.Name,
 		mode:     string([]byte{format, byte(spec.Kind)}) + shares,
-		payload:  payload(spec, p.channel),
+		payload:  payload(spec, p.channel, ""),
 		life:     max(1, spec.Life.Milliseconds()),
 		bucket:   bucket,
 		field:    strconv.Itoa(bucket),
@@ -63,8 +63,11 @@ func (r *resource) waiter(t protocol.Ticket) string {
 
 // payloadOf is what others read of a hold of a ticket.
 func (r *resource) payloadOf(t protocol.Ticket) any {
-	if t.NoMessages {
-		return payload(r.spec, "")
+	switch {
+	case t.NoMessages:
+		return payload(r.spec, "", t.Trace)
+	case t.Trace != "":
+		return payload(r.spec, r.p.channel, t.Trace)
 	}
 	return r.payload
 }

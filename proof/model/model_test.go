@@ -280,6 +280,9 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				a.ticket.Under = []protocol.Evidence{{Name: "under:1+", ID: id(runs.Add(1))}, {Name: "\x00|keep:1:1", ID: id(runs.Add(1))}}
 				a.ticket.More = rapid.Bool().Draw(t, "more")
 			}
+			if a.ticket.Keep == 0 && rapid.IntRange(0, 3).Draw(t, "traced") == 0 {
+				a.ticket.Trace = rapid.SampledFrom([]string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "keep:1:1"}).Draw(t, "trace")
+			}
 			p.tries = append(p.tries, a)
 			p.ask(t, a, join)
 		},

@@ -176,6 +176,86 @@ func TestSpanOfContendedWait(t *testing.T) {
 	})
 }
 
+// wait has a span wait for a lock that another holds, and returns that span.
+func (r *rig) wait(t *testing.T, client *holdfast.Client, held *holdfast.Lease) tracetest.SpanStub {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		lease, err := client.Mutex("order:42").Lock(t.Context())
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		ended <- err
+	}()
+	synctest.Wait() // it waits
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	spans := r.spans.GetSpans()
+	if len(spans) == 0 || spans[len(spans)-1].Name != "lock.wait" {
+		t.Fatalf("the spans are %v, want a wait", names(spans))
+	}
+	return spans[len(spans)-1]
+}
+
+// The span of a wait links to the span under which the holder asked, in another process and in the
+// same, and names the holder and its token.
+func TestSpanLinksToTheHolder(t *testing.T) {
+	for where, clients := range map[string]int{"another process": 2, "the same process": 1} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, server := newRig(t), holdfasttest.Start(t)
+				client := server.Client(&holdfast.Config{Observer: r.observer, Label: "holder"})
+				ctx, work := newRig(t).tracers.Tracer("test").Start(t.Context(), "work")
+				defer work.End()
+				lease, err := client.Mutex("order:42").Lock(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if clients == 2 {
+					client = server.Client(&holdfast.Config{Observer: r.observer})
+				}
+				wait := r.wait(t, client, lease)
+				if len(wait.Links) != 1 || wait.Links[0].SpanContext.TraceID() != work.SpanContext().TraceID() ||
+					wait.Links[0].SpanContext.SpanID() != work.SpanContext().SpanID() || !wait.Links[0].SpanContext.IsSampled() {
+					t.Errorf("the links are %+v, want one to %+v", wait.Links, work.SpanContext())
+				}
+				holder, token := value(wait.Attributes, "lock.holder").AsString(), value(wait.Attributes, "lock.holder.token").AsInt64()
+				if holder != "holder" || token != lease.Token() {
+					t.Errorf("it names %q with token %d, want the holder with %d", holder, token, lease.Token())
+				}
+			})
+		})
+	}
+}
+
+// A foreign tracer says what it likes.
+type forger struct {
+	holdfast.Observer
+	text string
+}
+
+func (f forger) Trace(context.Context) string { return f.text }
+
+func TestSpanOfForgedTraceHasNoLink(t *testing.T) {
+	for _, text := range []string{"x", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+		"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", "<script>alert(1)</script>"} {
+		synctest.Test(t, func(t *testing.T) {
+			r, server := newRig(t), holdfasttest.Start(t)
+			lease, err := server.Client(&holdfast.Config{Observer: forger{r.observer, text}}).Mutex("order:42").Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wait := r.wait(t, server.Client(&holdfast.Config{Observer: r.observer}), lease); len(wait.Links) != 0 {
+				t.Errorf("%q made the links %+v", text, wait.Links)
+			}
+		})
+	}
+}
+
 func TestSpanOfLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

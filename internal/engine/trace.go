@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
+)
+
+// trace makes the ticket of an attempt tell where a caller belongs in a trace. It is called before
+// the first request of the ticket.
+func (a *attempt) trace(ctx context.Context) { a.ticket.Trace = a.engine.traceOf(ctx) }
+
+// A predecessor is the holder that a caller waited for, as the caller last knew it.
+type predecessor struct {
+	answer protocol.Answer
+	caller context.Context // of that holder, if it is of this process; else nil
+}
+
+// predecessor is the holder that the attempt waited for. Nil: it did not wait, or nothing is told.
+// Only the goroutine that runs the attempt calls it.
+func (a *attempt) predecessor() *predecessor {
+	if a.engine.config.Observe == nil || !a.reported {
+		return nil
+	}
+	return &predecessor{a.answer, a.local}
+}
+
+// predecessor is the present holder, for the goroutine that its hold passes to. Nil: nothing is
+// told. The engine's mutex is held.
+func (h *hold) predecessor() *predecessor {
+	if h.lock.engine.config.Observe == nil {
+		return nil
+	}
+	answer := h.asAnswer()
+	answer.Token = h.tenure.token
+	return &predecessor{answer, h.tenure.firstLease.parent}
+}
+
+// tellHolder adds to an event the holder of an answer. Caller is the context of that holder's
+// caller if it is of this process, and else nil. The engine's mutex is not held.
+func (e *Engine) tellHolder(caller context.Context, event *Event, answer *protocol.Answer) {
+	event.Holder, event.HolderToken, event.HolderTrace = answer.Holder.Label, answer.Token, answer.Holder.Trace
+	if caller != nil {
+		event.HolderTrace = e.traceOf(caller)
+	}
+}
+
+// traceOf is where a caller belongs in a trace; empty: nowhere, or nothing is traced. The engine's
+// mutex is not held.
+func (e *Engine) traceOf(ctx context.Context) (trace string) {
+	if e.config.Trace == nil {
+		return ""
+	}
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			e.config.Logger.Error("holdfast: the observer panicked", "panic", panicked)
+		}
+	}()
+	return e.config.Trace(ctx)
+}

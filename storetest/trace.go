@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"context"
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func tracing() []test {
+	return []test{
+		{"a caller that waits is told where the holder belongs", traceOfAHolder, 0},
+		{"a hold that passes on inside the process", tracePassed, 0},
+		{"a traced hold is detached, attached and downgraded", traceKept, 0},
+		{"a text that is refused", traceRefused, 0},
+	}
+}
+
+// A tracer is an observer that knows where a context belongs.
+type tracer struct{ holdfast.Observer }
+
+type traceKey struct{}
+
+// Trace implements holdfast.Tracer.
+func (tracer) Trace(ctx context.Context) string {
+	text, _ := ctx.Value(traceKey{}).(string)
+	return text
+}
+
+// traced is a change of a client's configuration: it traces its callers.
+func traced(c *holdfast.Config) { c.Observer = tracer{c.Observer} }
+
+// traced returns a context of a caller that belongs somewhere.
+func (e *env) traced(where string) context.Context {
+	return context.WithValue(e.ctx(), traceKey{}, where)
+}
+
+const someTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+func traceOfAHolder(e *env) {
+	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} {
+		a, b, plain := e.client(traced, label("A")), e.client(), e.client(label("plain"))
+		lease, err := a.Mutex(name, options...).Lock(e.traced(someTrace))
+		if err != nil {
+			e.Fatal(err)
+		}
+		want := func(events []holdfast.Event) {
+			e.Helper()
+			if len(events) != 1 || events[0].Holder != "A" || events[0].HolderTrace != someTrace ||
+				events[0].HolderToken != lease.Token() && !(e.backend.NoQueue && events[0].HolderToken == 0) { // too few masters named it
+				e.Errorf("got %+v, want the holder A with token %d, in %s", events, lease.Token(), someTrace)
+			}
+		}
+		_, err = b.Mutex(name).TryLock(e.ctx())
+		e.is(err, holdfast.ErrHeld)
+		want(b.of(holdfast.EventRefused))
+		ctx, cancel := context.WithCancel(e.ctx())
+		w := e.wait(ctx, b, b.Mutex(name))
+		cancel()
+		w.gaveUp(context.Canceled)
+		want(b.of(holdfast.EventGaveUp))
+		w = e.wait(e.ctx(), b, b.Mutex(name))
+		e.release(lease)
+		next := w.in()
+		want(b.of(holdfast.EventGranted))
+		e.release(next)
+
+		lease = e.lock(plain.Mutex(name))
+		w = e.wait(e.ctx(), b, b.Mutex(name))
+		e.release(lease)
+		e.release(w.in())
+		if granted := b.of(holdfast.EventGranted); len(granted) != 2 || granted[1].Holder != "plain" || granted[1].HolderTrace != "" {
+			e.Errorf("got %+v, want a holder that is not traced", granted)
+		}
+	}
+}
+
+// The second caller gives back the hold of the first with its own request. The third gets that of
+// the second, without a request.
+func tracePassed(e *env) {
+	c, callers := e.client(traced), []string{"first", "second", "third"}
+	lease, err := c.Mutex(name).Lock(e.traced(callers[0]))
+	if err != nil {
+		e.Fatal(err)
+	}
+	var waiters []*waiter
+	for _, caller := range callers[1:] {
+		waiters = append(waiters, e.wait(e.traced(caller), c, c.Mutex(name)))
+	}
+	for _, w := range waiters {
+		e.release(lease)
+		lease = w.in()
+	}
+	e.release(lease)
+	told := map[any]string{}
+	for _, event := range append(c.of(holdfast.EventPassed), c.of(holdfast.EventGranted)...) {
+		told[event.Context.Value(traceKey{})] = event.HolderTrace
+	}
+	if len(told) != 3 || told["first"] != "" || told["second"] != "first" || told["third"] != "second" {
+		e.Errorf("got %v", told)
+	}
+}
+
+// The trace is a part of what names a hold. So all that is done with a hold must name it alike.
+func traceKept(e *env) {
+	a, b := e.client(traced), e.client()
+	lease, err := a.RWMutex(name).Lock(e.traced(someTrace))
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.downgrade(lease)
+	ticket, err := lease.Detach()
+	if err != nil {
+		e.Fatal(err)
+	}
+	if lease, err = b.Attach(e.ctx(), ticket); err != nil {
+		e.Fatal(err)
+	}
+	e.ok(lease.Check(e.ctx()))
+	e.release(lease)
+	again, err := b.RWMutex(name).TryLock(e.ctx())
+	if err != nil {
+		e.Fatalf("after the release: %v", err)
+	}
+	e.release(again)
+
+	group, err := a.All([]string{"1", "2"}).TryLock(e.traced(someTrace))
+	if err != nil {
+		e.Fatal(err)
+	}
+	if _, err := b.Mutex("2").TryLock(e.ctx()); err == nil {
+		e.Error("b got a name of the group")
+	} else if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != someTrace {
+		e.Errorf("got %+v", refused)
+	}
+	e.release(group)
+}
+
+func traceRefused(e *env) {
+	for _, text := range []string{strings.Repeat("x", 65), "a b", "a\n", "\x7f", "tra\u00e7age", "\xff"} {
+		a, b := e.client(traced), e.client()
+		lease, err := a.Mutex(name).Lock(e.traced(text))
+		if err != nil {
+			e.Fatal(err)
+		}
+		_, err = b.Mutex(name).TryLock(e.ctx())
+		e.is(err, holdfast.ErrHeld)
+		if refused := b.of(holdfast.EventRefused); len(refused) != 1 || refused[0].HolderTrace != "" {
+			e.Errorf("%q: got %+v", text, refused)
+		}
+		e.release(lease)
+	}
+}
