@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 )
 
@@ -25,6 +27,8 @@ type guard struct {
 	ttl     time.Duration
 	maxEnd  time.Time // of the max hold; zero: none
 
+	trustEnd   time.Time // until when the lease was trusted when it was last held
+	killAt     time.Time // of a broken lease: when the command is killed; zero: it is not broken
 	endReason  error     // why the command is to end; nil: it is not
 	termSent   bool      // for endReason
 	lostReason error     // why the lock is lost, or too near to that; nil: it is not
@@ -83,11 +87,10 @@ func (g *guard) check(now time.Time) time.Duration {
 	if g.lostReason != nil {
 		return time.Hour
 	}
-	if err := g.lease.Err(); err != nil {
-		return g.lose(err)
+	if err := g.look(); err != nil {
+		return g.end(err, now)
 	}
-	until := g.lease.Until()
-	left, early := timeLeft(until, now), max(g.early, g.reserve())
+	left, early := timeLeft(g.trustEnd, now), max(g.early, g.reserve())
 	if g.endReason == nil && left > early {
 		g.postponed = false
 		return min(left-early, checkEvery)
@@ -100,7 +103,7 @@ func (g *guard) check(now time.Time) time.Duration {
 	}
 	if g.endReason == nil {
 		g.endReason = fmt.Errorf("no renewal of %s was confirmed in time", g.name)
-		if !g.maxEnd.IsZero() && g.maxEnd.Sub(until) < g.ttl/3 {
+		if !g.maxEnd.IsZero() && g.maxEnd.Sub(g.trustEnd) < g.ttl/3 {
 			g.endReason = fmt.Errorf("the max hold of %s is over", g.name)
 		}
 		g.terminate(left)
@@ -109,6 +112,52 @@ func (g *guard) check(now time.Time) time.Duration {
 		return g.lose(g.endReason)
 	}
 	return max(min(left-g.reserve(), checkEvery), time.Millisecond)
+}
+
+// look returns how the lease was lost. If it is held, look notes until when it is trusted.
+func (g *guard) look() error {
+	until := g.lease.Until() // first: of a lease that is lost in between, it is no end of trust
+	err := g.lease.Err()
+	if err == nil {
+		g.trustEnd = until
+	}
+	return err
+}
+
+// end reacts to a lost lease, and returns the time to the next step. A lease that an operator broke
+// keeps others out until its release, or until its trust would have ended. So there is time for
+// TERM. KILL follows if the command does not end.
+func (g *guard) end(lost error, now time.Time) time.Duration {
+	if g.onLost != onLostKill || g.early == 0 || !child.Groups || !broken(lost) {
+		return g.lose(lost)
+	}
+	if g.killAt.IsZero() {
+		g.endReason = lost
+		left := min(g.early, timeLeft(g.trustEnd.Add(-g.reserve()), now))
+		g.killAt = now.Add(left)
+		if left > 0 && !g.termSent {
+			g.terminate(left)
+		}
+	}
+	left := timeLeft(g.killAt, now)
+	if left <= 0 {
+		return g.lose(lost)
+	}
+	return max(min(left, checkEvery), time.Millisecond)
+}
+
+// broken tells whether an operator broke the lease.
+func broken(err error) bool {
+	var lost *holdfast.LostError
+	return errors.As(err, &lost) && lost.Reason == holdfast.LossBroken
+}
+
+// mayRun tells whether processes that the command started may go on after its end.
+func (g *guard) mayRun(now time.Time) bool {
+	if g.look() == nil {
+		return timeLeft(g.trustEnd, now) > g.reserve()
+	}
+	return timeLeft(g.killAt, now) > 0
 }
 
 // reserve is the trust that is left when a command is killed that did not end: a process takes time
@@ -154,7 +203,7 @@ func (g *guard) afterEnd() error {
 		g.lostReason = g.lease.Err()
 	}
 	if g.onLost == onLostKill && (g.termSent || g.lostReason != nil) {
-		for end := g.lease.Until().Add(-g.reserve()); g.child.Left() && g.lease.Err() == nil && time.Now().Before(end); {
+		for g.child.Left() && g.mayRun(time.Now()) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if g.child.Left() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 )
 
@@ -155,4 +156,55 @@ func TestGuardAfterLateStep(t *testing.T) {
 			t.Errorf("printed %q", text)
 		}
 	})
+}
+
+// If an operator broke the lease, the command gets TERM, and KILL after the grace, or just before
+// its trust would have ended. Without a known end of trust it is killed at once.
+func TestGuardBrokenLease(t *testing.T) {
+	const ttl = 10 * time.Second
+	lost := &holdfast.LostError{Name: "job", Token: 5, Reason: holdfast.LossBroken, By: "op"}
+	for _, tt := range []struct {
+		name    string
+		looked  bool          // the guard has looked at the lease before
+		left    time.Duration // of trust when it is broken
+		grace   time.Duration // before KILL; 0: there is no TERM
+		printed string
+	}{
+		{"with much trust left", true, ttl, ttl / 3, "3.33s are left: TERM to the command"},
+		{"with little trust left", true, time.Second, 900 * time.Millisecond, "900ms are left: TERM to the command"},
+		{"with hardly any trust left", true, 90 * time.Millisecond, 0, ""},
+		{"before the first look", false, ttl, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			end := time.Now().Add(time.Hour)
+			l := &fakeLease{until: end}
+			g, printed := newGuard(t, l, ttl)
+			if tt.looked {
+				g.check(end.Add(-ttl))
+			}
+			l.err, l.until = lost, end.Add(-tt.left)
+			next := g.check(end.Add(-tt.left))
+			if g.termSent != (tt.grace > 0) {
+				t.Errorf("TERM was sent: %v", g.termSent)
+			}
+			if tt.grace > 0 {
+				if next != min(tt.grace, checkEvery) {
+					t.Errorf("the next step is after %v", next)
+				}
+				if g.check(end.Add(tt.grace - tt.left - time.Millisecond)); g.lostReason != nil || !alive(g) || !g.mayRun(end.Add(tt.grace-tt.left-time.Millisecond)) {
+					t.Errorf("a millisecond before KILL it ended with %v", g.lostReason)
+				}
+				g.check(end.Add(tt.grace - tt.left))
+			}
+			killed(t, g)
+			text := printed()
+			const kill = "it was broken by \"op\": KILL to the command\n"
+			if !errors.Is(g.lostReason, holdfast.ErrLost) || !strings.Contains(text, tt.printed) || !strings.HasSuffix(text, kill) || (tt.printed == "") == strings.Contains(text, "TERM") {
+				t.Errorf("ended with %v, printed %q", g.lostReason, text)
+			}
+			if g.mayRun(end.Add(tt.grace - tt.left)) {
+				t.Error("processes may go on")
+			}
+		})
+	}
 }

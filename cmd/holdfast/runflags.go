@@ -19,8 +19,9 @@ INT, TERM, HUP, QUIT, USR1 and USR2 are passed on.
 The lock is renewed while the command runs, and released after its end. If no renewal succeeds,
 the command gets TERM when the rest of the TTL falls below the smaller of --grace and a third of
 --ttl. Its whole process group gets KILL before another can hold the lock, or at once if the
-server says that another holds it already. With --on-lost=term or ignore, the command may go on
-while another holds the lock: this gives up the promise of a lock.
+server says that another can hold it already. If an operator breaks the lock, the command gets TERM,
+and KILL after that same time: nobody else gets in before. With --on-lost=term or ignore, the
+command may go on while another holds the lock: this gives up the promise of a lock.
 
 Without a flag, NAME is a mutex. With --shared and --exclusive it is a lock for readers and writers,
 and with --slots a number of slots; the library calls these RWMutex and Semaphore. A name is one of
@@ -74,7 +75,7 @@ func (r *Run) superviseFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
-	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before the end of the lock the command gets TERM; at most a third of --ttl")
+	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before KILL the command gets TERM; at most a third of --ttl")
 	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
 }
