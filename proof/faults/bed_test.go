@@ -32,7 +32,8 @@ const (
 type way struct {
 	Topology string
 	Addrs    []string
-	Master   string // the sentinels' name for it
+	Master   string            // the sentinels' name for it
+	Proxies  map[string]string // by the address of a server, that of a proxy to it; others are dialed themselves
 }
 
 // A bed is servers in one topology. Each fault has a prefix of its own there.
@@ -137,8 +138,11 @@ func (to way) open(config *holdfast.Config, on func(store.Store) store.Store, w 
 		on = func(s store.Store) store.Store { return s }
 	}
 	var dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	if w != nil {
+	switch {
+	case w != nil:
 		dial = w.dial
+	case to.Proxies != nil:
+		dial = to.dial
 	}
 	const pool = 128
 	var all []redis.UniversalClient
@@ -176,6 +180,32 @@ func (to way) open(config *holdfast.Config, on func(store.Store) store.Store, w 
 		return nil, nil, errors.Join(err, closeAll())
 	}
 	return c, closeAll, nil
+}
+
+// dial dials a server, or the proxy to it.
+func (to way) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if proxy, ok := to.Proxies[addr]; ok {
+		addr = proxy
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
+}
+
+// behind is the way through proxies of its own, one a server.
+func (b *bed) behind(t *testing.T) (way, []*fault.Proxy) {
+	t.Helper()
+	to, all := b.way, []*fault.Proxy(nil)
+	to.Proxies = map[string]string{}
+	addrs := slices.Clone(b.Addrs)
+	for _, srv := range b.masters() {
+		addrs = append(addrs, srv.Addr())
+	}
+	for _, addr := range addrs {
+		if to.Proxies[addr] == "" {
+			p := fault.Start(t, addr)
+			to.Proxies[addr], all = p.Addr(), append(all, p)
+		}
+	}
+	return to, all
 }
 
 // left are the keys under the prefix, but for those that stay by design.

@@ -25,7 +25,7 @@ type childPlan struct {
 	Names  int
 	Rounds int
 	Cycle  *member // a process of a cycle, which is all that it does
-	Broken string  // a name that it locks, and whose holds are broken, which is all that it does
+	Broken bool    // its holds are broken, which is all that it does
 }
 
 const stoppedTTL = 500 * time.Millisecond
@@ -47,8 +47,8 @@ func child() error {
 	switch {
 	case plan.Cycle != nil:
 		config.TTL = deadlockTTL
-	case plan.Broken != "":
-		config.TTL = brokenTTL
+	case plan.Broken:
+		config.TTL, config.MaxTTL = brokenTTL, brokenTTL
 	}
 	c, closeAll, err := plan.Way.open(config, nil, nil)
 	if err != nil {
@@ -60,8 +60,8 @@ func child() error {
 	if plan.Cycle != nil {
 		return lockInCycle(c, *plan.Cycle, say)
 	}
-	if plan.Broken != "" {
-		return workToBeBroken(c, plan.Broken)
+	if plan.Broken {
+		return workToBeBroken(c)
 	}
 	in := bufio.NewScanner(os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(plan.Rounds)*2*patience)
