@@ -234,8 +234,8 @@ func (k *breaker) one(ctx context.Context) {
 
 // Holds of processes are broken again and again: while they live, are stopped, are cut off, are
 // killed at that moment, as a hold is handed over, behind a min hold, in a group, and beside
-// readers. Nobody gets in while another lease is trusted, nor before the code of a broken holder has
-// stopped, unless its time is over.
+// readers. Nobody gets in while another lease is trusted, nor before the code of a broken holder
+// has stopped, unless its time is over.
 func TestBrokenHolders(t *testing.T) {
 	for _, topology := range []string{single, sentinel, cluster, quorum} {
 		t.Run(topology, func(t *testing.T) {
