@@ -294,6 +294,19 @@ func TestReadmeHolderHoldsOnAfterWhatWasLeft(t *testing.T) {
 	})
 }
 
+// The error that the README shows has the words of the library, with other values.
+func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(lines(t, "../README.md"), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("the README has %d texts", len(blocks))
+	}
+	since := time.Now()
+	told := &holdfast.HeldError{Kind: "mutex", Name: "clean up", Holder: "api@host1/4711", Since: since, Holders: 1, Remaining: 13 * time.Second}
+	if got := strings.Replace(told.Error(), since.Format(time.TimeOnly), "02:14:05", 1); got != blocks[0][1] {
+		t.Errorf("the README has\n%s\nand the error is\n%s", blocks[0][1], got)
+	}
+}
+
 // An export that makes progress holds on, and one that hangs does not.
 func TestReadmeExportThatHangsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -379,25 +379,3 @@ func TestOperationsRestart(t *testing.T) {
 		t.Errorf("after the restart: %v, %v", value, err)
 	}
 }
-
-// The page names no command that does not exist.
-func TestDocsOperationsCommands(t *testing.T) {
-	page, err := os.ReadFile(operationsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, named := range regexp.MustCompile("(?m)(?:`|^)holdfast ([a-z][^`\n]*)").FindAllStringSubmatch(string(page), -1) {
-		words := strings.Fields(named[1])
-		root := newRoot()
-		found, _, err := root.Find(words)
-		if err != nil || found == root {
-			t.Errorf("holdfast %s: %v", named[1], err)
-			continue
-		}
-		for _, word := range words {
-			if flag, ok := strings.CutPrefix(word, "--"); ok && found.Flag(strings.SplitN(flag, "=", 2)[0]) == nil {
-				t.Errorf("holdfast %s: no flag %s", named[1], word)
-			}
-		}
-	}
-}

@@ -148,6 +148,42 @@ func TestPageSave(t *testing.T) {
 	}
 }
 
+// The command that the page shows for redis-cli, as it stands there.
+func TestPageRedisCommandRuns(t *testing.T) {
+	page, err := os.ReadFile("../../docs/fencing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```redis\r?\n(.*?)\r?\n```").FindAllStringSubmatch(string(page), -1)
+	if len(shown) != 1 {
+		t.Fatalf("the page has %d commands", len(shown))
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	defer rdb.Close()
+	send := func(token string) error {
+		var args []any
+		for _, word := range strings.Fields(shown[0][1]) {
+			switch word {
+			case "SCRIPT":
+				word = fence.RedisScript
+			case "TOKEN":
+				word = token
+			}
+			args = append(args, word)
+		}
+		return fence.RedisError(rdb.Do(t.Context(), args...).Err(), "order:42", 1)
+	}
+	if err := send("1795486865300377"); err != nil {
+		t.Error(err)
+	}
+	if err := send("1795486865300376"); !errors.Is(err, fence.ErrLate) {
+		t.Errorf("the late holder: %v", err)
+	}
+	if state := rdb.Get(t.Context(), "{order:42}").Val(); state != "billed" {
+		t.Errorf("the order is %s", state)
+	}
+}
+
 // Over HTTP a late holder gets the same error as beside the database.
 func TestPagePut(t *testing.T) {
 	db := openSQLite(t)
