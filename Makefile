@@ -38,6 +38,7 @@ check: fetched lint ## all that CI runs, and certain: lint, tests with -race, Go
 	scripts/alone
 	scripts/lowest
 	scripts/consumer
+	scripts/install
 	scripts/vulnerabilities
 
 .PHONY: quick

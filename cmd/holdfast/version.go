@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// release is the version that scripts/release builds; the linker sets it.
-var release string
+// release and commit are what scripts/release builds; the linker sets both. The commit ends with
+// "+dirty" if the clone had changes.
+var release, commit string
 
 // Version prints what this program was built from.
 type Version struct {
@@ -28,26 +32,39 @@ func versionLine() string {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("holdfast %s, %s %s/%s", versionOf(release, commit, info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func versionOf(info *debug.BuildInfo) string {
-	version := info.Main.Version
-	if release != "" {
-		return release
-	}
-	if version == "" || version == "(devel)" {
-		version = "development version"
-	}
+// pseudoVersion is a version that Go made up for a commit without a tag. It ends with the commit,
+// and with "+dirty" if the clone had changes.
+var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+dirty)?$`)
+
+// versionOf prefers what the linker set. A clone has the commit in its build settings. A module of
+// a proxy has a version alone, which tells the commit if there is no tag.
+func versionOf(release, commit string, info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	if commit := settings["vcs.revision"]; commit != "" {
+	version := strings.TrimSuffix(info.Main.Version, "+dirty")
+	commit, changed := strings.CutSuffix(commit, "+dirty")
+	changed = changed || settings["vcs.modified"] == "true"
+	if made := pseudoVersion.FindStringSubmatch(info.Main.Version); made != nil {
+		version, commit = "", cmp.Or(commit, made[1])
+		changed = changed || made[2] != ""
+	}
+	commit = cmp.Or(commit, settings["vcs.revision"])
+	if version == "(devel)" {
+		version = ""
+	}
+	switch version = cmp.Or(release, version, "development version"); {
+	case commit != "":
 		version += " of commit " + commit[:min(12, len(commit))]
-		if settings["vcs.modified"] == "true" {
-			version += " with changes"
-		}
+	case version == "development version":
+		version += ", commit unknown"
+	}
+	if changed {
+		version += " with changes"
 	}
 	return version
 }
@@ -56,7 +73,9 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
+		Long: `Print the version, the commit, the version of Go and the system. The commit is unknown to go run, and
+to a build with -buildvcs=false. A module of a proxy has the version of its tag alone.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return (&Version{Out: cmd.OutOrStdout()}).Run() },
 	}
 }
