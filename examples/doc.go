@@ -13,7 +13,8 @@
 //   - Example_workflow and Example_handOver: a lease goes from process to process;
 //   - cleanUp, pay and export in fromredsync_test.go: what a service that comes from redsync does.
 //
-// The module integrations has examples with asynq, gRPC and river.
+// The module integrations has examples with asynq, gRPC and river. The module moving has those of
+// docs/moving.md: how a service leaves another lock library.
 //
 // The tests in readme_test.go run the code of the README.
 package examples

@@ -1,0 +1,254 @@
+package moving
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+)
+
+// patience bounds what must happen, on a machine that has much else to do.
+const patience = time.Minute
+
+// A library is an old one, on a server. its functions are those of the page.
+type library struct {
+	keys []string // of its lock
+	only func(ctx context.Context, bill func(context.Context) error) error
+	both func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error
+}
+
+// has checks that each key of the lock is there, n being 1, or that none is.
+func (l library) has(t *testing.T, server *redisserver.Server, n int64) {
+	t.Helper()
+	for _, key := range l.keys {
+		if got, err := server.Do("EXISTS", key); err != nil || got != n {
+			t.Errorf("%s is there %v times, expected %d: %v", key, got, n, err)
+		}
+	}
+}
+
+var libraries = map[string]func(t *testing.T, addr string) library{
+	"redsync": func(t *testing.T, addr string) library {
+		old := redsync.New(goredis.NewPool(open(t, addr)))
+		return library{
+			keys: []string{"order:42"},
+			only: func(ctx context.Context, bill func(context.Context) error) error { return OnlyRedsync(ctx, old, bill) },
+			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
+				return BothRedsync(ctx, client, old, bill)
+			},
+		}
+	},
+	"redislock": func(t *testing.T, addr string) library {
+		old := redislock.New(open(t, addr))
+		return library{
+			keys: []string{"order:42"},
+			only: func(ctx context.Context, bill func(context.Context) error) error {
+				return OnlyRedislock(ctx, old, bill)
+			},
+			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
+				return BothRedislock(ctx, client, old, bill)
+			},
+		}
+	},
+	"rueidislock": func(t *testing.T, addr string) library {
+		// With the default TryNextAfter of 20 ms, a busy machine fails to lock.
+		old, err := rueidislock.NewLocker(rueidislock.LockerOption{
+			ClientOption: rueidis.ClientOption{InitAddress: []string{addr}}, TryNextAfter: time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(old.Close)
+		return library{
+			keys: []string{"rueidislock:0:order:42", "rueidislock:1:order:42", "rueidislock:2:order:42"},
+			only: func(ctx context.Context, bill func(context.Context) error) error {
+				return OnlyRueidislock(ctx, old, bill)
+			},
+			both: func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error {
+				return BothRueidislock(ctx, client, old, bill)
+			},
+		}
+	},
+}
+
+func open(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// with runs a test for each library that needs a redis-server.
+func with(t *testing.T, test func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client)) {
+	for name, opened := range libraries {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting for a renewal
+			server := redisserver.Start(t)
+			test(t, server, opened(t, server.Addr()), connect(t, server.Addr()))
+		})
+	}
+}
+
+// A running is work that began and waits to be told to end.
+type running struct {
+	began, end chan struct{}
+	ctx        context.Context
+	done       chan error
+}
+
+// start runs a release, whose work lasts until its end is asked for, or its context ends.
+func start(release func(bill func(context.Context) error) error) *running {
+	r := &running{began: make(chan struct{}), end: make(chan struct{}), done: make(chan error, 1)}
+	go func() {
+		r.done <- release(func(ctx context.Context) error {
+			r.ctx = ctx
+			close(r.began)
+			select {
+			case <-r.end:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+	}()
+	return r
+}
+
+func (r *running) hasBegun(t *testing.T) {
+	t.Helper()
+	select {
+	case <-r.began:
+	case err := <-r.done:
+		t.Fatalf("it never worked: %v", err)
+	case <-time.After(patience):
+		t.Fatal("it never worked")
+	}
+}
+
+func (r *running) hasEnded(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(patience):
+		t.Fatal("it never ended")
+		return nil
+	}
+}
+
+// isHeld waits until the lock of holdfast is held.
+func isHeld(t *testing.T, client *holdfast.Client) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		info, err := client.Inspect(t.Context(), "order:42")
+		if err == nil && info.Holders == 1 {
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("nobody holds the lock: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// The release between works under both locks. It waits for a service of the old release, which it
+// keeps out afterwards, and so it does with one of the last release.
+func TestBothExcludesTheReleasesBesideIt(t *testing.T) {
+	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
+		before := start(func(bill func(context.Context) error) error { return old.only(t.Context(), bill) })
+		before.hasBegun(t)
+		between := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
+		isHeld(t, client)
+		if _, err := connect(t, server.Addr()).Mutex("order:42").TryLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("a service of the last release: %v", err)
+		}
+		select {
+		case <-between.began:
+			t.Error("it works beside a service of the old release")
+		default:
+		}
+		close(before.end)
+		if err := before.hasEnded(t); err != nil {
+			t.Error(err)
+		}
+		between.hasBegun(t)
+		old.has(t, server, 1)
+		close(between.end)
+		if err := between.hasEnded(t); err != nil {
+			t.Error(err)
+		}
+		old.has(t, server, 0)
+		if err := Moved(t.Context(), client, func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Work ends when its old lock is lost, and the error says so. Both locks are free then.
+func TestBothEndsWithTheOldLock(t *testing.T) {
+	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
+		r := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
+		r.hasBegun(t)
+		for _, key := range old.keys {
+			if _, err := server.Do("DEL", key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.hasEnded(t); !errors.Is(err, ErrOldLost) || errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("it ended with %v", err)
+		}
+		if err := old.both(t.Context(), client, func(context.Context) error { return nil }); err != nil {
+			t.Errorf("the next one: %v", err)
+		}
+	})
+}
+
+// Work ends when the lease of holdfast is lost, and gives the old lock back.
+func TestBothEndsWithTheLease(t *testing.T) {
+	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
+		r := start(func(bill func(context.Context) error) error { return old.both(t.Context(), client, bill) })
+		r.hasBegun(t)
+		lease, _ := holdfast.LeaseFrom(r.ctx)
+		if err := connect(t, server.Addr()).ForceBreak(t.Context(), "order:42", lease.Token()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.hasEnded(t); !errors.Is(err, holdfast.ErrLost) || errors.Is(err, ErrOldLost) {
+			t.Errorf("it ended with %v", err)
+		}
+		old.has(t, server, 0)
+	})
+}
+
+// A request that is cancelled while it waits for the old lock leaves nothing behind.
+func TestBothIsCancelledBetweenTheLocks(t *testing.T) {
+	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
+		before := start(func(bill func(context.Context) error) error { return old.only(t.Context(), bill) })
+		before.hasBegun(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		between := start(func(bill func(context.Context) error) error { return old.both(ctx, client, bill) })
+		isHeld(t, client)
+		cancel()
+		if err := between.hasEnded(t); err == nil {
+			t.Error("it ended without an error")
+		}
+		close(before.end)
+		if err := before.hasEnded(t); err != nil {
+			t.Error(err)
+		}
+		old.has(t, server, 0)
+		if _, err := client.Mutex("order:42").TryLock(t.Context()); err != nil {
+			t.Errorf("the lock is not free: %v", err)
+		}
+	})
+}
