@@ -95,8 +95,8 @@ one round the process that holds the lock is stopped until its lease is over, an
 In one round the holder takes longer than its max hold. In one it is killed with -9. Each time the
 next process takes over. A terminal shows all this live.
 
-The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an in-
-memory server inside this program. It ends with 0 only if every round had exactly one draw, and
+The demo starts a redis-server or valkey-server if there is one on the PATH. Else it uses an
+in-memory server inside this program. It ends with 0 only if every round had exactly one draw, and
 leaves nothing behind.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

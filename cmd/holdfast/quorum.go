@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 )
 
 const defaultURL = "redis://127.0.0.1:6379"
@@ -45,12 +46,20 @@ type QuorumStatus struct {
 	Out   io.Writer
 }
 
+// Validate refuses bad arguments.
+func (s *QuorumStatus) Validate() error {
+	var c checklist
+	s.connection.check(&c)
+	c.check(s.quorum(), "--redis or REDIS_URL names one server: give --redis once for each master, or quorum:URL,URL,URL")
+	return c.err()
+}
+
 // Run prints a line for each master. An *exitError says that no majority counts.
 func (s *QuorumStatus) Run(ctx context.Context) error {
-	members := server.Members(s.Redis)
-	if members == nil {
-		return &usageError{errors.New("--redis or REDIS_URL names one server: give --redis once for each master, or quorum:URL,URL,URL")}
+	if err := s.Validate(); err != nil {
+		return err
 	}
+	members := server.Members(s.Redis)
 	client, end, err := s.client(holdfast.Config{TrustNewNodes: s.Trust})
 	if err != nil {
 		return err
@@ -72,7 +81,7 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 		default:
 			word, why = "young", n.Why
 		}
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", n.Node, server.Redact(members[i]), word, why)
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", n.Node, server.Redact(members[i]), word, show.Lines(why))
 	}
 	if err := out.Flush(); err != nil {
 		return err
