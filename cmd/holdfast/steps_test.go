@@ -19,7 +19,7 @@ const stepsPage = "../../docs/steps.md"
 var (
 	aNumber   = regexp.MustCompile(`\d+(\.\d+)?`)
 	pageBlock = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
-	aPlay     = regexp.MustCompile(`(?ms)^The naive lock .*?:\n\n(.*?)\n\nThe same with holdfast:\n\n(.*?  IT .*?)$`)
+	aPlay     = regexp.MustCompile(`(?s)\nThe naive lock .*?:\n\n(.*?)\n\nThe same with holdfast:\n\n(.*?\nIT .*?\.)\n\n`)
 )
 
 // Each step shows its bug, holdfast holds, and the page quotes what the command prints, but for
@@ -50,7 +50,7 @@ func TestSteps(t *testing.T) {
 				t.Logf("%v\n%s", took, &out)
 			}
 			for line := range strings.Lines(out.String()) {
-				if n := utf8.RuneCountInString(line) - 1; n > 90 {
+				if n := utf8.RuneCountInString(line) - 1; n > 80 && !strings.Contains(line, step.Right.Code) {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}
@@ -90,9 +90,9 @@ func quotePlays(t *testing.T, page string, n int, plays []string) string {
 		from, to := blocks[i][2], blocks[i][3]
 		has, want := section[from:to], outdent(plays[i-1])
 		if os.Getenv("UPDATE_STEPS") == "" {
-			masked := withoutNumbers(want)
-			for line := range strings.Lines(withoutNumbers(has)) {
-				if !strings.Contains(masked, line) {
+			printed := withoutNumbers(want)
+			for line := range strings.Lines(has) {
+				if line := withoutNumbers(line); !strings.Contains(printed, line) && !strings.Contains(line, "... the same") {
 					t.Errorf("step %d of the page has %q, which the command did not print (UPDATE_STEPS=1 writes the page)", n, line)
 				}
 			}
@@ -102,18 +102,16 @@ func quotePlays(t *testing.T, page string, n int, plays []string) string {
 	return page[:at] + section + page[end:]
 }
 
-// outdent takes the indentation away, and the space at the ends.
-func outdent(text string) string {
-	var lines []string
-	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		lines = append(lines, strings.TrimPrefix(strings.TrimRight(line, "\n"), "  "))
-	}
-	return strings.Join(lines, "\n") + "\n"
+// outdent takes the indentation of a play away, and puts its verdict, the last paragraph, on one
+// line.
+func outdent(play string) string {
+	lines, verdict, _ := strings.Cut(strings.TrimRight(play, "\n"), "\n\n")
+	return strings.ReplaceAll("\n"+lines, "\n  ", "\n")[1:] + "\n\n" + strings.ReplaceAll(verdict, "\n", " ") + "\n"
 }
 
-// withoutNumbers is a text in which each number is the same, and the space before the times too.
+// withoutNumbers is a text in which all numbers are the same, on one line.
 func withoutNumbers(text string) string {
-	return regexp.MustCompile(`(?m)^ +`).ReplaceAllString(aNumber.ReplaceAllString(text, "N"), "")
+	return strings.Join(strings.Fields(aNumber.ReplaceAllString(text, "N")), " ")
 }
 
 // The list has each step, and nothing is started for it.

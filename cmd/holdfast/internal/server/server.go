@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,8 +19,8 @@ type Server struct {
 	URL  string // for clients; it may contain a password
 	Name string // for people: product and version
 
-	stop func() error
-	mini *miniredis.Miniredis // of an embedded server
+	stop     func() error
+	embedded *embedded // nil for a server in another process
 }
 
 // Open returns a server for the demo: the one at a URL if there is a URL, or else a server program

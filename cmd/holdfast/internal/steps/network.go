@@ -26,7 +26,8 @@ type rule struct {
 	match  []byte
 	answer bool          // its work is on the answer to that request
 	lose   bool          // the answer is lost, with the connection
-	seen   chan struct{} // closed when the request, or the answer, has come
+	seen   chan struct{} // closed when the request, or the answer, has come here
+	sent   chan struct{} // closed when it was sent on
 	passed chan struct{} // closed when the play lets it pass
 	once   sync.Once
 }
@@ -59,13 +60,22 @@ func (n *network) holdAnswer(match string) *rule {
 	return n.add(&rule{match: []byte(match), answer: true})
 }
 
+// answered returns a channel that is closed when the next request that contains match was answered,
+// and the answer was sent on.
+func (n *network) answered(match string) <-chan struct{} {
+	r := n.holdAnswer(match)
+	r.pass()
+	return r.sent
+}
+
 // loseAnswer loses the answer to the next request that contains match, and cuts the connection.
 func (n *network) loseAnswer(match string) *rule {
 	return n.add(&rule{match: []byte(match), answer: true, lose: true})
 }
 
 func (n *network) add(r *rule) *rule {
-	r.match, r.seen, r.passed = bytes.ToLower(r.match), make(chan struct{}), make(chan struct{})
+	r.match = bytes.ToLower(r.match)
+	r.seen, r.sent, r.passed = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = append(n.rules, r)
@@ -178,7 +188,8 @@ func (n *network) carry(to, from net.Conn, find func([]byte) *rule) {
 		if err != nil {
 			return
 		}
-		if r := find(data[:length]); r != nil {
+		r := find(data[:length])
+		if r != nil {
 			close(r.seen)
 			if r.lose {
 				return
@@ -193,6 +204,9 @@ func (n *network) carry(to, from net.Conn, find func([]byte) *rule) {
 		}
 		if _, err := to.Write(data[:length]); err != nil {
 			return
+		}
+		if r != nil {
+			close(r.sent)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type role struct {
 	Addrs []string      // of its servers
 	Clock time.Duration // so far its clock is ahead; only a naive lock looks at it
 	Every time.Duration // between two tries of a naive lock that waits
+	TTL   time.Duration // of its holds; 0: ttl
 }
 
 // The orders to a process. Each is answered when it is done.
@@ -65,7 +66,7 @@ type process struct {
 	ended   chan struct{} // closed when its output is read to the end
 
 	mu      sync.Mutex
-	killed  bool
+	quiet   bool // its lines are not printed
 	tenures []tenure
 }
 
@@ -99,6 +100,18 @@ func (s *scene) process(r role) *process {
 	return p
 }
 
+// start starts a process with a lock on one server.
+func (s *scene) start(name, lock string, server *node) *process {
+	return s.process(role{Name: name, Lock: lock, Addrs: []string{server.addr}, Every: pollEvery})
+}
+
+// hush keeps the lines of the process from the time line from now on.
+func (p *process) hush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quiet = true
+}
+
 // read takes the reports of the process down, until it ends.
 func (p *process) read(in *json.Decoder) {
 	defer close(p.ended)
@@ -126,7 +139,7 @@ func (p *process) take(r report) {
 			p.scene.fail(fmt.Errorf("process %s: %s", p.name, r.Error))
 		}
 	}
-	if r.Text != "" {
+	if r.Text != "" && !p.quiet {
 		p.scene.timeline.add(r.At, p.name, r.Text)
 	}
 	if r.Kind == reportAnswer {
@@ -193,7 +206,6 @@ func (p *process) signal(s os.Signal) {
 func (p *process) close(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.killed = true
 	if n := len(p.tenures); n > 0 && p.tenures[n-1].To.IsZero() {
 		p.tenures[n-1].To = at
 	}

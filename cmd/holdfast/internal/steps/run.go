@@ -33,21 +33,14 @@ func Run(ctx context.Context, c Config, n int) error {
 	if err != nil {
 		return fmt.Errorf("step %d, the naive lock, could not be judged: %w", n, err)
 	}
-	fmt.Fprintf(c.Out, "\n  %s: %s.\n\nThe same with holdfast:\n\n", outcome(bug, "THE BUG IS SEEN", "THE BUG WAS NOT SEEN"), bug.text)
+	fmt.Fprintf(c.Out, "\n%s\n\nThe same with holdfast:\n\n", wrapped(bug.sentence("THE BUG IS SEEN", "THE BUG WAS NOT SEEN")))
 	fix, err := perform(ctx, c, step.holdfast)
 	if err != nil {
 		return fmt.Errorf("step %d, holdfast, could not be judged: %w", n, err)
 	}
-	fmt.Fprintf(c.Out, "\n  %s: %s.\n", outcome(fix, "IT HOLDS", "IT DID NOT HOLD"), fix.text)
-	fmt.Fprintf(c.Out, "\n%s\n  %s:\n  %s\n", wrapped(step.Right.Why), step.Right.File, step.Right.Code)
+	fmt.Fprintf(c.Out, "\n%s\n", wrapped(fix.sentence("IT HOLDS", "IT DID NOT HOLD")))
+	fmt.Fprintf(c.Out, "\n%s\n\n    %s\n    (%s)\n", wrapped(step.Right.Why), step.Right.Code, step.Right.File)
 	return judge(n, bug, fix)
-}
-
-func outcome(v verdict, yes, no string) string {
-	if v.ok {
-		return yes
-	}
-	return no
 }
 
 // judge is the result of a step.

@@ -12,15 +12,21 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/redisstore"
 )
 
 // The name that all processes lock, and the life of each hold. The TTL has room for a machine that
 // stands still for a moment.
 const (
-	lockName = "lock:order"
-	ttl      = 1500 * time.Millisecond
+	lockName    = "lock:order"
+	storageName = "order" // what the lock protects
+	ttl         = 1500 * time.Millisecond
 )
+
+// shown is how long two processes that are inside together are left so.
+const shown = 300 * time.Millisecond
 
 // A scene is the place of one play. A play uses it from one goroutine. After the first failure its
 // methods do nothing.
@@ -93,8 +99,9 @@ func (s *scene) pass(d time.Duration) {
 // A node is a server of a scene.
 type node struct {
 	*server.Server
-	addr string
-	rdb  *redis.Client // for looks at its keys
+	addr   string
+	rdb    *redis.Client // for looks at its keys
+	client *holdfast.Client
 }
 
 // node starts an empty server.
@@ -111,7 +118,10 @@ func (s *scene) nodeAt(addr string) *node {
 	}
 	n := &node{Server: embedded, addr: strings.TrimPrefix(embedded.URL, "redis://")}
 	n.rdb = redis.NewClient(&redis.Options{Addr: n.addr, MaxRetries: -1})
-	s.closers = append(s.closers, func() { _ = n.rdb.Close(); _ = n.Stop() })
+	if n.client, err = holdfast.New(redisstore.New(n.rdb), nil); err != nil {
+		s.fail(err)
+	}
+	s.closers = append(s.closers, func() { _ = n.client.Close(); _ = n.rdb.Close(); _ = n.Stop() })
 	return n
 }
 
@@ -124,6 +134,13 @@ func (s *scene) nodeBehind(behind time.Duration) *node {
 	return n
 }
 
+// crash ends a server at once, with all that it has.
+func (n *node) crash() {
+	if n.Server != nil {
+		_ = n.Stop()
+	}
+}
+
 // look returns the answer to a command, as text.
 func (s *scene) look(n *node, args ...any) string {
 	if !s.ok() {
@@ -134,6 +151,64 @@ func (s *scene) look(n *node, args ...any) string {
 		s.fail(err)
 	}
 	return reply(value)
+}
+
+// waiters waits until so many wait for the name, with holdfast.
+func (s *scene) waiters(n *node, want int) {
+	s.poll(func() (bool, error) {
+		info, err := n.client.Inspect(s.ctx, lockName)
+		return info.Waiters == want, err
+	})
+}
+
+// subscribers waits until so many listen to the channel of the naive herd.
+func (s *scene) subscribers(n *node, want int) {
+	s.poll(func() (bool, error) {
+		counts, err := n.rdb.PubSubNumSub(s.ctx, lockName+":free").Result()
+		return counts[lockName+":free"] == int64(want), err
+	})
+}
+
+// gone waits until the key of the naive lock has expired.
+func (s *scene) gone(n *node) {
+	s.poll(func() (bool, error) {
+		there, err := n.rdb.Exists(s.ctx, lockName).Result()
+		return there == 0, err
+	})
+}
+
+// settled waits until a node has got no command for a while, and returns how many it has got.
+func (s *scene) settled(n *node, clients ...string) (commands int) {
+	since := time.Now()
+	s.poll(func() (bool, error) {
+		if now := n.total(clients); now != commands {
+			commands, since = now, time.Now()
+		}
+		return time.Since(since) > 250*time.Millisecond, nil
+	})
+	return commands
+}
+
+// total is how many commands the clients have sent.
+func (n *node) total(clients []string) (commands int) {
+	for _, client := range clients {
+		commands += n.Commands(client)
+	}
+	return commands
+}
+
+// poll waits until something is so.
+func (s *scene) poll(is func() (bool, error)) {
+	for s.ok() {
+		done, err := is()
+		if err != nil {
+			s.fail(err)
+		}
+		if done || err != nil {
+			return
+		}
+		s.pass(10 * time.Millisecond)
+	}
 }
 
 // network makes a way to a server that the play can disturb.

@@ -30,5 +30,16 @@ func All() []Step {
 		timestampStep,
 		expireStep,
 		deleteStep,
+		compareStep,
+		uniqueStep,
+		reentrantStep,
+		watchdogStep,
+		pollingStep,
+		herdStep,
+		unfairStep,
+		readWriteStep,
+		failoverStep,
+		redLockStep,
+		tokenStep,
 	}
 }

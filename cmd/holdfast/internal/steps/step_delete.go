@@ -1,7 +1,5 @@
 package steps
 
-import "time"
-
 var deleteStep = Step{
 	Title: "Delete without asking who holds",
 	Idea: `SET with NX and PX takes the lock and sets its expiry in one command. DEL gives the lock
@@ -19,34 +17,26 @@ back.`,
 	},
 	naive: func(s *scene) func() verdict {
 		server := s.node()
-		a, b, c := s.three("delete", server)
+		a, b, c := s.start("A", "delete", server), s.start("B", "delete", server), s.start("C", "delete", server)
 		a.do(orderTry)
 		s.say("A's work takes longer than the expiry. B waits.")
 		b.do(orderWait)
 		s.say("A's expiry is over, and B is in. Now A is done.")
 		a.do(orderLeave)
 		c.do(orderTry)
-		s.pass(300 * time.Millisecond)
+		s.pass(shown)
 		return func() verdict { return together(tenures(b, c)) }
 	},
 	holdfast: func(s *scene) func() verdict {
 		server := s.node()
-		a, b, c := s.three("holdfast fixed", server)
+		a, b, c := s.start("A", "holdfast fixed", server), s.start("B", "holdfast fixed", server), s.start("C", "holdfast fixed", server)
 		a.do(orderTry)
-		s.say("A's work takes longer than its lease, which is not renewed here. B waits.")
+		s.say("A's lease is not renewed. A's work takes longer. B waits.")
 		b.do(orderWait)
 		s.say("A's lease is over, and B is in. Now A is done.")
 		a.do(orderLeave)
 		c.do(orderTry)
-		s.pass(300 * time.Millisecond)
+		s.pass(shown)
 		return func() verdict { return apart(tenures(a, b, c), "A", "B") }
 	},
-}
-
-// three starts the processes A, B and C with one lock, on one server.
-func (s *scene) three(lock string, server *node) (a, b, c *process) {
-	start := func(name string) *process {
-		return s.process(role{Name: name, Lock: lock, Addrs: []string{server.addr}, Every: 100 * time.Millisecond})
-	}
-	return start("A"), start("B"), start("C")
 }

@@ -47,7 +47,7 @@ and a crash does not keep the lock for ever.`,
 		crash := way.holdAnswer("eval\r\n") // a server does not know the script yet, so that EVALSHA fails
 		a.begin(orderTry)
 		s.until(crash.seen)
-		s.say("The server has carried out A's first command. A has not seen the answer yet.")
+		s.say("A's first command has taken effect. A has no answer yet.")
 		a.kill()
 		killed := time.Now()
 		refused := !b.do(orderTry)

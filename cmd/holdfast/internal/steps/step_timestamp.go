@@ -26,7 +26,7 @@ not keep it for ever. A process that finds that time past takes the lock over wi
 		a.do(orderTry)
 		s.say("A holds, and works. B's clock is a minute ahead of A's.")
 		b.do(orderTry)
-		s.pass(300 * time.Millisecond)
+		s.pass(shown)
 		a.do(orderLeave)
 		return func() verdict { return together(tenures(a, b)) }
 	},
@@ -38,7 +38,7 @@ not keep it for ever. A process that finds that time past takes the lock over wi
 		a.do(orderTry)
 		b.do(orderTry)
 		b.begin(orderWait)
-		s.pass(300 * time.Millisecond)
+		s.pass(shown)
 		a.kill()
 		b.answer()
 		return func() verdict { return apart(tenures(a, b), "A", "B") }

@@ -17,14 +17,12 @@ func verdictf(ok bool, format string, args ...any) verdict {
 	return verdict{ok, fmt.Sprintf(format, args...)}
 }
 
-// all is one verdict of several: it is ok if each is.
-func all(verdicts ...verdict) verdict {
-	texts := make([]string, len(verdicts))
-	ok := true
-	for i, v := range verdicts {
-		texts[i], ok = v.text, ok && v.ok
+// sentence is the verdict for people.
+func (v verdict) sentence(yes, no string) string {
+	if v.ok {
+		return yes + ": " + v.text + "."
 	}
-	return verdict{ok, strings.Join(texts, "; ")}
+	return no + ": " + v.text + "."
 }
 
 // tenures returns the tenures of some processes, in the order of their entries.

@@ -91,13 +91,3 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
-
-func TestAllVerdicts(t *testing.T) {
-	yes, no := verdict{true, "yes"}, verdict{false, "no"}
-	if got := all(yes, yes); got != (verdict{true, "yes; yes"}) {
-		t.Errorf("got %+v", got)
-	}
-	if got := all(yes, no); got != (verdict{false, "yes; no"}) {
-		t.Errorf("got %+v", got)
-	}
-}

@@ -31,6 +31,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if orders.Decode(&a.role) != nil {
 		return errors.New("holdfast steps starts this command; it is not to be run by hand")
 	}
+	if a.role.TTL == 0 {
+		a.role.TTL = ttl
+	}
 	open := locks[a.role.Lock]
 	if open == nil {
 		return fmt.Errorf("no lock is called %q", a.role.Lock)
@@ -106,7 +109,7 @@ func (a *actor) work() {
 			now := time.Now()
 			if why := a.lock.mayWork(); why != nil {
 				a.report(report{Kind: reportStopped, At: last})
-				a.line("is told: %v", why)
+				a.line("is told that %v", why)
 				return
 			}
 			last = now
