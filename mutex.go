@@ -102,9 +102,9 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 //
 // The error is ErrHeld if there is no such hold. Then the hold is over, or another caller has
 // resumed it, or other holds of its owner exclude this one. All other errors are as for TryLock.
-// After an error the hold is as it was, with one exception. In the rare case that the answers to
-// three requests in a row are lost, the hold may be gone for everybody. The error then says that
-// the request may have been applied.
+// After an error the hold is as it was, with one exception. If the answer to a request is lost, and
+// those to the next are lost too or say that there is no such hold, the hold may be gone for
+// everybody. The error then says that the request may have been applied.
 func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -77,6 +77,34 @@ func TestResumeIsSentAgain(t *testing.T) {
 	})
 }
 
+// A request without an answer may have ended the hold, even if a later answer says that there is
+// no such hold. So the error says that the request may have been applied.
+func TestResumeHoldGoneAfterLostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		client, sent := w.client()
+		other, _ := w.client()
+		lease := w.must(other.Mutex("n").Lock(t.Context()))
+		requests := 0
+		sent.resume = func(send func() (protocol.Answer, error)) (protocol.Answer, error) {
+			if requests++; requests == 1 {
+				w.release(lease)
+				return protocol.Answer{}, errNone
+			}
+			return send()
+		}
+		_, err := client.Mutex("n").Resume(t.Context(), lease.Owner(), lease.Token())
+		var store *holdfast.StoreError
+		if !errors.As(err, &store) || store.Applied != holdfast.AppliedUnknown || errors.Is(err, holdfast.ErrHeld) || requests != 2 {
+			t.Errorf("after %d requests: %v", requests, err)
+		}
+		if _, err = client.Mutex("n").Resume(t.Context(), lease.Owner(), lease.Token()); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("without a lost answer: %v", err)
+		}
+		w.nothingLeft()
+	})
+}
+
 // The former holder's process gives the remainder back one margin after it has ended the lease,
 // neither sooner nor when it hears of the resume. Until then code that looks at the lease's context
 // may run, and the next waiter must not.

@@ -163,7 +163,8 @@ func (l *Lock) tryOnce(ctx context.Context, a *attempt, send sendAsk) (*Lease, e
 const maxResumes = 3
 
 // Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is
-// no such hold, otherwise as Try's.
+// no such hold, otherwise as Try's. After a request without an answer it is no *Busy: that request
+// may have ended the hold.
 func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	if err := l.engine.begin(); err != nil {
 		return nil, err
@@ -177,6 +178,7 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 func (l *Lock) resume(ctx context.Context, owner string, token int64) (*Lease, error) {
 	a := l.newAttempt(1)
 	a.takesOver = true
+	var lost error // of an earlier request without an answer
 	for try := 1; ; try++ {
 		h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 			return l.resource.Resume(ctx, ask, owner, token)
@@ -185,10 +187,15 @@ func (l *Lock) resume(ctx context.Context, owner string, token int64) (*Lease, e
 			l.engine.queryOthers(h)
 			return a.lease(ctx, h, nil)
 		}
+		var busy *Busy
+		if lost != nil && errors.As(err, &busy) {
+			return a.lease(ctx, nil, lost)
+		}
 		var failure *protocol.Failure
 		unanswered := errors.As(err, &failure) && failure.Unknown && failure.Reason.Passing()
 		if try == maxResumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
 			return a.lease(ctx, nil, err)
 		}
+		lost = err
 	}
 }
