@@ -103,7 +103,11 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.Hold
 		token = info.Holds[0].Token
 	}
 	if token == 0 {
-		answer, err := b.question(answers, "Which hold is to be broken? Type its token: ")
+		which := "Which hold is to be broken? Type its token: "
+		if more := info.Holders - len(info.Holds); more > 0 {
+			which = fmt.Sprintf("%d more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\n%s", more, which)
+		}
+		answer, err := b.question(answers, which)
 		if err != nil {
 			return holdfast.HoldInfo{}, err
 		}
@@ -117,7 +121,10 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.Hold
 			hold, found = h, true
 		}
 	}
-	if !found {
+	switch {
+	case !found && info.Holders > len(info.Holds):
+		hold.Token = token // it may be of a hold that is not shown
+	case !found:
 		return hold, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
 	}
 	return hold, b.confirm(answers, hold)
@@ -125,12 +132,16 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.Hold
 
 // confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
 func (b *Break) confirm(answers *bufio.Reader, hold holdfast.HoldInfo) error {
-	question, want := fmt.Sprintf("Break the hold with token %d, of %s? [y/N] ", hold.Token, show.Text(hold.Label)), []string{"y", "yes"}
+	of := "of " + show.Text(hold.Label)
+	if hold.State == "" {
+		of = "which is not shown"
+	}
+	question, want := fmt.Sprintf("Break the hold with token %d, %s? [y/N] ", hold.Token, of), []string{"y", "yes"}
 	if b.Force {
 		if b.Yes != "" {
 			return nil
 		}
-		question = fmt.Sprintf("--force lets others in at once, although the holder may still write: two may hold then.\nType the name to break the hold with token %d, of %s: ", hold.Token, show.Text(hold.Label))
+		question = fmt.Sprintf("--force lets others in at once, although the holder may still write: two may hold then.\nType the name to break the hold with token %d, %s: ", hold.Token, of)
 		want = []string{b.Name, show.Text(b.Name)}
 	}
 	answer, err := b.question(answers, question)

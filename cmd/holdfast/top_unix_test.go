@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -330,6 +331,51 @@ func TestBreakAsksForAToken(t *testing.T) {
 	if err := leases[0].Check(t.Context()); err != nil {
 		t.Errorf("the other hold: %v", err)
 	}
+}
+
+// Of more holds than are shown, one that is not shown can be chosen too.
+func TestBreakOfAHoldThatIsNotShown(t *testing.T) {
+	s := redisserver.Start(t)
+	client, end, err := server.Client("redis://"+s.Addr(), server.TLS{}, holdfast.Config{Label: "pool", MaxTTL: time.Hour, TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	defer client.Close()
+	leases := map[int64]*holdfast.Lease{}
+	for range 103 {
+		lease, err := client.Semaphore("slots", 103).Acquire(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases[lease.Token()] = lease
+	}
+	info, err := client.Inspect(t.Context(), "slots")
+	if err != nil || info.Holders != 103 || len(info.Holds) != 100 {
+		t.Fatalf("%d of %d holds, %v", len(info.Holds), info.Holders, err)
+	}
+	for _, h := range info.Holds {
+		delete(leases, h.Token)
+	}
+	x := startTmux(t, s)
+	x.do("resize-window", "-x", "130", "-y", "40")
+	for token, lease := range leases {
+		x.enter("clear; holdfast break slots; echo o''ne=$?")
+		x.has("more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\nWhich hold is to be broken? Type its token:")
+		x.enter(fmt.Sprint(token))
+		x.has("which is not shown? [y/N]")
+		x.enter("y")
+		x.has("one=0")
+		if err := lease.Check(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("the hold is not broken: %v", err)
+		}
+		break
+	}
+	x.enter("clear; holdfast break --token 1 --force slots; echo non''e=$?")
+	x.has("with token 1, which is not shown:")
+	x.enter("slots")
+	x.has(`nothing was broken: "slots" has no hold with the token 1 (any more)`)
+	x.has("none=1")
 }
 
 // A table fits the terminal, and has colors there, unless NO_COLOR says no.

@@ -29,9 +29,9 @@ type Lock struct {
 	Waiters    int       `json:"waiters"`
 	Holds      []Hold    `json:"holds"`
 	Queue      []Waiter  `json:"queue"`
-	Permits    int64     `json:"permits,omitempty"`
-	Taken      int64     `json:"taken,omitempty"`
-	Count      int64     `json:"count,omitempty"`
+	Permits    *int64    `json:"permits,omitempty"` // of a semaphore, and of no other
+	Taken      *int64    `json:"taken,omitempty"`   // of a semaphore, and of no other
+	Count      *int64    `json:"count,omitempty"`   // of a latch, and of no other
 	Foreign    string    `json:"foreign,omitempty"`
 	Masters    []Master  `json:"masters,omitempty"`
 }
@@ -75,25 +75,31 @@ type Waiter struct {
 
 // A Master is what a master of a quorum says, as JSON.
 type Master struct {
-	Node   string `json:"node"`
-	Counts bool   `json:"counts"`
-	Why    string `json:"why,omitempty"`
-	Holds  []Hold `json:"holds"`
-	Error  string `json:"error,omitempty"`
+	Node    string `json:"node"`
+	Counts  bool   `json:"counts"`
+	Why     string `json:"why,omitempty"`
+	Holds   []Hold `json:"holds"`
+	Foreign string `json:"foreign,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // LockOf is a name as JSON, without a version.
 func LockOf(info holdfast.LockInfo) Lock {
 	out := Lock{
 		Name: info.Name, NameBase64: exactly(info.Name), Kind: info.Kind, State: string(info.State), At: info.At.UTC(), Holders: info.Holders,
-		Waiters: info.Waiters, Holds: holdsOf(info.Holds), Queue: []Waiter{}, Permits: info.Permits, Taken: info.Taken,
-		Count: info.Count, Foreign: info.Foreign,
+		Waiters: info.Waiters, Holds: holdsOf(info.Holds), Queue: []Waiter{}, Foreign: info.Foreign,
+	}
+	switch {
+	case info.Kind == "semaphore":
+		out.Permits, out.Taken = &info.Permits, &info.Taken
+	case info.State == holdfast.StateSet || info.State == holdfast.StateOpen:
+		out.Count = &info.Count
 	}
 	for _, w := range info.Queue {
 		out.Queue = append(out.Queue, WaiterOf(w))
 	}
 	for _, m := range info.Masters {
-		master := Master{Node: m.Node, Counts: m.Counts, Why: m.Why, Holds: holdsOf(m.Holds)}
+		master := Master{Node: m.Node, Counts: m.Counts, Why: m.Why, Holds: holdsOf(m.Holds), Foreign: m.Foreign}
 		if m.Err != nil {
 			master.Error = m.Err.Error()
 		}
@@ -126,7 +132,7 @@ func WaiterOf(w holdfast.WaiterInfo) Waiter {
 func (l Lock) Info() (holdfast.LockInfo, error) {
 	out := holdfast.LockInfo{
 		Name: l.Name, Kind: l.Kind, State: holdfast.LockState(l.State), At: l.At, Holders: l.Holders, Waiters: l.Waiters, Holds: infosOf(l.Holds),
-		Permits: l.Permits, Taken: l.Taken, Count: l.Count, Foreign: l.Foreign,
+		Permits: number(l.Permits), Taken: number(l.Taken), Count: number(l.Count), Foreign: l.Foreign,
 	}
 	if l.NameBase64 != "" {
 		name, err := base64.StdEncoding.DecodeString(l.NameBase64)
@@ -145,13 +151,21 @@ func (l Lock) Info() (holdfast.LockInfo, error) {
 		})
 	}
 	for _, m := range l.Masters {
-		master := holdfast.MasterInfo{Node: m.Node, Counts: m.Counts, Why: m.Why, Holds: infosOf(m.Holds)}
+		master := holdfast.MasterInfo{Node: m.Node, Counts: m.Counts, Why: m.Why, Holds: infosOf(m.Holds), Foreign: m.Foreign}
 		if m.Error != "" {
 			master.Err = errors.New(m.Error)
 		}
 		out.Masters = append(out.Masters, master)
 	}
 	return out, nil
+}
+
+// number is 0 if there is none.
+func number(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func infosOf(holds []Hold) []holdfast.HoldInfo {

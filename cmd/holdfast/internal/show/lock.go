@@ -144,7 +144,10 @@ func holdState(h holdfast.HoldInfo) Cell {
 }
 
 func mode(m holdfast.HoldMode, permits int64) string {
-	if m == holdfast.ModePermits {
+	switch {
+	case m == holdfast.ModePermits && permits == 1:
+		return "1 permit"
+	case m == holdfast.ModePermits:
 		return fmt.Sprintf("%d permits", permits)
 	}
 	return Lines(string(m))
@@ -199,6 +202,8 @@ func MasterRow(m holdfast.MasterInfo) []Cell {
 	switch {
 	case m.Err != nil:
 		row[2] = Cell{Lines(m.Err.Error()), Bad}
+	case m.Foreign != "":
+		row[2] = Cell{"foreign: " + Lines(m.Foreign), Bad}
 	case len(says) > 0:
 		row[2].Text = strings.Join(says, "; ")
 	}

@@ -376,3 +376,22 @@ func TestInfoReversesLockOf(t *testing.T) {
 		}
 	}
 }
+
+// The numbers of a semaphore and of a latch are there also if they are 0, and those of other kinds
+// are not.
+func TestJSONNumbersOfAKind(t *testing.T) {
+	for _, tt := range []struct {
+		info holdfast.LockInfo
+		want string // between the queue and the end
+	}{
+		{holdfast.LockInfo{Name: "a", Kind: "semaphore", State: holdfast.StateFree, Permits: 5}, `,"permits":5,"taken":0}`},
+		{holdfast.LockInfo{Name: "a", Kind: "latch", State: holdfast.StateOpen}, `,"count":0}`},
+		{holdfast.LockInfo{Name: "a", Kind: "mutex", State: holdfast.StateHeld}, `}`},
+		{holdfast.LockInfo{Name: "a", State: holdfast.StateFree}, `}`},
+	} {
+		text, err := JSON(LockOf(tt.info), "")
+		if err != nil || !strings.HasSuffix(text, `"queue":[]`+tt.want) {
+			t.Errorf("%+v is %s, %v", tt.info, text, err)
+		}
+	}
+}
