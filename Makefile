@@ -63,6 +63,13 @@ noise: ## PKG=./directory, RUN=regexp: its tests, RUNS=n times (10), while gorou
 demo: ## the noon lottery: eight processes, one draw a round
 	go run ./cmd/holdfast demo
 
+.PHONY: pictures
+pictures: ## the pictures in docs/: the demo and top on a terminal, the dashboard in a browser, and the drawing of a lease
+	@scripts/need redis-server tmux chromium
+	UPDATE_DRAWING=1 go test -count=1 -run '^TestDrawing' ./internal/engine
+	go -C proof run ./pictures ../docs
+	HOLDFAST_SCREENSHOTS=$(CURDIR)/docs HOLDFAST_PROOF=1 go -C proof test -count=1 ./dashboard
+
 .PHONY: bench
 bench: ## side by side with other libraries, a table with every ratio
 	go run ./bench

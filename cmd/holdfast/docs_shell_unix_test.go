@@ -125,9 +125,13 @@ func commandExists(t *testing.T, page, line string) {
 	}
 }
 
+const installs = "scripts/install runs it, in a fresh clone and a fresh module"
+
 // notRun are the blocks of shell that no test runs, by their first line, and why.
 var notRun = map[string]string{
 	"go run ./cmd/holdfast demo   # eight processes, one lock, a kill -9: see what it does; needs nothing but Go": "TestDemo runs it, and this is make test",
+	"git clone https://github.com/holdfast-go/holdfast":                                                           installs,
+	"go mod edit -replace github.com/holdfast-go/holdfast=../holdfast":                                            installs,
 	"holdfast serve --redis redis://redis.internal":                                                               "it serves until it is ended: TestServe",
 	"go run ./cmd/holdfast steps       # lists the steps":                                                         "minutes of real seconds: TestSteps plays each step",
 	"make proof PART=fence": "minutes, with three databases: make proof runs it",

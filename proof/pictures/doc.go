@@ -1,0 +1,10 @@
+// Command pictures makes the pictures of terminals in docs/: the demo and "holdfast top", as they
+// really run, each on a terminal of tmux. What the terminal shows becomes an SVG: text in the
+// reader's own fixed-width font, on a dark ground that looks the same on a light and a dark page.
+//
+//	go run ./pictures DIRECTORY
+//
+// The pictures differ from run to run by times and tokens. "make pictures" runs this, and makes the
+// drawing of a lease, which package internal/engine makes of its own times. The pictures of the
+// dashboard come from package proof/dashboard.
+package main

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: pictures DIRECTORY")
+		os.Exit(2)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if err := run(ctx, os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "pictures:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the pictures into a directory. Nothing that it started is left then.
+func run(ctx context.Context, into string) error {
+	bin, err := os.MkdirTemp("", "pic") // short: the path of a socket has at most 100 bytes
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, "holdfast"), "github.com/holdfast-go/holdfast/cmd/holdfast")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return err
+	}
+	return errors.Join(demo(ctx, bin, into), top(ctx, bin, into))
+}
+
+// demo takes the lottery at the moment at which its holder is dead and its lease is not over.
+func demo(ctx context.Context, bin, into string) (err error) {
+	x, err := openTerminal(ctx, bin, 98, 24, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.close()) }()
+	const line = "holdfast demo --embedded"
+	if err := x.enter(ctx, line); err != nil {
+		return err
+	}
+	screen, err := x.until(ctx, `is killed; its lease is not over yet\n.* 1\.[0-4] s of`)
+	if err != nil {
+		return err
+	}
+	return picture(filepath.Join(into, "demo.svg"), "holdfast demo", screen)
+}
+
+// picture writes what a terminal showed into a file.
+func picture(file, title, screen string) error {
+	svg, err := drawScreen(title, screen)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, []byte(svg), 0o644)
+}
