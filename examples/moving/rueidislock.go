@@ -10,17 +10,17 @@ import (
 
 // UnderRueidislock runs work under a lock of rueidislock, as long as that library says that the
 // lock lives. It asks again and again, as WithContext may miss the moment at which a lock is free.
-// It returns ErrOldLost, joined with the error of work, if the lock was lost.
+// The lock is given back when work has ended: rueidislock would do so when ctx ends. If the lock
+// was lost, UnderRueidislock returns ErrOldLost, joined with the error of work.
 func UnderRueidislock(ctx context.Context, old rueidislock.Locker, name string, work func(context.Context) error) error {
 	for {
-		held, release, err := old.TryWithContext(ctx, name)
+		held, release, err := old.TryWithContext(context.WithoutCancel(ctx), name)
 		if err == nil {
 			defer release()
-			err = work(held)
-			if held.Err() != nil && ctx.Err() == nil {
-				err = errors.Join(err, ErrOldLost)
-			}
-			return err
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			defer context.AfterFunc(held, func() { cancel(ErrOldLost) })()
+			return endedWith(ctx, work(ctx))
 		}
 		if errors.Is(err, rueidislock.ErrLockerClosed) {
 			return err
