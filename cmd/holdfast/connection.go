@@ -73,6 +73,8 @@ func (c *connection) failure(err error) error {
 		return &exitError{exitNoServer, err}
 	case !errors.As(err, &failed):
 		return err
+	case failed.Kind == holdfast.StoreDenied && strings.Contains(failed.Err.Error(), "NOPERM"):
+		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied:
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
 	case failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer:

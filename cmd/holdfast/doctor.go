@@ -112,18 +112,15 @@ func (d *Doctor) table(report doctor.Report) error {
 		Out: d.Out, Colors: d.page().Colors,
 		Columns: []show.Column{{Title: "LEVEL"}, {Title: "CHECK"}, {Title: "SERVER"}, {Title: "FOUND"}},
 	}
+	room := roomForFindings(report, d.page().Width)
 	for _, f := range report.Findings {
-		rows := [][]show.Cell{{{Text: string(f.Level), Style: styles[f.Level]}, {Text: f.Check}, {Text: f.Server}, {Text: f.Found}}}
-		if f.Means != "" {
-			rows = append(rows, []show.Cell{{}, {}, {}, {Text: "  means: " + f.Means}})
-		}
-		if f.Change != "" {
-			rows = append(rows, []show.Cell{{}, {}, {}, {Text: "  change: " + f.Change}})
-		}
-		for _, row := range rows {
-			if err := table.Row(row...); err != nil {
+		first := []show.Cell{{Text: string(f.Level), Style: styles[f.Level]}, {Text: f.Check}, {Text: f.Server}, {}}
+		for _, line := range linesOf(f, room) {
+			first[3].Text = line
+			if err := table.Row(first...); err != nil {
 				return err
 			}
+			first = make([]show.Cell, len(first))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -132,4 +129,42 @@ func (d *Doctor) table(report doctor.Report) error {
 	_, err := fmt.Fprintf(d.Out, "\n%d danger, %d unknown, %d note, %d ok\n",
 		report.Count(doctor.Danger), report.Count(doctor.Unknown), report.Count(doctor.Note), report.Count(doctor.OK))
 	return err
+}
+
+// roomForFindings is how wide a text of a finding may be on a terminal of a width; 0: as wide as it
+// is.
+func roomForFindings(report doctor.Report, width int) int {
+	if width == 0 {
+		return 0
+	}
+	const least = 40
+	check, server := 0, 0
+	for _, f := range report.Findings {
+		check, server = max(check, len(f.Check)), max(server, len(f.Server))
+	}
+	return max(width-len("unknown")-check-server-3*len("  "), least)
+}
+
+// linesOf are the texts of a finding, wrapped where there is room for so many columns; 0: each is one
+// line. What is to be changed is never wrapped: people copy it.
+func linesOf(f doctor.Finding, room int) (lines []string) {
+	add := func(indent, text string) {
+		for i, line := range strings.Split(wrapped(text, room-len(indent)-2), "\n") {
+			if i == 1 {
+				indent += "  "
+			}
+			lines = append(lines, indent+line)
+		}
+	}
+	if room == 0 {
+		add = func(indent, text string) { lines = append(lines, indent+text) }
+	}
+	add("", f.Found)
+	if f.Means != "" {
+		add("  ", "means: "+f.Means)
+	}
+	if f.Change != "" {
+		lines = append(lines, "  change: "+f.Change)
+	}
+	return lines
 }

@@ -120,12 +120,16 @@ func (e *examination) alone(ctx context.Context) error {
 	}
 	one, _ := rdb.(*redis.Client)
 	p := e.patient(nameOf(e.target.URL, one), one)
-	if err := p.greet(ctx); err != nil {
+	switch err := p.greet(ctx); {
+	case err == nil:
+		p.examine(ctx)
+		p.locks(ctx, rdb)
+		p.discharge(ctx)
+	case refused(err) && strings.HasPrefix(err.Error(), "NOPERM"):
+		p.permissions(ctx) // all that is missing, and not only this one
+	default:
 		return err
 	}
-	p.examine(ctx)
-	p.locks(ctx, rdb)
-	p.discharge(ctx)
 	e.findings = p.findings
 	return nil
 }
@@ -154,6 +158,8 @@ type patient struct {
 	began    time.Time
 	lags     map[string]replica // what replication was at first
 	findings []Finding
+
+	unconfirmed bool // no replica confirmed a write
 }
 
 func (e *examination) patient(name string, rdb *redis.Client) *patient {

@@ -171,7 +171,7 @@ func TestExamineReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	report = examined(t, urlOf(master))
-	want(t, report, Danger, "replication", "min-replicas-to-write is 2, and 1 replicas follow")
+	want(t, report, Danger, "replication", "min-replicas-to-write is 2, and 1 replica follows")
 }
 
 // A replica confirms every second: to be late takes seconds.

@@ -110,7 +110,7 @@ func TestExamineQuorumReplica(t *testing.T) {
 	master, _ := redisserver.StartReplicated(t, 1)
 	_, urls := startQuorum(t)
 	urls[0] = "redis://" + master.Addr()
-	want(t, examined(t, "quorum:"+strings.Join(urls, ",")), Danger, "replication", "replicas follow this master")
+	want(t, examined(t, "quorum:"+strings.Join(urls, ",")), Danger, "replication", "1 replica follows this master")
 }
 
 // The clock of a server steps while the server is examined.

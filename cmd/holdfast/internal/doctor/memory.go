@@ -28,7 +28,7 @@ func (p *patient) eviction(ctx context.Context) {
 		p.add(Note, check, "maxmemory-policy is "+policy+", and maxmemory is 0: nothing is dropped yet",
 			"once maxmemory is set, the server drops locks", "maxmemory-policy noeviction")
 	default:
-		p.add(Danger, check, "maxmemory-policy is "+policy+", and maxmemory is "+limit,
+		p.add(Danger, check, "maxmemory-policy is "+policy+", and maxmemory is "+sizeOf(limit),
 			"when the memory is full, the server drops the keys of locks, and a second holder gets in", "maxmemory-policy noeviction")
 	}
 }
@@ -46,9 +46,30 @@ func (p *patient) memory() {
 	case limit == 0:
 		p.ok(check, "no limit (maxmemory 0)")
 	case float64(used) >= fullAt*float64(limit):
-		p.add(Danger, check, fmt.Sprintf("%d of %d bytes are in use", used, limit),
+		p.add(Danger, check, fmt.Sprintf("%s of %s are in use", size(used), size(limit)),
 			"a full server grants no lock: requests fail with OOM", "maxmemory "+strconv.FormatInt(2*limit, 10))
 	default:
-		p.ok(check, fmt.Sprintf("%d of %d bytes are in use", used, limit))
+		p.ok(check, fmt.Sprintf("%s of %s are in use", size(used), size(limit)))
 	}
+}
+
+// sizeOf is size of a number in digits.
+func sizeOf(digits string) string {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return digits
+	}
+	return size(n)
+}
+
+// size is a number of bytes for people.
+func size(bytes int64) string {
+	value, unit := float64(bytes), "bytes"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < 1024 {
+			break
+		}
+		value, unit = value/1024, larger
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64) + " " + unit
 }

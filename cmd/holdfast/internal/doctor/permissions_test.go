@@ -142,6 +142,7 @@ func TestExamineSmallestUser(t *testing.T) {
 	}
 	want(t, report, OK, "permissions", "by trying")
 	want(t, examined(t, smallest(t, srv, "eval")), Unknown, "lock", "no permission for eval")
+	want(t, examined(t, smallest(t, srv, "time", "-zadd")), Danger, "permissions", "refused: time, zadd")
 	want(t, examined(t, smallest(t, srv, "zadd")), Danger, "permissions", "ACL SETUSER", "+zadd")
 	want(t, examined(t, smallest(t, srv, "subscribe")), Note, "messages", "NOPERM")
 }

@@ -51,11 +51,19 @@ func (p *patient) replication(ctx context.Context) {
 	case len(p.lags) == 0:
 		p.alone(check)
 	case p.member:
-		p.add(Danger, check, fmt.Sprintf("%d replicas follow this master", len(p.lags)),
+		p.add(Danger, check, following(len(p.lags))+" this master",
 			"a replica that takes over a master of a quorum has forgotten locks, and is not noticed", "let nothing replicate it: REPLICAOF NO ONE at the replicas")
 	default:
 		p.fence(ctx, check)
 	}
+}
+
+// following says how many replicas follow.
+func following(n int) string {
+	if n == 1 {
+		return "1 replica follows"
+	}
+	return fmt.Sprintf("%d replicas follow", n)
 }
 
 // alone is a master without replicas.
@@ -80,7 +88,7 @@ func (p *patient) fence(ctx context.Context, check string) {
 	case need == 0:
 		p.add(Note, check, "min-replicas-to-write is 0", "a master that is cut off goes on granting beside the new master", "min-replicas-to-write 1")
 	case need > len(p.lags):
-		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %d replicas follow", need, len(p.lags)),
+		p.add(Danger, check, fmt.Sprintf("min-replicas-to-write is %d, and %s", need, following(len(p.lags))),
 			"the server refuses writes, and grants no lock", fmt.Sprintf("start replicas, or min-replicas-to-write %d", len(p.lags)))
 	default:
 		p.ok(check, "min-replicas-to-write is "+least)
@@ -108,6 +116,7 @@ func (p *patient) confirm(ctx context.Context, check string) {
 	case err != nil:
 		p.add(Note, check, "whether replicas confirm is not known: "+why(err), means, hint)
 	case confirmed == 0:
+		p.unconfirmed = true
 		p.add(Danger, check, "no replica confirmed a write within 1s", means, "look at the replicas: INFO replication")
 	default:
 		p.add(Note, check, fmt.Sprintf("%d of %d replicas confirmed a write after %v", confirmed, len(p.lags), took), means, hint)
@@ -140,7 +149,7 @@ func (p *patient) lag(ctx context.Context) {
 			found = "replica " + name + " has gone meanwhile"
 		case before.state != "online" && after.state != "online":
 			found = fmt.Sprintf("replica %s is not in step: %s", name, after.state)
-		case before.lag >= lateReplica && after.lag >= lateReplica:
+		case after.lag >= lateReplica && (before.lag >= lateReplica || p.unconfirmed):
 			found = fmt.Sprintf("replica %s confirmed nothing for %d s", name, after.lag)
 		default:
 			continue
@@ -149,7 +158,11 @@ func (p *patient) lag(ctx context.Context) {
 		p.add(Danger, check, found, "a fail-over to it forgets the locks since then, and second holders get in",
 			"repair the replica; meanwhile: min-replicas-to-write 1, min-replicas-max-lag 10")
 	}
-	if !late {
-		p.ok(check, fmt.Sprintf("%d replicas are in step", len(p.lags)))
+	switch {
+	case late || p.unconfirmed: // a finding says so
+	case len(p.lags) == 1:
+		p.ok(check, "the replica is in step")
+	default:
+		p.ok(check, fmt.Sprintf("all %d replicas are in step", len(p.lags)))
 	}
 }
