@@ -145,8 +145,8 @@ func roomForFindings(report doctor.Report, width int) int {
 	return max(width-len("unknown")-check-server-3*len("  "), least)
 }
 
-// linesOf are the texts of a finding, wrapped where there is room for so many columns; 0: each is one
-// line. What is to be changed is never wrapped: people copy it.
+// linesOf are the texts of a finding, wrapped where there is room for so many columns; 0: each is
+// one line. What is to be changed is never wrapped: people copy it.
 func linesOf(f doctor.Finding, room int) (lines []string) {
 	add := func(indent, text string) {
 		for i, line := range strings.Split(wrapped(text, room-len(indent)-2), "\n") {
