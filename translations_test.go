@@ -1,0 +1,108 @@
+package holdfast_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// translations are the pages that exist in Chinese too. A change of the English page needs the same
+// change there: this table and the test below say what must be alike.
+var translations = []struct{ page, translated string }{
+	{"README.md", "README.zh-CN.md"},
+}
+
+// A pageSection is a heading with what stands below it, up to the next heading.
+type pageSection struct {
+	heading  string
+	code     []string // blocks, byte for byte
+	links    []string // in any order: another language says things in another order
+	pictures []string
+	rows     []string // of tables: the numbers of their cells
+	items    int      // of lists
+	spans    []string // text between back quotes, in any order
+	numbers  []string // in prose and tables, in any order
+}
+
+var (
+	pageHeading = regexp.MustCompile(`(?m)^(#+) .*$`)
+	aPicture    = regexp.MustCompile(`(?s)!\[[^\]]*\]\(([^)\s]+)\)`)
+	aRow        = regexp.MustCompile(`(?m)^\|.*\|$`)
+	anItem      = regexp.MustCompile(`(?m)^ *([-*]|\d+[.]) `)
+	aSpan       = regexp.MustCompile("(?s)`([^`]+)`")
+	numberInIt  = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+)
+
+// sectionsOf takes a page apart. Links to a page and to its translation count as the same.
+func sectionsOf(t *testing.T, page string) (sections []pageSection) {
+	t.Helper()
+	text := readPage(t, page)
+	var blocks []string
+	text = codeBlock.ReplaceAllStringFunc(text, func(block string) string {
+		blocks = append(blocks, block)
+		return fmt.Sprintf("CODE-%d-", len(blocks)-1)
+	})
+	starts := append([][]int{{0, 0}}, pageHeading.FindAllStringIndex(text, -1)...)
+	for i, at := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		below := text[at[1]:end]
+		s := pageSection{heading: text[at[0]:at[1]], items: len(anItem.FindAllString(below, -1))}
+		below = regexp.MustCompile(`CODE-(\d+)-`).ReplaceAllStringFunc(below, func(string) string {
+			s.code, blocks = append(s.code, blocks[0]), blocks[1:]
+			return ""
+		})
+		for _, found := range aPicture.FindAllStringSubmatch(below, -1) {
+			s.pictures = append(s.pictures, found[1])
+		}
+		below = aPicture.ReplaceAllString(below, "")
+		for _, found := range inlineLink.FindAllStringSubmatch(below, -1) {
+			s.links = append(s.links, strings.Replace(found[1], ".zh-CN.md", ".md", 1))
+		}
+		below = regexp.MustCompile(`\]\([^)\s]+\)`).ReplaceAllString(below, "]")
+		for _, row := range aRow.FindAllString(below, -1) {
+			s.rows = append(s.rows, fmt.Sprintf("%d cells", strings.Count(strings.ReplaceAll(row, `\|`, ""), "|")-1))
+		}
+		for _, found := range aSpan.FindAllStringSubmatch(below, -1) {
+			s.spans = append(s.spans, strings.Join(strings.Fields(found[1]), " "))
+		}
+		s.numbers = numberInIt.FindAllString(anItem.ReplaceAllString(aSpan.ReplaceAllString(below, ""), ""), -1)
+		for _, list := range [][]string{s.links, s.spans, s.numbers} {
+			slices.Sort(list)
+		}
+		sections = append(sections, s)
+	}
+	return sections
+}
+
+// A translated page has the sections of its page, with the same code, links, pictures, tables and
+// names, and each page leads to the other.
+func TestTranslationsAreInStep(t *testing.T) {
+	for _, pair := range translations {
+		page, translated := sectionsOf(t, pair.page), sectionsOf(t, pair.translated)
+		if len(page) != len(translated) {
+			t.Errorf("%s has %d headings, %s has %d", pair.page, len(page), pair.translated, len(translated))
+		}
+		for i := range min(len(page), len(translated)) {
+			is, want := translated[i], page[i]
+			tell := func(what string, is, want any) {
+				if fmt.Sprint(is) != fmt.Sprint(want) {
+					t.Errorf("%s: below %q the %s are\n%v\nand below %q of %s\n%v\nTranslate what changed.",
+						pair.translated, translated[i].heading, what, is, page[i].heading, pair.page, want)
+				}
+			}
+			tell("levels of the heading", strings.Count(is.heading, "#"), strings.Count(want.heading, "#"))
+			tell("blocks of code", is.code, want.code)
+			tell("links", is.links, want.links)
+			tell("pictures", is.pictures, want.pictures)
+			tell("rows of tables", is.rows, want.rows)
+			tell("counts of list items", is.items, want.items)
+			tell("names in back quotes", is.spans, want.spans)
+			tell("numbers", is.numbers, want.numbers)
+		}
+	}
+}
