@@ -146,7 +146,7 @@ func roomForFindings(report doctor.Report, width int) int {
 }
 
 // linesOf are the texts of a finding, wrapped where there is room for so many columns; 0: each is
-// one line. What is to be changed is never wrapped: people copy it.
+// one line.
 func linesOf(f doctor.Finding, room int) (lines []string) {
 	add := func(indent, text string) {
 		for i, line := range strings.Split(wrapped(text, room-len(indent)-2), "\n") {
@@ -164,7 +164,7 @@ func linesOf(f doctor.Finding, room int) (lines []string) {
 		add("  ", "means: "+f.Means)
 	}
 	if f.Change != "" {
-		lines = append(lines, "  change: "+f.Change)
+		add("  ", "change: "+f.Change)
 	}
 	return lines
 }

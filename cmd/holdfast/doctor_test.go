@@ -76,7 +76,7 @@ func TestDoctorExitCodes(t *testing.T) {
 	}
 }
 
-// On a terminal the texts of a finding fit, but for the change: people copy that.
+// On a terminal the texts of a finding fit.
 func TestDoctorLinesFit(t *testing.T) {
 	f := doctor.Finding{Level: doctor.Danger, Check: "eviction", Server: "10.0.0.1:6379", Found: "one two three four five six seven eight nine ten",
 		Means: "eleven twelve thirteen fourteen fifteen", Change: "sixteen seventeen eighteen nineteen twenty"}
@@ -86,7 +86,7 @@ func TestDoctorLinesFit(t *testing.T) {
 	}
 	got := strings.Join(linesOf(f, 30), "\n")
 	const want = "one two three four five six\n  seven eight nine ten\n  means: eleven twelve\n    thirteen fourteen fifteen\n  change: " +
-		"sixteen seventeen eighteen nineteen twenty"
+		"sixteen seventeen\n    eighteen nineteen twenty"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -163,7 +163,7 @@ func contenders(t *testing.T, s *redisserver.Server) {
 
 const topHead = `
 holdfast top  SERVER  TIME  3 names, 1 contended, 0 late
-looking every second (the last look took T): what lasts for less may not be seen
+looking every second (it took T): what lasts for less may not be seen
 `
 
 const topList = topHead + `
@@ -179,7 +179,7 @@ const topList = topHead + `
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
+↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
 `
 
 func TestTopOnATerminal(t *testing.T) {
@@ -228,7 +228,7 @@ esc back  ↑↓ scroll  tab next hold  b break  q quit
 	s.Continue()
 	x.has("what lasts for less may not be seen")
 	x.press("Home", "b")
-	x.has("Break the hold of web@a on order:1, token TOKEN?\nIts lease ends, and others get in when it has stopped. y breaks it, any other key does nothing.")
+	x.has("Break the hold of web@a on order:1, token TOKEN?\ny breaks it: others get in when it has stopped. Any other key does nothing.")
 	x.press("n")
 	x.has("nothing was broken")
 	x.press("b")

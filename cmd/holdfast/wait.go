@@ -70,8 +70,11 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 		holder := holderOf(info)
 		left := w.left(began)
 		if left == 0 {
-			return &exitError{exitBusy, &busyError{holder: holder, waited: time.Since(began),
-				text: fmt.Sprintf("waited %v for %s, %s", round(time.Since(began)), w.title(), heldBy(holder))}}
+			text := fmt.Sprintf("waited %v for %s, %s", round(time.Since(began)), w.title(), heldBy(holder))
+			if w.Nonblock {
+				text = fmt.Sprintf("%s is %s", w.title(), heldBy(holder))
+			}
+			return &exitError{exitBusy, &busyError{holder: holder, waited: time.Since(began), text: text}}
 		}
 		if !told {
 			waits := w.about(eventWaiting)

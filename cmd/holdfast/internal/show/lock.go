@@ -11,7 +11,7 @@ import (
 
 // LockColumns are the columns of a list of locks.
 var LockColumns = []Column{
-	{Title: "NAME", Flex: true}, {Title: "KIND"}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN", Right: true},
+	{Title: "NAME", Flex: true}, {Title: "KIND"}, {Title: "STATE"}, {Title: "HOLDER", Flex: true}, {Title: "TOKEN", Right: true, Spare: true},
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "WAIT", Right: true},
 }
 
@@ -105,8 +105,9 @@ func process(host string, pid int) string {
 
 // HoldColumns are the columns of a list of holds.
 var HoldColumns = []Column{
-	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN", Right: true}, {Title: "SINCE"},
-	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"}, {Title: "OWNER", Flex: true, Optional: true},
+	{Title: "HOLDER", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"}, {Title: "TOKEN", Right: true}, {Title: "SINCE", Spare: true},
+	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "RENEWED"}, {Title: "STATE"},
+	{Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
 
 // HoldRow is a row of a list of holds.
@@ -156,7 +157,7 @@ func mode(m holdfast.HoldMode, permits int64) string {
 // WaiterColumns are the columns of a queue.
 var WaiterColumns = []Column{
 	{Title: "PLACE", Right: true}, {Title: "WAITER"}, {Title: "LABEL", Flex: true}, {Title: "HOST/PID", Flex: true}, {Title: "MODE"},
-	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true, Optional: true}, {Title: "OWNER", Flex: true, Optional: true},
+	{Title: "WAITED", Right: true}, {Title: "ALIVE"}, {Title: "HOLDS MEANWHILE", Flex: true, Optional: true}, {Title: "OWNER", Flex: true, Optional: true, Spare: true},
 }
 
 // WaiterRow is a row of a queue.

@@ -395,3 +395,44 @@ func TestJSONNumbersOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// On 80 columns each table fits: columns that can be spared are left out before names get too short
+// to be read.
+func TestTablesFitEightyColumns(t *testing.T) {
+	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	held := holdfast.HoldInfo{State: holdfast.HoldHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR", Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
+		Mode: holdfast.ModeWrites, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour), Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
+	waiter := holdfast.WaiterInfo{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host, PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: holdfast.AliveYes}
+	info := holdfast.LockInfo{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{held}, Holders: 1,
+		Queue: []holdfast.WaiterInfo{waiter}, Waiters: 1}
+	for name, table := range map[string]struct {
+		columns    []Column
+		row        []Cell
+		has, lacks []string
+	}{
+		"locks":   {LockColumns, LockRow(info), []string{"order:42:customer:8", "billing-worker-7@eu"}, []string{"TOKEN"}},
+		"holds":   {HoldColumns, HoldRow(held, info), []string{"TOKEN", "HELD", "RENEWED"}, []string{"OWNER", "SINCE"}},
+		"waiters": {WaiterColumns, WaiterRow(waiter, info), []string{"lodewukrlx5x5hvc", "ALIVE"}, []string{"OWNER"}},
+	} {
+		var out strings.Builder
+		narrow := &Table{Out: &out, Width: 80, Columns: table.columns}
+		if err := errors.Join(narrow.Row(table.row...), narrow.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(line) - 1; n > 80 {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+		for _, text := range table.has {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s: no %q in\n%s", name, text, &out)
+			}
+		}
+		for _, text := range table.lacks {
+			if strings.Contains(out.String(), text) {
+				t.Errorf("%s: %q in\n%s", name, text, &out)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -10,8 +11,12 @@ import (
 // firstRows is how many rows decide how wide the columns are.
 const firstRows = 1000
 
-// leastFlex is the least width of a column that gives way to others.
-const leastFlex = 8
+// A column that gives way to others stays wide enough to be read while there are columns to spare,
+// and never gets narrower than the least.
+const (
+	fairFlex  = 20
+	leastFlex = 8
+)
 
 // A Column is a column of a table.
 type Column struct {
@@ -19,6 +24,7 @@ type Column struct {
 	Right    bool // aligned at the right
 	Flex     bool // gives way if the terminal is too narrow
 	Optional bool // left out if none of the first rows has it
+	Spare    bool // left out if the terminal is too narrow, the last one first
 }
 
 // A Cell is one field of a table. Its text is shown: made by Text or a text of the program.
@@ -90,19 +96,36 @@ func (t *Table) measure() {
 		t.widths[i] = max(t.widths[i], len(c.Title))
 		total += t.widths[i] + 2
 	}
-	for t.Width > 0 && total > t.Width {
+	if t.Width == 0 {
+		return
+	}
+	total = t.shrink(total, fairFlex)
+	for i, c := range slices.Backward(t.Columns) {
+		if c.Spare && t.widths[i] > 0 && total > t.Width {
+			total -= t.widths[i] + 2
+			t.widths[i] = 0
+		}
+	}
+	t.shrink(total, leastFlex)
+}
+
+// shrink makes the columns that give way narrower, the widest first, until the table fits or none
+// is wider than the least. It returns how wide the table is then.
+func (t *Table) shrink(total, least int) int {
+	for total > t.Width {
 		widest := -1
 		for i, c := range t.Columns {
-			if c.Flex && t.widths[i] > leastFlex && (widest < 0 || t.widths[i] > t.widths[widest]) {
+			if c.Flex && t.widths[i] > least && (widest < 0 || t.widths[i] > t.widths[widest]) {
 				widest = i
 			}
 		}
 		if widest < 0 {
-			return
+			break
 		}
 		t.widths[widest]--
 		total--
 	}
+	return total
 }
 
 // write writes one row. Whatever a cell contains, no more than its text reaches the terminal.
@@ -117,7 +140,7 @@ func (t *Table) line(cells []Cell) string {
 	var line strings.Builder
 	for i, cell := range cells {
 		if t.widths[i] == 0 {
-			continue // an optional column
+			continue // it is left out
 		}
 		text := strings.ReplaceAll(Lines(cell.Text), "\n", "\\n")
 		if t.Width > 0 && t.Columns[i].Flex {

@@ -153,7 +153,7 @@ func (r *rig) has(texts ...string) {
 
 const head = `
 holdfast top  redis://h  02:14:05  3 names, 1 contended, 0 late
-looking every second (the last look took 4 ms): what lasts for less may not be seen
+looking every second (it took 4 ms): what lasts for less may not be seen
 
 `
 
@@ -173,7 +173,7 @@ func TestListIsSorted(t *testing.T) {
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
+↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
 `)
 	r.press("c")
 	if r.locks[0].Name != "c" || r.cursor != "evil\x1b[2J" || r.row != 1 {
@@ -349,7 +349,7 @@ func TestServerAwayAndBack(t *testing.T) {
 
 
 
-↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit
+↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit
 `)
 }
 

@@ -51,7 +51,7 @@ func (m *Model) head() []string {
 	if m.now.Total > len(m.now.Locks) {
 		first += fmt.Sprintf(", the first %d by %s", len(m.now.Locks), m.order)
 	}
-	second := show.Faint.Styled(fmt.Sprintf("looking every second (the last look took %s): what lasts for less may not be seen", took(m.now.Took)))
+	second := show.Faint.Styled(fmt.Sprintf("looking every second (it took %s): what lasts for less may not be seen", took(m.now.Took)))
 	switch {
 	case m.recording != nil:
 		second = fmt.Sprintf("capture, snapshot %d of %d, of %s", m.at+1, m.recording.Len(), m.now.At.Local().Format(time.DateTime))
@@ -85,7 +85,7 @@ func (m *Model) foot() []string {
 		label, name := ansi.Truncate(show.Text(h.Label), 30, "…"), ansi.Truncate(show.Text(m.asked.name), 30, "…")
 		return []string{
 			show.Warning.Styled(fmt.Sprintf("Break the hold of %s on %s, token %d?", label, name, h.Token)),
-			"Its lease ends, and others get in when it has stopped. y breaks it, any other key does nothing.",
+			"y breaks it: others get in when it has stopped. Any other key does nothing.",
 		}
 	case filtering:
 		return []string{"filter: " + show.Lines(m.filter) + "_", show.Faint.Styled("a part of the name or of a holder; enter keeps it, esc drops it")}
@@ -99,9 +99,9 @@ func (m *Model) foot() []string {
 	if m.filter != "" && m.message == "" {
 		line = fmt.Sprintf("filter: %s, %d names (esc drops it)", show.Text(m.filter), len(m.locks))
 	}
-	keys := "↑↓ choose  enter detail  o oldest  c contended  n name  / filter  b break  q quit"
+	keys := "↑↓ choose  enter more  o oldest  c contended  n name  / filter  b break  q quit"
 	if m.recording != nil {
-		keys = "↑↓ choose  enter detail  o oldest  c contended  n name  / filter  ←→ snapshot  []: by 60  q quit"
+		keys = "↑↓ choose  enter more  o oldest  c contended  n name  / filter  ←→ snapshot  []: by 60  q quit"
 	}
 	return []string{line, show.Faint.Styled(keys)}
 }
