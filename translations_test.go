@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +10,8 @@ import (
 )
 
 // translations are the pages that exist in Chinese too. A change of the English page needs the same
-// change there: this table and the test below say what must be alike.
+// change there: the test below says what must be alike. UPDATE_TRANSLATIONS=1 copies the blocks of
+// code, if there are as many on both pages.
 var translations = []struct{ page, translated string }{
 	{"README.md", "README.zh-CN.md"},
 }
@@ -83,6 +85,9 @@ func sectionsOf(t *testing.T, page string) (sections []pageSection) {
 // names, and each page leads to the other.
 func TestTranslationsAreInStep(t *testing.T) {
 	for _, pair := range translations {
+		if os.Getenv("UPDATE_TRANSLATIONS") != "" {
+			copyBlocks(t, pair.page, pair.translated)
+		}
 		page, translated := sectionsOf(t, pair.page), sectionsOf(t, pair.translated)
 		if len(page) != len(translated) {
 			t.Errorf("%s has %d headings, %s has %d", pair.page, len(page), pair.translated, len(translated))
@@ -91,7 +96,7 @@ func TestTranslationsAreInStep(t *testing.T) {
 			is, want := translated[i], page[i]
 			tell := func(what string, is, want any) {
 				if fmt.Sprint(is) != fmt.Sprint(want) {
-					t.Errorf("%s: below %q the %s are\n%v\nand below %q of %s\n%v\nTranslate what changed.",
+					t.Errorf("%s: below %q the %s are\n%v\nand below %q of %s\n%v\nTranslate what changed. UPDATE_TRANSLATIONS=1 copies code.",
 						pair.translated, translated[i].heading, what, is, page[i].heading, pair.page, want)
 				}
 			}
@@ -104,5 +109,22 @@ func TestTranslationsAreInStep(t *testing.T) {
 			tell("names in back quotes", is.spans, want.spans)
 			tell("numbers", is.numbers, want.numbers)
 		}
+	}
+}
+
+// copyBlocks puts the blocks of code of a page into its translation.
+func copyBlocks(t *testing.T, page, translated string) {
+	t.Helper()
+	blocks, text := codeBlock.FindAllString(readPage(t, page), -1), readPage(t, translated)
+	if n := len(codeBlock.FindAllString(text, -1)); n != len(blocks) {
+		t.Errorf("%s has %d blocks of code, %s has %d", page, len(blocks), translated, n)
+		return
+	}
+	text = codeBlock.ReplaceAllStringFunc(text, func(string) (block string) {
+		block, blocks = blocks[0], blocks[1:]
+		return block
+	})
+	if err := os.WriteFile(translated, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
