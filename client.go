@@ -38,7 +38,7 @@ func New(s store.Store, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(native.New(wire.Route(s), native.Config{
+	return newClient(native.New(filled.counted(wire.Route(s)), native.Config{
 		Prefix:          filled.Prefix,
 		Process:         processID(),
 		Node:            address(s),

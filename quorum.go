@@ -53,7 +53,7 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	}
 	routed := make([]wire.Store, len(stores))
 	for i, s := range stores {
-		routed[i] = wire.Route(s)
+		routed[i] = filled.counted(wire.Route(s))
 	}
 	p := quorum.New(routed, quorum.Config{
 		Prefix:  filled.Prefix,

@@ -16,6 +16,7 @@
 //	lock.losses            counter        leases that were lost; by reason
 //	lock.renewal.headroom  histogram, s   how much trust was left when a renewal was confirmed
 //	lock.retries           counter        requests of waiters and renewals that failed and are tried again
+//	lock.server.requests   counter        requests that were sent to a server; by request and outcome
 //
 // The boundaries of the histograms begin at 0.1 ms. Attributes are:
 //
@@ -24,6 +25,11 @@
 //	lock.outcome      as holdfast.Event.Outcome
 //	lock.contended    whether the caller had to wait
 //	lock.loss.reason  as holdfast.LossReason.Code
+//
+// Requests have two others alone:
+//
+//	lock.request          what it was for, as holdfast.Request.Op
+//	lock.request.outcome  as holdfast.RequestOutcome
 //
 // The name of a lock is never an attribute of a metric: 10,000 names would make 10,000 series.
 //
@@ -41,7 +47,8 @@
 // and the answer tells a waiter that of the holder. When a process passes a hold on, the waiter
 // links to the goroutine that had it. What the server has is of the goroutine that asked it. A
 // client may write anything to the server: a text that is no traceparent makes no link. An Observer
-// of a program that calls this one must be a holdfast.Tracer too, or there are no links.
+// of a program that calls this one must be a holdfast.Tracer too, or there are no links; and a
+// holdfast.RequestObserver, or no requests are counted.
 //
 // The caller's own span gets the events "lock.acquired" and "lock.released". A lost lease is the
 // event "lock.lost", with the error, and makes the caller's span an error. Nothing is added to a

@@ -1,6 +1,7 @@
 package otelholdfast
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -25,6 +26,7 @@ type metrics struct {
 	losses       metric.Int64Counter
 	headroom     metric.Float64Histogram
 	retries      metric.Int64Counter
+	requests     metric.Int64Counter
 
 	sets *sets
 }
@@ -62,6 +64,7 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 		losses:       counter("lock.losses", "{lease}", "Leases that were lost."),
 		headroom:     histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
 		retries:      counter("lock.retries", "{request}", "Requests that failed and are tried again."),
+		requests:     counter("lock.server.requests", "{request}", "Requests that were sent to a server."),
 		sets:         &sets{made: make(map[labels]*labelled)},
 	}
 	return m, errors.Join(failures...)
@@ -93,6 +96,11 @@ func (m *metrics) retried(e holdfast.Event) {
 	m.retries.Add(e.Context, 1, m.plain(e).add...)
 }
 
+func (m *metrics) requested(r holdfast.Request) {
+	by := m.sets.labelled(labels{request: r.Op, answer: r.Outcome})
+	m.requests.Add(context.Background(), 1, by.add...)
+}
+
 func (m *metrics) released(e holdfast.Event) {
 	plain := m.plain(e)
 	m.holds.Add(e.Context, -1, plain.add...)
@@ -111,6 +119,8 @@ type labels struct {
 	outcome   holdfast.Outcome
 	contended bool // told with the outcome
 	reason    string
+	request   string                  // of requests, which have no other attributes but the answer
+	answer    holdfast.RequestOutcome // told with the request
 }
 
 // A labelled is a set of attributes as the instruments take it.
@@ -144,6 +154,11 @@ func (s *sets) labelled(l labels) *labelled {
 
 // attributes are those of a series.
 func (l labels) attributes() []attribute.KeyValue {
+	if l.request != "" {
+		return []attribute.KeyValue{
+			attribute.String("lock.request", l.request), attribute.String("lock.request.outcome", string(l.answer)),
+		}
+	}
 	out := []attribute.KeyValue{attribute.String("lock.kind", l.kind)}
 	if l.class != "" {
 		out = append(out, attribute.String("lock.class", l.class))

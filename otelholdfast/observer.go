@@ -16,7 +16,7 @@ type Observer struct {
 	tracer  trace.Tracer
 }
 
-var _ holdfast.Observer = (*Observer)(nil)
+var _ holdfast.RequestObserver = (*Observer)(nil)
 
 // New makes an Observer. Nil options mean the defaults. The error is that of the meter, which
 // refused an instrument.
@@ -49,6 +49,9 @@ func (o *Observer) Observe(e holdfast.Event) {
 		o.spanLost(e)
 	}
 }
+
+// ObserveRequest implements holdfast.RequestObserver.
+func (o *Observer) ObserveRequest(r holdfast.Request) { o.metrics.requested(r) }
 
 // reasonOf is how a lease was lost, in a word.
 func reasonOf(err error) string {

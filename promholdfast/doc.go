@@ -15,11 +15,14 @@
 //	holdfast_losses_total              counter    leases that were lost; by reason
 //	holdfast_renewal_headroom_seconds  histogram  how much trust was left when a renewal was confirmed
 //	holdfast_retries_total             counter    requests of waiters and renewals that failed and are tried again
+//	holdfast_server_requests_total     counter    requests that were sent to a server; by op and outcome
 //
-// All have the labels kind (mutex, rwmutex, semaphore, election or latch) and class, which
-// holdfast.Config.Class makes of the name, and which is empty without it. The outcomes are those of
-// holdfast.Event.Outcome, and the reasons those of holdfast.LossReason.Code. The name of a lock is
-// no label: 10,000 names would make 10,000 series. A group has the figures of each of its names.
+// All but the last have the labels kind (mutex, rwmutex, semaphore, election or latch) and class,
+// which holdfast.Config.Class makes of the name, and which is empty without it. The outcomes are
+// those of holdfast.Event.Outcome, and the reasons those of holdfast.LossReason.Code. The labels of
+// requests are the fields of a holdfast.Request. The name of a lock is no label: 10,000 names would
+// make 10,000 series. A group has the figures of each of its names. An Observer that calls this one
+// must be a holdfast.RequestObserver too, or no requests are counted.
 //
 // # The locks of all processes
 //

@@ -26,15 +26,17 @@ type Observer struct {
 	losses       *prometheus.CounterVec
 	headroom     *prometheus.HistogramVec
 	retries      *prometheus.CounterVec
+	requests     *prometheus.CounterVec
 
 	mu    sync.RWMutex
 	locks map[lockKey]*lockSeries
 	calls map[callKey]*callSeries
+	sent  map[holdfast.Request]prometheus.Counter
 }
 
 var (
-	_ holdfast.Observer    = (*Observer)(nil)
-	_ prometheus.Collector = (*Observer)(nil)
+	_ holdfast.RequestObserver = (*Observer)(nil)
+	_ prometheus.Collector     = (*Observer)(nil)
 )
 
 // NewObserver makes an Observer. Its user registers it.
@@ -59,8 +61,10 @@ func NewObserver() *Observer {
 		losses:       counter("holdfast_losses_total", "Leases that were lost.", []string{"kind", "class", "reason"}),
 		headroom:     histogram("holdfast_renewal_headroom_seconds", "Trust that was left when a renewal was confirmed.", of),
 		retries:      counter("holdfast_retries_total", "Requests that failed and are tried again.", of),
+		requests:     counter("holdfast_server_requests_total", "Requests that were sent to a server.", []string{"op", "outcome"}),
 		locks:        make(map[lockKey]*lockSeries),
 		calls:        make(map[callKey]*callSeries),
+		sent:         make(map[holdfast.Request]prometheus.Counter),
 	}
 }
 
@@ -82,6 +86,20 @@ func (o *Observer) Observe(e holdfast.Event) {
 		lock.released(e)
 		o.losses.WithLabelValues(e.LockKind, e.Class, reasonOf(e.Err)).Inc()
 	}
+}
+
+// ObserveRequest implements holdfast.RequestObserver.
+func (o *Observer) ObserveRequest(r holdfast.Request) {
+	o.mu.RLock()
+	found := o.sent[r]
+	o.mu.RUnlock()
+	if found == nil {
+		found = o.requests.WithLabelValues(r.Op, string(r.Outcome))
+		o.mu.Lock()
+		o.sent[r] = found // several goroutines make the same one
+		o.mu.Unlock()
+	}
+	found.Inc()
 }
 
 // ended counts a call that ended.
@@ -187,5 +205,5 @@ func (o *Observer) Collect(out chan<- prometheus.Metric) {
 }
 
 func (o *Observer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries}
+	return []prometheus.Collector{o.waits, o.holdTimes, o.acquisitions, o.holds, o.waiters, o.losses, o.headroom, o.retries, o.requests}
 }

@@ -58,7 +58,7 @@ func (p *Protocol) Bind(spec protocol.Spec) protocol.Resource {
 // words are free for that.
 func (p *Protocol) run(ctx context.Context, s *script, k *keys, deadline time.Time, words []any) wire.Reply {
 	server := p.servers.Serving(k.slot)
-	request := wire.Request{Args: s.ByDigest(words), Key: k.state.(string)}
+	request := wire.Request{Op: s.Op, Args: s.ByDigest(words), Key: k.state.(string)}
 	if s.trusted {
 		p.confirm(&request, deadline)
 	}
@@ -185,7 +185,7 @@ func (p *Protocol) notAfter(ctx context.Context, r *resource, deadline time.Time
 // askTime asks the server of a name for its time, in microseconds.
 func (p *Protocol) askTime(ctx context.Context, r *resource, op string, deadline time.Time) (int64, error) {
 	s := p.servers.Serving(r.keys.slot)
-	reply := s.Do(ctx, wire.Request{Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
+	reply := s.Do(ctx, wire.Request{Op: "time", Args: []any{"TIME"}, Key: r.keys.state.(string)}, deadline)
 	if err := r.failure(op, reply, r.keys.state); err != nil {
 		return 0, err
 	}

@@ -82,7 +82,7 @@ func (p *Protocol) renewAt(all []protocol.Renewal, parts [][]int, deadline time.
 	defer cancel()
 	requests := make([]wire.Request, len(parts))
 	for i, part := range parts {
-		requests[i] = wire.Request{Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
+		requests[i] = wire.Request{Op: p.scripts.renew.Op, Args: p.scripts.renew.ByDigest(renewal(all, part)), Key: keyOf(all, part)}
 		p.confirm(&requests[i], deadline)
 	}
 	replies := p.servers.Do(ctx, requests)

@@ -79,7 +79,7 @@ func (l *listing) begin(i int) error {
 	ctx, cancel := context.WithTimeout(l.ctx, listTimeout)
 	defer cancel()
 	key, _ := l.p.factsKey().(string)
-	reply := l.p.nodes[i].store.Do(ctx, []wire.Request{{Args: []any{"TIME"}, Key: key}})[0]
+	reply := l.p.nodes[i].store.Do(ctx, []wire.Request{{Op: list.Op, Args: []any{"TIME"}, Key: key}})[0]
 	if err := list.Failure("", reply, nil); err != nil {
 		return wire.At(nodeName(i), err)
 	}

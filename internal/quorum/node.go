@@ -71,32 +71,32 @@ func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 		return *none
 	}
 	args[0], args[1] = "EVALSHA", digests[s.at]
-	reply := n.send(key, deadline, args)
+	reply := n.send(s.Op, key, deadline, args)
 	if !wire.IsUnknownScript(reply) {
 		return reply
 	}
 	if !s.changes {
-		return n.send(key, deadline, s.Whole(args))
+		return n.send(s.Op, key, deadline, s.Whole(args))
 	}
 	look := &n.p.scripts.node
 	facts, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.send(facts, deadline, []any{"EVALSHA", digests[look.at], 1, facts, "", "", "", longest})
+		reply = n.send(look.Op, facts, deadline, []any{"EVALSHA", digests[look.at], 1, facts, "", "", "", longest})
 	}
 	if wire.IsUnknownScript(reply) {
-		reply = n.send(facts, deadline, []any{"EVAL", look.Source, 1, facts, "", "", "s", longest})
+		reply = n.send(look.Op, facts, deadline, []any{"EVAL", look.Source, 1, facts, "", "", "s", longest})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // the script itself was not
 		return reply
 	}
-	return n.send(facts, deadline, s.Whole(args))
+	return n.send(s.Op, facts, deadline, s.Whole(args))
 }
 
 // send sends one command about a key. Nobody can cancel it: the client cleans up what it may win.
-func (n *node) send(key string, deadline time.Time, args []any) wire.Reply {
-	return n.Do(context.Background(), wire.Request{Args: args, Key: key}, deadline)
+func (n *node) send(op, key string, deadline time.Time, args []any) wire.Reply {
+	return n.Do(context.Background(), wire.Request{Op: op, Args: args, Key: key}, deadline)
 }
 
 // ask sends a script and reads the text of its reply. An error is a *protocol.Failure or a

@@ -84,7 +84,7 @@ func (n *node) digests(deadline time.Time) ([]any, *wire.Reply) {
 		args = append(args, source(n.p.config.Prefix, name))
 	}
 	key, _ := n.p.factsKey().(string)
-	reply := n.send(key, deadline, args)
+	reply := n.send(s.node.Op, key, deadline, args)
 	all, _ := reply.Value.(string)
 	if reply.Err == nil && reply.Refused == "" && len(all) != 40*len(names) {
 		reply.Err = errDigests

@@ -88,8 +88,8 @@ func probe(ctx context.Context, s Store, target probeTarget, key string) error {
 	script := &Script{Op: probeOp, Name: "ready", Source: Source(probeFiles, "ready"), Digest: probeDigest, Files: probeFiles, Keys: []string{"probe"}}
 	words := []any{nil, nil, 1, key}
 	replies := s.Do(ctx, []Request{
-		{Args: script.Whole(words), Key: key, Node: target.node},
-		{Args: script.ByDigest(words), Key: key, Node: target.node},
+		{Op: probeOp, Args: script.Whole(words), Key: key, Node: target.node},
+		{Op: probeOp, Args: script.ByDigest(words), Key: key, Node: target.node},
 	})
 	for _, reply := range replies {
 		if IsUnknownScript(reply) { // somebody flushed the scripts in between

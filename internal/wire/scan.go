@@ -66,7 +66,7 @@ func scanNode(ctx context.Context, s Store, node, pattern string, timeout time.D
 			return false
 		}
 		asking, cancel := context.WithTimeout(ctx, timeout)
-		reply := s.Do(asking, []Request{{Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount}, Node: node}})[0]
+		reply := s.Do(asking, []Request{{Op: scanOp, Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount}, Node: node}})[0]
 		cancel()
 		keys, next, ok := scanReply(reply)
 		if err := scanned(reply); err != nil || !ok {

@@ -25,6 +25,9 @@ type Request struct {
 	// Args are the command's name and its arguments: strings, []byte, int and int64 alone.
 	Args []any
 
+	// Op is the operation that it is for, as errors name it. It is counted by that.
+	Op string
+
 	// Key is a key of the request, for routing: all its keys lie in the slot of this one. Empty:
 	// any node.
 	Key string

@@ -31,6 +31,8 @@ type counts struct {
 	Made  int
 	Lost  int
 	Ended int
+
+	Requests map[holdfast.RequestOutcome]int // but for those of the collector
 }
 
 func (c *counts) call() {
@@ -53,8 +55,23 @@ func (c *counts) Observe(e holdfast.Event) {
 	}
 }
 
+// ObserveRequest counts the requests for locks. The collector sends others when it is scraped.
+func (c *counts) ObserveRequest(r holdfast.Request) {
+	if r.Op == "list" || r.Op == "inspect" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Requests[r.Outcome]++
+}
+
 // both are two observers.
-type both [2]holdfast.Observer
+type both [2]holdfast.RequestObserver
+
+func (b both) ObserveRequest(r holdfast.Request) {
+	b[0].ObserveRequest(r)
+	b[1].ObserveRequest(r)
+}
 
 func (b both) Observe(e holdfast.Event) {
 	b[0].Observe(e)
@@ -66,7 +83,7 @@ func (b both) Observe(e holdfast.Event) {
 // later than the release of its lease.
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
-	counted := &counts{Calls: map[holdfast.Outcome]int{}}
+	counted := &counts{Calls: map[holdfast.Outcome]int{}, Requests: map[holdfast.RequestOutcome]int{}}
 	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
 	config := &holdfast.Config{
 		TTL: 600 * time.Millisecond, Observer: both{counted, observer},

@@ -212,9 +212,19 @@ func TestPrometheus(t *testing.T) {
 	s.exact("sum(holdfast_wait_seconds_count)", want.Made)
 	s.exact("sum(holdfast_hold_seconds_count)", held)
 	s.exact("sum(holdfast_losses_total)", want.Lost)
+	for outcome := range want.Requests { // what was given up is taken back after the call
+		query := fmt.Sprintf(`sum(holdfast_server_requests_total{op!~"list|inspect", outcome=%q})`, outcome)
+		harness.Eventually(t, query+" is what the program counted", func() bool {
+			if err := json.Unmarshal(get(t, "http://"+target+"/stop"), &want); err != nil {
+				t.Fatal(err)
+			}
+			return s.ask(query)["map[]"] == float64(want.Requests[outcome])
+		})
+	}
 	s.exact("sum(holdfast_holds)", 0)
 	s.exact("sum(holdfast_waiters)", 0)
-	t.Logf("%d queries have data; %d calls, %d leases, %d lost, each scraped exactly", queries, want.Made, held, want.Lost)
+	t.Logf("%d queries have data; %d calls, %d leases, %d lost, %d requests answered, each scraped exactly", queries, want.Made, held, want.Lost,
+		want.Requests[holdfast.RequestAnswered])
 	get(t, "http://"+target+"/end")
 }
 
