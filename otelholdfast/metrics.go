@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -16,17 +17,19 @@ var boundaries = []float64{
 	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
 }
 
-// metrics are the instruments. Their attributes are made once and kept.
+// metrics are the instruments. Those of which each lock that is free needs one are counted here, and
+// told when the SDK asks: a synchronous instrument costs more than all the rest.
 type metrics struct {
-	waitTime     metric.Float64Histogram
-	holdTime     metric.Float64Histogram
-	acquisitions metric.Int64Counter
-	holds        metric.Int64UpDownCounter
-	waiters      metric.Int64UpDownCounter
-	losses       metric.Int64Counter
-	headroom     metric.Float64Histogram
-	retries      metric.Int64Counter
-	requests     metric.Int64Counter
+	waitTime metric.Float64Histogram
+	holdTime metric.Float64Histogram
+	losses   metric.Int64Counter
+	headroom metric.Float64Histogram
+	retries  metric.Int64Counter
+	requests metric.Int64Counter
+
+	acquisitions metric.Int64ObservableCounter
+	holds        metric.Int64ObservableUpDownCounter
+	waiters      metric.Int64ObservableUpDownCounter
 
 	sets *sets
 }
@@ -50,41 +53,65 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 		failures = append(failures, err)
 		return c
 	}
-	now := func(name, unit, description string) metric.Int64UpDownCounter {
-		c, err := meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		failures = append(failures, err)
-		return c
-	}
 	m := metrics{
-		waitTime:     histogram("lock.wait_time", "Time from the call for a lock to its end."),
-		holdTime:     histogram("lock.hold_time", "Time from the beginning of a lease to its end."),
-		acquisitions: counter("lock.acquisitions", "{call}", "Calls for a lock that ended."),
-		holds:        now("lock.holds", "{lease}", "Leases that this process has now."),
-		waiters:      now("lock.waiters", "{caller}", "Callers in this process that wait now."),
-		losses:       counter("lock.losses", "{lease}", "Leases that were lost."),
-		headroom:     histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
-		retries:      counter("lock.retries", "{request}", "Requests that failed and are tried again."),
-		requests:     counter("lock.server.requests", "{request}", "Requests that were sent to a server."),
-		sets:         &sets{made: make(map[labels]*labelled)},
+		waitTime: histogram("lock.wait_time", "Time from the call for a lock to its end."),
+		holdTime: histogram("lock.hold_time", "Time from the beginning of a lease to its end."),
+		losses:   counter("lock.losses", "{lease}", "Leases that were lost."),
+		headroom: histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
+		retries:  counter("lock.retries", "{request}", "Requests that failed and are tried again."),
+		requests: counter("lock.server.requests", "{request}", "Requests that were sent to a server."),
+		sets:     &sets{made: make(map[labels]*labelled)},
 	}
-	return m, errors.Join(failures...)
+	return m, errors.Join(errors.Join(failures...), m.observables(meter))
+}
+
+// observables are the instruments whose figures are asked for.
+func (m *metrics) observables(meter metric.Meter) error {
+	var failures [4]error
+	m.acquisitions, failures[0] = meter.Int64ObservableCounter("lock.acquisitions", metric.WithUnit("{call}"),
+		metric.WithDescription("Calls for a lock that ended."))
+	m.holds, failures[1] = meter.Int64ObservableUpDownCounter("lock.holds", metric.WithUnit("{lease}"),
+		metric.WithDescription("Leases that this process has now."))
+	m.waiters, failures[2] = meter.Int64ObservableUpDownCounter("lock.waiters", metric.WithUnit("{caller}"),
+		metric.WithDescription("Callers in this process that wait now."))
+	if err := errors.Join(failures[:]...); err != nil {
+		return err
+	}
+	_, failures[3] = meter.RegisterCallback(m.tell, m.acquisitions, m.holds, m.waiters)
+	return failures[3]
+}
+
+// tell tells the figures that are kept here.
+func (m *metrics) tell(_ context.Context, to metric.Observer) error {
+	m.sets.mu.RLock()
+	defer m.sets.mu.RUnlock()
+	for l, series := range m.sets.made {
+		switch {
+		case l.outcome != "":
+			to.ObserveInt64(m.acquisitions, series.calls.Load(), series.option)
+		case l.reason == "" && l.request == "":
+			to.ObserveInt64(m.holds, series.holds.Load(), series.option)
+			to.ObserveInt64(m.waiters, series.waiters.Load(), series.option)
+		}
+	}
+	return nil
 }
 
 func (m *metrics) waiting(e holdfast.Event) {
-	m.waiters.Add(e.Context, 1, m.plain(e).add...)
+	m.plain(e).waiters.Add(1)
 }
 
 func (m *metrics) ended(e holdfast.Event) {
 	plain := m.plain(e)
 	if e.Contended {
-		m.waiters.Add(e.Context, -1, plain.add...)
+		plain.waiters.Add(-1)
 	}
 	outcome := e.Outcome()
 	if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
-		m.holds.Add(e.Context, 1, plain.add...)
+		plain.holds.Add(1)
 	}
 	by := m.sets.labelled(labels{kind: e.LockKind, class: e.Class, outcome: outcome, contended: e.Contended})
-	m.acquisitions.Add(e.Context, 1, by.add...)
+	by.calls.Add(1)
 	m.waitTime.Record(e.Context, seconds(e.Waited), by.record...)
 }
 
@@ -103,7 +130,7 @@ func (m *metrics) requested(r holdfast.Request) {
 
 func (m *metrics) released(e holdfast.Event) {
 	plain := m.plain(e)
-	m.holds.Add(e.Context, -1, plain.add...)
+	plain.holds.Add(-1)
 	m.holdTime.Record(e.Context, seconds(e.Held), plain.record...)
 }
 
@@ -123,10 +150,13 @@ type labels struct {
 	answer    holdfast.RequestOutcome // told with the request
 }
 
-// A labelled is a set of attributes as the instruments take it.
+// A labelled is a set of attributes as the instruments take it, and the figures that are kept here.
 type labelled struct {
+	option metric.MeasurementOption
 	add    []metric.AddOption
 	record []metric.RecordOption
+
+	calls, holds, waiters atomic.Int64
 }
 
 // plain has the kind and the class alone.
@@ -147,7 +177,7 @@ func (s *sets) labelled(l labels) *labelled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made[l] == nil {
-		s.made[l] = &labelled{add: []metric.AddOption{option}, record: []metric.RecordOption{option}}
+		s.made[l] = &labelled{option: option, add: []metric.AddOption{option}, record: []metric.RecordOption{option}}
 	}
 	return s.made[l]
 }

@@ -47,6 +47,8 @@ type Engine struct {
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	watchdog  watchdog
+
+	slowReports []*slowReport // ended untold, to be used again
 }
 
 // New makes an engine. It sends nothing and starts nothing.

@@ -184,12 +184,12 @@ func (c call) failed(contended bool, err error) {
 	switch {
 	case errors.As(err, &waited):
 		event.Kind = GaveUp
-		e.tellHolder(waited.local, &event, &waited.Answer)
+		e.tellHolder(&event, predecessor{waited.Answer, waited.local})
 	case contended:
 		event.Kind = GaveUp
 	}
 	if errors.As(err, &busy) {
-		e.tellHolder(nil, &event, &busy.Answer)
+		e.tellHolder(&event, predecessor{answer: busy.Answer})
 	}
 	event.Err = err
 	e.observe(event)
@@ -206,7 +206,7 @@ func (c call) began(lease *Lease, contended bool) {
 	event.Token = t.token
 	if before := lease.before; before != nil {
 		lease.before = nil
-		e.tellHolder(before.caller, &event, &before.answer)
+		e.tellHolder(&event, *before)
 	}
 	e.observe(event)
 	slow := e.slowHold(lease, event)
@@ -260,6 +260,7 @@ func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
 		Token: l.tenure.token, Took: time.Since(l.toldAt)}
 	l.toldAt = time.Time{}
 	l.slow.end()
+	l.slow = nil
 	return event, true
 }
 

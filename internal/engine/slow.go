@@ -14,6 +14,7 @@ type slowReport struct {
 	engine *Engine
 	event  Event // without times
 	since  time.Time
+	stack  [maxStack]uintptr // of the caller, for event
 
 	// Guarded by the engine's mutex.
 	due   time.Duration // since its beginning
@@ -30,14 +31,29 @@ type slowReport struct {
 // maxStack is how many frames of a caller's stack a report has.
 const maxStack = 32
 
-// slow begins a report of the goroutine that calls it. After is when it is first told.
+// maxIdleReports is how many reports are kept to be used again.
+const maxIdleReports = 64
+
+// slow begins a report of the goroutine that calls it. After is when it is first told. Most reports
+// end untold, and are used again.
 func (e *Engine) slow(event Event, since time.Time, after time.Duration) *slowReport {
 	var frames [maxStack]uintptr
-	event.Stack = append([]uintptr(nil), frames[:runtime.Callers(2, frames[:])]...)
-	s := &slowReport{engine: e, event: event, since: since, due: after}
+	n := runtime.Callers(2, frames[:])
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.timer = time.AfterFunc(time.Until(since.Add(after)), s.tell)
+	var s *slowReport
+	if last := len(e.slowReports) - 1; last >= 0 {
+		s, e.slowReports = e.slowReports[last], e.slowReports[:last]
+	} else {
+		s = &slowReport{engine: e}
+	}
+	s.stack, s.event, s.since = frames, event, since
+	s.event.Stack, s.due, s.ended = s.stack[:n], after, false
+	if left := time.Until(since.Add(after)); s.timer == nil {
+		s.timer = time.AfterFunc(left, s.tell)
+	} else {
+		s.timer.Reset(left)
+	}
 	return s
 }
 
@@ -113,17 +129,22 @@ func (s *slowReport) answer() protocol.Answer {
 	return protocol.Answer{}
 }
 
-// end ends a report; nil has none. The engine's mutex is held.
+// end ends a report; nil has none. Its caller forgets it: it may be used again. The engine's mutex
+// is held.
 func (s *slowReport) end() {
 	if s == nil || s.ended {
 		return
 	}
 	s.ended = true
-	s.timer.Stop()
-	if s.told {
+	stopped := s.timer.Stop()
+	switch {
+	case s.told:
 		event := s.event
 		event.Took = time.Since(s.since)
 		s.engine.mu.after(func() { s.engine.config.Slow(event, true) })
+	case stopped && len(s.engine.slowReports) < maxIdleReports: // its timer does not run, and nobody has it any more
+		s.event, s.lock, s.loop = Event{}, nil, nil
+		s.engine.slowReports = append(s.engine.slowReports, s)
 	}
 }
 

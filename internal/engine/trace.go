@@ -36,12 +36,13 @@ func (h *hold) predecessor() *predecessor {
 	return &predecessor{answer, h.tenure.firstLease.parent}
 }
 
-// tellHolder adds to an event the holder of an answer. Caller is the context of that holder's
-// caller if it is of this process, and else nil. The engine's mutex is not held.
-func (e *Engine) tellHolder(caller context.Context, event *Event, answer *protocol.Answer) {
-	event.Holder, event.HolderToken, event.HolderTrace = answer.Holder.Label, answer.Token, answer.Holder.Trace
-	if caller != nil {
-		event.HolderTrace = e.traceOf(caller)
+// tellHolder adds to an event the holder that its caller was last told of. The engine's mutex is
+// not held.
+func (e *Engine) tellHolder(event *Event, last predecessor) {
+	holder := &last.answer.Holder
+	event.Holder, event.HolderToken, event.HolderTrace = holder.Label, last.answer.Token, holder.Trace
+	if last.caller != nil {
+		event.HolderTrace = e.traceOf(last.caller)
 	}
 }
 

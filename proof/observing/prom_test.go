@@ -2,12 +2,14 @@ package observing_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
@@ -147,4 +149,27 @@ func TestCollector(t *testing.T) {
 			t.Errorf("while the server is away: %v", got)
 		}
 	})
+}
+
+// The histograms of both observers have the same boundaries, so that their figures can be compared.
+func TestBoundariesAreThoseOfOpenTelemetry(t *testing.T) {
+	prom, r := promholdfast.NewObserver(), newRig(t)
+	pair(t, prom)()
+	pair(t, r.observer)()
+	var ours, theirs []float64
+	for _, bucket := range gather(t, prom)["holdfast_wait_seconds"].GetMetric()[0].GetHistogram().GetBucket() {
+		ours = append(ours, bucket.GetUpperBound())
+	}
+	var all metricdata.ResourceMetrics
+	if err := r.reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if m.Name == "lock.wait_time" {
+			theirs = m.Data.(metricdata.Histogram[float64]).DataPoints[0].Bounds
+		}
+	}
+	if len(ours) == 0 || !slices.Equal(ours, theirs) {
+		t.Errorf("the boundaries are %v, and %v with OpenTelemetry", ours, theirs)
+	}
 }

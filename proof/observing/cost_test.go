@@ -1,0 +1,109 @@
+package observing_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// An instant store is a server in memory that answers each request of a pair at once: nobody else
+// wants the lock.
+type instant struct{ store.Store }
+
+func (instant) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
+	replies := make([]store.Reply, len(commands))
+	for i, command := range commands {
+		switch {
+		case len(command) == 1: // TIME
+			replies[i].Value = []any{"1795231125", "887127"}
+		case len(command) == 10: // a release
+			replies[i].Value = int64(1)
+		default:
+			replies[i].Value = "H17952311258871271|1795231125887127"
+		}
+	}
+	return replies
+}
+
+func (instant) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, nil }
+
+// A locker makes uncontended pairs of Lock and Release.
+type locker struct{ mutex *holdfast.Mutex }
+
+func newLocker(tb testing.TB, config holdfast.Config) locker {
+	tb.Helper()
+	client, err := holdfast.New(instant{}, &config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return locker{client.Mutex("order:42")}
+}
+
+func (l locker) pair(tb testing.TB) {
+	lease, err := l.mutex.Lock(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := lease.Release(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// some pairs, and how long each took.
+func (l locker) some(tb testing.TB, n int) time.Duration {
+	began := time.Now()
+	for range n {
+		l.pair(tb)
+	}
+	return time.Since(began) / time.Duration(n)
+}
+
+func costs(tb testing.TB) map[string]holdfast.Config {
+	return map[string]holdfast.Config{
+		"opentelemetry": {Observer: newRig(tb).observer},
+		"prometheus":    {Observer: promholdfast.NewObserver()},
+		"profile":       {Profile: true},
+		"slow reports":  {SlowHold: time.Minute, SlowWait: time.Minute},
+	}
+}
+
+// BenchmarkPair is what a pair costs more with each of what observes: the median of many rounds,
+// which alternate between a client that has it and one with nothing registered. So it says the same
+// while the machine does other work.
+func BenchmarkPair(b *testing.B) {
+	for name, config := range costs(b) {
+		b.Run(name, func(b *testing.B) {
+			const round = 100
+			plain, observed := newLocker(b, holdfast.Config{}), newLocker(b, config)
+			var added []time.Duration
+			for b.Loop() {
+				without := plain.some(b, round)
+				added = append(added, observed.some(b, round)-without)
+			}
+			slices.Sort(added)
+			b.ReportMetric(float64(added[len(added)/2]), "added-ns/pair")
+			b.ReportMetric(testing.AllocsPerRun(100, func() { observed.pair(b) })-testing.AllocsPerRun(100, func() { plain.pair(b) }), "added-allocs/pair")
+			b.ReportMetric(0, "ns/op") // of a round, which says nothing
+		})
+	}
+}
+
+// Nothing adds an allocation to a pair that is not traced. A profile is of waits alone.
+func TestPairAllocations(t *testing.T) {
+	allocations := func(config holdfast.Config) float64 {
+		l := newLocker(t, config)
+		return testing.AllocsPerRun(200, func() { l.pair(t) })
+	}
+	nothing := allocations(holdfast.Config{})
+	for name, config := range costs(t) {
+		if got := allocations(config) - nothing; got > 0 {
+			t.Errorf("%s: a pair makes %v allocations more, want none", name, got)
+		}
+	}
+}
