@@ -2,15 +2,15 @@ package holdfast
 
 import "github.com/holdfast-go/holdfast/internal/wire"
 
-// A RequestObserver is an Observer that is told of each request to a server as well. If
-// Config.Observer is one, ObserveRequest is called once the answer is there, or does not come any
-// more, by many goroutines at once. It must return quickly: the callers wait for it, and several
-// requests may have travelled together. A panic is caught and logged.
-//
-// A request is counted when it was sent. Subscriptions and the questions which servers there are
-// are not among them. A client of a quorum sends one to each master.
+// A RequestObserver is an Observer that is told of each request to a server as well, if it is
+// Config.Observer. Subscriptions and the questions which servers there are are not among them. A
+// client of a quorum sends one to each master.
 type RequestObserver interface {
 	Observer
+
+	// ObserveRequest is called for each request that was sent, once the answer is there or does not
+	// come any more, by many goroutines at once. It must return quickly: the callers wait for it,
+	// and several requests may have travelled together. A panic is caught and logged.
 	ObserveRequest(Request)
 }
 
