@@ -68,7 +68,8 @@ pictures: ## the pictures in docs/: the demo and top on a terminal, the dashboar
 	@scripts/need redis-server tmux chromium
 	UPDATE_DRAWING=1 go test -count=1 -run '^TestDrawing' ./internal/engine
 	go -C proof run ./pictures ../docs
-	HOLDFAST_SCREENSHOTS=$(CURDIR)/docs HOLDFAST_PROOF=1 go -C proof test -count=1 ./dashboard
+	shots=$$(mktemp -d) && trap 'rm -r "$$shots"' EXIT && HOLDFAST_SCREENSHOTS=$$shots HOLDFAST_PROOF=1 go -C proof test -count=1 ./dashboard && \
+		for picture in docs/dashboard-*.png; do cp "$$shots/$${picture#docs/}" docs/ || exit 1; done
 
 .PHONY: bench
 bench: ## side by side with other libraries, a table with every ratio

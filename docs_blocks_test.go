@@ -29,6 +29,7 @@ var blockTests = []blockTest{
 	{"docs/fencing.md", "go", "proof/fence/page_test.go", "TestPageCodeIsTested"},
 	{"docs/fencing.md", "redis", "proof/fence/page_test.go", "TestPageRedisCommandRuns"},
 	{"docs/fencing.md", "sql", "fence/page_test.go", "TestPageShowsTheStatements"},
+	{"docs/moving.md", "go", "examples/moving/page_test.go", "TestPageCodeIsTested"},
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
 	{"docs/quorum.md", "acl", "proof/quorum/acl_test.go", "TestACL"},
 	{"docs/steps.md", "lua", "cmd/holdfast/internal/steps/docs_test.go", "TestPageHasEachStep"},

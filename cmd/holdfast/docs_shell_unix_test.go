@@ -78,7 +78,7 @@ func TestDocsShellIsRead(t *testing.T) {
 	}
 	named := 0
 	inline := regexp.MustCompile("(?s)`(holdfast [a-z-]+(?:\\s[^`]*)?)`")
-	inBlock := regexp.MustCompile(`(?m)(?:^|[|&;(] *|[A-Z_]=\S+ +|\$\()(holdfast [a-z-][^\n]*)`)
+	inBlock := regexp.MustCompile(`(?m)(?:^|[|&;(] *|[A-Z_]=\S+ +|\$\()(holdfast [a-z-][^\n;|&]*)`)
 	for _, block := range append(blocks, fenced(t, "", "cron")...) {
 		for _, found := range inBlock.FindAllStringSubmatch(strings.ReplaceAll(block.code, "\\\n", " "), -1) {
 			named++
