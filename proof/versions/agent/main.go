@@ -1,0 +1,202 @@
+// Command agent does what a test asks for, with the holdfast that it was built with. It reads
+// requests as lines of JSON, runs them beside each other, and writes an answer to each:
+//
+//	agent PREFIX ADDR...   one server, or the masters of a quorum
+//
+// It ends, and gives everything back, with its standard input.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// A Request is one thing to do. Lease is the test's word for a lease of this agent.
+type Request struct {
+	ID     int
+	Do     string // lock, try, release, check, lost, detach, attach, inspect, break
+	Kind   string // of lock and try: mutex, read, write, semaphore
+	Name   string
+	Lease  string
+	Ticket string
+	Token  int64 // of break
+}
+
+// An Answer tells what came of a Request.
+type Answer struct {
+	ID      int
+	Error   string // empty if it succeeded
+	Class   string // held, ticket, lost REASON, or store KIND; empty if none of these
+	Token   int64
+	Ticket  string
+	Holders int
+	Waiters int
+	Foreign string
+}
+
+const ttl = 5 * time.Second
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) < 3 {
+		log.Fatal("usage: agent PREFIX ADDR...")
+	}
+	if err := serve(os.Args[1], os.Args[2:]); err != nil {
+		log.Fatal("agent: ", err)
+	}
+}
+
+// An agent keeps the leases of one client.
+type agent struct {
+	client *holdfast.Client
+	mu     sync.Mutex
+	leases map[string]*holdfast.Lease
+	out    *json.Encoder
+}
+
+func serve(prefix string, addrs []string) error {
+	var stores []store.Store
+	for _, addr := range addrs {
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		defer rdb.Close()
+		stores = append(stores, redisstore.New(rdb))
+	}
+	config := &holdfast.Config{Prefix: prefix, TTL: ttl, TrustNewNodes: len(stores) > 1}
+	var client *holdfast.Client
+	var err error
+	if len(stores) > 1 {
+		client, err = holdfast.NewQuorum(stores, config)
+	} else {
+		client, err = holdfast.New(stores[0], config)
+	}
+	if err != nil {
+		return err
+	}
+	a := &agent{client: client, leases: map[string]*holdfast.Lease{}, out: json.NewEncoder(os.Stdout)}
+	ctx, cancel := context.WithCancel(context.Background())
+	in := json.NewDecoder(os.Stdin)
+	var wg sync.WaitGroup
+	for {
+		var req Request
+		if err = in.Decode(&req); err != nil {
+			break
+		}
+		wg.Go(func() { a.answer(ctx, req) })
+	}
+	cancel()
+	wg.Wait()
+	return client.Close()
+}
+
+func (a *agent) answer(ctx context.Context, req Request) {
+	answer, err := a.do(ctx, req)
+	answer.ID = req.ID
+	if err != nil {
+		answer.Error, answer.Class = err.Error(), class(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_ = a.out.Encode(answer) // a test that is gone needs no answer
+}
+
+func (a *agent) do(ctx context.Context, req Request) (answer Answer, err error) {
+	switch req.Do {
+	case "lock", "try", "attach":
+		lease, err := a.take(ctx, req)
+		if err != nil {
+			return answer, err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.leases[req.Lease] = lease
+		answer.Token = lease.Token()
+		return answer, nil
+	case "inspect":
+		info, err := a.client.Inspect(ctx, req.Name)
+		return Answer{Holders: info.Holders, Waiters: info.Waiters, Foreign: info.Foreign}, err
+	case "break":
+		return answer, a.client.Break(ctx, req.Name, req.Token)
+	}
+	a.mu.Lock()
+	lease := a.leases[req.Lease]
+	a.mu.Unlock()
+	switch req.Do {
+	case "release":
+		err = lease.Release(ctx)
+	case "check":
+		err = lease.Check(ctx)
+	case "lost":
+		<-lease.Done()
+		err = context.Cause(lease.Context())
+	case "detach":
+		var ticket holdfast.Ticket
+		ticket, err = lease.Detach()
+		answer.Ticket = string(ticket)
+	default:
+		err = fmt.Errorf("agent: it cannot %q", req.Do)
+	}
+	return answer, err
+}
+
+func (a *agent) take(ctx context.Context, req Request) (*holdfast.Lease, error) {
+	if req.Do == "attach" {
+		return a.client.Attach(ctx, holdfast.Ticket(req.Ticket))
+	}
+	try := req.Do == "try"
+	switch req.Kind {
+	case "mutex":
+		m := a.client.Mutex(req.Name)
+		if try {
+			return m.TryLock(ctx)
+		}
+		return m.Lock(ctx)
+	case "write":
+		m := a.client.RWMutex(req.Name)
+		if try {
+			return m.TryLock(ctx)
+		}
+		return m.Lock(ctx)
+	case "read":
+		m := a.client.RWMutex(req.Name)
+		if try {
+			return m.TryRLock(ctx)
+		}
+		return m.RLock(ctx)
+	case "semaphore":
+		s := a.client.Semaphore(req.Name, 3)
+		if try {
+			return s.TryAcquire(ctx, 1)
+		}
+		return s.Acquire(ctx, 1)
+	}
+	return nil, fmt.Errorf("agent: it has no kind %q", req.Kind)
+}
+
+// class is what a test compares: texts may change from version to version.
+func class(err error) string {
+	var storeErr *holdfast.StoreError
+	var lost *holdfast.LostError
+	switch {
+	case errors.As(err, &lost):
+		return "lost " + lost.Reason.Code()
+	case errors.As(err, &storeErr):
+		return "store " + string(storeErr.Kind)
+	case errors.Is(err, holdfast.ErrTicket):
+		return "ticket"
+	case errors.Is(err, holdfast.ErrHeld):
+		return "held"
+	}
+	return ""
+}

@@ -1,0 +1,144 @@
+package versions
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// The messages of the agent, word for word: an agent of an earlier commit is the same program.
+type (
+	request struct {
+		ID     int
+		Do     string
+		Kind   string
+		Name   string
+		Lease  string
+		Ticket string
+		Token  int64
+	}
+	answer struct {
+		ID      int
+		Error   string
+		Class   string
+		Token   int64
+		Ticket  string
+		Holders int
+		Waiters int
+		Foreign string
+	}
+)
+
+// A peer is a running agent.
+type peer struct {
+	*testing.T
+	name string
+
+	mu      sync.Mutex
+	in      *json.Encoder
+	waiting map[int]chan answer
+	last    int
+}
+
+// run starts the agent of a version, which ends with the test.
+func (v version) run(t *testing.T, servers ...*redisserver.Server) *peer {
+	t.Helper()
+	args := []string{"versions"}
+	for _, srv := range servers {
+		args = append(args, srv.Addr())
+	}
+	cmd := exec.Command(v.agent, args...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{T: t, name: v.name, in: json.NewEncoder(in), waiting: map[int]chan answer{}}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		answers := json.NewDecoder(out)
+		for {
+			var a answer
+			if answers.Decode(&a) != nil {
+				return
+			}
+			p.mu.Lock()
+			p.waiting[a.ID] <- a
+			p.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		<-read
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the agent of %s: %v", v.name, err)
+		}
+	})
+	return p
+}
+
+// begin asks for something, and does not wait.
+func (p *peer) begin(r request) <-chan answer {
+	p.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	r.ID = p.last
+	c := make(chan answer, 1)
+	p.waiting[r.ID] = c
+	if err := p.in.Encode(r); err != nil {
+		p.Fatalf("%s: %v", p.name, err)
+	}
+	return c
+}
+
+// wait waits for the answer.
+func (p *peer) wait(c <-chan answer) answer {
+	p.Helper()
+	select {
+	case a := <-c:
+		return a
+	case <-harness.Within(p.T, 2*harness.Patience).Done():
+		p.Fatalf("%s: no answer", p.name)
+		return answer{}
+	}
+}
+
+// ask wants no error.
+func (p *peer) ask(r request) answer {
+	p.Helper()
+	a := p.wait(p.begin(r))
+	if a.Error != "" {
+		p.Fatalf("%s: %s %s %s: %s", p.name, r.Do, r.Kind, r.Name+r.Lease, a.Error)
+	}
+	return a
+}
+
+// refused wants an error of a class.
+func (p *peer) refused(class string, r request) answer {
+	p.Helper()
+	a := p.wait(p.begin(r))
+	if a.Error == "" || a.Class != class {
+		p.Fatalf("%s: %s %s %s: class %q, error %q, want an error of class %q", p.name, r.Do, r.Kind, r.Name+r.Lease, a.Class, a.Error, class)
+	}
+	return a
+}
+
+// queued waits until the name has so many waiters.
+func (p *peer) queued(name string, n int) {
+	p.Helper()
+	harness.Eventually(p.T, "the name has its waiters", func() bool { return p.ask(request{Do: "inspect", Name: name}).Waiters == n })
+}

@@ -1,0 +1,11 @@
+// Package versions runs clients of this commit beside those of an earlier one, in processes of
+// their own, on the same names of real servers. It has tests alone, which run with
+// HOLDFAST_PROOF=1.
+//
+// The earlier commit is that of the last tag, or until there is one the commit that const untagged
+// names. HOLDFAST_EARLIER takes another. Its files come from the history of this clone. A test
+// builds two programs from them: its own worker (package proof/workload), and the agent of this
+// package, which asks for nothing but the public API. So a commit may rename what it likes inside.
+// What must stay is the JSON of workload.Plan and of history.Record, and the API that the agent
+// uses.
+package versions

@@ -1,0 +1,145 @@
+package versions
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+// untagged is the commit that stands for the last version until there is a tag.
+const untagged = "4e0c6f046cda52473efe38123aae323612c8f763"
+
+const (
+	agentPackage = "proof/versions/agent"
+	formatLine   = "const format = '2'"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+// A version is the programs of one commit.
+type version struct {
+	name   string
+	agent  string
+	worker string // the tests of proof, which run a workload.Plan; empty if it was not wanted
+}
+
+// git runs git in this clone. ok is false if git refuses.
+func git(args ...string) (out string, ok bool) {
+	text, err := exec.Command("git", args...).Output()
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+// top is the root of this clone.
+func top(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// earlierFiles unpacks the earlier commit. It skips the test if this clone has no such commit.
+func earlierFiles(t *testing.T) (dir, commit string) {
+	t.Helper()
+	harness.Long(t)
+	commit = os.Getenv("HOLDFAST_EARLIER")
+	if commit == "" {
+		// A tag of this very commit would be the same version.
+		if tag, ok := git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"); ok {
+			commit = tag
+		} else {
+			commit = untagged
+		}
+	}
+	if _, ok := git("cat-file", "-e", commit+"^{commit}"); !ok {
+		t.Skipf("this clone has no commit %s: it is shallow, or no clone (git fetch --unshallow --tags)", commit)
+	}
+	dir = t.TempDir()
+	archive := exec.Command("git", "archive", "--format=tar", commit)
+	archive.Dir = top(t)
+	files, err := archive.Output()
+	if err != nil {
+		t.Fatalf("git archive %s: %v", commit, err)
+	}
+	unpack := exec.Command("tar", "-x", "-C", dir)
+	unpack.Stdin = bytes.NewReader(files)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v\n%s", err, out)
+	}
+	return dir, commit
+}
+
+// build builds the programs of the files in dir. The agent is always that of this commit, compiled
+// against the library in dir.
+func build(t *testing.T, name, dir string, worker bool) version {
+	t.Helper()
+	bin := t.TempDir()
+	v := version{name: name, agent: filepath.Join(bin, "agent")}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(dir, filepath.FromSlash(agentPackage), "main.go"): filepath.Join(top(t), filepath.FromSlash(agentPackage), "main.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(bin, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compile(t, dir, "build", "-overlay", list, "-o", v.agent, "./"+agentPackage)
+	if worker {
+		v.worker = filepath.Join(bin, "worker")
+		compile(t, dir, "test", "-c", "-o", v.worker, "./proof")
+	}
+	return v
+}
+
+func compile(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "GOWORK="+filepath.Join(dir, "go.work"), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s, in %s: %v\n%s", strings.Join(args, " "), dir, err, out)
+	}
+}
+
+// both builds this commit and the earlier one.
+func both(t *testing.T, worker bool) (now, earlier version) {
+	t.Helper()
+	dir, commit := earlierFiles(t)
+	t.Logf("the earlier commit is %s", commit)
+	return build(t, "now", top(t), worker), build(t, "earlier", dir, worker)
+}
+
+// renumber gives the files in dir another number of the wire format.
+func renumber(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"internal/native/resource.go", "internal/quorum/resource.go"} {
+		replace(t, dir, name, formatLine, "const format = '3'")
+	}
+}
+
+// replace changes a line of a file below dir.
+func replace(t *testing.T, dir, name, line, by string) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), line, by, 1)
+	if changed == string(text) {
+		t.Fatalf("%s has no line %q", name, line)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,79 @@
+package versions
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/proof/judge"
+	"github.com/holdfast-go/holdfast/proof/workload"
+)
+
+// Processes of both versions use names of every type for 20 s, while processes are killed, stopped
+// and cut off. One that was killed comes back as the other version. HOLDFAST_SEED repeats the
+// decisions.
+func TestVersionsInOneWorkload(t *testing.T) {
+	now, earlier := both(t, true)
+	report := together(t, now, earlier, 20*time.Second)
+	for _, violation := range report.Violations {
+		t.Errorf("violation %v", violation)
+	}
+	for _, text := range append(report.Rest.Leaked, report.Rest.Forever...) {
+		t.Errorf("violation left: %s", text)
+	}
+	if report.Holds < 100 {
+		t.Errorf("%d holds, want at least 100: a run in which little happened shows nothing", report.Holds)
+	}
+}
+
+// The check notices versions that know nothing of each other's locks.
+func TestVersionsWithOtherKeysAreNoticed(t *testing.T) {
+	dir, _ := earlierFiles(t)
+	replace(t, dir, "internal/native/keys.go", `queue := prefix + ":{"`, `queue := prefix + ":other:{"`)
+	report := together(t, build(t, "now", top(t), true), build(t, "other keys", dir, true), 5*time.Second)
+	for _, violation := range report.Violations {
+		if violation.Rule == judge.Overlap {
+			t.Logf("noticed: %v", violation)
+			return
+		}
+	}
+	t.Errorf("%d violations, and no overlap among them", len(report.Violations))
+}
+
+// together lets every second process be of the other version.
+func together(t *testing.T, now, other version, long time.Duration) workload.Report {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("HOLDFAST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("HOLDFAST_SEED=%d", seed)
+	server := redisserver.Start(t)
+	var started atomic.Int64
+	run := workload.Run{
+		Plan: workload.Plan{
+			Addr: server.Addr(), Dir: t.TempDir(), Goroutines: 3, Names: workload.EveryType(), Prefix: "versions", Seed: seed,
+		},
+		Command: func() *exec.Cmd {
+			if started.Add(1)%2 == 0 {
+				return exec.Command(other.worker)
+			}
+			return exec.Command(now.worker)
+		},
+		Faults: true, For: long, Procs: 8, Server: server,
+	}
+	report, err := run.Do(t.Context())
+	t.Logf("%d processes, every second one of the other version\n%v", started.Load(), report)
+	if err != nil {
+		t.Error(err)
+	}
+	return report
+}
