@@ -134,6 +134,8 @@ var notRun = map[string]string{
 	"go mod edit -replace github.com/holdfast-go/holdfast=../holdfast":                                            installs,
 	"holdfast serve --redis redis://redis.internal":                                                               "it serves until it is ended: TestServe",
 	"go run ./cmd/holdfast steps       # lists the steps":                                                         "minutes of real seconds: TestSteps plays each step",
+	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",
+	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul: the page says that nobody has tried it",
 	"make proof PART=fence": "minutes, with three databases: make proof runs it",
 }
 

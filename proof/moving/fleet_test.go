@@ -3,9 +3,9 @@ package moving
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -41,28 +41,27 @@ type fleet struct {
 	*section
 	plan  plan // what all have in common
 	count int
+	often int // each must be inside to go on
 	live  []*member
 }
 
-// A member is a process, seen from the test.
+// A member is a process, seen from the test, or a loop that runs a command again and again.
 type member struct {
 	name, release string
-	cmd           *exec.Cmd
-	in            io.Closer
+	end           func(kill bool) error // asks it to end, or kills it, and waits for it
 }
 
 // gather makes a fleet with no member, and the servers that its library needs.
 func gather(t *testing.T, library string) *fleet {
 	t.Helper()
-	f := &fleet{T: t, section: openSection(t)}
+	f := &fleet{T: t, section: openSection(t), often: 3}
 	f.plan = plan{Library: library, Redis: redisserver.Start(t).Addr(), Section: f.Addr().String()}
 	if library == "etcd" {
 		f.plan.Etcd = startEtcd(t)
 	}
 	t.Cleanup(func() {
 		for _, m := range f.live {
-			_ = m.cmd.Process.Kill()
-			_ = m.cmd.Wait()
+			_ = m.end(true)
 		}
 	})
 	return f
@@ -71,19 +70,42 @@ func gather(t *testing.T, library string) *fleet {
 // start starts a process of a release.
 func (f *fleet) start(release string) *member {
 	f.Helper()
+	p := f.next(release)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), p.environ())
+	return f.serve(p, cmd)
+}
+
+// serve starts a process that ends when its input does.
+func (f *fleet) serve(p plan, cmd *exec.Cmd) *member {
+	f.Helper()
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	return f.join(p, func(kill bool) error {
+		if kill {
+			_ = cmd.Process.Kill()
+		}
+		in.Close()
+		return cmd.Wait()
+	})
+}
+
+// next is the plan of another member.
+func (f *fleet) next(release string) plan {
 	f.count++
 	p := f.plan
-	p.Worker, p.Release = fmt.Sprintf("%d", f.count), release
-	m := &member{name: p.Worker, release: release, cmd: exec.Command(os.Args[0])}
-	m.cmd.Env = append(os.Environ(), p.environ())
-	m.cmd.Stderr = os.Stderr
-	var err error
-	if m.in, err = m.cmd.StdinPipe(); err != nil {
-		f.Fatal(err)
-	}
-	if err := m.cmd.Start(); err != nil {
-		f.Fatal(err)
-	}
+	p.Worker, p.Release = strconv.Itoa(f.count), release
+	return p
+}
+
+func (f *fleet) join(p plan, end func(kill bool) error) *member {
+	m := &member{p.Worker, p.Release, end}
 	f.live = append(f.live, m)
 	return m
 }
@@ -105,18 +127,14 @@ func (f *fleet) end(m *member, kill bool) {
 			break
 		}
 	}
-	if kill {
-		_ = m.cmd.Process.Kill()
-	}
-	m.in.Close()
-	if err := m.cmd.Wait(); err != nil && !kill {
-		f.Errorf("process %s (%s): %v", m.name, m.release, err)
+	if err := m.end(kill); err != nil && !kill {
+		f.Errorf("%s (%s): %v", m.name, m.release, err)
 	}
 }
 
 func (f *fleet) visitsOf(m *member) int { return f.section.count(m.name) }
 
-// goesOn waits until each of the processes, or of all, has been inside three times more.
+// goesOn waits until each of the processes, or of all, has been inside often enough.
 func (f *fleet) goesOn(members ...*member) {
 	f.Helper()
 	if len(members) == 0 {
@@ -124,7 +142,7 @@ func (f *fleet) goesOn(members ...*member) {
 	}
 	wanted := map[*member]int{}
 	for _, m := range members {
-		wanted[m] = f.visitsOf(m) + 3
+		wanted[m] = f.visitsOf(m) + f.often
 	}
 	for late := time.After(patience); len(wanted) > 0; {
 		for m, n := range wanted {
@@ -135,7 +153,7 @@ func (f *fleet) goesOn(members ...*member) {
 		select {
 		case <-late:
 			for m := range wanted {
-				f.Fatalf("process %s (%s) does not get in", m.name, m.release)
+				f.Fatalf("%s (%s) does not get in", m.name, m.release)
 			}
 		case <-time.After(5 * time.Millisecond):
 		}

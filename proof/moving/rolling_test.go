@@ -12,33 +12,41 @@ func TestRolling(t *testing.T) {
 	for _, library := range libraries {
 		t.Run(library, func(t *testing.T) {
 			t.Parallel()
-			f, killed := gather(t, library), 0
-			for range 3 {
-				f.start(before)
-			}
-			f.goesOn()
-			for _, release := range []string{between, after, between, before} {
-				for i, m := range f.live[:3:3] {
-					f.start(release)
-					f.goesOn() // beside all others
-					if kill := i%2 == 0; kill {
-						killed++
-						f.end(m, true)
-					} else {
-						f.end(m, false)
-					}
-				}
-				f.goesOn()
-			}
-			for _, next := range [][2]string{{before, between}, {between, before}, {between, after}, {after, between}} {
-				if f.passed[next] == 0 {
-					t.Errorf("none of %s was inside right after one of %s", next[1], next[0])
-				}
-			}
-			f.isExclusive(t)
-			t.Logf("%d visits of %d processes, %d of them killed; N-1 to N %d times, N to N-1 %d, N to N+1 %d, N+1 to N %d; overlaps: %d",
-				f.total(), f.count, killed, f.passed[[2]string{before, between}], f.passed[[2]string{between, before}],
-				f.passed[[2]string{between, after}], f.passed[[2]string{after, between}], f.overlapped())
+			f := gather(t, library)
+			f.roll(3, f.start)
 		})
 	}
+}
+
+// roll replaces n members of N-1 by N, these by N+1, and goes back again. Every other one is
+// killed.
+func (f *fleet) roll(n int, start func(release string) *member) {
+	f.Helper()
+	for range n {
+		start(before)
+	}
+	f.goesOn()
+	killed := 0
+	for step, release := range []string{between, after, between, before} {
+		for i, m := range f.live[:n:n] {
+			start(release)
+			f.goesOn() // beside all others
+			if kill := (i+step)%2 == 0; kill {
+				killed++
+				f.end(m, true)
+			} else {
+				f.end(m, false)
+			}
+		}
+		f.goesOn()
+	}
+	for _, next := range [][2]string{{before, between}, {between, before}, {between, after}, {after, between}} {
+		if f.passed[next] == 0 {
+			f.Errorf("none of %s was inside right after one of %s", next[1], next[0])
+		}
+	}
+	f.isExclusive(f.T)
+	f.Logf("%d visits of %d members, %d of them killed; N-1 to N %d times, N to N-1 %d, N to N+1 %d, N+1 to N %d; overlaps: %d",
+		f.total(), f.count, killed, f.passed[[2]string{before, between}], f.passed[[2]string{between, before}],
+		f.passed[[2]string{between, after}], f.passed[[2]string{after, between}], f.overlapped())
 }

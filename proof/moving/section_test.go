@@ -31,6 +31,7 @@ type section struct {
 	smaller  []string // tokens that did not grow
 	largest  int64
 	traps    map[string]chan struct{} // by worker and mark
+	trapped  map[string]net.Conn      // by worker
 }
 
 // A visit is a process inside.
@@ -45,7 +46,7 @@ func openSection(t *testing.T) *section {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &section{Listener: listener, inside: map[net.Conn]visit{}, visits: map[string]int{}, passed: map[[2]string]int{}, traps: map[string]chan struct{}{}}
+	s := &section{Listener: listener, inside: map[net.Conn]visit{}, visits: map[string]int{}, passed: map[[2]string]int{}, traps: map[string]chan struct{}{}, trapped: map[string]net.Conn{}}
 	s.handlers.Go(func() {
 		for {
 			conn, err := s.Accept()
@@ -90,6 +91,7 @@ func (s *section) hear(conn net.Conn, words []string) bool {
 	case words[0] == "at" && len(words) == 3:
 		if reached := s.traps[words[1]+" "+words[2]]; reached != nil {
 			delete(s.traps, words[1]+" "+words[2])
+			s.trapped[words[1]] = conn
 			close(reached)
 			return false
 		}
@@ -120,6 +122,13 @@ func (s *section) trap(worker, mark string) (reached <-chan struct{}) {
 	trap := make(chan struct{})
 	s.traps[worker+" "+mark] = trap
 	return trap
+}
+
+// let lets a worker go on from its mark.
+func (s *section) let(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.trapped[worker], "ok\n")
 }
 
 func (s *section) count(worker string) int {
