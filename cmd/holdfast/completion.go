@@ -46,7 +46,7 @@ func newCompletion() *cobra.Command {
 
 func oneShell(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return &usageError{fmt.Errorf("got %d arguments, want one shell: bash, zsh or fish", len(args))}
+		return &usageError{fmt.Errorf("got %s, want one shell: bash, zsh or fish", numArguments(args))}
 	}
 	return nil
 }

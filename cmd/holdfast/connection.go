@@ -73,7 +73,9 @@ func (c *connection) failure(err error) error {
 		return &exitError{exitNoServer, err}
 	case !errors.As(err, &failed):
 		return err
-	case failed.Kind == holdfast.StoreDenied && strings.Contains(failed.Err.Error(), "NOPERM"):
+	case failed.Kind == holdfast.StoreForeign:
+		return &exitError{exitNoServer, fmt.Errorf("the name is in use as something else at %s: %s: %w", at, failed.Kind, failed.Err)}
+	case failed.Kind == holdfast.StoreDenied && lacksPermission(failed.Err):
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied:
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
@@ -84,4 +86,14 @@ func (c *connection) failure(err error) error {
 		return &exitError{exitNoServer, fmt.Errorf("no answer from a server at %s: %w (--redis or REDIS_URL names another; holdfast dev is one to try)", at, failed.Err)}
 	}
 	return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %s: %w", at, failed.Kind, failed.Err)}
+}
+
+// lacksPermission tells whether a server knows the user, and refuses a command, a key or a channel.
+func lacksPermission(err error) bool {
+	for _, sign := range []string{"NOPERM", "can't run this command", "ACL failure"} {
+		if strings.Contains(err.Error(), sign) {
+			return true
+		}
+	}
+	return false
 }

@@ -69,7 +69,7 @@ serve now; 77 the server refuses us.`,
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return &usageError{fmt.Errorf("%s takes a NAME and a WAITER, got %d arguments", cmd.CommandPath(), len(args))}
+				return &usageError{fmt.Errorf("%s takes a NAME and a WAITER, got %s", cmd.CommandPath(), numArguments(args))}
 			}
 			e.Name, e.Waiter = args[0], args[1]
 			return nil

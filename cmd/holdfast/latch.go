@@ -118,7 +118,7 @@ func newLatchSet() *cobra.Command {
 		Long:  "Set how many must count down before the latch opens; 0 opens it at once.\n\n" + latchLong,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) != 2 {
-				return &usageError{fmt.Errorf("%s takes NAME and COUNT, got %d arguments", cmd.CommandPath(), len(args))}
+				return &usageError{fmt.Errorf("%s takes NAME and COUNT, got %s", cmd.CommandPath(), numArguments(args))}
 			}
 			l.Names[0] = args[0]
 			number, err := strconv.ParseInt(args[1], 10, 32)

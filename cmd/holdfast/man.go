@@ -32,7 +32,7 @@ of the pages.`,
 		Hidden: true, // for packagers
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{fmt.Errorf("got %d arguments, want one directory: holdfast man DIR", len(args))}
+				return &usageError{fmt.Errorf("got %s, want one directory: holdfast man DIR", numArguments(args))}
 			}
 			return nil
 		},

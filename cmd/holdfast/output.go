@@ -75,7 +75,7 @@ func checkName(list *checklist, name string) {
 func oneName(name *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return &usageError{fmt.Errorf("%s takes one NAME, got %d arguments", cmd.CommandPath(), len(args))}
+			return &usageError{fmt.Errorf("%s takes one NAME, got %s", cmd.CommandPath(), numArguments(args))}
 		}
 		*name = args[0]
 		return nil
@@ -86,11 +86,19 @@ func oneName(name *string) cobra.PositionalArgs {
 func aPattern(pattern *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return &usageError{fmt.Errorf("%s takes one PATTERN, got %d arguments: quote it, so that the shell leaves it alone", cmd.CommandPath(), len(args))}
+			return &usageError{fmt.Errorf("%s takes one PATTERN, got %s: quote it, so that the shell leaves it alone", cmd.CommandPath(), numArguments(args))}
 		}
 		if len(args) == 1 {
 			*pattern = args[0]
 		}
 		return nil
 	}
+}
+
+// numArguments says how many arguments were given.
+func numArguments(args []string) string {
+	if len(args) == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", len(args))
 }

@@ -115,7 +115,7 @@ Exit codes: 0 the user left; 128+n signal n ended it; 64 usage, no terminal, or 
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &usageError{fmt.Errorf("%s takes one FILE, got %d arguments", cmd.CommandPath(), len(args))}
+				return &usageError{fmt.Errorf("%s takes one FILE, got %s", cmd.CommandPath(), numArguments(args))}
 			}
 			if len(args) == 1 {
 				t.File = args[0]

@@ -125,7 +125,14 @@ func (r *resource) replaced(text string) error {
 // foreign says what stands at the key, from the first bytes of it.
 func (r *resource) foreign(op, is string) *protocol.Foreign {
 	return &protocol.Foreign{Op: op, Name: r.spec.Name, Key: r.keys.state.(string), Is: whatStarts(is),
-		Want: fmt.Sprintf("a %s of format %c", r.spec.Kind, format)}
+		Want: fmt.Sprintf("%s of format %c", withArticle(r.spec.Kind), format)}
+}
+
+func withArticle(k protocol.Kind) string {
+	if k == protocol.ReadWrite || k == protocol.Election {
+		return "an " + k.String()
+	}
+	return "a " + k.String()
 }
 
 // whatStarts says what starts with these bytes.
@@ -136,7 +143,7 @@ func whatStarts(is string) string {
 	case is[0] != format:
 		return fmt.Sprintf("a lock of format %c", is[0])
 	}
-	return "held as a " + protocol.Kind(is[1]).String()
+	return "held as " + withArticle(protocol.Kind(is[1]))
 }
 
 func (r *resource) unreadable(op string, value any) error {

@@ -101,7 +101,7 @@ func (s *Script) foreignKey(name, refused string, b blamed, keys []any) (*protoc
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type", Want: "a lock's"}, b.keys
+	return &protocol.Foreign{Op: s.Op, Name: name, Key: found[0], Or: found[1:], Is: "of another type", Want: "that of this kind of lock"}, b.keys
 }
 
 // SubscribeFailure reads why there is no subscription to a channel, as Script.Failure reads
