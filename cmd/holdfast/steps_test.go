@@ -54,6 +54,11 @@ func TestSteps(t *testing.T) {
 					t.Errorf("%d columns: %s", n, line)
 				}
 			}
+			for _, command := range step.Commands {
+				if sent := withoutNumbers(command) + " ->"; !strings.Contains(withoutNumbers(out.String()), sent) && !strings.HasPrefix(command, "SUBSCRIBE") {
+					t.Errorf("no process was seen to send %s", command)
+				}
+			}
 			plays := aPlay.FindStringSubmatch(out.String())
 			if plays == nil {
 				t.Fatalf("no plays in\n%s", &out)

@@ -21,7 +21,9 @@ func (a *actor) redis(n int) *redis.Client {
 // quiet is such a client that reports nothing. Its connections have the name of the process, by
 // which the server counts its commands.
 func (a *actor) quiet(n int) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: a.role.Addrs[n], ClientName: a.role.Name})
+	rdb := redis.NewClient(&redis.Options{Addr: a.role.Addrs[n], ClientName: a.role.Name})
+	a.clients = append(a.clients, rdb)
+	return rdb
 }
 
 // commands reports the commands of a client and their answers.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -49,16 +51,22 @@ func (a *actor) holdfastWriter() (lock, error) {
 	return &holdfastLock{actor: a, tryIt: rw.TryLock, await: rw.Lock}, nil
 }
 
-func (a *actor) client() (*holdfast.Client, error) {
+// client is one for the servers of the role. It is closed before its connections.
+func (a *actor) client() (client *holdfast.Client, err error) {
 	config := &holdfast.Config{Label: a.role.Name, TTL: a.role.TTL, MaxTTL: a.role.TTL}
-	if len(a.role.Addrs) == 1 {
-		return holdfast.New(redisstore.New(a.quiet(0)), config)
-	}
-	var masters []store.Store
+	var servers []store.Store
 	for n := range a.role.Addrs {
-		masters = append(masters, redisstore.New(a.quiet(n)))
+		servers = append(servers, redisstore.New(a.quiet(n)))
 	}
-	return holdfast.NewQuorum(masters, config)
+	if len(servers) == 1 {
+		client, err = holdfast.New(servers[0], config)
+	} else {
+		client, err = holdfast.NewQuorum(servers, config)
+	}
+	if err == nil {
+		a.clients = slices.Insert(a.clients, 0, io.Closer(client))
+	}
+	return client, err
 }
 
 func (l *holdfastLock) try(ctx context.Context) (bool, error) {

@@ -7,4 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 )
 
-func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process ends a second later under -race
+	os.Exit(leak.Main(m))
+}

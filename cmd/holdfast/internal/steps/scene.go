@@ -177,20 +177,26 @@ func (s *scene) gone(n *node) {
 	})
 }
 
-// settled waits until a node has got no command for a while, and returns how many it has got.
+// settled waits until a node gets no more commands, and returns how many it has got. It counts its
+// looks, and not the time: all processes may have stood still.
 func (s *scene) settled(n *node, clients ...string) (commands int) {
-	since := time.Now()
+	const enough = 20
+	same := 0
 	s.poll(func() (bool, error) {
+		same++
 		if now := n.total(clients); now != commands {
-			commands, since = now, time.Now()
+			commands, same = now, 0
 		}
-		return time.Since(since) > 250*time.Millisecond, nil
+		return same == enough, nil
 	})
 	return commands
 }
 
 // total is how many commands the clients have sent.
 func (n *node) total(clients []string) (commands int) {
+	if n.Server == nil {
+		return 0 // of a scene that failed
+	}
 	for _, client := range clients {
 		commands += n.Commands(client)
 	}

@@ -26,6 +26,8 @@ and a crash does not keep the lock for ever.`,
 		way := s.network(server)
 		a := s.process(role{Name: "A", Lock: "expire", Addrs: []string{way.addr()}})
 		b := s.process(role{Name: "B", Lock: "expire", Addrs: []string{server.addr}, Every: 100 * time.Millisecond})
+		b.do(orderTry) // as it is meant
+		b.do(orderLeave)
 		crash := way.holdRequest("pexpire")
 		a.begin(orderTry)
 		s.until(crash.seen)

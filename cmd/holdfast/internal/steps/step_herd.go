@@ -9,7 +9,7 @@ var herdStep = Step{
 waiters try again.`,
 	Commands: []string{
 		"SUBSCRIBE lock:order:free",
-		"SET lock:order B PX 15000 NX",
+		"SET lock:order B EX 15 NX",
 		"EVAL 'compare, delete and tell' lock:order A",
 	},
 	Bug:    "One message wakes all waiters. All of them try, and all but one try for nothing.",
@@ -39,7 +39,6 @@ func releases(s *scene, lock string, waiting func(*node, int), good func(first, 
 	for n := range crowd + 1 {
 		name := string(rune('A' + n))
 		p := s.process(role{Name: name, Lock: lock, Addrs: []string{server.addr}, TTL: 10 * ttl})
-		p.hush()
 		clients, all = append(clients, name), append(all, p)
 	}
 	holder, waiters := all[0], all[1:]
@@ -50,6 +49,9 @@ func releases(s *scene, lock string, waiting func(*node, int), good func(first, 
 	waiters[0].answer()
 	s.settled(server, clients...)
 	waiters[0].do(orderLeave)
+	for _, p := range all {
+		p.hush()
+	}
 
 	holder.do(orderTry)
 	for n, w := range waiters {

@@ -5,8 +5,9 @@ var redLockStep = Step{
 	Idea: `There are several masters without replication. A process asks each of them for the key, and
 holds the lock if most of them grant it.`,
 	Commands: []string{
-		"SET lock:order A PX 1500 NX",
-		"EVAL 'compare and delete' lock:order A",
+		"master 1: SET lock:order A PX 1500 NX",
+		"master 2: SET lock:order A PX 1500 NX",
+		"master 3: SET lock:order A PX 1500 NX",
 	},
 	Bug: `The answers take time, and the expiry runs meanwhile. A process that does not subtract that time
 may count keys that are gone.`,

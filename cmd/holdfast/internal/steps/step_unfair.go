@@ -4,9 +4,12 @@ import "time"
 
 var unfairStep = Step{
 	Title: "Unfair",
-	Idea:  `All that want the lock try again and again. Tutorials call this lock not fair, and usable.`,
+	Idea: `Processes that want the lock try again and again, and one of them gets it. Tutorials call such
+a lock unfair, and often leave it at that.`,
 	Commands: []string{
+		"SET lock:order A PX 1500 NX",
 		"SET lock:order B PX 1500 NX",
+		"EVAL 'compare and delete' lock:order A",
 		"SET lock:order C PX 1500 NX",
 	},
 	Bug: `The next to try gets in, however long another has waited. With enough newcomers a waiter never

@@ -37,8 +37,7 @@ type entry struct {
 
 type repeated struct {
 	text  string
-	times int
-	at    time.Time
+	times int // since it was printed
 }
 
 // settle is how long a line is kept back.
@@ -101,7 +100,7 @@ func (t *timeline) print(list []entry) {
 			e.who = "-"
 			t.line(e)
 		case last.text == e.text:
-			t.last[e.who] = repeated{e.text, last.times + 1, e.at}
+			t.last[e.who] = repeated{e.text, last.times + 1}
 		default:
 			t.more(e.who)
 			t.line(e)
@@ -114,7 +113,7 @@ func (t *timeline) print(list []entry) {
 func (t *timeline) more(who string) {
 	last := t.last[who]
 	if last.times > 0 {
-		t.line(entry{last.at, who, fmt.Sprintf("... the same, %d more", last.times)})
+		fmt.Fprintf(t.out, "  %7s  %-2s ... the same, %d more\n", "", who, last.times)
 		t.last[who] = repeated{text: last.text}
 	}
 }

@@ -26,9 +26,9 @@ func TestTimeline(t *testing.T) {
   3600.020s  -  A works.
   3600.030s  B  SETNX -> 0
   3600.050s  A  Lock -> token #1
-  3600.060s  B  ... the same, 2 more
+           B  ... the same, 2 more
   3600.070s  -  A is done.
-  3600.080s  B  ... the same, 1 more
+           B  ... the same, 1 more
   3600.090s  B  Lock -> token #2, after #1
 `
 	if out.String() != want {

@@ -12,8 +12,9 @@ import (
 
 // An actor is the state of a child process.
 type actor struct {
-	role role
-	lock lock
+	role    role
+	lock    lock
+	clients []io.Closer
 
 	mu      sync.Mutex // of the output
 	reports *json.Encoder
@@ -22,10 +23,9 @@ type actor struct {
 	stopped chan struct{}
 }
 
-// Work is one process of a step. It returns when in ends, and the process is to end then.
+// Work is one process of a step. It returns when in ends, and the process is to end then. It gives
+// nothing back before that but what it was told to.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	a := &actor{reports: json.NewEncoder(out)}
 	orders := json.NewDecoder(in)
 	if orders.Decode(&a.role) != nil {
@@ -38,20 +38,31 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if open == nil {
 		return fmt.Errorf("no lock is called %q", a.role.Lock)
 	}
-	var err error
-	if a.lock, err = open(a); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lock, err := open(a)
+	if err != nil {
 		return err
 	}
+	a.lock = lock
 	a.report(report{Kind: reportAnswer})
 	queue := make(chan string, 8)
-	go func() {
+	var done sync.WaitGroup
+	done.Go(func() {
 		for order := range queue {
 			a.obey(ctx, order)
 		}
-	}()
+		a.rest()
+	})
 	for order := ""; orders.Decode(&order) == nil; {
 		queue <- order
 	}
+	close(queue)
+	cancel() // ends the work, and a wait for the lock
+	for _, client := range a.clients {
+		_ = client.Close() // ends a command without an answer
+	}
+	done.Wait()
 	return nil
 }
 
@@ -89,13 +100,14 @@ func (a *actor) obey(ctx context.Context, order string) {
 		answer.Error = fmt.Sprintf("%s: %v", order, err)
 	}
 	if inside {
-		a.work()
+		a.work(ctx)
 	}
 	a.report(answer)
 }
 
-// work begins the work inside the lock, which goes on until the lock says no, or until rest.
-func (a *actor) work() {
+// work begins the work inside the lock. It goes on until the lock says no, rest is called, or ctx
+// ends.
+func (a *actor) work(ctx context.Context) {
 	entered := report{Kind: reportEntered, At: time.Now(), Token: a.lock.token()}
 	a.report(entered)
 	a.stop, a.stopped = make(chan struct{}), make(chan struct{})
@@ -107,7 +119,11 @@ func (a *actor) work() {
 			// The time is taken first: a process that is stopped between the two lines has not
 			// worked at a time at which its lock would have said no.
 			now := time.Now()
-			if why := a.lock.mayWork(); why != nil {
+			why := a.lock.mayWork()
+			if ctx.Err() != nil {
+				why = nil // the lock is closed with the process
+			}
+			if why != nil {
 				a.report(report{Kind: reportStopped, At: last})
 				a.line("is told that %v", why)
 				return
@@ -116,6 +132,9 @@ func (a *actor) work() {
 			select {
 			case <-tick.C:
 			case <-a.stop:
+				a.report(report{Kind: reportStopped, At: last})
+				return
+			case <-ctx.Done():
 				a.report(report{Kind: reportStopped, At: last})
 				return
 			}
