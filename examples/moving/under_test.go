@@ -252,3 +252,26 @@ func TestBothIsCancelledBetweenTheLocks(t *testing.T) {
 		}
 	})
 }
+
+// A request that is cancelled while it works keeps its old lock until its work has ended.
+func TestBothKeepsTheOldLockUntilWorkHasEnded(t *testing.T) {
+	with(t, func(t *testing.T, server *redisserver.Server, old library, client *holdfast.Client) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := old.both(ctx, client, func(ctx context.Context) error {
+			cancel()
+			<-ctx.Done()
+			for range 500 { // work that takes its time to end
+				old.has(t, server, 1)
+				if t.Failed() {
+					break
+				}
+			}
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+		old.has(t, server, 0)
+	})
+}
