@@ -9,7 +9,8 @@
 // # What it costs
 //
 // The page has one stream of events. While at least one page is open, Client.List reads all names,
-// once a second however many pages there are. It reads for at most about a quarter of the time, as
+// about once a second however many pages there are: a look ends 0.95 s after the one before began,
+// so a change is on the page within a second. It reads for at most about a quarter of the time, as
 // it rests three times as long as the last look took. Client.Ready is asked every 5 s.
 // Nothing is read while no page is open, and a page that is hidden closes its stream. A page gets
 // the whole list first, and then the differences.

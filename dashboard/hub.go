@@ -12,8 +12,12 @@ import (
 
 // The bounds of a dashboard. doc.go tells them.
 const (
-	interval     = time.Second      // between the beginnings of two looks
-	restFactor   = 3                // a look of d is followed by a rest of at least restFactor·d
+	restFactor = 3 // a look of d is followed by a rest of at least restFactor·d
+
+	// interval is from the beginning of a look to the end of the next one. It is a little less than
+	// a second: a change that a look just missed is on the page within a second.
+	interval = 950 * time.Millisecond
+
 	longest      = 30 * time.Second // that a look may last
 	readyEvery   = 5 * time.Second
 	mostViewers  = 100
@@ -130,7 +134,7 @@ func (h *hub) looks(ctx context.Context, r, earlier *run) {
 		}
 		now := h.see(ctx, r.names)
 		took := time.Since(begin)
-		next = begin.Add(max(interval, took+restFactor*took))
+		next = begin.Add(max(interval-took, took+restFactor*took))
 		h.mu.Lock()
 		h.next = next
 		if ctx.Err() == nil {

@@ -41,6 +41,31 @@ func TestOneLookASecondForTenViewers(t *testing.T) {
 	})
 }
 
+// A change that a look just missed is told within a second of it, also if a look takes long.
+func TestChangeIsToldWithinASecond(t *testing.T) {
+	for _, takes := range []time.Duration{0, 50 * time.Millisecond, 190 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(held("a", "A", 1))
+			f.takes = takes
+			v := view(newHandler(f, nil))
+			defer v.end()
+			v.look(t)
+			for range 5 {
+				f.locked(func() { f.begun = nil })
+				for f.lists() == 0 {
+					<-time.After(time.Millisecond)
+				}
+				missed := time.Now() // a look has begun, and has read all names
+				v.look(t)
+				v.look(t)
+				if took := time.Since(missed); took > time.Second {
+					t.Errorf("a look takes %v: the change was told after %v", takes, took)
+				}
+			}
+		})
+	}
+}
+
 // Pages that are loaded again and again cost no more than one that stays.
 func TestReloadsDoNotLookMoreOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -166,7 +166,8 @@ function draw() {
       if (focused) tr.querySelector("button").focus({ preventScroll: true });
     }
     tr.setAttribute("aria-rowindex", first + i + 2);
-    tr.setAttribute("aria-selected", row.name === selected);
+    if (row.name === selected) tr.setAttribute("aria-current", "true");
+    else tr.removeAttribute("aria-current");
     if (before.nextSibling !== tr) before.after(tr);
     before = tr;
   });
@@ -180,7 +181,8 @@ function rowElement(row) {
   if (row.permits) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count || row.state === "open" ? (row.count ?? 0) + " to count down" : h ? who(h) : "";
   const tr = make("tr", { class: "row" },
-    make("th", { scope: "row", class: "name" }, open), cell("kind", kind),
+    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h)) : ""),
+    cell("kind", kind),
     cell("state " + stateClass(row), row.state + (row.late ? ", late" : "")),
     cell("holder", row.kind === "election" && h ? "leader " : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
     cell("token", h ? String(h.token) : ""), cell("held"), cell("left"), cell("wait" + (row.waiters ? " warn" : ""), String(row.waiters)));

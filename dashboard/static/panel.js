@@ -82,7 +82,9 @@ export function panel(box, dialog, state, say) {
       const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
       const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", h.mode === "writes" ? "" : " (" + (h.permits ? h.permits + " " : "") + h.mode + ")", make("br"), processLink(h)),
         String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
-      if (state.canBreak && ["held", "handed over"].includes(h.state)) cells.push(make("button", { type: "button", onclick: () => askBreak(l, h) }, "Break…"));
+      if (state.canBreak && ["held", "handed over"].includes(h.state)) {
+        cells.push(make("button", { type: "button", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askBreak(l, h) }, "Break…"));
+      }
       return cells;
     }));
   }
@@ -93,7 +95,7 @@ export function panel(box, dialog, state, say) {
     const out = [table("Queue", ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
       w.place ? String(w.place) : "-", make("span", {}, who(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
-      make("span", {}, ...(w.under ?? []).flatMap(name => [nameLink({ name }), " "])),
+      w.under?.length ? make("span", {}, ...w.under.flatMap(name => [nameLink({ name }), " "])) : "",
     ]))];
     if (l.queue.length < l.waiters) out.push(make("p", { class: "faint" }, "The first " + l.queue.length + " of " + l.waiters + " are shown."));
     return out;

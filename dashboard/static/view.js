@@ -28,12 +28,14 @@ export function make(tag, properties = {}, ...children) {
   return out;
 }
 
-// table makes a table of a caption, titles and rows of cells.
+// table makes a table of a caption, titles and rows of cells. On a narrow screen each row is a list
+// of its cells, each behind its title; the roles keep it a table for those that do not see it.
 export function table(caption, titles, rows) {
-  return make("div", { class: "scrolls" }, make("table", {},
+  return make("div", { class: "scrolls" }, make("table", { role: "table" },
     make("caption", { class: "unseen" }, caption),
-    make("thead", {}, make("tr", {}, ...titles.map(t => make("th", { scope: "col" }, t)))),
-    make("tbody", {}, ...rows.map(cells => make("tr", {}, ...cells.map(c => make("td", {}, c ?? "")))))));
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...titles.map(t => make("th", { scope: "col", role: "columnheader" }, t)))),
+    make("tbody", { role: "rowgroup" }, ...rows.map(cells => make("tr", { role: "row" },
+      ...cells.map((c, i) => make("td", { role: "cell", "data-title": titles[i] }, c ?? "")))))));
 }
 
 export function age(seconds) {

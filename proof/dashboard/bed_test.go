@@ -164,5 +164,5 @@ const rows = `document.querySelectorAll("tr.row").length`
 // names are those that the list shows, in order.
 func (b *bed) names() string {
 	b.Helper()
-	return strings.TrimSpace(b.text(b.browser, `[...document.querySelectorAll("tr.row .name")].map(e => e.textContent).join(" ")`))
+	return strings.TrimSpace(b.text(b.browser, `[...document.querySelectorAll("tr.row .name button")].map(e => e.textContent).join(" ")`))
 }

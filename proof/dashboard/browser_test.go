@@ -104,6 +104,37 @@ func TestListSearchAndDetail(t *testing.T) {
 	b.right()
 }
 
+// On a phone the list names the holders, nothing is wider than the screen, and tables stay tables
+// for a screen reader.
+func TestPhoneHasRoomForAll(t *testing.T) {
+	b := newBed(t)
+	populate(b)
+	b.run(chromedp.EmulateViewport(390, 800, chromedp.EmulateMobile))
+	for _, hash := range []string{"", "#lock=ledger%3A7", "#lock=downloads", "#changes", "#servers", "#deadlocks"} {
+		b.open(hash)
+		if hash == "" {
+			b.shows("leader node-a")
+		}
+		if strings.HasPrefix(hash, "#lock") {
+			b.shows("Break…")
+			if n := b.text(b.browser, `document.querySelectorAll("#panel table[role=table] [role=columnheader]").length`); n == "0" {
+				t.Errorf("%s: no table has headers", hash)
+			}
+		}
+		wide := b.text(b.browser, `[document.documentElement, ...document.querySelectorAll("#panel:not([hidden]) *, #filters *")]
+			.filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80)).join("; ")`)
+		if wide != "" {
+			t.Errorf("%q: wider than the screen: %s", hash, wide)
+		}
+		nameless := b.text(b.browser, `[...document.querySelectorAll("a, button, input, select")]
+			.filter(e => !e.textContent.trim() && !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML).join("; ")`)
+		if nameless != "" {
+			t.Errorf("%q: without a name: %s", hash, nameless)
+		}
+	}
+	b.right()
+}
+
 // A change is shown within a second of the next look, and its kind is told.
 func TestLiveChange(t *testing.T) {
 	b := newBed(t)
