@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -76,4 +77,13 @@ func TestProfileIsEmpty(t *testing.T) {
 		}
 	}
 	must(t, client.Close())
+}
+
+// A client with Config.Profile serves where its callers wait.
+func ExampleClient_Profile() {
+	client := connect() // holdfast.New(redisstore.New(rdb), &holdfast.Config{Profile: true})
+	defer client.Close()
+
+	http.Handle("/debug/holdfast", client.Profile())
+	// go tool pprof http://localhost:8080/debug/holdfast
 }

@@ -1,0 +1,46 @@
+package observing_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/promholdfast"
+)
+
+// 10,000 names make as many series as one. If each name is a class, 1,000 of them are told apart.
+func TestTenThousandNamesMakeFewSeries(t *testing.T) {
+	const names, classes = 10_000, 1000
+	series := func(observer holdfast.Observer, names int, class func(string) string) {
+		client, err := holdfast.New(instant{}, &holdfast.Config{Observer: observer, Class: class})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		for i := range names {
+			locker{client.Mutex(fmt.Sprintf("order:%d", i))}.pair(t)
+		}
+	}
+	inPrometheus := func(names int, class func(string) string) (n int) {
+		observer := promholdfast.NewObserver()
+		series(observer, names, class)
+		for _, family := range gather(t, observer) {
+			n += len(family.GetMetric())
+		}
+		return n
+	}
+	inOpenTelemetry := func(names int, class func(string) string) int {
+		r := newRig(t)
+		series(r.observer, names, class)
+		return len(r.figures())
+	}
+	for where, count := range map[string]func(int, func(string) string) int{"Prometheus": inPrometheus, "OpenTelemetry": inOpenTelemetry} {
+		one := count(1, nil)
+		if got := count(names, nil); got != one {
+			t.Errorf("%s: one name makes %d series, and %d names %d", where, one, names, got)
+		}
+		if got := count(names, func(name string) string { return name }); got < classes || got > (classes+1)*one {
+			t.Errorf("%s: %d names that are classes make %d series, want those of %d classes and of all others", where, names, got, classes)
+		}
+	}
+}
