@@ -98,36 +98,43 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.Hold
 		return holdfast.HoldInfo{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: nobody holds %q", b.Name)}
 	}
 	answers := bufio.NewReader(b.In)
-	token := b.Token
-	if token == 0 && len(info.Holds) == 1 {
-		token = info.Holds[0].Token
+	token, err := b.chosen(answers, info)
+	if err != nil {
+		return holdfast.HoldInfo{}, err
 	}
-	if token == 0 {
-		which := "Which hold is to be broken? Type its token: "
-		if more := info.Holders - len(info.Holds); more > 0 {
-			which = fmt.Sprintf("%d more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\n%s", more, which)
-		}
-		answer, err := b.question(answers, which)
-		if err != nil {
-			return holdfast.HoldInfo{}, err
-		}
-		if token, err = strconv.ParseInt(answer, 10, 64); err != nil {
-			return holdfast.HoldInfo{}, errNothingBroken
-		}
-	}
-	hold, found := holdfast.HoldInfo{}, false
 	for _, h := range info.Holds {
 		if h.Token <= token && token <= h.LastToken {
-			hold, found = h, true
+			return h, b.confirm(answers, h)
 		}
 	}
-	switch {
-	case !found && info.Holders > len(info.Holds):
-		hold.Token = token // it may be of a hold that is not shown
-	case !found:
-		return hold, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
+	if info.Holders == len(info.Holds) {
+		return holdfast.HoldInfo{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
 	}
-	return hold, b.confirm(answers, hold)
+	hidden := holdfast.HoldInfo{Token: token} // it may be of a hold that is not shown
+	return hidden, b.confirm(answers, hidden)
+}
+
+// chosen is the token that was given, that of the only hold, or the answer to a question.
+func (b *Break) chosen(answers *bufio.Reader, info holdfast.LockInfo) (int64, error) {
+	switch {
+	case b.Token != 0:
+		return b.Token, nil
+	case len(info.Holds) == 1:
+		return info.Holds[0].Token, nil
+	}
+	which := "Which hold is to be broken? Type its token: "
+	if more := info.Holders - len(info.Holds); more > 0 {
+		which = fmt.Sprintf("%d more holds are not shown; logs and HOLDFAST_TOKEN may have their tokens.\n%s", more, which)
+	}
+	answer, err := b.question(answers, which)
+	if err != nil {
+		return 0, err
+	}
+	token, err := strconv.ParseInt(answer, 10, 64)
+	if err != nil {
+		return 0, errNothingBroken
+	}
+	return token, nil
 }
 
 // confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
