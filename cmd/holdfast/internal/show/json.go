@@ -14,7 +14,8 @@ import (
 )
 
 // Version is the version of all JSON documents. Fields may be added to a version. A field that goes
-// away, or means something else, makes a new one. docs/json.md has the contract.
+// away, or means something else, makes a new one. docs/json.md has the contract. Package dashboard
+// has types of its own for the same fields, as no module but its own can import them.
 const Version = 1
 
 // A Lock is a name as JSON.
