@@ -25,9 +25,9 @@ type metrics struct {
 	losses   metric.Int64Counter
 	headroom metric.Float64Histogram
 	retries  metric.Int64Counter
-	requests metric.Int64Counter
 
 	acquisitions metric.Int64ObservableCounter
+	requests     metric.Int64ObservableCounter
 	holds        metric.Int64ObservableUpDownCounter
 	waiters      metric.Int64ObservableUpDownCounter
 
@@ -59,7 +59,6 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 		losses:   counter("lock.losses", "{lease}", "Leases that were lost."),
 		headroom: histogram("lock.renewal.headroom", "Trust that was left when a renewal was confirmed."),
 		retries:  counter("lock.retries", "{request}", "Requests that failed and are tried again."),
-		requests: counter("lock.server.requests", "{request}", "Requests that were sent to a server."),
 		sets:     &sets{made: make(map[labels]*labelled)},
 	}
 	return m, errors.Join(errors.Join(failures...), m.observables(meter))
@@ -67,18 +66,20 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 
 // observables are the instruments whose figures are asked for.
 func (m *metrics) observables(meter metric.Meter) error {
-	var failures [4]error
+	var failures [5]error
 	m.acquisitions, failures[0] = meter.Int64ObservableCounter("lock.acquisitions", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls for a lock that ended."))
 	m.holds, failures[1] = meter.Int64ObservableUpDownCounter("lock.holds", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that this process has now."))
 	m.waiters, failures[2] = meter.Int64ObservableUpDownCounter("lock.waiters", metric.WithUnit("{caller}"),
 		metric.WithDescription("Callers in this process that wait now."))
+	m.requests, failures[3] = meter.Int64ObservableCounter("lock.server.requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that were sent to a server."))
 	if err := errors.Join(failures[:]...); err != nil {
 		return err
 	}
-	_, failures[3] = meter.RegisterCallback(m.tell, m.acquisitions, m.holds, m.waiters)
-	return failures[3]
+	_, failures[4] = meter.RegisterCallback(m.tell, m.acquisitions, m.requests, m.holds, m.waiters)
+	return failures[4]
 }
 
 // tell tells the figures that are kept here.
@@ -89,7 +90,9 @@ func (m *metrics) tell(_ context.Context, to metric.Observer) error {
 		switch {
 		case l.outcome != "":
 			to.ObserveInt64(m.acquisitions, series.calls.Load(), series.option)
-		case l.reason == "" && l.request == "":
+		case l.request != "":
+			to.ObserveInt64(m.requests, series.calls.Load(), series.option)
+		case l.reason == "":
 			to.ObserveInt64(m.holds, series.holds.Load(), series.option)
 			to.ObserveInt64(m.waiters, series.waiters.Load(), series.option)
 		}
@@ -124,8 +127,7 @@ func (m *metrics) retried(e holdfast.Event) {
 }
 
 func (m *metrics) requested(r holdfast.Request) {
-	by := m.sets.labelled(labels{request: r.Op, answer: r.Outcome})
-	m.requests.Add(context.Background(), 1, by.add...)
+	m.sets.labelled(labels{request: r.Op, answer: r.Outcome}).calls.Add(1)
 }
 
 func (m *metrics) released(e holdfast.Event) {

@@ -44,3 +44,17 @@ func TestTenThousandNamesMakeFewSeries(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsAreCounted(t *testing.T) {
+	r := newRig(t)
+	l := newLocker(t, holdfast.Config{Observer: r.observer})
+	for range 3 {
+		l.pair(t)
+	}
+	figures := r.figures()
+	for series, want := range map[string]int64{"lock.server.requests lock answered": 3, "lock.server.requests release answered": 3} {
+		if figures[series] != want {
+			t.Errorf("%s is %d, want %d, of %v", series, figures[series], want, figures)
+		}
+	}
+}
