@@ -8,7 +8,7 @@ GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
 
 .PHONY: help
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -83,6 +83,10 @@ simulate: ## RUNS=n hours of trouble on a fake clock (100), from SEED= on, QUORU
 proof: ## every fault, each with its own numbers: single server, Sentinel, Cluster, quorum; PART=name for one part
 	@scripts/need redis-server faketime gcc tmux
 	@scripts/proof $(PART)
+
+.PHONY: release-dry
+release-dry: ## the files of a release in dist/: archives, deb, rpm, tap, image, SBOM, checksums; publishes nothing
+	@scripts/release --files
 
 .PHONY: torture
 torture: ## MINUTES=n (10) of processes that are killed, stopped and cut off, from SEED=

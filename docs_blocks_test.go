@@ -32,6 +32,7 @@ var blockTests = []blockTest{
 	{"docs/moving.md", "go", "examples/moving/page_test.go", "TestPageCodeIsTested"},
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
 	{"docs/quorum.md", "acl", "proof/quorum/acl_test.go", "TestACL"},
+	{"docs/releasing.md", "yaml", "cmd/holdfast/release_test.go", "TestReleasingPageNamesTheFiles"},
 	{"docs/steps.md", "lua", "cmd/holdfast/internal/steps/docs_test.go", "TestPageHasEachStep"},
 	{"docs/steps.md", "text", "cmd/holdfast/steps_test.go", "TestSteps"},
 }
@@ -129,7 +130,7 @@ func TestDocsGoIsCompiled(t *testing.T) {
 }
 
 var (
-	makeTarget = regexp.MustCompile(`(?:^|[|&;] *)make ([a-z]+)`)
+	makeTarget = regexp.MustCompile(`(?:^|[|&;] *)make ([a-z-]+)`)
 	proofPart  = regexp.MustCompile(`(?:^|[|&;] *)make proof PART=([a-z]+)`)
 	aScript    = regexp.MustCompile(`(?:^|[|&;] *)(scripts/[\w-]+)`)
 	goRun      = regexp.MustCompile(`\bgo (?:-C (\S+) )?run (\./\S*)`)

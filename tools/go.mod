@@ -1,4 +1,5 @@
-// The programs that the Makefile runs, at fixed versions: nothing in this module is imported by another.
+// The programs that the Makefile runs, at fixed versions, and the one that makes the image of a release: nothing in this
+// module is imported by another.
 module github.com/holdfast-go/holdfast/tools
 
 go 1.25.0
@@ -6,6 +7,11 @@ go 1.25.0
 tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	golang.org/x/vuln/cmd/govulncheck
+)
+
+require (
+	github.com/google/go-containerregistry v0.21.6
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20260213171211-a408498e5541
 )
 
 require (
@@ -117,6 +123,7 @@ require (
 	github.com/karamaru-alpha/copyloopvar v1.2.2 // indirect
 	github.com/kisielk/errcheck v1.10.0 // indirect
 	github.com/kkHAIKE/contextcheck v1.1.6 // indirect
+	github.com/klauspost/compress v1.18.6 // indirect
 	github.com/kulti/thelper v0.7.1 // indirect
 	github.com/kunwardeep/paralleltest v1.0.15 // indirect
 	github.com/lasiar/canonicalheader v1.1.2 // indirect
@@ -148,6 +155,8 @@ require (
 	github.com/nishanths/exhaustive v0.12.0 // indirect
 	github.com/nishanths/predeclared v0.2.2 // indirect
 	github.com/nunnatsa/ginkgolinter v0.23.0 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pelletier/go-toml v1.9.5 // indirect
 	github.com/pelletier/go-toml/v2 v2.3.1 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect

@@ -1,0 +1,281 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/proof/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+const version = "1.2.3" // of the trial
+
+// TestRelease makes the files in two fresh clones of the last commit. The second has no network.
+func TestRelease(t *testing.T) {
+	harness.Long(t)
+	first := clone(t, "first")
+	made(t, first)
+	dist := filepath.Join(first, "dist")
+	commit := strings.TrimSpace(string(output(t, exec.Command("git", "-C", first, "rev-parse", "--short=12", "HEAD"))))
+	check := &files{dist: dist, line: "holdfast v" + version + " of commit " + commit + ", " + runtime.Version() + " linux/" + runtime.GOARCH + "\n"}
+
+	t.Run("complete", check.complete)
+	t.Run("archives", check.archives)
+	t.Run("deb", check.deb)
+	t.Run("rpm", check.rpm)
+	t.Run("cask", check.cask)
+	t.Run("sbom", check.sbom)
+	t.Run("image", check.image)
+	t.Run("nothing published", func(t *testing.T) {
+		if tags := output(t, exec.Command("git", "-C", first, "tag", "--points-at", "HEAD")); strings.Contains(string(tags), "v"+version) {
+			t.Errorf("there is a tag: %s", tags)
+		}
+		if changes := output(t, exec.Command("git", "-C", first, "status", "--porcelain")); len(changes) > 0 {
+			t.Errorf("the clone has changes:\n%s", changes)
+		}
+	})
+	t.Run("again, without a network", func(t *testing.T) {
+		second := clone(t, "second")
+		if out, err := exec.Command("unshare", "--net", "true").CombinedOutput(); err != nil {
+			t.Logf("the network stays, as this system does not take it away: %s", out)
+			made(t, second)
+		} else {
+			made(t, second, "unshare", "--net")
+		}
+		one, two := read(t, filepath.Join(dist, "checksums.txt")), read(t, filepath.Join(second, "dist", "checksums.txt"))
+		if !bytes.Equal(one, two) {
+			t.Errorf("two runs on one commit differ:\n%s\n%s", one, two)
+		}
+	})
+}
+
+// clone makes a clone of the last commit, at a path of its own.
+func clone(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	output(t, exec.Command("git", "clone", "--quiet", "--no-tags", filepath.Join("..", ".."), dir))
+	return dir
+}
+
+// made makes the files in a clone. No registry is asked.
+func made(t *testing.T, dir string, within ...string) {
+	t.Helper()
+	args := append(slices.Clone(within), filepath.Join(dir, "scripts", "release"), "--files", "v"+version)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(cmd.Environ(), "GOPROXY=off", "GOWORK=")
+	t.Logf("%s", output(t, cmd))
+}
+
+// output is the standard output of a command that succeeds.
+func output(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s\n%s", cmd, err, out, &errs)
+	}
+	return out
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// files are those of a release, and the line that its command prints.
+type files struct {
+	dist, line string
+}
+
+func (f *files) path(suffix string) string {
+	return filepath.Join(f.dist, "holdfast_"+version+"_"+suffix)
+}
+
+// complete: each file is there, and has its checksum.
+func (f *files) complete(t *testing.T) {
+	want := []string{"checksums.txt", "holdfast.rb", "holdfast_" + version + "_image.tar"}
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, suffix := range []string{"darwin_A.tar.gz", "linux_A.tar.gz", "windows_A.zip", "linux_A.deb", "linux_A.rpm",
+			"darwin_A.cdx.json", "linux_A.cdx.json", "windows_A.cdx.json"} {
+			want = append(want, "holdfast_"+version+"_"+strings.ReplaceAll(suffix, "A", arch))
+		}
+	}
+	slices.Sort(want)
+	entries, err := os.ReadDir(f.dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("dist/ has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	sums := exec.Command("sha256sum", "-c", "checksums.txt")
+	sums.Dir = f.dist
+	output(t, sums)
+	listed := bytes.Count(read(t, filepath.Join(f.dist, "checksums.txt")), []byte("\n"))
+	if listed != len(got)-1 {
+		t.Errorf("checksums.txt has %d lines for %d files", listed, len(got)-1)
+	}
+}
+
+// archives: the one of this system runs, the others have the same files.
+func (f *files) archives(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, arch := range []string{"amd64", "arm64"} {
+			dir, program := t.TempDir(), "holdfast"
+			if system == "windows" {
+				output(t, exec.Command("unzip", "-q", f.path(system+"_"+arch+".zip"), "-d", dir))
+				program += ".exe"
+			} else {
+				output(t, exec.Command("tar", "-xzf", f.path(system+"_"+arch+".tar.gz"), "-C", dir))
+			}
+			for _, name := range []string{program, "LICENSE", "CHANGELOG.md", "command.md", "man/holdfast-run.1", "completions/holdfast.bash",
+				"completions/holdfast.zsh", "completions/holdfast.fish"} {
+				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+					t.Errorf("%s/%s has no %s: %v", system, arch, name, err)
+				}
+			}
+			if system == runtime.GOOS && arch == runtime.GOARCH {
+				f.runs(t, filepath.Join(dir, program))
+			}
+		}
+	}
+}
+
+// runs: the program prints version and commit.
+func (f *files) runs(t *testing.T, program string, args ...string) {
+	t.Helper()
+	if got := string(output(t, exec.Command(program, append(args, "version")...))); got != f.line {
+		t.Errorf("%s prints %q, want %q", program, got, f.line)
+	}
+}
+
+// deb is installed into a root of its own, and run there.
+func (f *files) deb(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"updates", "info"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"status", "available"} {
+		if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg", name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output(t, exec.Command("dpkg", "--root="+root, "--force-not-root", "--log="+filepath.Join(root, "log"), "-i", f.path("linux_"+runtime.GOARCH+".deb")))
+	status := string(output(t, exec.Command("dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "-W", "-f=${Status} ${Version}", "holdfast")))
+	if status != "install ok installed "+version {
+		t.Errorf("dpkg says %q", status)
+	}
+	if os.Geteuid() == 0 {
+		f.runs(t, "chroot", root, "/usr/bin/holdfast")
+	} else {
+		f.runs(t, filepath.Join(root, "usr/bin/holdfast"))
+	}
+	page, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(root, "usr/share/man/man1/holdfast-run.1.gz"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) || !bytes.Contains(text, []byte("on\\-lost")) {
+		t.Errorf("the page of man: %v\n%s", err, text)
+	}
+	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast")))
+	for _, name := range []string{"zsh/vendor-completions/_holdfast", "fish/vendor_completions.d/holdfast.fish", "doc/holdfast/copyright"} {
+		if len(read(t, filepath.Join(root, "usr/share", name))) == 0 {
+			t.Errorf("%s is empty", name)
+		}
+	}
+}
+
+func (f *files) rpm(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		list := string(output(t, exec.Command("rpm", "-qlp", f.path("linux_"+arch+".rpm"))))
+		for _, name := range []string{"/usr/bin/holdfast", "/usr/share/man/man1/holdfast-run.1.gz", "/usr/share/bash-completion/completions/holdfast",
+			"/usr/share/zsh/site-functions/_holdfast", "/usr/share/fish/vendor_completions.d/holdfast.fish"} {
+			if !slices.Contains(strings.Fields(list), name) {
+				t.Errorf("%s has no %s:\n%s", arch, name, list)
+			}
+		}
+	}
+	about := string(output(t, exec.Command("rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{LICENSE}", f.path("linux_amd64.rpm"))))
+	if about != "holdfast "+version+" Apache-2.0" {
+		t.Errorf("rpm says %q", about)
+	}
+}
+
+// cask: it has the checksum of each archive, and Ruby can read it.
+func (f *files) cask(t *testing.T) {
+	path := filepath.Join(f.dist, "holdfast.rb")
+	cask := string(read(t, path))
+	lines := bufio.NewScanner(bytes.NewReader(read(t, filepath.Join(f.dist, "checksums.txt"))))
+	archives := 0
+	for lines.Scan() {
+		sum, name, _ := strings.Cut(lines.Text(), "  ")
+		if regexp.MustCompile(`_(linux|darwin)_.*\.tar\.gz$`).MatchString(name) {
+			archives++
+			if !strings.Contains(cask, `sha256 "`+sum+`"`) {
+				t.Errorf("the cask has not the checksum of %s", name)
+			}
+		}
+	}
+	for _, want := range []string{`binary "holdfast"`, `manpage "man/holdfast-run.1"`, `bash_completion "completions/holdfast.bash"`} {
+		if !strings.Contains(cask, want) {
+			t.Errorf("the cask has no %s", want)
+		}
+	}
+	if archives != 4 || t.Failed() {
+		t.Fatalf("%d archives; the cask is:\n%s", archives, cask)
+	}
+	if _, err := exec.LookPath("ruby"); err != nil {
+		t.Skip("Ruby is not here to read the cask; its text was looked at")
+	}
+	output(t, exec.Command("ruby", "-c", path))
+}
+
+// sbom: it names the modules that the program itself names, with their versions.
+func (f *files) sbom(t *testing.T) {
+	var list struct {
+		Format     string `json:"bomFormat"`
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal(read(t, f.path("linux_"+runtime.GOARCH+".cdx.json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]string{}
+	for _, c := range list.Components {
+		has[c.Name] = c.Version
+	}
+	dir := t.TempDir()
+	output(t, exec.Command("tar", "-xzf", f.path("linux_"+runtime.GOARCH+".tar.gz"), "-C", dir, "holdfast"))
+	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(v\S+)\t`).FindAllStringSubmatch(string(output(t, exec.Command("go", "version", "-m", filepath.Join(dir, "holdfast")))), -1)
+	for _, m := range modules {
+		if has[m[1]] != m[2] {
+			t.Errorf("%s %s: the SBOM has version %q", m[1], m[2], has[m[1]])
+		}
+	}
+	if list.Format != "CycloneDX" || len(modules) < 10 || has["github.com/redis/go-redis/v9"] == "" || has["std"] == "" {
+		t.Errorf("format %q, %d modules of the program, %d components", list.Format, len(modules), len(list.Components))
+	}
+}
