@@ -198,7 +198,7 @@ func (f *files) deb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) || !bytes.Contains(text, []byte("on\\-lost")) {
+	if text, err := io.ReadAll(page); err != nil || !bytes.Contains(text, []byte(".TH")) || !bytes.Contains(text, []byte("--on-lost")) {
 		t.Errorf("the page of man: %v\n%s", err, text)
 	}
 	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/holdfast")))
