@@ -14,6 +14,7 @@ import (
 // code, if there are as many on both pages.
 var translations = []struct{ page, translated string }{
 	{"README.md", "README.zh-CN.md"},
+	{"docs/steps.md", "docs/steps.zh-CN.md"},
 }
 
 // A pageSection is a heading with what stands below it, up to the next heading.
