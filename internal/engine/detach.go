@@ -189,7 +189,8 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	}
 	leases, err := a.begin(ctx)
 	for _, lease := range leases {
-		call{lease.tenure.hold.lock, ctx, a.began}.tell(lease, false, nil)
+		call := lease.tenure.hold.lock.callSince(ctx, a.began)
+		call.tell(lease, false, nil)
 	}
 	return leases, err
 }

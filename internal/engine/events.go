@@ -145,15 +145,21 @@ type call struct {
 	lock  *Lock
 	ctx   context.Context
 	start time.Time
+	stack callStack // empty if nothing slow is reported
 }
 
 // newCall begins a call.
-func (l *Lock) newCall(ctx context.Context) call {
-	return call{lock: l, ctx: ctx, start: time.Now()}
+func (l *Lock) newCall(ctx context.Context) call { return l.callSince(ctx, time.Now()) }
+
+// callSince is a call that began before.
+func (l *Lock) callSince(ctx context.Context, start time.Time) call {
+	c := call{lock: l, ctx: ctx, start: start}
+	c.stack.take(&l.engine.config)
+	return c
 }
 
 // ended tells the observer how the call ended, and returns that.
-func (c call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
+func (c *call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
 	c.tell(lease, contended, err)
 	return lease, err
 }
@@ -162,7 +168,7 @@ func (c call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
 func (e *Engine) tells() bool { return e.config.Observe != nil || e.config.SlowHold > 0 }
 
 // tell tells the observer how the call ended. A reentry is no news.
-func (c call) tell(lease *Lease, contended bool, err error) {
+func (c *call) tell(lease *Lease, contended bool, err error) {
 	switch {
 	case !c.lock.engine.tells():
 	case err != nil:
@@ -172,12 +178,12 @@ func (c call) tell(lease *Lease, contended bool, err error) {
 	}
 }
 
-func (c call) event(kind EventKind, contended bool) Event {
+func (c *call) event(kind EventKind, contended bool) Event {
 	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: time.Since(c.start)}
 }
 
 // failed tells that the call ended without a lease.
-func (c call) failed(contended bool, err error) {
+func (c *call) failed(contended bool, err error) {
 	e, event := c.lock.engine, c.event(Refused, contended)
 	var waited *WaitEnded
 	var busy *Busy
@@ -196,7 +202,7 @@ func (c call) failed(contended bool, err error) {
 }
 
 // began tells that a lease began. If the lease ended meanwhile, that is told after it.
-func (c call) began(lease *Lease, contended bool) {
+func (c *call) began(lease *Lease, contended bool) {
 	e, t := c.lock.engine, lease.tenure
 	kind := Passed
 	if t == &t.hold.firstTenure && lease == &t.firstLease {
@@ -209,7 +215,7 @@ func (c call) began(lease *Lease, contended bool) {
 		e.tellHolder(&event, *before)
 	}
 	e.observe(event)
-	slow := e.slowHold(lease, event)
+	slow := c.slowHold(lease, event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	lease.toldAt, lease.contended, lease.slow = c.start.Add(event.Took), contended, slow

@@ -94,7 +94,8 @@ func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
 func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, contended bool, err error) {
 	if err == nil {
 		for i, part := range lease.parts {
-			call{g.locks[i], ctx, start}.tell(part, contended && i == 0, nil)
+			call := g.locks[i].callSince(ctx, start)
+			call.tell(part, contended && i == 0, nil)
 		}
 		return
 	}
@@ -103,7 +104,8 @@ func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, c
 	if errors.As(err, &part) && !contended {
 		about = g.lock(part.Name)
 	}
-	call{about, ctx, start}.tell(nil, contended, err)
+	call := about.callSince(ctx, start)
+	call.tell(nil, contended, err)
 }
 
 // lock is the lock of a name of the group.
@@ -201,7 +203,8 @@ func (p *parts) takeAll(ctx context.Context) error {
 func (p *parts) began(ctx context.Context, start time.Time, missing []int) {
 	for _, i := range missing {
 		if part := p.leases[i]; part != nil {
-			call{p.group.locks[i], ctx, start}.tell(part, false, nil)
+			call := p.group.locks[i].callSince(ctx, start)
+			call.tell(part, false, nil)
 		}
 	}
 }

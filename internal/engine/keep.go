@@ -77,7 +77,7 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
 	k.to(attemptQueued) // an ask that says so never joins
 	call := l.newCall(ctx)
-	slow := l.slowWait(ctx, call.start)
+	slow := call.slowWait()
 	slow.follow(&k.waitLoop)
 	lease, err := k.lease(ctx)
 	slow.over()

@@ -98,7 +98,7 @@ func (l *Lock) acquireBeside(ctx context.Context, parts []*Lease) (*Lease, error
 		return lease, err
 	}
 	call := l.newCall(ctx)
-	slow := l.slowWait(ctx, call.start)
+	slow := call.slowWait()
 	lease, contended, err := l.acquire(ctx, parts, slow)
 	slow.over()
 	return call.ended(lease, contended, err)

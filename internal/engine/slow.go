@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"runtime"
 	"time"
 
@@ -14,7 +13,7 @@ type slowReport struct {
 	engine *Engine
 	event  Event // without times
 	since  time.Time
-	stack  [maxStack]uintptr // of the caller, for event
+	stack  callStack // for event
 
 	// Guarded by the engine's mutex.
 	due   time.Duration // since its beginning
@@ -28,17 +27,26 @@ type slowReport struct {
 	loop *waitLoop
 }
 
-// maxStack is how many frames of a caller's stack a report has.
-const maxStack = 32
+// A callStack is the innermost frames of the goroutine that calls the library. It is taken once a
+// call, for the reports of its wait and of its lease: that is most of what they cost.
+type callStack struct {
+	frames [32]uintptr
+	depth  int
+}
+
+// take fills the stack with that of the goroutine that calls it, if anything slow is reported.
+func (s *callStack) take(c *Config) {
+	if c.SlowWait > 0 || c.SlowHold > 0 {
+		s.depth = runtime.Callers(2, s.frames[:])
+	}
+}
 
 // maxIdleReports is how many reports are kept to be used again.
 const maxIdleReports = 64
 
-// slow begins a report of the goroutine that calls it. After is when it is first told. Most reports
-// end untold, and are used again.
-func (e *Engine) slow(event Event, since time.Time, after time.Duration) *slowReport {
-	var frames [maxStack]uintptr
-	n := runtime.Callers(2, frames[:])
+// slow begins a report of a call. After is when it is first told. Most reports end untold, and are
+// used again.
+func (e *Engine) slow(event Event, stack *callStack, since time.Time, after time.Duration) *slowReport {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var s *slowReport
@@ -47,8 +55,8 @@ func (e *Engine) slow(event Event, since time.Time, after time.Duration) *slowRe
 	} else {
 		s = &slowReport{engine: e}
 	}
-	s.stack, s.event, s.since = frames, event, since
-	s.event.Stack, s.due, s.ended = s.stack[:n], after, false
+	s.stack, s.event, s.since = *stack, event, since
+	s.event.Stack, s.due, s.ended = s.stack.frames[:stack.depth], after, false
 	if left := time.Until(since.Add(after)); s.timer == nil {
 		s.timer = time.AfterFunc(left, s.tell)
 	} else {
@@ -58,23 +66,26 @@ func (e *Engine) slow(event Event, since time.Time, after time.Duration) *slowRe
 }
 
 // slowWait begins the report of a caller that may wait; nil: waits are not reported.
-func (l *Lock) slowWait(ctx context.Context, since time.Time) *slowReport {
+func (c *call) slowWait() *slowReport {
+	l := c.lock
 	after := l.engine.config.SlowWait
 	if after == 0 {
 		return nil
 	}
-	s := l.engine.slow(Event{Kind: SlowWait, Lock: l.spec.Kind, Name: l.spec.Name, Context: ctx, Contended: true}, since, after)
+	event := Event{Kind: SlowWait, Lock: l.spec.Kind, Name: l.spec.Name, Context: c.ctx, Contended: true}
+	s := l.engine.slow(event, &c.stack, c.start, after)
 	s.lock = l
 	return s
 }
 
 // slowHold begins the report of a lease that began; nil: holds are not reported.
-func (e *Engine) slowHold(lease *Lease, began Event) *slowReport {
+func (c *call) slowHold(lease *Lease, began Event) *slowReport {
+	e := c.lock.engine
 	if e.config.SlowHold == 0 {
 		return nil
 	}
 	event := Event{Kind: SlowHold, Lock: began.Lock, Name: began.Name, Context: lease.parent, Contended: began.Contended, Token: began.Token}
-	return e.slow(event, time.Now(), e.config.SlowHold)
+	return e.slow(event, &c.stack, time.Now(), e.config.SlowHold)
 }
 
 // follow says which loop asks for the caller of a wait.
