@@ -136,7 +136,10 @@ var notRun = map[string]string{
 	"go run ./cmd/holdfast steps       # lists the steps":                                                         "minutes of real seconds: TestSteps plays each step",
 	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",
 	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul: the page says that nobody has tried it",
-	"make proof PART=fence": "minutes, with three databases: make proof runs it",
+	"make proof PART=fence":    "minutes, with three databases: make proof runs it",
+	"make proof PART=release":  "minutes, with packages of all systems: make proof runs it",
+	"make proof PART=versions": "minutes of real seconds: make proof runs it",
+	"make release-dry":         "minutes: make proof PART=release runs it, in two fresh clones",
 }
 
 // TestDocsShellRuns runs the blocks of shell of all pages, each page with servers of its own. Tests

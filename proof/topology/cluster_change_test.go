@@ -28,7 +28,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 		m := fmt.Sprintf("held:%s", name)
 		slots = append(slots, rig.Slot(harness.KeyOf(m)))
 		held = append(held, harness.Lock(t, idle.Mutex(m, holdfast.WithTTL(5*time.Second))))
-		waiters = append(waiters, harness.Claim(harness.Within(t, time.Minute), other.Mutex(m)))
+		waiters = append(waiters, harness.Claim(t.Context(), other.Mutex(m))) // until all changes are done
 	}
 	c := gather(t, []*holdfast.Client{closing(t, clustered(t, rig), 0), closing(t, clustered(t, rig), 0)}, names)
 	step := func(what string, change func()) {
