@@ -20,20 +20,29 @@ import (
 // patience bounds what must happen, on a machine that has much else to do.
 const patience = time.Minute
 
-// A library is an old one, on a server. its functions are those of the page.
+// A library is an old one, on a server. Its functions are those of the page.
 type library struct {
 	keys []string // of its lock
 	only func(ctx context.Context, bill func(context.Context) error) error
 	both func(ctx context.Context, client *holdfast.Client, bill func(context.Context) error) error
 }
 
-// has checks that each key of the lock is there, n being 1, or that none is.
-func (l library) has(t *testing.T, server *redisserver.Server, n int64) {
+// isHeld checks whether the lock is held: by a key, or by most of its keys. rueidislock begins work
+// when it has two of three.
+func (l library) isHeld(t *testing.T, server *redisserver.Server, want bool) {
 	t.Helper()
+	found := 0
 	for _, key := range l.keys {
-		if got, err := server.Do("EXISTS", key); err != nil || got != n {
-			t.Errorf("%s is there %v times, expected %d: %v", key, got, n, err)
+		got, err := server.Do("EXISTS", key)
+		if err != nil {
+			t.Error(err)
 		}
+		if got == int64(1) {
+			found++
+		}
+	}
+	if held := found > len(l.keys)/2; held != want {
+		t.Errorf("%d of the keys %q are there", found, l.keys)
 	}
 }
 
@@ -183,12 +192,12 @@ func TestBothExcludesTheReleasesBesideIt(t *testing.T) {
 			t.Error(err)
 		}
 		between.hasBegun(t)
-		old.has(t, server, 1)
+		old.isHeld(t, server, true)
 		close(between.end)
 		if err := between.hasEnded(t); err != nil {
 			t.Error(err)
 		}
-		old.has(t, server, 0)
+		old.isHeld(t, server, false)
 		if err := Moved(t.Context(), client, func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
@@ -226,7 +235,7 @@ func TestBothEndsWithTheLease(t *testing.T) {
 		if err := r.hasEnded(t); !errors.Is(err, holdfast.ErrLost) || errors.Is(err, ErrOldLost) {
 			t.Errorf("it ended with %v", err)
 		}
-		old.has(t, server, 0)
+		old.isHeld(t, server, false)
 	})
 }
 
@@ -246,7 +255,7 @@ func TestBothIsCancelledBetweenTheLocks(t *testing.T) {
 		if err := before.hasEnded(t); err != nil {
 			t.Error(err)
 		}
-		old.has(t, server, 0)
+		old.isHeld(t, server, false)
 		if _, err := client.Mutex("order:42").TryLock(t.Context()); err != nil {
 			t.Errorf("the lock is not free: %v", err)
 		}
@@ -262,7 +271,7 @@ func TestBothKeepsTheOldLockUntilWorkHasEnded(t *testing.T) {
 			cancel()
 			<-ctx.Done()
 			for range 500 { // work that takes its time to end
-				old.has(t, server, 1)
+				old.isHeld(t, server, true)
 				if t.Failed() {
 					break
 				}
@@ -272,6 +281,6 @@ func TestBothKeepsTheOldLockUntilWorkHasEnded(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("it ended with %v", err)
 		}
-		old.has(t, server, 0)
+		old.isHeld(t, server, false)
 	})
 }
