@@ -135,7 +135,7 @@ var notRun = map[string]string{
 	"holdfast serve --redis redis://redis.internal":                                                               "it serves until it is ended: TestServe",
 	"go run ./cmd/holdfast steps       # lists the steps":                                                         "minutes of real seconds: TestSteps plays each step",
 	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",
-	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul: the page says that nobody has tried it",
+	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul, which takes minutes to build: TestConsulRolling of proof/moving runs it",
 	"make proof PART=fence":    "minutes, with three databases: make proof runs it",
 	"make proof PART=release":  "minutes, with packages of all systems: make proof runs it",
 	"make proof PART=versions": "minutes of real seconds: make proof runs it",
