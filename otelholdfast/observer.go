@@ -12,7 +12,7 @@ import (
 // An Observer is a holdfast.Observer that records metrics and spans. It is safe for concurrent use,
 // also by several clients.
 type Observer struct {
-	metrics metrics
+	metrics *metrics
 	tracer  trace.Tracer
 }
 

@@ -30,7 +30,7 @@ func (o *Observer) spanWaited(e holdfast.Event) {
 	if !span.IsRecording() {
 		return
 	}
-	by := labels{kind: e.LockKind, class: e.Class, outcome: e.Outcome(), contended: true}
+	by := callLabels{lockOf(e), e.Outcome(), true}
 	span.SetAttributes(append(by.attributes(), lease(e)...)...)
 	if e.Holder != "" {
 		span.SetAttributes(attribute.String("lock.holder", text(e.Holder)))

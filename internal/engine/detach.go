@@ -321,7 +321,7 @@ func (a *attachment) adopt(ctx context.Context, all []Detached) {
 	for i, d := range all {
 		options := d.Options
 		options.Strict = true // no goroutine of this process gets the hold without a request
-		h := &hold{grant: grant{lock: a.engine.Lock(d.Spec, options)}, index: -1}
+		h := &hold{grant: grant{lock: a.engine.Lock(d.Spec, options)}}
 		h.serverModes.current, a.holds[i] = h.lock, h
 		done.Go(func() { a.errs[i] = h.adopt(ctx, &d) })
 	}

@@ -47,8 +47,7 @@ type Engine struct {
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	watchdog  watchdog
-
-	slowReports []*slowReport // ended untold, to be used again
+	slow      slowReports
 }
 
 // New makes an engine. It sends nothing and starts nothing.
@@ -66,6 +65,8 @@ func New(p protocol.Protocol, config Config) *Engine {
 	}
 	e.subscription.engine = e
 	e.watchdog.engine = e
+	e.watchdog.holds.whenIsUp = e.watchdog.runDue
+	e.slow.untilDue.whenIsUp = e.tellSlow
 	return e
 }
 
@@ -96,7 +97,8 @@ func (e *Engine) Close() error {
 		holds = append(holds, h)
 	}
 	clear(e.pools)
-	e.watchdog.stop()
+	e.watchdog.holds.stop()
+	e.slow.untilDue.stop()
 	e.mu.Unlock()
 
 	until := time.Now().Add(e.config.ReleaseTimeout)
@@ -217,7 +219,7 @@ func (e *Engine) queryInBackground(h *hold) {
 func (e *Engine) queryOthers(taken *hold) {
 	e.mu.Lock()
 	var ids []protocol.ID
-	for _, h := range e.watchdog.holds {
+	for _, h := range e.watchdog.holds.entries {
 		if h != taken && h.lock.spec.Name == taken.lock.spec.Name {
 			ids = append(ids, h.ticket.ID)
 		}

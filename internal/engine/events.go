@@ -215,10 +215,9 @@ func (c *call) began(lease *Lease, contended bool) {
 		e.tellHolder(&event, *before)
 	}
 	e.observe(event)
-	slow := c.slowHold(lease, event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lease.toldAt, lease.contended, lease.slow = c.start.Add(event.Took), contended, slow
+	lease.toldAt, lease.contended, lease.slow = c.start.Add(event.Took), contended, c.slowHold(lease, event)
 	if t.lossCause != nil {
 		e.reportEnd(lease, t.lossCause)
 	}

@@ -52,9 +52,8 @@ type hold struct {
 	// hold again, or a downgrade. Zero: none may.
 	mayApplyUntil time.Time
 
-	lossCause error     // the cause of its leases' end, once it is lost; else nil
-	dueAt     time.Time // when the watchdog has to look at it: for its renewal or its end
-	index     int       // in the watchdog's heap; -1: not there
+	lossCause error   // the cause of its leases' end, once it is lost; else nil
+	watched   dueTime // when the watchdog has to look at it: for its renewal or its end
 }
 
 // A grant is what this process knows of the grant of a hold.
@@ -180,7 +179,6 @@ func (a *attempt) newHold(n grantNotice) *hold {
 		serverModes: serverModes{current: a.lock},
 
 		mayApplyUntil: a.mayApplyUntil,
-		index:         -1,
 	}
 	if maxHold := a.lock.options.MaxHold; maxHold > 0 {
 		h.maxHoldEnd = n.from.Add(maxHold - margin(maxHold)) // the clocks may drift apart for so long

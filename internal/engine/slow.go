@@ -16,16 +16,25 @@ type slowReport struct {
 	stack  callStack // for event
 
 	// Guarded by the engine's mutex.
-	due   time.Duration // since its beginning
-	timer *time.Timer
-	told  bool
-	ended bool
+	after     time.Duration // since its beginning: when it is told next
+	scheduled dueTime
+	told      bool
 
 	// Of a wait: the lock, and the loop that asks for this caller alone. If there is none, the
 	// caller waits in a pool.
 	lock *Lock
 	loop *waitLoop
 }
+
+// slowReports are the reports of all calls and leases. Most end untold, and are used again. The
+// engine's mutex guards them.
+type slowReports struct {
+	untilDue schedule[*slowReport]
+	idle     []*slowReport
+}
+
+// due implements scheduled.
+func (s *slowReport) due() *dueTime { return &s.scheduled }
 
 // A callStack is the innermost frames of the goroutine that calls the library. It is taken once a
 // call, for the reports of its wait and of its lease: that is most of what they cost.
@@ -44,24 +53,17 @@ func (s *callStack) take(c *Config) {
 // maxIdleReports is how many reports are kept to be used again.
 const maxIdleReports = 64
 
-// slow begins a report of a call. After is when it is first told. Most reports end untold, and are
-// used again.
-func (e *Engine) slow(event Event, stack *callStack, since time.Time, after time.Duration) *slowReport {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// beginSlow begins a report of a call. After is when it is first told. The engine's mutex is held.
+func (e *Engine) beginSlow(event Event, stack *callStack, since time.Time, after time.Duration) *slowReport {
 	var s *slowReport
-	if last := len(e.slowReports) - 1; last >= 0 {
-		s, e.slowReports = e.slowReports[last], e.slowReports[:last]
+	if last := len(e.slow.idle) - 1; last >= 0 {
+		s, e.slow.idle = e.slow.idle[last], e.slow.idle[:last]
 	} else {
 		s = &slowReport{engine: e}
 	}
-	s.stack, s.event, s.since = *stack, event, since
-	s.event.Stack, s.due, s.ended = s.stack.frames[:stack.depth], after, false
-	if left := time.Until(since.Add(after)); s.timer == nil {
-		s.timer = time.AfterFunc(left, s.tell)
-	} else {
-		s.timer.Reset(left)
-	}
+	s.stack, s.event, s.since, s.after = *stack, event, since, after
+	s.event.Stack = s.stack.frames[:stack.depth]
+	e.slow.untilDue.add(s, since.Add(after))
 	return s
 }
 
@@ -73,19 +75,22 @@ func (c *call) slowWait() *slowReport {
 		return nil
 	}
 	event := Event{Kind: SlowWait, Lock: l.spec.Kind, Name: l.spec.Name, Context: c.ctx, Contended: true}
-	s := l.engine.slow(event, &c.stack, c.start, after)
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	s := l.engine.beginSlow(event, &c.stack, c.start, after)
 	s.lock = l
 	return s
 }
 
-// slowHold begins the report of a lease that began; nil: holds are not reported.
+// slowHold begins the report of a lease that began; nil: holds are not reported. The engine's mutex
+// is held.
 func (c *call) slowHold(lease *Lease, began Event) *slowReport {
 	e := c.lock.engine
 	if e.config.SlowHold == 0 {
 		return nil
 	}
 	event := Event{Kind: SlowHold, Lock: began.Lock, Name: began.Name, Context: lease.parent, Contended: began.Contended, Token: began.Token}
-	return e.slow(event, &c.stack, time.Now(), e.config.SlowHold)
+	return e.beginSlow(event, &c.stack, time.Now(), e.config.SlowHold)
 }
 
 // follow says which loop asks for the caller of a wait.
@@ -98,26 +103,36 @@ func (s *slowReport) follow(w *waitLoop) {
 	s.loop = w
 }
 
-// tell is called by the timer.
-func (s *slowReport) tell() {
-	e := s.engine
+// tellSlow tells the reports that are due.
+func (e *Engine) tellSlow() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s.ended || e.closed {
+	if e.closed {
 		return
 	}
+	reports := &e.slow.untilDue
+	for now := time.Now(); len(reports.entries) > 0 && !reports.entries[0].scheduled.at.After(now); {
+		s := reports.entries[0]
+		s.tell(now)
+		reports.add(s, s.since.Add(s.after))
+	}
+	reports.fired()
+}
+
+// tell tells once. The engine's mutex is held.
+func (s *slowReport) tell(now time.Time) {
+	e := s.engine
 	s.told = true
 	event := s.event
-	event.Took = time.Since(s.since)
+	event.Took = now.Sub(s.since)
 	if s.lock != nil {
 		answer := s.answer()
 		event.Holder, event.Since = answer.Holder.Label, answer.Since
 		event.HolderToken, event.HolderTrace = answer.Token, answer.Holder.Trace
 	}
-	for s.due <= event.Took {
-		s.due *= 2
+	for s.after <= event.Took {
+		s.after *= 2
 	}
-	s.timer.Reset(time.Until(s.since.Add(s.due)))
 	e.report(event, nil)
 	e.mu.after(func() { e.config.Slow(event, false) })
 }
@@ -140,22 +155,22 @@ func (s *slowReport) answer() protocol.Answer {
 	return protocol.Answer{}
 }
 
-// end ends a report; nil has none. Its caller forgets it: it may be used again. The engine's mutex
-// is held.
+// end ends a report; nil has none. Its caller forgets it: unless it was told, it is used again. The
+// engine's mutex is held.
 func (s *slowReport) end() {
-	if s == nil || s.ended {
+	if s == nil {
 		return
 	}
-	s.ended = true
-	stopped := s.timer.Stop()
+	e := s.engine
+	e.slow.untilDue.remove(s)
 	switch {
 	case s.told:
 		event := s.event
 		event.Took = time.Since(s.since)
-		s.engine.mu.after(func() { s.engine.config.Slow(event, true) })
-	case stopped && len(s.engine.slowReports) < maxIdleReports: // its timer does not run, and nobody has it any more
-		s.event, s.lock, s.loop = Event{}, nil, nil
-		s.engine.slowReports = append(s.engine.slowReports, s)
+		e.mu.after(func() { e.config.Slow(event, true) })
+	case len(e.slow.idle) < maxIdleReports:
+		*s = slowReport{engine: e}
+		e.slow.idle = append(e.slow.idle, s)
 	}
 }
 

@@ -1,51 +1,40 @@
 package engine
 
 import (
-	"container/heap"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A watchdog has all holds of a client, ordered by the moment at which each is due: for a renewal
-// or for the end of trust. It has one timer, for the first of them, and no goroutine while none is
-// due.
+// A watchdog has all holds of a client, each scheduled for its next renewal or the end of trust. It
+// has no goroutine while none is due.
 type watchdog struct {
-	engine  *Engine
-	holds   dueHeap
-	timer   *time.Timer
-	firesAt time.Time // when the timer fires; zero: not set
+	engine *Engine
+	holds  schedule[*hold]
 }
+
+// due implements scheduled.
+func (h *hold) due() *dueTime { return &h.watched }
 
 // add takes a hold in. The engine's mutex is held in all methods but runDue.
-func (w *watchdog) add(h *hold) {
-	h.dueAt = earlier(h.renewAt, h.end())
-	heap.Push(&w.holds, h)
-	w.arm()
-}
+func (w *watchdog) add(h *hold) { w.holds.add(h, earlier(h.renewAt, h.end())) }
 
-// remove takes a hold out, if it is in. The timer stays: if it fires for nothing it is set anew.
-// That costs less than setting it for every short hold.
-func (w *watchdog) remove(h *hold) {
-	if h.index >= 0 {
-		heap.Remove(&w.holds, h.index)
-	}
-}
+// remove takes a hold out, if it is in.
+func (w *watchdog) remove(h *hold) { w.holds.remove(h) }
 
-// reschedule puts a hold where its new times belong.
+// reschedule puts a hold where its new times belong, if it is in.
 func (w *watchdog) reschedule(h *hold) {
-	if h.index >= 0 {
-		h.dueAt = earlier(h.renewAt, h.end())
-		heap.Fix(&w.holds, h.index)
-		w.arm()
+	if h.watched.place > 0 {
+		w.add(h)
 	}
 }
 
 // find is the hold of a ticket; nil when there is none.
 func (w *watchdog) find(id protocol.ID) *hold {
-	for _, h := range w.holds {
+	for _, h := range w.holds.entries {
 		if h.ticket.ID == id {
 			return h
 		}
@@ -55,7 +44,7 @@ func (w *watchdog) find(id protocol.ID) *hold {
 
 // ofPool is a hold that passes from goroutine to goroutine of a pool; nil when there is none.
 func (w *watchdog) ofPool(p *pool) *hold {
-	for _, h := range w.holds {
+	for _, h := range w.holds.entries {
 		if h.pool == p {
 			return h
 		}
@@ -64,27 +53,7 @@ func (w *watchdog) ofPool(p *pool) *hold {
 }
 
 // all are the holds.
-func (w *watchdog) all() []*hold { return append([]*hold(nil), w.holds...) }
-
-// stop ends the timer.
-func (w *watchdog) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
-
-// arm sets the timer if the first hold is due before it fires.
-func (w *watchdog) arm() {
-	if len(w.holds) == 0 || !w.firesAt.IsZero() && !w.holds[0].dueAt.Before(w.firesAt) {
-		return
-	}
-	w.firesAt = w.holds[0].dueAt
-	if d := time.Until(w.firesAt); w.timer == nil {
-		w.timer = time.AfterFunc(d, w.runDue)
-	} else {
-		w.timer.Reset(d)
-	}
-}
+func (w *watchdog) all() []*hold { return slices.Clone(w.holds.entries) }
 
 // runDue does what is due: it ends holds whose trust is over, and renews. A renewal that is due
 // soon goes along.
@@ -95,11 +64,10 @@ func (w *watchdog) runDue() {
 	if e.closed {
 		return
 	}
-	w.firesAt = time.Time{}
 	due := make(map[time.Duration][]*hold) // by TTL, so that the patience of one is not that of another
 	now := time.Now()
-	for len(w.holds) > 0 {
-		h := w.holds[0]
+	for len(w.holds.entries) > 0 {
+		h := w.holds.entries[0]
 		if past(h.end(), now) {
 			e.lose(h, h.lossReason())
 			continue
@@ -113,7 +81,7 @@ func (w *watchdog) runDue() {
 		due[ttl] = append(due[ttl], h)
 		w.reschedule(h)
 	}
-	w.arm()
+	w.holds.fired()
 	for ttl, holds := range due { // after the losses: telling comes first
 		e.mu.after(func() { go e.renew(holds, ttl, time.Now()) })
 	}
@@ -224,23 +192,4 @@ func (e *Engine) queryHold(ctx context.Context, h *hold) error {
 	}
 	e.applyQuery(h, answer)
 	return answer.Err
-}
-
-// dueHeap is a heap of holds by when they are due.
-type dueHeap []*hold
-
-func (w dueHeap) Len() int           { return len(w) }
-func (w dueHeap) Less(i, j int) bool { return w[i].dueAt.Before(w[j].dueAt) }
-func (w dueHeap) Swap(i, j int)      { w[i], w[j] = w[j], w[i]; w[i].index, w[j].index = i, j }
-
-// Push implements heap.Interface.
-func (w *dueHeap) Push(x any) { h := x.(*hold); h.index = len(*w); *w = append(*w, h) }
-
-// Pop implements heap.Interface.
-func (w *dueHeap) Pop() any {
-	last := len(*w) - 1
-	h := (*w)[last]
-	(*w)[last] = nil
-	*w, h.index = (*w)[:last], -1
-	return h
 }
