@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +17,6 @@ import (
 // acquireTTL is the TTL of a ticket if no flag says otherwise. No process renews it, and a quorum
 // takes no longer one.
 const acquireTTL = 5 * time.Minute
-
-// The limits of the library for a kept place.
-const (
-	leastKeep = time.Second
-	mostKeep  = 10 * time.Minute
-)
 
 // Acquire takes a lock and leaves it to a ticket.
 type Acquire struct {
@@ -122,91 +114,6 @@ func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began tim
 	return h.lock(bounded)
 }
 
-// atPlace waits at the place of the file's ticket, or of a new one that it writes there.
-func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file *ticketFile) (*holdfast.Lease, error) {
-	lease, err := a.atFormerPlace(ctx, client, began)
-	if !errors.Is(err, errNoPlace) {
-		return lease, err
-	}
-	h := a.handle(client, holdfast.WithTTL(a.TTL))
-	ticket, err := firstTry(ctx, began, func(ctx context.Context) (holdfast.Ticket, error) { return h.place(ctx, a.Keep) })
-	if err != nil {
-		return nil, err
-	}
-	if err = file.write(ticket); err == nil {
-		err = file.open()
-	}
-	if err != nil {
-		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
-	}
-	return a.attach(ctx, client, ticket, began)
-}
-
-// attach waits at a place. It asks the server at least once, however short the wait is: the place
-// of a free name holds it.
-func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket holdfast.Ticket, began time.Time) (*holdfast.Lease, error) {
-	const least, forEver = 100 * time.Millisecond, math.MaxInt64
-	for {
-		limit := time.Duration(forEver)
-		if a.Nonblock || a.Wait > 0 {
-			limit = max(a.Wait-time.Since(began), least)
-		}
-		bounded, cancel := context.WithTimeout(ctx, limit)
-		lease, err := client.AttachWait(bounded, ticket)
-		cancel()
-		asked := !errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, new(*holdfast.StoreError))
-		if asked || ctx.Err() != nil || time.Since(began) > a.Wait+firstAnswer {
-			return lease, err
-		}
-	}
-}
-
-// errNoPlace says that the file has no place that is kept.
-var errNoPlace = errors.New("no place is kept")
-
-// atFormerPlace waits at the place of the file's ticket.
-func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, began time.Time) (*holdfast.Lease, error) {
-	if info, err := os.Stat(a.File); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil, errNoPlace
-	}
-	ticket, err := readTicket(a.File, nil)
-	if err != nil {
-		return nil, err
-	}
-	if !isPlace(client, ticket) {
-		err := client.Check(ctx, ticket)
-		switch {
-		case err == nil:
-			return nil, &usageError{fmt.Errorf("--ticket %s: it has the ticket of a lease that is held: release it before", a.File)}
-		case errors.Is(err, holdfast.ErrTicket):
-			return nil, errNoPlace
-		case errors.As(err, new(*holdfast.ArgumentError)):
-			return nil, &usageError{fmt.Errorf("--ticket %s: the file is there, and has no ticket", a.File)}
-		}
-		return nil, err
-	}
-	lease, err := a.attach(ctx, client, ticket, began)
-	var waited *holdfast.WaitError
-	switch {
-	case errors.Is(err, holdfast.ErrTicket):
-		return nil, errNoPlace
-	case err == nil && !slices.Contains(a.Names, lease.Name()):
-		err = &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, lease.Name())}
-		return nil, errors.Join(err, lease.Release(ctx))
-	case errors.As(err, &waited) && !slices.Contains(a.Names, waited.Name):
-		return nil, &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, waited.Name)}
-	}
-	return lease, err
-}
-
-// isPlace tells whether a ticket is of a place. It sends nothing, as its wait is over before.
-func isPlace(client *holdfast.Client, ticket holdfast.Ticket) bool {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := client.AttachWait(over, ticket)
-	return errors.As(err, new(*holdfast.WaitError))
-}
-
 // hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.
 func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file *ticketFile) error {
 	told := acquired{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
@@ -279,7 +186,7 @@ is over, unless holdfast renew is called before. It is for the steps of a pipeli
 for agents, whose work is not one process. Where it is one, holdfast run is safer: it notices a loss,
 and ends the work.
 
-Whoever has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
+A program that has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
 FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken. If this
 program is killed after the grant and before the ticket is written, the lock is held for one TTL.
 

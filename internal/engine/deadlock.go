@@ -43,7 +43,7 @@ func (d *Deadlock) same(other *Deadlock) bool {
 	return true
 }
 
-// confirms tells whether all who wait in the cycle have asked since an earlier walk that found it.
+// confirms tells whether all waiters of the cycle have asked since an earlier walk that found it.
 func (d *Deadlock) confirms(first *Deadlock) bool {
 	for i := range d.Members {
 		now, before := &d.Members[i], &first.Members[i]

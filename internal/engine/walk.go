@@ -73,8 +73,8 @@ func (w *walk) push(parent int, place protocol.Place, ahead *protocol.Place) {
 	}
 }
 
-// follow looks at the hold of a step, and at all whom it keeps out. It returns the cycle if one of
-// them has a hold that keeps out the first waiter.
+// follow looks at the hold of a step, and at all waiters that it keeps out. It returns the cycle if
+// one of them has a hold that keeps out the first waiter.
 func (w *walk) follow(i int) (found *Deadlock, err error) {
 	under := w.steps[i].under
 	err = w.look(under.Name, func(q *queued) bool {
@@ -103,7 +103,7 @@ func (w *walk) follow(i int) (found *Deadlock, err error) {
 }
 
 // older tells whether a waiter joined its queue before another, by the clocks of the servers that
-// have the queues. The tickets decide if both joined at the same time. All who walk see the same.
+// have the queues. The tickets decide if both joined at the same time. All walks see the same.
 func older(a, b *protocol.Place) bool {
 	return a.Order < b.Order || a.Order == b.Order && a.ID < b.ID
 }
