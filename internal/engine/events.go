@@ -178,13 +178,14 @@ func (c *call) tell(lease *Lease, contended bool, err error) {
 	}
 }
 
-func (c *call) event(kind EventKind, contended bool) Event {
-	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: time.Since(c.start)}
+// event is one of the call, which happens now.
+func (c *call) event(kind EventKind, contended bool, now time.Time) Event {
+	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: now.Sub(c.start)}
 }
 
 // failed tells that the call ended without a lease.
 func (c *call) failed(contended bool, err error) {
-	e, event := c.lock.engine, c.event(Refused, contended)
+	e, event := c.lock.engine, c.event(Refused, contended, time.Now())
 	var waited *WaitEnded
 	var busy *Busy
 	switch {
@@ -203,21 +204,24 @@ func (c *call) failed(contended bool, err error) {
 
 // began tells that a lease began. If the lease ended meanwhile, that is told after it.
 func (c *call) began(lease *Lease, contended bool) {
-	e, t := c.lock.engine, lease.tenure
-	kind := Passed
-	if t == &t.hold.firstTenure && lease == &t.firstLease {
-		kind = Granted
+	e, t, now := c.lock.engine, lease.tenure, time.Now()
+	if e.config.Observe != nil {
+		kind := Passed
+		if t == &t.hold.firstTenure && lease == &t.firstLease {
+			kind = Granted
+		}
+		event := c.event(kind, contended, now)
+		event.Token = t.token
+		if before := lease.before; before != nil {
+			lease.before = nil
+			e.tellHolder(&event, *before)
+		}
+		e.observe(event)
 	}
-	event := c.event(kind, contended)
-	event.Token = t.token
-	if before := lease.before; before != nil {
-		lease.before = nil
-		e.tellHolder(&event, *before)
-	}
-	e.observe(event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lease.toldAt, lease.contended, lease.slow = c.start.Add(event.Took), contended, c.slowHold(lease, event)
+	lease.toldAt, lease.contended = now, contended
+	lease.slow = c.slowHold(lease)
 	if t.lossCause != nil {
 		e.reportEnd(lease, t.lossCause)
 	}
@@ -256,16 +260,18 @@ func (l *Lease) head() *Lease {
 	return l
 }
 
-// tellEnd makes the event that a lease ended. Told is false if the observer does not wait for it.
+// tellEnd ends the report of a lease, and makes the event that the lease ended. Told is false if no
+// observer waits for it.
 func (l *Lease) tellEnd(kind EventKind) (event Event, told bool) {
-	if l.toldAt.IsZero() {
-		return event, false
-	}
-	event = Event{Kind: kind, Lock: l.tenure.hold.lock.spec.Kind, Name: l.Name(), Context: l.parent, Contended: l.contended,
-		Token: l.tenure.token, Took: time.Since(l.toldAt)}
-	l.toldAt = time.Time{}
 	l.slow.end()
 	l.slow = nil
+	if l.toldAt.IsZero() || l.engine().config.Observe == nil {
+		return event, false
+	}
+	spec := &l.tenure.hold.lock.spec
+	event = Event{Kind: kind, Lock: spec.Kind, Name: spec.Name, Context: l.parent, Contended: l.contended,
+		Token: l.tenure.token, Took: time.Since(l.toldAt)}
+	l.toldAt = time.Time{}
 	return event, true
 }
 

@@ -13,7 +13,7 @@ type slowReport struct {
 	engine *Engine
 	event  Event // without times
 	since  time.Time
-	stack  callStack // for event
+	stack  [maxFrames]uintptr // for event
 
 	// Guarded by the engine's mutex.
 	after     time.Duration // since its beginning: when it is told next
@@ -39,9 +39,12 @@ func (s *slowReport) due() *dueTime { return &s.scheduled }
 // A callStack is the innermost frames of the goroutine that calls the library. It is taken once a
 // call, for the reports of its wait and of its lease: that is most of what they cost.
 type callStack struct {
-	frames [32]uintptr
+	frames [maxFrames]uintptr
 	depth  int
 }
+
+// maxFrames is how many frames of a stack are told.
+const maxFrames = 32
 
 // take fills the stack with that of the goroutine that calls it, if anything slow is reported.
 func (s *callStack) take(c *Config) {
@@ -61,8 +64,8 @@ func (e *Engine) beginSlow(event Event, stack *callStack, since time.Time, after
 	} else {
 		s = &slowReport{engine: e}
 	}
-	s.stack, s.event, s.since, s.after = *stack, event, since, after
-	s.event.Stack = s.stack.frames[:stack.depth]
+	s.event, s.since, s.after = event, since, after
+	s.event.Stack = s.stack[:copy(s.stack[:], stack.frames[:stack.depth])]
 	e.slow.untilDue.add(s, since.Add(after))
 	return s
 }
@@ -84,13 +87,15 @@ func (c *call) slowWait() *slowReport {
 
 // slowHold begins the report of a lease that began; nil: holds are not reported. The engine's mutex
 // is held.
-func (c *call) slowHold(lease *Lease, began Event) *slowReport {
-	e := c.lock.engine
+func (c *call) slowHold(lease *Lease) *slowReport {
+	e, spec := c.lock.engine, &c.lock.spec
 	if e.config.SlowHold == 0 {
 		return nil
 	}
-	event := Event{Kind: SlowHold, Lock: began.Lock, Name: began.Name, Context: lease.parent, Contended: began.Contended, Token: began.Token}
-	return e.beginSlow(event, &c.stack, time.Now(), e.config.SlowHold)
+	event := Event{
+		Kind: SlowHold, Lock: spec.Kind, Name: spec.Name, Context: lease.parent, Contended: lease.contended, Token: lease.tenure.token,
+	}
+	return e.beginSlow(event, &c.stack, lease.toldAt, e.config.SlowHold)
 }
 
 // follow says which loop asks for the caller of a wait.
@@ -169,7 +174,7 @@ func (s *slowReport) end() {
 		event.Took = time.Since(s.since)
 		e.mu.after(func() { e.config.Slow(event, true) })
 	case len(e.slow.idle) < maxIdleReports:
-		*s = slowReport{engine: e}
+		s.event, s.lock, s.loop = Event{}, nil, nil
 		e.slow.idle = append(e.slow.idle, s)
 	}
 }
