@@ -107,6 +107,7 @@ func TestSlowIsReported(t *testing.T) {
 		"in the server's queue": {},
 		"in the process":        {same: true},
 		"in strict order":       {options: []holdfast.Option{holdfast.WithStrictOrder()}},
+		"by polling":            {options: []holdfast.Option{holdfast.WithPolling(100*time.Millisecond, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -189,5 +190,34 @@ func TestSlowEnds(t *testing.T) {
 		if got := r.lines("a lease was long and is over"); len(holds) != 2 || got != 2 {
 			t.Errorf("%d holds were told, and the end of %d", len(holds), got)
 		}
+	})
+}
+
+// A group that polls is reported as waiting for its first name, with the holder that keeps it out.
+func TestSlowGroupThatPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		r := newSlowRig(t, server)
+		holder, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Label: "other"})
+		must(t, err)
+		go func() { must(t, lockFor(t.Context(), holder, 5*time.Second)) }()
+		synctest.Wait()
+		lease, err := r.client.All([]string{"a", "m"}, holdfast.WithPolling(100*time.Millisecond, 0)).Lock(t.Context())
+		must(t, err)
+		<-time.After(3 * time.Second)
+		must(t, lease.Release(t.Context()))
+		synctest.Wait()
+		waits, holds := r.told()
+		if got, want := times(waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
+			t.Fatalf("waits were told after %v, want %v", got, want)
+		}
+		if waits[0].Name != "a" || waits[0].Holder != "other" {
+			t.Errorf("told of %q, held by %q; want a, held by other", waits[0].Name, waits[0].Holder)
+		}
+		if got, want := times(holds), []time.Duration{2 * time.Second, 2 * time.Second}; !reflect.DeepEqual(got, want) {
+			t.Errorf("holds were told after %v, want one of each name: %v", got, want)
+		}
+		must(t, holder.Close())
+		must(t, r.client.Close())
 	})
 }

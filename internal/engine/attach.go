@@ -60,7 +60,7 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	}
 	leases, err := a.begin(ctx)
 	for _, lease := range leases {
-		call := lease.tenure.hold.lock.callSince(ctx, a.began)
+		call := lease.tenure.hold.lock.newCall(ctx, a.began)
 		call.tell(lease, false, nil)
 	}
 	return leases, err

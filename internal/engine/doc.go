@@ -335,9 +335,11 @@
 // They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
 // become one, so the queue of a slow observer does not grow without end while nothing else happens.
 //
-// A slow report (slow.go) belongs to one call that may wait, or to one lease that the observer was
-// told of. Its timer queues an event in the background, and logs it, at doubling times. The end of
-// the call, or what tells the observer that the lease ended, ends the report.
+// A slow report (slow.go) belongs to one call that may wait, and then to the lease that the call
+// got and that the observer was told of. The reports have one timer, as the holds have
+// (schedule.go). It queues an event in the background, and logs it, at doubling times. The end of
+// the call, or what tells the observer that the lease ended, ends the report. Most reports end
+// untold, so the stack of the caller is most of what they cost.
 //
 // # Trust
 //

@@ -34,6 +34,7 @@ type Engine struct {
 	protocol     protocol.Protocol
 	features     protocol.Features
 	config       Config
+	reportsSlow  bool           // waits or holds that last long
 	closing      chan struct{}  // closed by Close
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
@@ -53,20 +54,21 @@ type Engine struct {
 // New makes an engine. It sends nothing and starts nothing.
 func New(p protocol.Protocol, config Config) *Engine {
 	e := &Engine{
-		protocol:  p,
-		features:  p.Features(),
-		config:    config,
-		closing:   make(chan struct{}),
-		pools:     make(map[poolKey]*pool),
-		mailboxes: make(map[protocol.ID]*mailbox),
-		cleanups:  make(map[protocol.ID]chan struct{}),
-		terms:     make(map[*Lease]bool),
-		witnesses: make(map[*attempt]bool),
+		protocol:    p,
+		features:    p.Features(),
+		config:      config,
+		reportsSlow: config.SlowWait > 0 || config.SlowHold > 0,
+		closing:     make(chan struct{}),
+		pools:       make(map[poolKey]*pool),
+		mailboxes:   make(map[protocol.ID]*mailbox),
+		cleanups:    make(map[protocol.ID]chan struct{}),
+		terms:       make(map[*Lease]bool),
+		witnesses:   make(map[*attempt]bool),
 	}
 	e.subscription.engine = e
 	e.watchdog.engine = e
 	e.watchdog.holds.whenIsUp = e.watchdog.runDue
-	e.slow.untilDue.whenIsUp = e.tellSlow
+	e.slow.schedule.whenIsUp = e.tellSlow
 	return e
 }
 
@@ -98,7 +100,7 @@ func (e *Engine) Close() error {
 	}
 	clear(e.pools)
 	e.watchdog.holds.stop()
-	e.slow.untilDue.stop()
+	e.slow.schedule.stop()
 	e.mu.Unlock()
 
 	until := time.Now().Add(e.config.ReleaseTimeout)

@@ -145,16 +145,14 @@ type call struct {
 	lock  *Lock
 	ctx   context.Context
 	start time.Time
-	stack callStack // empty if nothing slow is reported
+	stack callStack   // empty if nothing slow is reported
+	slow  *slowReport // of its wait; nil: none is reported
 }
 
-// newCall begins a call.
-func (l *Lock) newCall(ctx context.Context) call { return l.callSince(ctx, time.Now()) }
-
-// callSince is a call that began before.
-func (l *Lock) callSince(ctx context.Context, start time.Time) call {
+// newCall is a call that began at a moment.
+func (l *Lock) newCall(ctx context.Context, start time.Time) call {
 	c := call{lock: l, ctx: ctx, start: start}
-	c.stack.take(&l.engine.config)
+	c.stack.take(l.engine.reportsSlow)
 	return c
 }
 
@@ -164,21 +162,22 @@ func (c *call) ended(lease *Lease, contended bool, err error) (*Lease, error) {
 	return lease, err
 }
 
-// tells tells whether anything is told of calls and leases.
-func (e *Engine) tells() bool { return e.config.Observe != nil || e.config.SlowHold > 0 }
-
 // tell tells the observer how the call ended. A reentry is no news.
 func (c *call) tell(lease *Lease, contended bool, err error) {
-	switch {
-	case !c.lock.engine.tells():
-	case err != nil:
-		c.failed(contended, err)
-	case lease.family == nil:
+	if err == nil && lease.family == nil {
 		c.began(lease, contended)
+		return
+	}
+	c.forgetWait()
+	if err != nil && c.lock.engine.config.Observe != nil {
+		c.failed(contended, err)
 	}
 }
 
-// event is one of the call, which happens now.
+// tells tells whether anything is told of leases.
+func (e *Engine) tells() bool { return e.config.Observe != nil || e.config.SlowHold > 0 }
+
+// event is one of the call that happens at a moment.
 func (c *call) event(kind EventKind, contended bool, now time.Time) Event {
 	return Event{Kind: kind, Lock: c.lock.spec.Kind, Name: c.lock.spec.Name, Context: c.ctx, Contended: contended, Took: now.Sub(c.start)}
 }
@@ -204,12 +203,16 @@ func (c *call) failed(contended bool, err error) {
 
 // began tells that a lease began. If the lease ended meanwhile, that is told after it.
 func (c *call) began(lease *Lease, contended bool) {
-	e, t, now := c.lock.engine, lease.tenure, time.Now()
+	e, t := c.lock.engine, lease.tenure
+	if c.slow == nil && !e.tells() {
+		return
+	}
+	kind, now := Granted, t.since // the clock is read once for a grant
+	if t != &t.hold.firstTenure || lease != &t.firstLease {
+		kind, now = Passed, time.Now()
+	}
 	if e.config.Observe != nil {
-		kind := Passed
-		if t == &t.hold.firstTenure && lease == &t.firstLease {
-			kind = Granted
-		}
+		c.forgetWait() // what the observer does is no wait for the lock
 		event := c.event(kind, contended, now)
 		event.Token = t.token
 		if before := lease.before; before != nil {

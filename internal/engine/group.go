@@ -84,9 +84,11 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 
 // poll asks for all again and again. The observer knows the waiting as that for the first name.
 func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
-	start := time.Now()
-	lease, contended, err := poll(ctx, g.locks[0], g.options, g.once)
-	g.ended(ctx, start, lease, contended, err)
+	wait := g.locks[0].newCall(ctx, time.Now())
+	wait.slowWait()
+	lease, contended, err := poll(ctx, g.locks[0], g.options, wait.slow, g.once)
+	wait.forgetWait()
+	g.ended(ctx, wait.start, lease, contended, err)
 	return lease, err
 }
 
@@ -94,7 +96,7 @@ func (g *Group) poll(ctx context.Context) (*GroupLease, error) {
 func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, contended bool, err error) {
 	if err == nil {
 		for i, part := range lease.parts {
-			call := g.locks[i].callSince(ctx, start)
+			call := g.locks[i].newCall(ctx, start)
 			call.tell(part, contended && i == 0, nil)
 		}
 		return
@@ -104,7 +106,7 @@ func (g *Group) ended(ctx context.Context, start time.Time, lease *GroupLease, c
 	if errors.As(err, &part) && !contended {
 		about = g.lock(part.Name)
 	}
-	call := about.callSince(ctx, start)
+	call := about.newCall(ctx, start)
 	call.tell(nil, contended, err)
 }
 
@@ -203,7 +205,7 @@ func (p *parts) takeAll(ctx context.Context) error {
 func (p *parts) began(ctx context.Context, start time.Time, missing []int) {
 	for _, i := range missing {
 		if part := p.leases[i]; part != nil {
-			call := p.group.locks[i].callSince(ctx, start)
+			call := p.group.locks[i].newCall(ctx, start)
 			call.tell(part, false, nil)
 		}
 	}

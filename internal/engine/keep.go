@@ -76,11 +76,10 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 	k.ticket = d.Ticket
 	k.ownSubscription = &subscription{engine: e, ticket: d.Ticket.ID}
 	k.to(attemptQueued) // an ask that says so never joins
-	call := l.newCall(ctx)
-	slow := call.slowWait()
-	slow.follow(&k.waitLoop)
+	call := l.newCall(ctx, time.Now())
+	call.slowWait()
+	call.slow.follow(&k.waitLoop)
 	lease, err := k.lease(ctx)
-	slow.over()
 	return call.ended(lease, k.reported, err)
 }
 

@@ -97,10 +97,10 @@ func (l *Lock) acquireBeside(ctx context.Context, parts []*Lease) (*Lease, error
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
-	call := l.newCall(ctx)
-	slow := call.slowWait()
-	lease, contended, err := l.acquire(ctx, parts, slow)
-	slow.over()
+	call := call{lock: l, ctx: ctx, start: time.Now()}
+	call.stack.take(l.engine.reportsSlow) // not in newCall, which would be one more frame
+	call.slowWait()
+	lease, contended, err := l.acquire(ctx, parts, call.slow)
 	return call.ended(lease, contended, err)
 }
 
@@ -110,7 +110,7 @@ func (l *Lock) acquire(ctx context.Context, parts []*Lease, slow *slowReport) (l
 	ctx, cancel := boundedWait(ctx, l.options.Wait)
 	defer cancel()
 	if l.options.Interval > 0 {
-		return l.poll(ctx)
+		return l.poll(ctx, slow)
 	}
 	under := l.waitsUnder(ctx, parts)
 	switch {
@@ -139,7 +139,7 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	if lease, err := l.enter(ctx); lease != nil || err != nil {
 		return lease, err
 	}
-	call := l.newCall(ctx)
+	call := l.newCall(ctx, time.Now())
 	lease, err := l.try(ctx)
 	return call.ended(lease, false, err)
 }
@@ -170,7 +170,7 @@ func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, e
 		return nil, err
 	}
 	defer l.engine.busy.Done()
-	call := l.newCall(ctx)
+	call := l.newCall(ctx, time.Now())
 	lease, err := l.resume(ctx, owner, token)
 	return call.ended(lease, false, err)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // poll asks for a lock, or for the first of a group, again and again. It does not join the queue.
-// Contended: the observer knows that the caller waited.
-func poll[L any](ctx context.Context, l *Lock, o Options, once func(context.Context) (L, error)) (lease L, contended bool, err error) {
+// Contended: the observer knows that the caller waited. Slow is the report of the wait, if any.
+func poll[L any](ctx context.Context, l *Lock, o Options, slow *slowReport, once func(context.Context) (L, error)) (lease L, contended bool, err error) {
 	e, ended := l.engine, &WaitEnded{}
 	var none L
 	for start, n := time.Now(), 1; ; n++ {
@@ -21,6 +21,9 @@ func poll[L any](ctx context.Context, l *Lock, o Options, once func(context.Cont
 		}
 		if n == o.Attempts && (held || !isOver(ctx)) {
 			return none, contended, err
+		}
+		if held {
+			slow.note(ended.Answer)
 		}
 		if held && !contended {
 			contended = true
@@ -59,9 +62,9 @@ func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, ag
 
 // poll asks for the lock again and again. After an answer that others hold, another number of
 // permits means that the name was resized: the next request is made with that number, at once.
-func (l *Lock) poll(ctx context.Context) (lease *Lease, contended bool, err error) {
+func (l *Lock) poll(ctx context.Context, slow *slowReport) (lease *Lease, contended bool, err error) {
 	accepted, last := false, (*Busy)(nil)
-	return poll(ctx, l, l.options, func(ctx context.Context) (*Lease, error) {
+	return poll(ctx, l, l.options, slow, func(ctx context.Context) (*Lease, error) {
 		for {
 			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
 			var busy *Busy

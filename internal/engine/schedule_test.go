@@ -68,7 +68,7 @@ func TestScheduleRingsInOrder(t *testing.T) {
 		b.after(early, 1500*time.Millisecond)
 		b.remove(never)
 		b.remove(never)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		if want := []string{"early 1.5s", "middle 3s", "late 5s"}; !slices.Equal(b.rang, want) {
 			t.Errorf("rang %q, want %q", b.rang, want)
@@ -86,10 +86,10 @@ func TestScheduleOfShortEntriesFiresRarely(t *testing.T) {
 		for range 1000 {
 			short := &alarm{name: "short"}
 			b.after(short, time.Since(b.began)+time.Second)
-			time.Sleep(10 * time.Millisecond)
+			<-time.After(10 * time.Millisecond)
 			b.remove(short)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		if len(b.rang) > 0 || b.fired > 11 { // 10 s, and the last one
 			t.Errorf("the timer fired %d times in 10 s, and %q rang", b.fired, b.rang)
