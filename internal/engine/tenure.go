@@ -8,8 +8,8 @@ import (
 )
 
 // A localTenure is the time in which one local holder has a hold, with all that enter under its
-// leases; readers of one process share one. The engine's mutex guards its fields, except hold and
-// token, which never change.
+// leases; readers of one process share one. The engine's mutex guards its fields, except hold,
+// token and since, which never change.
 type localTenure struct {
 	hold      *hold
 	token     int64
