@@ -35,9 +35,8 @@ end
 redis.call('SET', KEYS[1], next)
 return redis.call('PUBLISH', next, '')`)
 
-	// What no lock can do without: nobody overtakes the line; a hold expires; whoever gives back is
-	// asked whether he holds; a token is drawn that grows with the server's time. The line expires
-	// too.
+	// No lock can do without this: nobody overtakes the line; a hold expires; a release is checked
+	// against the holder; a token is drawn that grows with the server's time. The line expires too.
 	checkedJoin = redis.NewScript(`
 if redis.call('EXISTS', KEYS[2]) == 0 and redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local time = redis.call('TIME')
@@ -77,8 +76,8 @@ func openCheckedMessage(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave, told: make(chan struct{}, 1)})
 }
 
-// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another.
-// Nobody who waits can give up then, as no context interrupts a read.
+// openSelfRead is the bound of all that are told by a message: no goroutine has to wake another. No
+// waiter can give up then, as no context interrupts a read.
 func openSelfRead(t target) (Contender, error) {
 	return listen(t, &message{join: checkedJoin, leave: checkedLeave})
 }

@@ -43,8 +43,8 @@ func runMates(ctx context.Context, b *bench, e entry, run int) (sample, error) {
 	return s, errors.Join(werr, err)
 }
 
-// gather waits until all goroutines are home, and returns what the first to fail sent to failed.
-// Those that do not come home in time are left behind.
+// gather waits until all goroutines are home, and returns what the first to fail sent to failed. A
+// goroutine that does not come home in time is left behind.
 func gather(wg *sync.WaitGroup, failed <-chan error) (home bool, err error) {
 	all := make(chan struct{})
 	go func() {

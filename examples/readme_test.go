@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/holdfasttest"
 )
 
-// The code of the README, word for word. What stands around it comes as arguments.
+// The code of the README, word for word. The values that the code uses come as arguments.
 
 type (
 	biller func(ctx context.Context, order int) error

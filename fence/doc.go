@@ -38,7 +38,8 @@
 //
 // SQL is the first statement of its transaction, before anything is read. It raises the fence to
 // the token, and locks the row of the name until the transaction ends. So transactions under one
-// name run one after the other. What follows in the transaction can rely on two things:
+// name run one after the other. The statements that follow in the transaction can rely on two
+// things:
 //
 //   - A transaction with a smaller token, whose SQL came before, has ended. What it wrote is
 //     committed, and is read here.

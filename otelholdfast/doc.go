@@ -1,6 +1,6 @@
 // Package otelholdfast tells OpenTelemetry what happens to locks: metrics of all, and a span for
-// each contended wait. It uses the API of OpenTelemetry alone. What becomes of the figures is the
-// matter of the SDK that the program sets up.
+// each contended wait. It uses the API of OpenTelemetry alone. The SDK that the program sets up
+// decides what becomes of the figures.
 //
 //	observer, err := otelholdfast.New(nil)
 //	...
@@ -45,10 +45,10 @@
 // The span links to the span of that holder, if its client has this Observer too. The request for a
 // hold carries the W3C traceparent of its caller to the server, 55 bytes for each hold and waiter,
 // and the answer tells a waiter that of the holder. When a process passes a hold on, the waiter
-// links to the goroutine that had it. What the server has is of the goroutine that asked it. A
-// client may write anything to the server: a text that is no traceparent makes no link. An Observer
-// of a program that calls this one must be a holdfast.Tracer too, or there are no links; and a
-// holdfast.RequestObserver, or no requests are counted.
+// links to the goroutine that had it. The server has the traceparent of the goroutine that asked
+// it. A client may write anything to the server: a text that is no traceparent makes no link. An
+// Observer of a program that calls this one must be a holdfast.Tracer too, or there are no links;
+// and a holdfast.RequestObserver, or no requests are counted.
 //
 // The caller's own span gets the events "lock.acquired" and "lock.released". A lost lease is the
 // event "lock.lost", with the error, and makes the caller's span an error. Nothing is added to a

@@ -13,7 +13,7 @@ import (
 )
 
 // The leases outlast a machine that stands still, and take-overs may be late: only make proof
-// judges how long they take. What ends early is in testdata/script/demo.txtar.
+// judges how long they take. Demos that end early are in testdata/script/demo.txtar.
 func TestDemo(t *testing.T) {
 	for name, d := range map[string]*Demo{
 		"embedded":           {Embedded: true, Config: demo.Config{Rounds: 3, Workers: 4}},

@@ -144,7 +144,7 @@ var notRun = map[string]string{
 
 // TestDocsShellRuns runs the blocks of shell of all pages, each page with servers of its own. Tests
 // of the repository are not run by a test; TestDocsShellNamesWhatExists looks whether they are
-// there. Those of docs/operations.md have tests of their own.
+// there. The blocks of docs/operations.md have tests of their own.
 func TestDocsShellRuns(t *testing.T) {
 	left := map[string]bool{}
 	for _, block := range fenced(t, "", "sh") {

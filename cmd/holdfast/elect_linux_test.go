@@ -15,7 +15,7 @@ import (
 // a second one beside it.
 const led = `exec 9>>"$0.lock"; flock -n 9 || { echo OVERLAP >>"$0"; exit 1; }; echo "in $1 $HOLDFAST_TOKEN" >>"$0"; exec sleep 600`
 
-// Three processes campaign. Whoever leads is killed with -9, or the server stands still for longer
+// Three processes campaign. The leader is killed with -9, or the server stands still for longer
 // than the TTL, or dies and comes back. Each time the command runs again, and never twice.
 func TestElectWithKills(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {

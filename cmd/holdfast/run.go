@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 )
 
-// What to do with the command when its lock is lost.
+// The values of --on-lost: how a command is ended when its lock is lost.
 const (
 	onLostKill   = "kill"   // TERM while there is trust left, then KILL
 	onLostTerm   = "term"   // TERM only

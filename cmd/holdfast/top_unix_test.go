@@ -72,7 +72,7 @@ func (x *tmux) enter(line string) {
 	x.press("Enter")
 }
 
-// What is another on each run.
+// These texts differ from run to run.
 var masks = []struct {
 	found *regexp.Regexp
 	mask  string

@@ -30,7 +30,7 @@ func oneTaskAtATime(client *holdfast.Client) asynq.MiddlewareFunc {
 	}
 }
 
-// asynq runs tasks on many hosts. Those of one customer run one at a time. A task that finds
+// asynq runs tasks on many hosts. The tasks of one customer run one at a time. A task that finds
 // another one running is tried again, and that is no failure of the task.
 func Example_asynq() {
 	addr, client, end := connect()

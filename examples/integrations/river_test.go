@@ -50,7 +50,7 @@ func (w *invoiceWorker) Work(ctx context.Context, job *river.Job[invoice]) error
 	return w.make(ctx)
 }
 
-// River runs jobs on many hosts. Those of one customer run one at a time.
+// River runs jobs on many hosts. The jobs of one customer run one at a time.
 func Example_river() {
 	_, client, end := connect()
 	defer end()

@@ -74,9 +74,9 @@ func schedule(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// probes tell Kubernetes how this candidate is. One that waits is ready: it can take over. A leader
-// whose last renewal failed is not ready; that may pass. Work that goes on after its lease was lost
-// may not pass by itself, so that the process is restarted.
+// probes tell Kubernetes how this candidate is. A candidate that waits is ready: it can take over.
+// A leader whose last renewal failed is not ready; that may pass. Work that goes on after its lease
+// was lost may not pass by itself, so that the process is restarted.
 func probes(election *holdfast.Election) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

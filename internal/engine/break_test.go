@@ -286,8 +286,8 @@ func TestBreakNeedsToken(t *testing.T) {
 	})
 }
 
-// The break of one name ends the lease of a group as the loss of that name. What remains of it is
-// given back with the group.
+// The break of one name ends the lease of a group as the loss of that name. Its remainder is given
+// back with the group.
 func TestBreakInGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)
@@ -314,8 +314,8 @@ func TestBreakInGroup(t *testing.T) {
 	})
 }
 
-// The min hold of a broken hold keeps others out after the release. What a min hold left of
-// a released hold cannot be broken, but ended by force.
+// The min hold of a broken hold keeps others out after the release. The remainder that a min hold
+// leaves of a released hold cannot be broken, but ended by force.
 func TestBreakBehindMinHold(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		const least = 10 * time.Second
@@ -383,7 +383,7 @@ func TestBreakOfLeader(t *testing.T) {
 	})
 }
 
-// What is left of a semaphore's hold keeps its permits until the release.
+// The remainder of a semaphore's hold keeps its permits until the release.
 func TestBreakOfPermits(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, op := newHost(t, server), newHost(t, server), newHost(t, server)

@@ -123,9 +123,9 @@ func (l *Lease) detach() Detached {
 	}
 }
 
-// lasting is how long the server keeps a hold that is not renewed, from the grant on, or less. One
-// that was prolonged here lasts a TTL more from that request on. At heldSince the server's clock
-// showed serverSince at least, and no less since then, less a hundredth for drift.
+// lasting is how long the server keeps a hold that is not renewed, from the grant on, or less. A
+// hold that was prolonged here lasts a TTL more from that request on. At heldSince the server's
+// clock showed serverSince at least, and no less since then, less a hundredth for drift.
 func (h *hold) lasting() time.Duration {
 	ttl := h.lock.options.TTL
 	if !h.lock.options.Fixed {

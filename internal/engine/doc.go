@@ -417,9 +417,9 @@
 // A broken hold is lost. So it is not passed on, entered or joined any more, and the waiters of its
 // pool ask anew. No lease was made of a hold that was broken before its process took it up. Such a
 // hold is given back as soon as an answer tells of it. The message of its grant may come after the
-// Break, or its answer may: then the hold is trusted for its claim, or its TTL, as any other. What
-// is left of it lasts at the server for the same time, and so nobody is let in. If the message of
-// the Break came before the grant was taken, the attempt asks at once.
+// Break, or its answer may: then the hold is trusted for its claim, or its TTL, as any other. Its
+// remainder lasts at the server for the same time, and so nobody is let in. If the message of the
+// Break came before the grant was taken, the attempt asks at once.
 //
 // A ForceBreak leaves nothing of the hold. The former holder is told in the same way, and finds
 // that its hold is gone.
@@ -427,14 +427,14 @@
 // # Detached leases
 //
 // Detach takes a hold out of the watchdog and ends its lease, without a request. The hold stays at
-// the server until its time is over there. What Detach returns is all that another process needs to
-// go on with it: how the lock is held, the ticket, the tokens, and what the protocol says of its
-// origin. The server names a member of a set by its payload, which has the channel of the process
-// that asked. So the ticket carries that channel along, and every request about it is the same in
+// the server until its time is over there. Detach returns all that another process needs to go on
+// with it: how the lock is held, the ticket, the tokens, and what the protocol says of its origin.
+// The server names a member of a set by its payload, which has the channel of the process that
+// asked. So the ticket carries that channel along, and every request about it is the same in
 // whichever process. A message that the hold was taken over goes to that first process; the present
 // one learns of it by its next renewal.
 //
-// Only a lease that is alone in its hold can leave. One whose downgrade is under way cannot, as
+// Only a lease that is alone in its hold can leave. A lease whose downgrade is under way cannot, as
 // nobody knows yet what the server has. The goroutines that wait in its pool ask for themselves. A
 // renewal that is under way is harmless: no renewal makes a hold. An ask that may still arrive is
 // not: after a release elsewhere it would win the hold for nobody. So Detach waits until it takes

@@ -232,7 +232,7 @@ func (e *Engine) queryOthers(taken *hold) {
 	}
 }
 
-// Gap implements protocol.Sink. All that wait ask at once.
+// Gap implements protocol.Sink. All waiters ask at once.
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // An EventKind is what happened.
 type EventKind int
 
-// What happens. See the package document.
+// The kinds of events. See the package document.
 const (
 	Waiting  EventKind = iota + 1 // a caller has to wait
 	Granted                       // a lease began on a hold that was won for it; Took is how long the call lasted

@@ -200,8 +200,8 @@ func TestLeaseExtendRenewedIsRefused(t *testing.T) {
 	})
 }
 
-// A context that was over before sends nothing. One that ends meanwhile leaves trust as it was, and
-// is no failure of the server.
+// A context that was over before sends nothing. A context that ends meanwhile leaves trust as it
+// was, and is no failure of the server.
 func TestLeaseExtendContextOver(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a := newHost(t, server)

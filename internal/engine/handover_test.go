@@ -61,8 +61,8 @@ func TestHandOverNotRenewedIsTrustedForClaim(t *testing.T) {
 	}
 }
 
-// Trap 4: a message that comes when less than half of the claim is left is confirmed by asking. One
-// that comes after the claim is no lease.
+// Trap 4: a message that comes when less than half of the claim is left is confirmed by asking. A
+// message that comes after the claim is no lease.
 func TestHandOverLateMessageIsConfirmed(t *testing.T) {
 	for name, late := range map[string]time.Duration{"late in the claim": 400 * time.Millisecond, "after the claim": 700 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -183,8 +183,8 @@ func (k keptAttempt) leave() error {
 func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone} }
 
 // refusedPlace is the error of a wait whose answer says that an operator evicted the ticket, or
-// broke its hold before this process took it up. What is left of the hold is given back. That the
-// ticket was evicted stays remembered, for the next process that waits with it. Nil: the answer
+// broke its hold before this process took it up. The remainder of the hold is given back. The
+// server remembers the eviction, for the next process that waits with the ticket. Nil: the answer
 // says neither.
 func (k keptAttempt) refusedPlace(err error) error {
 	var evicted *protocol.Evicted

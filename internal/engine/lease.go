@@ -26,7 +26,7 @@ type Lease struct {
 	// before the caller gets the lease, and only the caller reads it.
 	before *predecessor
 
-	// What the observer knows.
+	// The lease as the observer knows it.
 	toldAt    time.Time   // when it was told that the lease began; zero: it was not, or was told of the end
 	contended bool        // the caller had to wait
 	slow      *slowReport // nil: holds are not reported

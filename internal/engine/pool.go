@@ -264,9 +264,9 @@ func (l *Lock) lead(ctx context.Context, p *pool, a *attempt) (lease *Lease, con
 }
 
 // leaderJoins ends the lead of a reader that enters a hold of this process instead. It returns nil,
-// and changes nothing, if the hold can no longer be joined. Those that waited when the hold was
-// opened are in. A waiter that came since then was too late to enter it, and leads. The engine's
-// mutex is held.
+// and changes nothing, if the hold can no longer be joined. The waiters that were there when the
+// hold was opened are in. A waiter that came since then was too late to enter it, and leads. The
+// engine's mutex is held.
 func (p *pool) leaderJoins(ctx context.Context, a *attempt) *Lease {
 	lease := p.joinHold(ctx, a.joinable)
 	if lease == nil {

@@ -45,8 +45,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// Trap 39: timers stand still while a machine sleeps. Whoever asks the lease afterwards is told the
-// truth, whatever he asks, before anything else has noticed.
+// Trap 39: timers stand still while a machine sleeps. Afterwards each method of the lease tells the
+// truth, before anything else has noticed.
 func TestLeaseAfterSleep(t *testing.T) {
 	over := errors.New("lost")
 	for name, ask := range map[string]func(t *testing.T, l *Lease){

@@ -94,8 +94,8 @@ func (w *watcher) mustWait(ctx context.Context, sent time.Time) (step, time.Time
 // handle has nothing to do: a message says when to look, or that there was a gap.
 func (w *watcher) handle(messages) (step, error) { return stepWait, nil }
 
-// forget ends a watcher. What the server knows of it is taken back once, in the background. The
-// caller is counted in busy, so that Close cannot miss the goroutine that forget starts.
+// forget ends a watcher. Its place at the server is taken back once, in the background. The caller
+// is counted in busy, so that Close cannot miss the goroutine that forget starts.
 func (w *watcher) forget() {
 	e, s := w.engine, w.subject
 	e.mu.Lock()

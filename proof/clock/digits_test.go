@@ -61,7 +61,7 @@ func busy(t *testing.T, lock func(context.Context) (*holdfast.Lease, error)) *ho
 	return held
 }
 
-// Those who join a microsecond apart, while the server's clock gets a digit more, are handed the
+// Waiters that join a microsecond apart, while the server's clock gets a digit more, are handed the
 // lock in order. Tokens follow the clock, and others are told who holds and how many wait.
 func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 	eachDigit(t, func(t *testing.T, s *scene, more int64) {
@@ -98,7 +98,7 @@ func TestQueueAtEveryDigitOfClockKeepsOrder(t *testing.T) {
 	})
 }
 
-// What ends by itself ends in time, also while the server's clock gets a digit more.
+// Holds that end by themselves end in time, also while the server's clock gets a digit more.
 func TestHoldAtEveryDigitOfClockEndsInTime(t *testing.T) {
 	const ttl = 100 * time.Millisecond
 	fixed := []holdfast.Option{holdfast.WithTTL(ttl), holdfast.WithoutRenewal()}
@@ -283,7 +283,7 @@ func (s *scene) joinThrough(lease *holdfast.Lease, shows []time.Time, other *act
 }
 
 // A clock that is set forward by years ends holds and places, as if it was time that passed. All
-// who wait are in in the end, one after the other, with tokens that grow.
+// waiters get in, one after the other, with tokens that grow.
 func TestQueueClockStepsForwardByYearsServesAll(t *testing.T) {
 	for from, to := range map[int64]int64{1: 946_684_800e6, 1_000_000: 1_790_000_000e6, 946_684_800e6: 1_790_000_000e6, 1e15 - 5e6: 7_258_118_400e6} {
 		t.Run(fmt.Sprint(from, " to ", to), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 // A waiter that is dead is evicted while others wait for the name all the time, none of them for
-// long. What is remembered of it goes when its time is over.
+// long. The server forgets the eviction when its time is over.
 func TestEvictedIsForgotten(t *testing.T) {
 	play(t, func(t *testing.T, s *scene) {
 		a, b, c := s.actor("a"), s.actor("b"), s.actor("c")

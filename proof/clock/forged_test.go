@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Messages are hints. Who may publish on a waiter's channel, and read its id from the queue, can
-// make it believe for one claim that it holds; not for longer, and not without the id. SECURITY.md
-// says so.
+// Messages are hints. A client that may publish on a waiter's channel, and read its id from the
+// queue, can make it believe for one claim that it holds; not for longer, and not without the id.
+// SECURITY.md says so.
 func TestHandOverForgedIsTrustedForOneClaim(t *testing.T) {
 	for name, test := range map[string]struct {
 		message  func(id string, server int64) string

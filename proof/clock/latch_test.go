@@ -60,7 +60,7 @@ func TestLatchCountDownAnswerLost(t *testing.T) {
 	})
 }
 
-// Who waits for a latch is told when it opens, and does not find out when it looks again.
+// A waiter of a latch is told when it opens, and does not find out when it looks again.
 func TestLatchOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { pass(time.Minute) })

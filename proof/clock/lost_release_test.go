@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Whoever releases a lease that is lost has stopped: the next need not wait until the server has
-// missed it, which it would find out by asking, up to 6 s after, if it asked last while somebody
-// else held. A min hold is kept all the same.
+// The release of a lost lease says that its holder has stopped. So the next waiter need not wait
+// until the server has missed the holder. It would find that out by asking, up to 6 s later. A min
+// hold is kept all the same.
 func TestLeaseReleaseAfterLossLetsNextIn(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []holdfast.Option

@@ -79,8 +79,8 @@ func TestLeaseMinHoldKeepsOthersOut(t *testing.T) {
 	}
 }
 
-// Who is told when a min hold is over is the first in the queue. When it gives up meanwhile, the
-// next is told.
+// The first in the queue is told when a min hold is over. If it gives up meanwhile, the next is
+// told.
 func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, share := range map[string]bool{"mutex": false, "readers": true} {
@@ -126,8 +126,8 @@ func TestMinHoldFirstLeavesNextIsTold(t *testing.T) {
 	}
 }
 
-// Who becomes the first in the queue while a min hold still keeps a permit is told when that is
-// over, whoever else holds.
+// A waiter that becomes the first in the queue while a min hold still keeps a permit is told when
+// that is over, also if others hold.
 func TestMinHoldNewFirstIsTold(t *testing.T) {
 	const hold = 4 * time.Second
 	for name, test := range map[string]struct {

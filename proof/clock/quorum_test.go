@@ -174,7 +174,7 @@ func (c *council) uses() {
 	}
 }
 
-// What the clocks of three masters show does not matter, nor that they differ by decades.
+// The times that the clocks of three masters show do not matter, nor that they differ by decades.
 func TestQuorumClocksShowAnyTime(t *testing.T) {
 	in2000, today := time.Unix(946_684_807, 0), time.Unix(1_790_000_000, 0)
 	for name, shows := range map[string][3]time.Time{

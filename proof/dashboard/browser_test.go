@@ -297,7 +297,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	b.right()
 }
 
-// Ten pages cost the server what one costs. What the two runs count is commands of 10 s.
+// Ten pages cost the server as much as one. The two runs count the commands of 10 s.
 func TestTenViewersCostAsOne(t *testing.T) {
 	b := newBed(t)
 	worker := b.client("worker")

@@ -49,8 +49,8 @@ func (c *Clock) now() time.Time {
 	return time.Now().Add(c.step)
 }
 
-// Tick tells the server the time, as is done before each command. Who looks at the server's keys
-// without one calls it first.
+// Tick tells the server the time, as is done before each command. Code that looks at the server's
+// keys without a command calls it first.
 func (c *Clock) Tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -122,8 +122,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// What a key has left follows the server's clock: it is gone after a step forward, and lives longer
-// after a step back.
+// The remaining time of a key follows the server's clock: the key is gone after a step forward, and
+// lives longer after a step back.
 func TestClockOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := embedded.Start(t)

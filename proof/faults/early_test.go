@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/storetest"
 )
 
-// What a server's clock shows. A machine without a battery for its clock shows 1970 or 2000 until
-// it hears the time. In September 2001 the microseconds since 1970 got their sixteenth digit.
+// The times that a server's clock shows. A machine without a battery for its clock shows 1970 or
+// 2000 until it hears the time. In September 2001 the microseconds since 1970 got their sixteenth
+// digit.
 var (
 	in1970 = time.Unix(0, 0)
 	in2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -21,7 +22,7 @@ var (
 	in2200 = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// What the clock of a server shows does not matter: all that locks do, they do at any time.
+// The time that the clock of a server shows does not matter: locks do the same at any time.
 func TestServerClockShowsAnyTime(t *testing.T) {
 	long(t)
 	for name, at := range map[string]time.Time{"1970": in1970, "2000": in2000, "September 2001": in2001, "2200": in2200} {
@@ -36,7 +37,7 @@ func TestServerClockShowsAnyTime(t *testing.T) {
 	}
 }
 
-// All that a store promises, it promises in 1970.
+// A store keeps all its promises in 1970, too.
 func TestConformanceIn1970(t *testing.T) {
 	if !measured() {
 		t.Skip("it takes a minute of its own: HOLDFAST_PROOF=1, as in make proof, runs it")
@@ -84,8 +85,8 @@ func TestOrderThroughStepsBack(t *testing.T) {
 	}
 }
 
-// Who waits since 1970, and has asked since the clock was set forward, is before all who joined
-// then.
+// A waiter that joined in 1970, and has asked since the clock was set forward, is before all that
+// joined later.
 func TestOrderThroughAStepForward(t *testing.T) {
 	long(t)
 	for name, step := range map[string]struct{ from, to time.Time }{

@@ -116,7 +116,7 @@ func (v *visit) back(leases ...*holdfast.Lease) {
 	}
 }
 
-// A waiter stands in the server's queue. What it gets is handed over.
+// A waiter stands in the server's queue. Its hold is handed over.
 type waiter struct {
 	*visit
 	result func() (*holdfast.Lease, error)

@@ -116,8 +116,8 @@ func messagesDropped(t *testing.T, b *bed) {
 }
 
 // Traps 12 and 35: a third of all requests come late, up to longer than their senders wait, and so
-// in another order than they were sent. What was given up does not take effect and stay: a minute
-// is the TTL here, so nobody would be in again.
+// in another order than they were sent. A request that was given up does not take effect and stay:
+// the TTL is a minute here, so nobody else would get in.
 func requestsLate(t *testing.T, b *bed) {
 	var clients []*holdfast.Client
 	var all []*wires
@@ -153,7 +153,7 @@ func requestsLate(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// What comes byte by byte is the same.
+// An answer that comes byte by byte is the same.
 func byteByByte(t *testing.T, b *bed) {
 	var clients []*holdfast.Client
 	var all []*wires

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// What Inspect says under load, beside what the callers themselves know. Nothing fails here, so
-// each knows for certain what it held all the while that an Inspect took, and for what it waited.
+// The answers of Inspect under load are compared with what the callers themselves know. Nothing
+// fails here, so each knows for certain what it held all the while that an Inspect took, and for
+// what it waited.
 func TestInspectTellsTheTruth(t *testing.T) {
 	for _, topology := range []string{single, sentinel, cluster} {
 		t.Run(topology, func(t *testing.T) {

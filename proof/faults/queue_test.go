@@ -44,7 +44,7 @@ func scripts(srv *redisserver.Server) int {
 }
 
 // queue lets n goroutines of some clients wait for a name, each in the server's queue, until all
-// stand there. What each does with its lease is its own business; it must release it.
+// stand there. Each must release its lease, whatever else it does with it.
 func queue(ctx context.Context, t *testing.T, srv *redisserver.Server, clients []*holdfast.Client, name string, n int, use func(*holdfast.Lease, error)) *sync.WaitGroup {
 	t.Helper()
 	var all sync.WaitGroup

@@ -16,8 +16,8 @@ import (
 )
 
 // Traps 22, 28, 41 and 45: servers that answer, and refuse. New locks are refused as such, with the
-// cause, and nothing of them stays; who holds goes on holding while it does not last longer than
-// trust; who waits is in when it is over. What takes no memory works without memory: every release.
+// cause, and nothing of them stays; a holder goes on while that does not last longer than trust; a
+// waiter is in when it is over. A release takes no memory, so it works without memory.
 func refusals(t *testing.T, b *bed) {
 	config := func(name string, refuse, serve any) (func(*testing.T, *redisserver.Server), func(*testing.T, *redisserver.Server)) {
 		return func(t *testing.T, srv *redisserver.Server) { do(t, srv, "CONFIG", "SET", name, refuse) },
@@ -258,12 +258,12 @@ func keysOfOthers(t *testing.T, b *bed) {
 	b.clean(t)
 }
 
-// Trap 28: a server that reads its data is loading. Who waits is in when it has, and nobody is
-// refused for another reason.
+// Trap 28: a server that reads its data is loading. A waiter is in when the data is read, and
+// nobody is refused for another reason.
 func TestLoading(t *testing.T) {
 	long(t)
-	// What is written before an answer is not lost to kill -9, unless the server holds it back for
-	// a slow disk.
+	// Data that is written before an answer is not lost to kill -9, unless the server holds it back
+	// for a slow disk.
 	slow := []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024", "--appendonly", "yes", "--appendfsync", "no"}
 	if srv, err := redisserver.Run(t.Context(), slow...); err != nil {
 		t.Skip("this server cannot be made to load slowly: ", err)

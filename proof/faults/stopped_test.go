@@ -61,7 +61,8 @@ func serversStopped(t *testing.T, b *bed) {
 		b.each((*redisserver.Server).Continue)
 		asked += batch
 		pause(time.Second)
-		// What takes effect after all is given back behind; nothing else ends it for a minute.
+		// A hold that takes effect after all is given back in the background; nothing else ends it
+		// for a minute.
 		left := b.left(t)
 		for late := time.Now().Add(patience); len(left) > 0 && time.Now().Before(late); left = b.left(t) {
 			pause(5 * time.Millisecond)

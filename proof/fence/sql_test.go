@@ -135,8 +135,8 @@ func TestSQLWithoutTable(t *testing.T) {
 	})
 }
 
-// What a transaction wrote is gone with its fence: a rollback lowers the fence again, as nothing of
-// the holder is left to guard.
+// The writes of a transaction are gone with its fence: a rollback lowers the fence again, as
+// nothing of the holder is left to guard.
 func TestSQLRolledBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *database) {
 		if err := db.raise(t, "order:42", 17); err != nil {

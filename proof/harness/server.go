@@ -57,8 +57,8 @@ func Hears(t *testing.T, srv *redisserver.Server, c *holdfast.Client) {
 	HandBack(t, waiter.Got(t))
 }
 
-// Free fails the test when a name is held. What the server said was given back is not there any
-// more.
+// Free fails the test when a name is held. A hold that the server said was given back is not there
+// any more.
 func Free(t *testing.T, srv *redisserver.Server, name string) {
 	t.Helper()
 	if v := Must(t, srv, "GET", KeyOf(name)); v != nil {

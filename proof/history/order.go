@@ -91,8 +91,8 @@ func slotOf(proc string) string {
 }
 
 // troubled tells whether a process, its network or the server stood still between from and to, or
-// connections were cut, or so shortly before that it may still be felt. What stood still by itself
-// did so for least.
+// connections were cut, or so shortly before that it may still be felt. A stop by itself lasted for
+// least.
 func (h *History) troubled(proc string, from, to, least int64) bool {
 	from -= int64(time.Second)
 	if h.stalled(proc, from, to, least) || h.stalled(Server, from, to, least) {

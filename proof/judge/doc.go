@@ -3,7 +3,7 @@
 //
 // Package history applies them to the records of a run, after it. Packages simulate and faults
 // apply them to leases while these last. Package linear has them in its model, through which
-// porcupine looks for an order of all grants. What each of them excuses, and when, it says itself.
+// porcupine looks for an order of all grants. Each package says itself what it excuses, and when.
 //
 // The rules are written from the promises and share no code with the library. Two other oracles do
 // not use them, so that a mistake here cannot hide one there: the protocol in memory, to which

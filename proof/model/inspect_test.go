@@ -71,7 +71,8 @@ func (p *pair) inspected(in protocol.Inspection) string {
 		waiting, queueOf(in.Queue, waiting != "some"))
 }
 
-// queueOf is a queue in order. Which places are closed is left out where it need not be certain.
+// queueOf is a queue in order. It leaves out which places are closed where that need not be
+// certain.
 func queueOf(places []protocol.Place, certain bool) string {
 	var queue []string
 	for _, w := range places {

@@ -85,7 +85,7 @@ func (k *taken) held(what string) {
 }
 
 // Every request of the former holder that comes late, each of them twice, finds that its hold was
-// taken over, and lets nobody in. What is left of the hold is ended by its release alone.
+// taken over, and lets nobody in. Its release alone ends the remainder of the hold.
 func TestRemainderLateRequests(t *testing.T) {
 	server := memory.New(protocol.Features{Queue: true, Tokens: true})
 	srv := redisserver.Start(t)

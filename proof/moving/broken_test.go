@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What the page forbids lets two in, and is seen: N-1 beside N+1, a release N that gives the old
-// lock back before its work ends, and one that has the old lock alone.
+// The deployments that the page forbids let two in, and that is seen: N-1 beside N+1, a release N
+// that gives the old lock back before its work ends, and one that has the old lock alone.
 func TestBrokenMovesAreSeen(t *testing.T) {
 	long(t)
 	for _, library := range libraries {

@@ -1,5 +1,5 @@
 // Command pictures makes the pictures of terminals in docs/: the demo and "holdfast top", as they
-// really run, each on a terminal of tmux. What the terminal shows becomes an SVG: text in the
+// really run, each on a terminal of tmux. The screen of the terminal becomes an SVG: text in the
 // reader's own fixed-width font, on a dark ground that looks the same on a light and a dark page.
 //
 //	go run ./pictures DIRECTORY

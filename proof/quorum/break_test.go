@@ -50,7 +50,7 @@ func TestBreak(t *testing.T) {
 }
 
 // TestBreakWithoutAMajority: a Break that only two of five masters answer fails, and says what each
-// said. What these have ended they make good again, and the three that were stopped end nothing
+// said. The two make good again what they have ended, and the three that were stopped end nothing
 // when they go on. So the holder keeps its lease.
 func TestBreakWithoutAMajority(t *testing.T) {
 	long(t)

@@ -8,8 +8,8 @@ import (
 )
 
 // TestClockSetForward: the clock of a master that is needed for two majorities is set forward, so
-// what it keeps is over there while the holder trusts it. Whoever knew that clock before must not
-// be let in by it.
+// what it keeps is over there while the holder trusts it. A client that knew that clock before must
+// not be let in by it.
 func TestClockSetForward(t *testing.T) {
 	r := &rig{T: t, dir: t.TempDir()}
 	clock := r.clocked()

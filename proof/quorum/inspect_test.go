@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// What the verdict of Inspect is under load, beside what the callers themselves know. Nothing fails
-// here, so each knows for certain what it held all the while that an Inspect took.
+// The verdict of Inspect under load is compared with what the callers themselves know. Nothing
+// fails here, so each knows for certain what it held all the while that an Inspect took.
 func TestInspectTellsTheTruth(t *testing.T) {
 	long(t)
 	u := &truth{rig: newRig(t, 5)}

@@ -65,7 +65,8 @@ func metrics(t *testing.T) (names []string) {
 	return names
 }
 
-// named are the metrics that a text names. What a histogram adds to its name is cut off.
+// named are the metrics that a text names. The endings that a histogram adds to its name are cut
+// off.
 func named(text string) (names []string) {
 	for _, name := range regexp.MustCompile(`holdfast_[a-z_]+`).FindAllString(text, -1) {
 		names = append(names, strings.TrimSuffix(name, "_bucket"))

@@ -20,7 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// Who may read the keys sees the id and the token of a hold, and can do nothing with them.
+// A client that may read the keys sees the id and the token of a hold, and can do nothing with
+// them.
 func TestKeyReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -53,8 +54,8 @@ func TestKeyReaderChangesNothing(t *testing.T) {
 	harness.Release(t, held)
 }
 
-// Who may run the scripts and has read the id of a hold can do with it what its holder can, who is
-// told.
+// A client that may run the scripts and has read the id of a hold can do with it what its holder
+// can. The holder is told.
 func TestHoldIDReadActsAsHolder(t *testing.T) {
 	t.Parallel()
 	for op, attack := range map[string]func(*testing.T, *visitor){

@@ -45,8 +45,8 @@ func (l *ledger) mayBeEnded(h *holding, lost *holdfast.LostError) bool {
 	return h.resumed || (lost == nil || lost.Reason == holdfast.LossBroken) && l.mayBeBroken(h)
 }
 
-// vacate notes that a hold was lost. One that was broken keeps others out until its release, or its
-// end. mu is held.
+// vacate notes that a hold was lost. A hold that was broken keeps others out until its release, or
+// its end. mu is held.
 func (l *ledger) vacate(h *holding, lost *holdfast.LostError) {
 	r := l.rooms[class(h.op.Names[0])]
 	if r.empty(h); lost.Reason == holdfast.LossBroken {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/network"
 )
 
-// A Fault is one trouble, at its time, until its end. Which of the fields mean something depends on
-// the kind.
+// A Fault is one trouble, at its time, until its end. The kind decides which of the fields mean
+// something.
 type Fault struct {
 	At, For time.Duration
 	Kind    Trouble
@@ -25,7 +25,7 @@ type Fault struct {
 // A Trouble is a kind of fault.
 type Trouble string
 
-// The troubles. Those of Forget and Clock let another in beside a holder, by design.
+// The troubles. In the modes Forget and Clock, some let another in beside a holder, by design.
 const (
 	Silence   Trouble = "silence"   // nothing arrives, nothing fails; what was written arrives later
 	Slow      Trouble = "slow"      // all takes longer

@@ -88,7 +88,7 @@ func (w *world) breakSeen(c *client, o *Operation) {
 	}
 }
 
-// breakHold breaks a hold. What is left of it keeps others out for as long as it was trusted
+// breakHold breaks a hold. The remainder keeps others out for as long as the hold was trusted
 // before, at least, unless its holder releases it.
 func (w *world) breakHold(c *client, o *Operation, hold *holdfast.HoldInfo) {
 	a, until := attempt{nil, hold.Token, hold.LastToken}, map[*holding]time.Time{}

@@ -83,7 +83,7 @@ type Op struct {
 // An Inner is what a holder does with its lease.
 type Inner string
 
-// What a holder may do.
+// The things that a holder may do.
 const (
 	Nothing   Inner = ""
 	Reenter   Inner = "reenter"
@@ -103,7 +103,7 @@ const (
 
 var ttls = []time.Duration{400 * time.Millisecond, time.Second, 3 * time.Second, longest}
 
-// What is locked. Names of one class are held together.
+// The names that a run locks. The names of the groups are held together.
 var (
 	locks  = []string{"mutex-1", "mutex-2", "rw", "permits", "lead", "group-1", "group-2", "group-3"}
 	groups = locks[5:]

@@ -119,8 +119,8 @@ func (c *crowd) since() (first time.Time) {
 	return first
 }
 
-// The master is killed while many hold and wait. What the replica had not heard yet is forgotten:
-// without Config.Replicas two may then hold, and the count is told. Whoever waits gets in soon
+// The master is killed while many hold and wait. The replica lacks the holds that it had not heard
+// of yet: without Config.Replicas two may then hold, and the count is told. The waiters get in soon
 // after the election.
 func TestFailover(t *testing.T) {
 	harness.Long(t)

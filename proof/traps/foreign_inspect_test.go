@@ -67,7 +67,7 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	}
 }
 
-// What looks like a payload and is none costs no more than what it would say.
+// A value that looks like a payload and is none costs no more than a payload would.
 func TestInspectPayloadsThatAreNone(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

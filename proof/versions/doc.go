@@ -6,6 +6,5 @@
 // names. HOLDFAST_EARLIER takes another. Its files come from the history of this clone. A test
 // builds two programs from them: its own worker (package proof/workload), and the agent of this
 // package, which asks for nothing but the public API. So a commit may rename what it likes inside.
-// What must stay is the JSON of workload.Plan and of history.Record, and the API that the agent
-// uses.
+// The JSON of workload.Plan and of history.Record must stay, and the API that the agent uses.
 package versions

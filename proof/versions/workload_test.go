@@ -15,7 +15,7 @@ import (
 )
 
 // Processes of both versions use names of every type for 20 s, while processes are killed, stopped
-// and cut off. One that was killed comes back as the other version. HOLDFAST_SEED repeats the
+// and cut off. A process that was killed comes back as the other version. HOLDFAST_SEED repeats the
 // decisions.
 func TestVersionsInOneWorkload(t *testing.T) {
 	now, earlier := both(t, true)

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
-// Worker runs the plan until standard input ends, and gives everything back. What it returns
-// belongs into the exit code and on standard error.
+// Worker runs the plan until standard input ends, and gives everything back. Its result belongs
+// into the exit code and on standard error.
 func Worker(plan Plan) (err error) {
 	left := leak.Watch()
 	rec, err := history.Create(plan.Dir, plan.Proc)

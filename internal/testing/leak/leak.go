@@ -21,9 +21,9 @@ func Watch() (left func() string) {
 	return func() string { return since(before) }
 }
 
-// Check fails the test when goroutines that started after this call are left at its end. What is
-// registered with Cleanup after Check runs before it looks. Tests that run in parallel see each
-// other's goroutines.
+// Check fails the test when goroutines that started after this call are left at its end. A function
+// that is registered with Cleanup after Check runs before it looks. Tests that run in parallel see
+// each other's goroutines.
 func Check(tb testing.TB) {
 	tb.Helper()
 	left := Watch()

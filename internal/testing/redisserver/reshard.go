@@ -29,7 +29,7 @@ func (c *Cluster) Move(to *Server, slots ...int) {
 		// The new owner first: the old one would else take the slot back by an older claim.
 		to.must("CLUSTER", "SETSLOT", slot, "NODE", target)
 		for _, other := range append(c.Masters(), from) {
-			// One that lost its last slot has become a replica, if the news was quicker.
+			// A master that lost its last slot has become a replica, if the news was quicker.
 			if _, err := other.Do("CLUSTER", "SETSLOT", slot, "NODE", target); err != nil && !strings.Contains(err.Error(), "only with masters") {
 				c.tb.Fatalf("redisserver: slot %d: %v", slot, err)
 			}

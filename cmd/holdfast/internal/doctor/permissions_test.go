@@ -103,7 +103,7 @@ func TestPermissionsMissing(t *testing.T) {
 	}
 }
 
-// What a script tries leaves no key, also if the command was allowed.
+// A trial of a script leaves no key, also if the command was allowed.
 func TestPermissionsScriptsLeaveNothing(t *testing.T) {
 	srv := redisserver.Start(t)
 	for command, script := range inScript {

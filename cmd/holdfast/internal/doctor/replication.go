@@ -16,8 +16,8 @@ type replica struct {
 	lag   int64 // seconds since it confirmed last
 }
 
-// lateReplica is the lag in seconds from which on a replica is called late. One that is in step
-// confirms every second.
+// lateReplica is the lag in seconds from which on a replica is called late. A replica that is in
+// step confirms every second.
 const lateReplica = 3
 
 // replicas reads the lines slave0:ip=...,port=...,state=...,offset=...,lag=... of INFO.

@@ -42,8 +42,8 @@ type embedded struct {
 	commands map[string]int
 }
 
-// before is called for the commands of scripts too, while the server is locked. Those come from a
-// client without a name.
+// before is called for the commands of scripts too, while the server is locked. Such commands come
+// from a client without a name.
 func (e *embedded) before(peer *server.Peer, command string, _ ...string) bool {
 	if peer.ClientName == "" {
 		return false
@@ -68,8 +68,8 @@ func (s *Server) SetBehind(behind time.Duration) {
 	s.embedded.mini.SetTime(time.Now().Add(-behind))
 }
 
-// Commands returns how many commands an embedded server has got from the clients with a name. What
-// scripts call does not count.
+// Commands returns how many commands an embedded server has got from the clients with a name.
+// Commands that scripts call do not count.
 func (s *Server) Commands(client string) int {
 	s.embedded.mu.Lock()
 	defer s.embedded.mu.Unlock()

@@ -20,8 +20,7 @@ func (l *location) refuse(why string, names ...string) error {
 }
 
 // sentinel is redis+sentinel://[USER:PASSWORD@]HOST[:26379],.../MASTER[/DB]. User and password are
-// those of the master. Those of the sentinels are the options sentinel_username and
-// sentinel_password.
+// those of the master. The options sentinel_username and sentinel_password are for the sentinels.
 func (l *location) sentinel() (options *redis.FailoverOptions, err error) {
 	database := 0
 	switch len(l.parts) {

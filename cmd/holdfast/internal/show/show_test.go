@@ -355,7 +355,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// What is stored comes back: a capture loses nothing.
+// A capture loses nothing: all that it stores comes back.
 func TestInfoReversesLockOf(t *testing.T) {
 	for _, info := range locks() {
 		text, err := JSON(LockOf(info), "")

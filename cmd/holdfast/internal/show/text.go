@@ -25,8 +25,8 @@ func Text(s string) string {
 	return out.String()
 }
 
-// Lines shows the text of a message, such as an error that contains texts of others. What a
-// terminal would obey is escaped, except for the end of a line.
+// Lines shows the text of a message, such as an error that contains texts of others. Characters
+// that a terminal would obey are escaped, except for the end of a line.
 func Lines(s string) string {
 	var out strings.Builder
 	for i, line := range strings.Split(s, "\n") {

@@ -188,7 +188,7 @@ func (c *Capture) find(lines *bufio.Reader, at int64) error {
 // Len is how many snapshots there are.
 func (c *Capture) Len() int { return len(c.starts) - 1 }
 
-// At reads the snapshot with a number from 0. One that cannot be read is one whose Err says why.
+// At reads the snapshot with a number from 0. The Err of a snapshot that cannot be read says why.
 func (c *Capture) At(i int) Snapshot {
 	s, err := c.read(i)
 	if err != nil {

@@ -148,7 +148,7 @@ func TestNetworkLeadsToAnotherServer(t *testing.T) {
 	conn.Close()
 }
 
-// What is held back does not keep a network from its end.
+// Data that is held back does not keep a network from its end.
 func TestNetworkEndsWithAHeldRequest(t *testing.T) {
 	n, err := newNetwork(echo(t))
 	if err != nil {

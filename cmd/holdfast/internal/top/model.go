@@ -143,7 +143,7 @@ func (m *Model) later(took time.Duration) tea.Cmd {
 	return tea.Tick(max(lookEvery-took, lookEvery/10), func(time.Time) tea.Msg { return lookNow{} })
 }
 
-// look asks for all names. Those that the filter chooses come first, so that they are kept.
+// look asks for all names. The names that the filter chooses come first, so that they are kept.
 func (m *Model) look() tea.Cmd {
 	ctx, server, order, filter := m.ctx, m.server, m.order, m.filter
 	return func() tea.Msg {
