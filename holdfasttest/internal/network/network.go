@@ -108,8 +108,8 @@ func (n *Network) open() (l *link, changed <-chan struct{}, err error) {
 // connections hang.
 func (n *Network) Pause() { n.Silence(There, Back) }
 
-// Resume ends all silences, and a Kill. What was written meanwhile arrives, also on connections
-// that were given up.
+// Resume ends all silences, and a Kill. The data that was written meanwhile arrives, also on
+// connections that were given up.
 func (n *Network) Resume() { n.change(func() { n.quiet, n.refused = [2]int{}, false }) }
 
 // Silence is Pause for some ways. Each needs a Speak, or Resume.
@@ -152,7 +152,7 @@ func (n *Network) Strike(r Rule) (end func()) {
 	return func() { n.change(func() { r.Times = 0 }) }
 }
 
-// Disconnect breaks all connections. What is under way on them is lost.
+// Disconnect breaks all connections. The data that is under way on them is lost.
 func (n *Network) Disconnect() { n.disconnect(func(*link) bool { return true }) }
 
 // DisconnectListeners breaks the connections on which clients have subscribed.
