@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +21,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
 		Short:             "Distributed locks on Redis and Valkey",
+		Example:           rootExample,
 		Version:           versionLine(), // --version
 		SilenceErrors:     true,          // run prints them
 		SilenceUsage:      true,
@@ -30,45 +32,33 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	setHelp(root)
-	// One line for each command, in the order of the alphabet; the hidden ones are last.
-	root.AddCommand(
-		newAcquire(),
-		newBreak(),
-		newCheck(),
-		newCompletion(),
-		newDeadlocks(),
-		newDemo(),
-		newDev(),
-		newDoctor(),
-		newElect(),
-		newEvict(),
-		newInspect(),
-		newLatch(),
-		newLs(),
-		newQuorum(),
-		newRelease(),
-		newRenew(),
-		newRun(),
-		newServe(),
-		newSteps(),
-		newTop(),
-		newURLs(),
-		newVersion(),
-		newWait(),
-		newWatch(),
-
-		newKeeper(),
-		newMan(),
-		newStepProcess(),
-		newWorker(),
-	)
+	// Help shows each group in the order of the alphabet.
+	addGroup(root, "Hold a lock:", newAcquire(), newCheck(), newElect(), newLatch(), newRelease(), newRenew(), newRun(), newWait())
+	addGroup(root, "See and act:", newBreak(), newDeadlocks(), newDoctor(), newEvict(), newInspect(), newLs(), newQuorum(), newServe(), newTop(), newWatch())
+	addGroup(root, "Try it:", newDemo(), newDev(), newSteps())
+	root.AddCommand(newCompletion(), newURLs(), newVersion())
+	root.AddCommand(newKeeper(), newMan(), newStepProcess(), newWorker()) // hidden
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
 			c.Args = knownTopic
+			c.Long = "Print the help of a command or a topic, as its --help does."
 		}
 	}
 	return root
+}
+
+const rootExample = `  holdfast dev                           # a server in memory
+  holdfast run -v nightly -- sleep 20    # in two other terminals
+  holdfast serve                         # a page that shows them`
+
+// addGroup adds commands that help shows under one title.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range commands {
+		c.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // knownTopic refuses help about an unknown command.
@@ -84,7 +74,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{fmt.Errorf("unknown command %q%s", args[0], suggestion(cmd, args[0], ""))}
+	return &usageError{fmt.Errorf("unknown command %q%s (see %s --help)", args[0], suggestion(cmd, args[0], ""), cmd.CommandPath())}
 }
 
 // flagError is a usageError about a flag. It suggests flags in place of one that does not exist.
@@ -107,9 +97,13 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // suggestion is the part of an error that names the commands below cmd that are spelled like typed.
+// Of short names, two letters are most of the word: only those with its first letter or its end
+// are like it.
 func suggestion(cmd *cobra.Command, typed, prefix string) string {
 	cmd.SuggestionsMinimumDistance = 2
-	names := cmd.SuggestionsFor(typed)
+	names := slices.DeleteFunc(cmd.SuggestionsFor(typed), func(name string) bool {
+		return typed == "" || name[0] != typed[0] && !strings.HasSuffix(name, typed)
+	})
 	if len(names) == 0 {
 		return ""
 	}

@@ -57,6 +57,8 @@ func TestRun(t *testing.T) {
 		"too large":          {[]string{"demo", "--rounds", "99999999999999999999"}, 64, "", `--rounds "99999999999999999999": there is no such`},
 		"version with more":  {[]string{"version", "now"}, 64, "", `holdfast version takes no arguments, got "now"`},
 		"unknown command":    {[]string{"dmeo"}, 64, "", `unknown command "dmeo", did you mean demo or dev?`},
+		"nothing like it":    {[]string{"nope"}, 64, "", "unknown command \"nope\" (see holdfast --help)\n"},
+		"below a command":    {[]string{"latch", "foo"}, 64, "", "unknown command \"foo\" (see holdfast latch --help)\n"},
 		"help about it":      {[]string{"help", "quorum", "status"}, 0, "holdfast quorum status", ""},
 		"help about none":    {[]string{"help", "rnu"}, 64, "", `unknown command "rnu", did you mean run?`},
 		"no such port":       {[]string{"dev", "--addr", "127.0.0.1:65536"}, 64, "", `--addr "127.0.0.1:65536": port "65536" must be 0 to 65535`},

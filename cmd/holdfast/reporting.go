@@ -28,7 +28,7 @@ type reporting struct {
 func (r *reporting) flags(flags *pflag.FlagSet) {
 	r.quietFlag(flags)
 	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the wait for the lock was, and how long it was held")
-	flags.StringVar(&r.Log, "log", logText, "`text` or json: a line of JSON on standard error for all that happens")
+	flags.StringVar(&r.Log, "log", logText, "`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
 }
 
 // quietFlag adds the one flag of a command that logs nothing.

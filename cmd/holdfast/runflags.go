@@ -76,7 +76,7 @@ func (r *Run) superviseFlags(cmd *cobra.Command) {
 	durationVar(flags, &r.TTL, "ttl", "", 15*time.Second, "how long the lock outlives a crash; it is renewed every third of that time")
 	flags.StringVar(&r.Label, "label", "", "name of this run for other processes (default: command@host/process)")
 	durationVar(flags, &r.Grace, "grace", "", 5*time.Second, "how long before KILL the command gets TERM; at most a third of --ttl")
-	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "what the command gets when the lock is lost: `kill`, term or ignore; only kill keeps the promise that the command is gone")
+	flags.StringVar(&r.OnLost, "on-lost", onLostKill, "`ACTION` when the lock is lost: kill, term or ignore; only kill keeps the promise that the command is gone")
 	_ = cmd.RegisterFlagCompletionFunc("on-lost", cobra.FixedCompletions([]string{onLostKill, onLostTerm, onLostIgnore}, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -17,7 +17,7 @@ type waiting struct {
 // flags adds the flags.
 func (w *waiting) flags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&w.Nonblock, "nonblock", "n", false, "do not wait")
-	flags.VarP((*waitFlag)(w), "wait", "w", "the longest wait: `5` (seconds), 0.5, 5s, 2m; 0 is --nonblock")
+	flags.VarP((*waitFlag)(w), "wait", "w", "the longest wait, such as 5 (seconds), 0.5 or 2m; 0 is --nonblock")
 }
 
 // check notes what is wrong with the flags.
