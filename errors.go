@@ -61,7 +61,7 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.Kind == protocol.Latch.String() {
-		return fmt.Sprintf("holdfast: %s %q is set: %d have yet to count down", e.Kind, shortened(e.Name), e.Holders)
+		return fmt.Sprintf("holdfast: %s %q is set, and its count is %d", e.Kind, shortened(e.Name), e.Holders)
 	}
 	how := "kept from others"
 	switch {

@@ -210,6 +210,11 @@ could not be written, and the lock was given back.`,
 			case len(a.Names) > 0:
 				return nil
 			}
+			if keep := cmd.Flags().Lookup("keep-place"); keep.Changed && len(args) == 2 {
+				if _, err := parseDuration(args[0]); err == nil {
+					return &usageError{fmt.Errorf("--keep-place %s: write --keep-place=%s, as the flag has a default", args[0], args[0])}
+				}
+			}
 			a.Names = []string{""}
 			return oneName(&a.Names[0])(cmd, args)
 		},

@@ -74,7 +74,7 @@ func (c *connection) failure(err error) error {
 	case !errors.As(err, &failed):
 		return err
 	case failed.Kind == holdfast.StoreForeign:
-		return &exitError{exitNoServer, fmt.Errorf("the name is in use as something else at %s: %s: %w", at, failed.Kind, failed.Err)}
+		return &exitError{exitNoServer, fmt.Errorf("the name is in use as something else at %s: %s: %w (take another name, or another --prefix)", at, failed.Kind, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied && lacksPermission(failed.Err):
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied:

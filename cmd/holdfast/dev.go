@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/spf13/cobra"
@@ -39,19 +40,32 @@ func (d *Dev) Run(ctx context.Context) error {
 	}
 	s, err := server.EmbedAt(d.Addr)
 	if err != nil {
-		return fmt.Errorf("--addr %s: %w", d.Addr, err)
+		return fmt.Errorf("--addr %s: %w%s", d.Addr, err, portHint(err, "; a Redis or Valkey that listens there will do as well, and port 0 is any free one"))
+	}
+	at := ""
+	if s.URL != defaultURL {
+		at = " --redis " + s.URL
 	}
 	fmt.Fprintf(d.Out, `%s, at %s
-It forgets everything when it ends (Ctrl-C). In another terminal:
+It forgets everything when it ends (Ctrl-C). In other terminals:
 
-  holdfast run --redis %s nightly -- sleep 60
-`, s.Name, s.URL, s.URL)
+  holdfast run%s -v nightly -- sleep 60
+  holdfast serve%s
+`, s.Name, s.URL, at, at)
 	<-ctx.Done()
 	err = s.Stop()
 	if cause := context.Cause(ctx); !errors.Is(cause, errInterrupted) {
 		err = errors.Join(err, cause)
 	}
 	return err
+}
+
+// portHint is a hint if an address is in use.
+func portHint(err error, hint string) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return hint
+	}
+	return ""
 }
 
 func newDev() *cobra.Command {

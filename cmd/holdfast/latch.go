@@ -80,7 +80,7 @@ func (l *Latch) WaitOpen(ctx context.Context) error {
 		case l.Nonblock && err != nil:
 			return &exitError{exitBusy, &busyError{text: fmt.Sprintf("latch %s is not set", l.title())}}
 		case l.Nonblock:
-			return &exitError{exitBusy, &busyError{text: fmt.Sprintf("latch %s is set: %d have yet to count down", l.title(), count)}}
+			return &exitError{exitBusy, &busyError{text: fmt.Sprintf("latch %s is set, and its count is %d", l.title(), count)}}
 		}
 		bounded, cancel := l.until(ctx, began)
 		defer cancel()
@@ -118,7 +118,7 @@ func newLatchSet() *cobra.Command {
 		Long:  "Set how many must count down before the latch opens; 0 opens it at once.\n\n" + latchLong,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) != 2 {
-				return &usageError{fmt.Errorf("%s takes NAME and COUNT, got %s", cmd.CommandPath(), numArguments(args))}
+				return &usageError{fmt.Errorf("%s takes a NAME and a COUNT, got %s", cmd.CommandPath(), numArguments(args))}
 			}
 			l.Names[0] = args[0]
 			number, err := strconv.ParseInt(args[1], 10, 32)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,10 +35,18 @@ func (l *Ls) Validate() error {
 	var c checklist
 	c.check(len(l.Options.Pattern) <= maxText, "PATTERN of %d bytes: it must have at most %d", len(l.Options.Pattern), maxText)
 	c.check(l.Options.OlderThan >= 0, "--older-than %v: it must not be negative", l.Options.OlderThan)
+	c.check(isProcess(l.Options.Process), "--process %q: it must be HOST or HOST/PID", l.Options.Process)
 	c.check(slices.Contains(orders(), l.Sort), "--sort %q: it must be one of %s", l.Sort, strings.Join(orders(), ", "))
 	l.output.check(&c, listFormats...)
 	l.connection.check(&c)
 	return c.err()
+}
+
+// isProcess tells whether a text is a host, or a host and a process id.
+func isProcess(text string) bool {
+	_, id, both := strings.Cut(text, "/")
+	number, err := strconv.ParseUint(id, 10, 31)
+	return !both || err == nil && number > 0
 }
 
 func orders() []string {

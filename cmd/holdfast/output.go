@@ -86,7 +86,7 @@ func oneName(name *string) cobra.PositionalArgs {
 func aPattern(pattern *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return &usageError{fmt.Errorf("%s takes one PATTERN, got %s: quote it, so that the shell leaves it alone", cmd.CommandPath(), numArguments(args))}
+			return &usageError{fmt.Errorf("%s takes one PATTERN, got %s; quote it, so that the shell leaves it alone", cmd.CommandPath(), numArguments(args))}
 		}
 		if len(args) == 1 {
 			*pattern = args[0]
@@ -95,10 +95,20 @@ func aPattern(pattern *string) cobra.PositionalArgs {
 	}
 }
 
-// numArguments says how many arguments were given.
+// numArguments says how many arguments were given, and quotes the first.
 func numArguments(args []string) string {
+	const quoted = 3
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d arguments", len(args))
 	if len(args) == 1 {
-		return "1 argument"
+		text.Reset()
+		text.WriteString("1 argument")
 	}
-	return fmt.Sprintf("%d arguments", len(args))
+	for i, arg := range args[:min(len(args), quoted)] {
+		fmt.Fprintf(&text, "%s %q", []string{":", ","}[min(i, 1)], arg)
+	}
+	if len(args) > quoted {
+		text.WriteString(", ...")
+	}
+	return text.String()
 }

@@ -77,7 +77,7 @@ func (s *Serve) Run(ctx context.Context) error {
 	defer end()
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w", s.Listen, err)
+		return fmt.Errorf("--listen %s: %w%s", s.Listen, err, portHint(err, "; port 0 is any free one"))
 	}
 	scheme := "http"
 	if config != nil {

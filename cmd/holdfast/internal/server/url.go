@@ -46,7 +46,7 @@ var kinds = map[string]kind{
 
 const (
 	notURL    = "it is not a URL: it must look like redis://HOST:PORT"
-	notScheme = "its scheme is unknown: use redis, rediss or unix, and with holdfast run also redis+sentinel or redis+cluster"
+	notScheme = "its scheme is unknown: use redis, rediss, unix, redis+sentinel or redis+cluster (see holdfast help urls)"
 	notHost   = "it must be HOST or HOST:PORT, and IPv6 in brackets"
 	notLogin  = "user or password is not percent-encoded"
 
