@@ -20,7 +20,7 @@ func TestHeldError(t *testing.T) {
 		`mutex "n" is kept from others for another 2s`:      {Kind: "mutex", Name: "n", Holders: 1, Remaining: 2 * time.Second},
 		`mutex "n" is held by "a" since unknown, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},
 		`mutex "n" is held by nobody, 0 waiting`:            {Kind: "mutex", Name: "n"},
-		`latch "n" is set, and its count is 2`:        {Kind: "latch", Name: "n", Holders: 2},
+		`latch "n" is set, and its count is 2`:              {Kind: "latch", Name: "n", Holders: 2},
 	} {
 		if got := held.Error(); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
