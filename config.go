@@ -26,7 +26,9 @@ type Config struct {
 	Label string
 
 	// Logger receives background failures, which no call can return: renewals that fail, and
-	// cleanups that fail. A panic of its handler is caught. Defaults to discarding.
+	// cleanups that fail. A panic of its handler is caught. One goroutine writes to it, so a
+	// handler that blocks delays no lease and no call but Close, within ReleaseTimeout. While 1,000
+	// lines wait, later ones are dropped, and a line tells how many. Defaults to discarding.
 	Logger *slog.Logger
 
 	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.

@@ -39,6 +39,7 @@ type Engine struct {
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
 	reports      reports
+	lines        logLines
 
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
@@ -122,6 +123,7 @@ func (e *Engine) Close() error {
 	}
 	e.subscription.close()
 	e.await(&e.busy, until)
+	e.lines.await(until)
 	return first
 }
 

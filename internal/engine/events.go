@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ func (e *Engine) observe(event Event) {
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			e.config.Logger.Error("holdfast: the observer panicked", "name", event.Name, "panic", panicked)
+			e.log(slog.LevelError, "holdfast: the observer panicked", "name", event.Name, "panic", panicked)
 		}
 	}()
 	e.config.Observe(event)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -54,7 +55,7 @@ func (e *Engine) traceOf(ctx context.Context) (trace string) {
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			e.config.Logger.Error("holdfast: the observer panicked", "panic", panicked)
+			e.log(slog.LevelError, "holdfast: the observer panicked", "panic", panicked)
 		}
 	}()
 	return e.config.Trace(ctx)
