@@ -11,7 +11,8 @@
 // The page has one stream of events. While at least one page is open, Client.List reads all names,
 // about once a second however many pages there are: a look ends 0.95 s after the one before began,
 // so a change is on the page within a second. It reads for at most about a quarter of the time, as
-// it rests three times as long as the last look took. Client.Ready is asked every 5 s.
+// it rests three times as long as the last look took. Client.Ready is asked every 5 s, and of a
+// quorum Client.Quorum.
 // Nothing is read while no page is open, and a page that is hidden closes its stream. A page gets
 // the whole list first, and then the differences.
 //
@@ -28,7 +29,7 @@
 //   - The changes that were seen since the page was opened. They are differences between two looks,
 //     so a hold that begins and ends between two looks is not seen.
 //   - All that one process holds and waits for.
-//   - Whether the servers are ready, and which masters count.
+//   - Whether the servers are ready, and which masters of a quorum count, and why others do not.
 //   - Deadlocks, when they are asked for: at most one search runs, and all who ask share it.
 //
 // # Who may do what

@@ -21,8 +21,9 @@ import (
 type fake struct {
 	mu       sync.Mutex
 	names    map[string]holdfast.LockInfo
-	err      error         // of List, after the names
-	ready    error         // of Ready
+	err      error // of List, after the names
+	ready    error // of Ready
+	masters  []holdfast.QuorumNode
 	takes    time.Duration // how long a List lasts
 	begun    []time.Time   // of Lists
 	broken   []string
@@ -80,6 +81,15 @@ func (f *fake) Ready(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready
+}
+
+func (f *fake) Quorum(context.Context) ([]holdfast.QuorumNode, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.masters == nil {
+		return nil, &holdfast.ArgumentError{}
+	}
+	return slices.Clone(f.masters), nil
 }
 
 func (f *fake) Deadlocks(context.Context) ([]holdfast.Deadlock, error) {

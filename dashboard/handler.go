@@ -25,6 +25,7 @@ type Options struct {
 type source interface {
 	List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error]
 	Ready(context.Context) error
+	Quorum(context.Context) ([]holdfast.QuorumNode, error)
 	Deadlocks(context.Context) ([]holdfast.Deadlock, error)
 	Break(ctx context.Context, name string, token int64) error
 }

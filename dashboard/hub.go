@@ -55,12 +55,21 @@ type run struct {
 // status is what a look tells beside the names.
 type status struct {
 	Version int       `json:"version"`
-	At      time.Time `json:"at"`              // of the last look that succeeded, by the server's clock
-	Took    float64   `json:"took_seconds"`    // of the last look
-	More    int       `json:"more"`            // names that are not shown
-	Error   string    `json:"error,omitempty"` // of the last look: what is shown is older
-	Ready   string    `json:"ready"`           // empty: the servers are ready
-	Masters []master  `json:"masters,omitempty"`
+	At      time.Time `json:"at"`                // of the last look that succeeded, by the server's clock
+	Took    float64   `json:"took_seconds"`      // of the last look
+	More    int       `json:"more"`              // names that are not shown
+	Error   string    `json:"error,omitempty"`   // of the last look: what is shown is older
+	Ready   string    `json:"ready"`             // empty: the servers are ready
+	Masters []voter   `json:"masters,omitempty"` // of a quorum
+}
+
+// A voter is how a master of a quorum answered last, whether or not there is a name.
+type voter struct {
+	Node   string  `json:"node"`
+	Counts bool    `json:"counts"`
+	Why    string  `json:"why,omitempty"`
+	Error  string  `json:"error,omitempty"`
+	Age    float64 `json:"age_seconds"` // since its memory began
 }
 
 // look is an event of the stream.
@@ -123,25 +132,47 @@ func (h *hub) looks(ctx context.Context, r, earlier *run) {
 	next := h.next
 	h.mu.Unlock()
 	var asked time.Time
-	ready := ""
+	var state readiness
 	for number := 1; rest(ctx, time.Until(next)); number++ {
 		begin := time.Now()
 		if number == 1 || begin.Sub(asked) >= readyEvery {
-			ready, asked = "", begin
-			if err := h.client.Ready(ctx); err != nil {
-				ready = err.Error()
-			}
+			state, asked = h.ask(ctx), begin
 		}
-		now := h.see(ctx, r.names)
+		now := h.see(ctx, r.names, state.masters != nil)
 		took := time.Since(begin)
 		next = begin.Add(max(interval-took, took+restFactor*took))
 		h.mu.Lock()
 		h.next = next
 		if ctx.Err() == nil {
-			r.publish(number, ready, took, now)
+			r.publish(number, state, took, now)
 		}
 		h.mu.Unlock()
 	}
+}
+
+// readiness is what the servers say of themselves.
+type readiness struct {
+	ready   string // empty: they are ready
+	masters []voter
+}
+
+// ask asks the servers whether they are ready, and the masters of a quorum whether they count.
+func (h *hub) ask(ctx context.Context) (out readiness) {
+	if err := h.client.Ready(ctx); err != nil {
+		out.ready = err.Error()
+	}
+	nodes, err := h.client.Quorum(ctx)
+	if err != nil {
+		return out // the servers are no quorum, or the client is closed, which List tells
+	}
+	for _, n := range nodes {
+		told := voter{Node: n.Node, Counts: n.Counts, Why: n.Why, Age: n.Age.Seconds()}
+		if n.Err != nil {
+			told.Error = noAnswer(n.Node, n.Err)
+		}
+		out.masters = append(out.masters, told)
+	}
+	return out
 }
 
 // rest waits for d. It returns false if ctx is over.
@@ -156,32 +187,44 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// see reads all names.
-func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
+// see reads all names. Each held name is known to a majority of the masters of a quorum. So while a
+// majority answers, a master that fails hides nothing that is held, and the look succeeds.
+func (h *hub) see(ctx context.Context, before map[string]*entry, quorum bool) sight {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	s := newSight(before)
 	for info, err := range h.client.List(ctx, holdfast.ListOptions{}) {
-		if err != nil {
+		if err != nil && !(quorum && minority(err)) {
 			s.err = err
 			return s
 		}
-		s.add(info)
+		if err == nil {
+			s.add(info)
+		}
 	}
 	s.end()
 	return s
 }
 
+// minority tells whether a List of a quorum ended with an error of fewer masters than a majority
+// needs. Its names are told before.
+func minority(err error) bool {
+	var failed *holdfast.StoreError
+	var few *holdfast.QuorumError
+	return errors.As(err, &failed) && failed.Op == "list" && !errors.As(err, &few)
+}
+
 // publish tells the viewers of a look. After one that failed, the names stay as they were.
-func (r *run) publish(number int, ready string, took time.Duration, now sight) {
-	r.status.Version, r.status.Took, r.status.Ready, r.status.Error = version, took.Seconds(), ready, ""
+func (r *run) publish(number int, state readiness, took time.Duration, now sight) {
+	r.status.Version, r.status.Took, r.status.Error = version, took.Seconds(), ""
+	r.status.Ready, r.status.Masters = state.ready, state.masters
 	event := look{Changed: []json.RawMessage{}, Gone: []uint64{}, Changes: []change{}}
 	if now.err != nil {
 		r.status.Error = now.err.Error()
 	} else {
 		first := r.names == nil
 		r.names = now.names
-		r.status.More, r.status.Masters = now.more, now.masters
+		r.status.More = now.more
 		if !now.at.IsZero() {
 			r.status.At = now.at.UTC()
 		} else {

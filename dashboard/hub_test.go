@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,7 +191,7 @@ func TestSlowViewerGetsWholeList(t *testing.T) {
 		s := newSight(r.names)
 		s.add(held("a", "A", int64(number+1)))
 		s.end()
-		r.publish(number+1, "", 0, s)
+		r.publish(number+1, readiness{}, 0, s)
 	}
 	for number, want := range map[int]string{0: `"whole":true`, 1: `"whole":true`, 2: `"whole":false`, 3: ""} {
 		text, now, _ := h.news(r, number)
@@ -239,6 +240,61 @@ func TestServerAwayAndBack(t *testing.T) {
 		}
 		if s.Ready != "it may evict keys" {
 			t.Errorf("ready is %q", s.Ready)
+		}
+	})
+}
+
+// The masters are told without a name too, and while no majority answers.
+func TestMastersWithoutNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.masters = []holdfast.QuorumNode{
+			{Node: "node 1", Counts: true, Age: time.Hour}, {Node: "node 2", Why: "its memory is young", Age: time.Second},
+			{Node: "node 3", Err: errors.New("refused")},
+		}
+		v := view(newHandler(f, nil))
+		defer v.end()
+		want := []voter{
+			{Node: "node 1", Counts: true, Age: 3600}, {Node: "node 2", Why: "its memory is young", Age: 1}, {Node: "node 3", Error: "refused"},
+		}
+		if s := v.look(t); !slices.Equal(s.Masters, want) {
+			t.Errorf("the masters are %+v", s.Masters)
+		}
+		f.locked(func() { f.err, f.masters[1].Counts = &holdfast.QuorumError{Op: "list"}, true })
+		s := v.look(t)
+		for range 9 { // it takes 5 s until they are asked again
+			if s.Error == "" || len(s.Masters) != 3 {
+				t.Errorf("with a list that fails: error %q, masters %+v", s.Error, s.Masters)
+			}
+			s = v.look(t)
+		}
+		if !s.Masters[1].Counts {
+			t.Errorf("later the masters are %+v", s.Masters)
+		}
+	})
+}
+
+// A master that is away hides nothing that a majority holds.
+func TestListWithMasterAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name    string
+			masters []holdfast.QuorumNode
+			err     error
+			fails   bool
+		}{
+			{"a minority is away", make([]holdfast.QuorumNode, 3), &holdfast.StoreError{Op: "list"}, false},
+			{"a name cannot be read", make([]holdfast.QuorumNode, 3), &holdfast.StoreError{Op: "inspect"}, true},
+			{"a majority is away", make([]holdfast.QuorumNode, 3), &holdfast.QuorumError{Op: "list"}, true},
+			{"a single server is away", nil, &holdfast.StoreError{Op: "list"}, true},
+		} {
+			f := newFake(held("a", "A", 1))
+			f.masters, f.err = c.masters, c.err
+			v := view(newHandler(f, nil))
+			if s := v.look(t); (s.Error != "") != c.fails || (len(s.Changed) == 0) != c.fails {
+				t.Errorf("%s: error %q and %d names", c.name, s.Error, len(s.Changed))
+			}
+			v.end()
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -96,11 +97,17 @@ func lockOf(info holdfast.LockInfo) lock {
 	for _, m := range info.Masters {
 		told := master{Node: m.Node, Counts: m.Counts, Why: m.Why, Holds: holdsOf(m.Holds)}
 		if m.Err != nil {
-			told.Error = m.Err.Error()
+			told.Error = noAnswer(m.Node, m.Err)
 		}
 		out.Masters = append(out.Masters, told)
 	}
 	return out
+}
+
+// noAnswer is why a master did not answer. It leaves out what stands beside it: its name, and the
+// name that it was asked for.
+func noAnswer(node string, err error) string {
+	return strings.TrimPrefix(holdfast.QuorumNode{Node: node, Err: err}.String(), node+": ")
 }
 
 func holdsOf(holds []holdfast.HoldInfo) []hold {

@@ -25,7 +25,6 @@ type sight struct {
 	more   int
 	err    error
 
-	masters []master // how each master answered last
 	changed []json.RawMessage
 	gone    []uint64
 	changes []change
@@ -55,12 +54,6 @@ func (s *sight) add(info holdfast.LockInfo) {
 	if info.At.After(s.at) {
 		s.at = info.At
 	}
-	for i, m := range info.Masters {
-		if i == len(s.masters) {
-			s.masters = append(s.masters, master{Node: m.Node, Counts: true, Holds: []hold{}})
-		}
-		s.masters[i].meet(m)
-	}
 	e := &entry{info: info, brief: briefOf(info)}
 	old := s.before[info.Name]
 	if old != nil {
@@ -78,17 +71,6 @@ func (s *sight) add(info holdfast.LockInfo) {
 	}
 	e.row, _ = json.Marshal(rowOf(e.id, info))
 	s.changed = append(s.changed, e.row)
-}
-
-// meet notes what a master said of one more name. A name of which it did not answer counts most.
-func (m *master) meet(told holdfast.MasterInfo) {
-	m.Counts = m.Counts && told.Counts
-	if told.Why != "" {
-		m.Why = told.Why
-	}
-	if told.Err != nil {
-		m.Error = told.Err.Error()
-	}
 }
 
 // end notes which names are gone.

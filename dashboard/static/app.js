@@ -1,4 +1,4 @@
-import { address, age, bar, make, shown, stateClass, who } from "./view.js";
+import { address, age, bar, counting, link, majority, make, shown, stateClass, who } from "./view.js";
 import { panel } from "./panel.js";
 
 const by = id => document.getElementById(id);
@@ -65,12 +65,22 @@ function look(news) {
   }
   remember(news.changes);
   state.unseen += news.unseen;
-  if (news.error) away("The server does not answer, so this is older, as of " + new Date(news.at).toLocaleTimeString() + ": ", news.error);
-  else if (news.ready) away("The server is not ready: ", news.ready);
+  const few = tooFew(news);
+  if (news.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(news.at).toLocaleTimeString() : "") + ": ", few ? "" : news.error, few);
+  else if (news.ready) away(few || "The server is not ready: ", few ? "" : news.ready, few);
+  else if (counting(news.masters) < (news.masters ?? []).length) away(counting(news.masters) + " of " + news.masters.length + " masters count", "", "some");
   else back();
+  by("away").classList.toggle("less", !news.error && !news.ready);
+  state.live = !news.error;
   lost = false;
   arrange();
   view.refresh(news);
+}
+
+// tooFew tells of a quorum without a majority. What each master says is on the page of servers.
+function tooFew(news) {
+  const count = counting(news.masters), need = majority(news.masters);
+  return count < need ? count + " of " + news.masters.length + " masters count, and a lock needs " + need : "";
 }
 
 function remember(changes) {
@@ -81,11 +91,12 @@ function remember(changes) {
   }
 }
 
-function away(text, error = "") {
-  const old = by("away");
-  if (!old.hidden && old.textContent === text + error) return;
-  old.replaceChildren(text, shown(error));
+function away(text, error = "", few = "") {
+  const old = by("away"), why = few ? link("#servers", "see why") : shown(error);
+  if (few) text = text.replace(/: $/, "") + ": ";
+  if (old.hidden || old.textContent !== text + why.textContent) old.replaceChildren(text, why);
   old.hidden = false;
+  state.live = false;
   by("live").textContent = "not live";
 }
 
@@ -136,6 +147,8 @@ function arrange() {
   order = keyed.map(k => k.row);
   const more = state.status?.more ? ", and about " + state.status.more.toLocaleString() + " that are not shown" : "";
   by("count").textContent = order.length.toLocaleString() + " of " + rows.size.toLocaleString() + " names" + more;
+  by("none").hidden = order.length > 0 || !state.base;
+  by("none").textContent = rows.size ? "No name matches the filters." : "No name is held or waited for.";
   draw();
 }
 
@@ -176,16 +189,16 @@ function draw() {
 
 function rowElement(row) {
   const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
-  const open = make("button", { class: "link", type: "button", onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
+  const open = make("button", { class: "link", type: "button", title: shown(row.name).textContent, onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
   let kind = row.kind ?? "";
   if (row.permits) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
   const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count || row.state === "open" ? (row.count ?? 0) + " to count down" : h ? who(h) : "";
   const tr = make("tr", { class: "row" },
-    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h)) : ""),
+    make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : ""),
     cell("kind", kind),
     cell("state " + stateClass(row), row.state + (row.late ? ", late" : "")),
-    cell("holder", row.kind === "election" && h ? "leader " : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
-    cell("token", h ? String(h.token) : ""), cell("held"), cell("left"), cell("wait" + (row.waiters ? " warn" : ""), String(row.waiters)));
+    cell("holder", row.kind === "election" && h ? make("span", { class: "role" }, "leader ") : "", holder, row.holders > 1 ? " +" + (row.holders - 1) : ""),
+    cell("token", h ? String(h.token) : ""), cell("held"), cell("left"), cell("wait" + (row.waiters ? " warn" : ""), state.status?.masters ? "–" : String(row.waiters)));
   tr.lock = row;
   return tr;
 }
@@ -201,7 +214,7 @@ function tick() {
     cell.querySelector("i").style.width = 100 * Math.min(1, Math.max(0, seconds / h.ttl_seconds)) + "%";
     cell.querySelector("span span").textContent = age(seconds);
   }
-  if (state.status && by("away").hidden) {
+  if (state.status && state.live) {
     by("live").textContent = "live, " + new Date(serverNow()).toLocaleTimeString() + ", a look takes " + Math.round(1000 * state.status.took_seconds) + " ms";
   }
 }

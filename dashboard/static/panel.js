@@ -1,4 +1,4 @@
-import { age, bar, make, nameLink, processLink, shown, stateClass, table, who } from "./view.js";
+import { age, bar, counting, majority, make, nameLink, processLink, shown, stateClass, table, wants, who } from "./view.js";
 
 // panel shows what the hash names: a name, a process, changes, servers or deadlocks.
 export function panel(box, dialog, state, say) {
@@ -37,7 +37,7 @@ export function panel(box, dialog, state, say) {
   async function ask(path) {
     const mine = ++asked, response = await fetch(path), document = await response.json();
     if (mine !== asked) return;
-    if (!response.ok) throw new Error(document.error);
+    if (!response.ok) throw Object.assign(new Error(document.error), { status: response.status });
     return document;
   }
 
@@ -55,7 +55,7 @@ export function panel(box, dialog, state, say) {
         if (found) show("Process " + decode(key), ...processOf(found));
       }
     } catch (err) {
-      if (kind === "lock") show(decode(key), make("p", {}, shown(err.message)), ...history(decode(key)));
+      if (kind === "lock") show(decode(key), make("p", {}, err.status === 404 ? "Nobody holds this name, and nobody waits for it." : shown(err.message)), ...history(decode(key)));
       else show(title(), make("p", { class: "bad" }, shown(err.message)));
     }
   }
@@ -69,7 +69,7 @@ export function panel(box, dialog, state, say) {
     return [
       make("p", {}, ...facts), l.permits ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
-      ...causes(l), make("h3", {}, "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name),
+      ...freeing(l), ...causes(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name),
     ];
   }
 
@@ -80,20 +80,39 @@ export function panel(box, dialog, state, say) {
       const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, text = h.state + (h.late ? ", late" : "") + (h.fixed ? ", fixed" : "");
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
       const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
-      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", h.mode === "writes" ? "" : " (" + (h.permits ? h.permits + " " : "") + h.mode + ")", make("br"), processLink(h)),
+      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h, l.kind), make("br"), processLink(h)),
         String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
       if (state.canBreak && ["held", "handed over"].includes(h.state)) {
         cells.push(make("button", { type: "button", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askBreak(l, h) }, "Break…"));
-      }
+      } else if (state.canBreak) cells.push("");
       return cells;
     }));
   }
 
+  // When the name is free again, and how to free it now.
+  function freeing(l) {
+    const has = (...states) => l.holds.find(h => states.includes(h.state)), note = (...text) => make("p", { class: "faint" }, ...text), out = [];
+    if (has("broken", "taken over")) out.push(note("A hold that was broken or taken over keeps others out until its code has stopped, or the time left is over."));
+    if (has("min hold")) out.push(note("The holder is done. Its min hold keeps others out for the time left."));
+    const held = has("held", "handed over");
+    if (held && !state.canBreak) {
+      out.push(note("This page may not break a hold. This command may, with the servers and the prefix of this page: ",
+        make("code", {}, "holdfast break " + quoted(l) + " --token " + held.token)));
+    }
+    return out;
+  }
+
+  // quoted is a name as an argument for a shell, or NAME if a copy of what is shown is another name.
+  function quoted(l) {
+    if (l.name_base64 || l.name.startsWith("-") || shown(l.name).querySelector(".esc")) return "NAME";
+    return /^[\w:./@+,-]+$/.test(l.name) ? l.name : "'" + l.name.replaceAll("'", "'\\''") + "'";
+  }
+
   function queue(l) {
-    if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue.")];
+    if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
     const out = [table("Queue", ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
-      w.place ? String(w.place) : "-", make("span", {}, who(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
+      w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w, l.kind), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
       w.under?.length ? make("span", {}, ...w.under.flatMap(name => [nameLink({ name }), " "])) : "",
     ]))];
@@ -115,9 +134,18 @@ export function panel(box, dialog, state, say) {
 
   function masters(list) {
     if (!list?.length) return [];
-    return [make("h3", {}, "Masters"), table("Masters", ["Master", "Counts", "Holds", "Why not"], list.map(m => [
-      shown(m.node), make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no"), String(m.holds.length), shown(m.error || m.why || ""),
+    return [make("h3", {}, "Masters"), tally(list), table("Masters", ["Master", "Counts", "Held by", "Why not"], list.map(m => [
+      shown(m.node), counts(m), m.holds.length ? make("span", {}, ...m.holds.slice(0, 5).flatMap((h, i) => [i ? ", " : "", who(h)]), m.holds.length > 5 ? ", …" : "") : m.counts ? "nobody" : "?", why(m),
     ]))];
+  }
+
+  const counts = m => make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no");
+  const why = m => m.error || m.why ? shown(m.error || m.why) : "";
+
+  // tally tells whether enough masters count.
+  function tally(list) {
+    const count = counting(list), need = majority(list);
+    return make("p", { class: count < need ? "bad" : count < list.length ? "warn" : "good" }, count + " of " + list.length + " masters count. A lock needs " + need + ".");
   }
 
   function history(name) {
@@ -128,7 +156,7 @@ export function panel(box, dialog, state, say) {
     const intro = make("p", { class: "faint" }, "Seen since this page was opened at " + state.opened.toLocaleTimeString() +
       ". These are differences between two looks: shorter holds are not seen." + (state.unseen ? " " + state.unseen + " older or further changes are not kept." : ""));
     const lines = list.slice(-100).reverse().map(c => make("li", {}, new Date(c.at).toLocaleTimeString() + " ", ...sentence(c)));
-    return make("div", {}, intro, make("ul", { "aria-label": "Changes" }, ...lines));
+    return make("div", {}, intro, lines.length ? make("ul", { "aria-label": "Changes" }, ...lines) : make("p", {}, "Nothing has changed."));
   }
 
   function sentence(c) {
@@ -145,11 +173,12 @@ export function panel(box, dialog, state, say) {
   function servers() {
     const s = state.status;
     if (!s) return [make("p", {}, "Nothing was looked at yet.")];
+    const few = counting(s.masters) < majority(s.masters), wrong = s.error || s.ready;
     return [
-      make("p", { class: s.error || s.ready ? "bad" : "good" }, s.error ? shown(s.error) : s.ready ? shown(s.ready) : "The servers are ready."),
+      few ? null : make("p", { class: wrong ? "bad" : "good" }, wrong ? shown(wrong) : "The servers are ready."),
+      s.masters ? tally(s.masters) : null,
+      s.masters ? table("Masters", ["Master", "Counts", "Memory", "Why not"], s.masters.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)])) : null,
       make("p", { class: "faint" }, "Asked every 5 seconds. The last look took " + Math.round(1000 * s.took_seconds) + " ms."),
-      ...(s.masters ? [table("Masters", ["Master", "Counts", "Why not"], s.masters.map(m => [shown(m.node), make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no"), shown(m.error || m.why || "")]))] :
-        [make("p", { class: "faint" }, "Masters are told of a quorum, when there is a name.")]),
     ];
   }
 

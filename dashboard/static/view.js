@@ -75,6 +75,16 @@ export function processLink(of) {
 
 export const who = of => of.label ? shown(of.label) : of.host ? shown(of.host + "/" + of.pid) : make("span", { class: "faint" }, "?");
 
+// majority is how many masters of a quorum a lock needs; 0: there is no quorum.
+export const majority = masters => masters?.length ? Math.floor(masters.length / 2) + 1 : 0;
+
+// counting is how many masters count.
+export const counting = masters => (masters ?? []).filter(m => m.counts).length;
+
+// wants is what a holder has or a waiter wants, if that is not the whole name.
+export const wants = (of, kind) => of.mode === "writes" ? (kind === "rwmutex" ? " (writes)" : "") :
+  " (" + (of.mode === "permits" ? of.permits + (of.permits === 1 ? " permit" : " permits") : of.mode) + ")";
+
 export function stateClass(row) {
   if (row.late) return "warn";
   return { held: "good", set: "good", remainder: "bad", broken: "bad", "taken over": "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";

@@ -38,18 +38,23 @@ func newBed(t *testing.T, flags ...chromedp.ExecAllocatorOption) *bed {
 		t.Skip("it needs a browser, and judges times: HOLDFAST_PROOF=1, as in make proof, runs it")
 	}
 	b := &bed{T: t, server: redisserver.Start(t), allow: true}
-	mux := http.NewServeMux()
-	handler := dashboard.Handler(b.client("operator"), &dashboard.Options{Authorize: func(*http.Request) bool { return b.allow }})
-	mux.Handle("/deep/locks/", http.StripPrefix("/deep/locks", handler))
-	site := httptest.NewServer(mux)
-	t.Cleanup(site.Close)
-	b.url = site.URL + "/deep/locks/"
+	b.serve(b.client("operator"))
 	flags = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 760)), flags...)
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
 	b.browser = b.tab(alloc)
-	t.Cleanup(func() { site.CloseClientConnections() })
 	return b
+}
+
+// serve serves the dashboard of a client, which the next page opens.
+func (b *bed) serve(client *holdfast.Client) {
+	b.Helper()
+	mux := http.NewServeMux()
+	handler := dashboard.Handler(client, &dashboard.Options{Authorize: func(*http.Request) bool { return b.allow }})
+	mux.Handle("/deep/locks/", http.StripPrefix("/deep/locks", handler))
+	site := httptest.NewServer(mux)
+	b.Cleanup(func() { site.CloseClientConnections(); site.Close() })
+	b.url = site.URL + "/deep/locks/"
 }
 
 // tab opens a tab; the first one starts the browser.

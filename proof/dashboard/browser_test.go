@@ -62,8 +62,9 @@ func populate(b *bed) {
 
 func TestListSearchAndDetail(t *testing.T) {
 	b := newBed(t)
-	populate(b)
 	b.open("")
+	b.shows("No name is held or waited for.")
+	populate(b)
 	b.shows("invoice:1001")
 	b.shows("scheduler")
 	b.shows("leader node-a")
@@ -74,6 +75,8 @@ func TestListSearchAndDetail(t *testing.T) {
 	if got := b.names(); got != "ledger:7" {
 		t.Errorf("the search finds %s", got)
 	}
+	b.run(chromedp.SendKeys("#search", "?"))
+	b.shows("No name matches the filters.")
 	b.run(chromedp.Evaluate(`document.getElementById("search").value = ""; document.getElementById("contended").click()`, nil))
 	b.until(b.browser, rows+" === 3")
 	if got := b.names(); got != "invoice:1001 ledger:7 mail:42" {
@@ -188,6 +191,39 @@ func TestBreakWithTypedName(t *testing.T) {
 	if b.text(b.browser, `document.body.innerText.includes("Break")`) != "false" {
 		t.Error("a page that may not break offers it")
 	}
+	held := b.lock(b.client("other"), "it's held")
+	b.open("#lock=it%27s%20held")
+	b.shows(fmt.Sprintf(`holdfast break 'it'\''s held' --token %d`, held.Token()))
+}
+
+// The page tells why a waiter waits: what it wants, and what remains of a hold that ended.
+func TestDetailSaysWhy(t *testing.T) {
+	b := newBed(t)
+	ctx, cancel := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	holder, waiter := b.client("holder"), b.client("waiter")
+	if _, err := holder.Semaphore("gpu", 8).Acquire(ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.RWMutex("catalogue").RLock(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Go(func() { _, _ = waiter.Semaphore("gpu", 8).Acquire(ctx, 6) })
+	waiting.Go(func() { _, _ = waiter.RWMutex("catalogue").Lock(ctx) })
+	b.open("#lock=gpu")
+	b.shows("holder (4 permits)")
+	b.shows("waiter (6 permits)")
+	b.open("#lock=catalogue")
+	b.shows("holder (reads)")
+	b.shows("waiter (writes)")
+	if err := holder.Mutex("nightly", holdfast.WithMinHold(time.Minute), holdfast.WithTTL(time.Minute)).Do(ctx, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b.open("#lock=nightly")
+	b.shows("Its min hold keeps others out for the time left.")
+	b.right()
 }
 
 // A page of another origin of the same browser cannot break.
