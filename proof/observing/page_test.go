@@ -1,0 +1,42 @@
+package observing_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/promholdfast"
+)
+
+// The code of docs/observing.md counts a call under the class of its name.
+func TestPageMetricsHaveTheClass(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	observer := promholdfast.NewObserver()
+	registry.MustRegister(observer)
+	config := &holdfast.Config{
+		Observer: observer,
+		Class:    func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
+	}
+	order := holdfasttest.Start(t).Client(config).Mutex("order:42")
+	if err := order.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "holdfast_acquisitions_total" {
+			continue
+		}
+		if len(f.GetMetric()) != 1 || !strings.Contains(f.GetMetric()[0].String(), `value:"order"`) {
+			t.Errorf("%v, want one series of the class order", f)
+		}
+		return
+	}
+	t.Error("no acquisition was counted")
+}
