@@ -88,6 +88,7 @@ func (c *Client) Close() error {
 	if c.quorum != nil {
 		c.quorum.Close(until)
 	}
+	awaitLog(c.config.Logger, until)
 	return public("close", "", err)
 }
 

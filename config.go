@@ -146,7 +146,7 @@ func (c *Config) fill() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.Logger = guarded(c.Logger)
+	c.Logger = inBackground(c.Logger)
 }
 
 func slowEnough(d time.Duration) bool { return d == 0 || d >= time.Millisecond }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -41,7 +40,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 				failures++
 				pause = backoff(failures)
 			default:
-				e.log(slog.LevelWarn, "holdfast: cannot clean up", "name", l.spec.Name, "error", err)
+				e.config.Logger.Warn("holdfast: cannot clean up", "name", l.spec.Name, "error", err)
 				return
 			}
 			if last || time.Now().Add(pause).After(until) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -110,7 +109,7 @@ func (a *attempt) findDeadlock(ctx context.Context, pause time.Duration) *Deadlo
 		e.mu.Unlock()
 		found, err := e.walk(ctx, a.name, id)
 		if err != nil && ctx.Err() == nil {
-			e.log(slog.LevelWarn, "holdfast: looking for a deadlock", "name", a.name, "error", err)
+			e.config.Logger.Warn("holdfast: looking for a deadlock", "name", a.name, "error", err)
 		}
 		if deadlock := seen.confirmed(found); deadlock != nil {
 			return deadlock

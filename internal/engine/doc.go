@@ -62,11 +62,10 @@
 //	subscription  the one subscription of the client, while a goroutine waits
 //	cleanup       goroutines that remove what was given up
 //	reports       what the observer is to be told in the background
-//	logLines      what the log is to be told
 //
-// One mutex guards all of it except the subscription, the reports and the lines, which have a mutex
-// each. None is held while a request is under way or while a caller's code runs. A goroutine that
-// holds the first one queues such an effect, and Unlock runs the effect (guard).
+// One mutex guards all of it except the subscription, which has a mutex of its own. Neither is held
+// while a request is under way or while a caller's code runs. A goroutine that holds the first one
+// queues such an effect, and Unlock runs the effect (guard).
 //
 // # An attempt
 //
@@ -335,10 +334,6 @@
 // Events in the background queue up for one goroutine (reports), which lives while there are any.
 // They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
 // become one, so the queue of a slow observer does not grow without end while nothing else happens.
-//
-// Lines of the log have a goroutine of their own (lines.go), for the same reasons. It writes all of
-// them, so a log that blocks delays no caller and no holder. While many lines wait, later ones are
-// dropped and counted.
 //
 // A slow report (slow.go) belongs to one call that may wait, and then to the lease that the call
 // got and that the observer was told of. The reports have one timer, as the holds have

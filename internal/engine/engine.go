@@ -14,7 +14,7 @@ type Config struct {
 	ReleaseTimeout time.Duration
 	Prefix         string // of the client's keys, for those that go on with its holds
 
-	Logger  *slog.Logger // never nil
+	Logger  *slog.Logger // never nil; it does not block
 	Observe func(Event)  // nil: no observer
 
 	// Trace is where a caller belongs in a trace, for others to read; nil: nothing is traced.
@@ -39,7 +39,6 @@ type Engine struct {
 	busy         sync.WaitGroup // calls and goroutines that may still send
 	subscription subscription
 	reports      reports
-	lines        logLines
 
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
@@ -123,7 +122,6 @@ func (e *Engine) Close() error {
 	}
 	e.subscription.close()
 	e.await(&e.busy, until)
-	e.lines.await(until)
 	return first
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -57,7 +56,7 @@ func (e *Engine) observe(event Event) {
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			e.log(slog.LevelError, "holdfast: the observer panicked", "name", event.Name, "panic", panicked)
+			e.config.Logger.Error("holdfast: the observer panicked", "name", event.Name, "panic", panicked)
 		}
 	}()
 	e.config.Observe(event)

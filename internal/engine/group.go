@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -327,7 +326,7 @@ func (p *parts) release(ctx context.Context) {
 	release := func() {
 		defer e.busy.Done()
 		if err := held.Release(); err != nil {
-			e.log(slog.LevelWarn, "holdfast: giving back parts of a group", "error", err)
+			e.config.Logger.Warn("holdfast: giving back parts of a group", "error", err)
 		}
 	}
 	if ctx.Err() != nil {

@@ -24,3 +24,8 @@ func (g *guard) Unlock() {
 
 // after queues an effect. It is called with the mutex held.
 func (g *guard) after(effect func()) { g.effects = append(g.effects, effect) }
+
+// warn queues a line of the log. It is called with the mutex held.
+func (e *Engine) warn(message string, values ...any) {
+	e.mu.after(func() { e.config.Logger.Warn(message, values...) })
+}

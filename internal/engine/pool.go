@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -209,7 +208,7 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 		}
 	}
 	if err := h.lease.Release(); err != nil {
-		l.engine.log(slog.LevelWarn, "holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
+		l.engine.config.Logger.Warn("holdfast: giving back what came too late", "name", l.spec.Name, "error", err)
 	}
 	return ended
 }

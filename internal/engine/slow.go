@@ -170,7 +170,7 @@ func (s *slowReport) tell(now time.Time) {
 		s.after *= 2
 	}
 	e.report(event, nil)
-	e.mu.after(func() { e.write(func() { e.config.Slow(event, false) }) })
+	e.mu.after(func() { e.config.Slow(event, false) })
 }
 
 // event is what there is to tell. Its stack is a copy: the report may be used again before the
@@ -212,7 +212,7 @@ func (s *slowReport) tellOver() {
 	}
 	s.told = false
 	e, event := s.lock.engine, s.event(time.Now())
-	e.mu.after(func() { e.write(func() { e.config.Slow(event, true) }) })
+	e.mu.after(func() { e.config.Slow(event, true) })
 }
 
 // end ends a report; nil has none. Its caller forgets it, as it is used again.

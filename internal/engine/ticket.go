@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -26,7 +25,7 @@ func (a *attempt) switchToNoMessages(err error) bool {
 	if a.ticket.NoMessages || !isDenied(err) {
 		return false
 	}
-	a.engine.log(slog.LevelWarn, "holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
+	a.engine.config.Logger.Warn("holdfast: may not subscribe; waiting by asking", "name", a.name, "error", err)
 	a.replace(a.lock, true)
 	return true
 }
@@ -58,7 +57,7 @@ func (a *attempt) dropBroken(err error) bool {
 	if !errors.As(err, &replaced) {
 		return false
 	}
-	a.engine.log(slog.LevelWarn, "holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", replaced.By)
+	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", replaced.By)
 	a.to(attemptQueued) // the server has something of the ticket
 	a.replace(a.lock, a.ticket.NoMessages)
 	return true

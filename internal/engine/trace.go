@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -55,7 +54,7 @@ func (e *Engine) traceOf(ctx context.Context) (trace string) {
 	}
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			e.log(slog.LevelError, "holdfast: the observer panicked", "panic", panicked)
+			e.config.Logger.Error("holdfast: the observer panicked", "panic", panicked)
 		}
 	}()
 	return e.config.Trace(ctx)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -183,7 +182,7 @@ func (w *waitLoop) retry(ctx context.Context, sent time.Time, err error, message
 		w.engine.mu.Unlock()
 	}
 	w.failures++
-	w.engine.log(slog.LevelWarn, message, "name", w.name, "error", err)
+	w.engine.config.Logger.Warn(message, "name", w.name, "error", err)
 	w.reportRetry(ctx, err)
 	return sent.Add(backoff(w.failures))
 }

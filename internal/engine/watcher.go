@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -110,7 +109,7 @@ func (w *watcher) forget() {
 		defer e.busy.Done()
 		ctx := deadline{context.Background(), time.Now().Add(timeout(s.ttl))}
 		if err := s.Unwatch(ctx, w.ticket); err != nil {
-			e.log(slog.LevelDebug, "holdfast: a watcher stays until the server forgets it", "name", s.name, "error", err)
+			e.config.Logger.Debug("holdfast: a watcher stays until the server forgets it", "name", s.name, "error", err)
 		}
 	}()
 }
