@@ -67,6 +67,9 @@ func (e *HeldError) Error() string {
 	switch {
 	case e.Holder != "":
 		how = heldBy(e.Holder, e.Since)
+		if more := e.Holders - 1; more > 0 {
+			how += fmt.Sprintf(", with %d more", more)
+		}
 		if e.Remaining > 0 { // otherwise the hold is being handed on
 			how += fmt.Sprintf(", %v left unless renewed", e.Remaining.Round(time.Millisecond))
 		}

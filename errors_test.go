@@ -17,6 +17,8 @@ func TestHeldError(t *testing.T) {
 			Since: since, Holders: 1, Waiters: 1, Remaining: 2 * time.Second},
 		`mutex "n" is held by "a" since ` + old.Format("2006-01-02 15:04:05") + `, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a",
 			Since: old, Holders: 1, Waiters: 1, Remaining: -1},
+		`semaphore "n" is held by "a" since ` + since.Format("15:04:05") + `, with 2 more, 2s left unless renewed, 0 waiting`: {Kind: "semaphore",
+			Name: "n", Holder: "a", Since: since, Holders: 3, Remaining: 2 * time.Second},
 		`mutex "n" is kept from others for another 2s`:      {Kind: "mutex", Name: "n", Holders: 1, Remaining: 2 * time.Second},
 		`mutex "n" is held by "a" since unknown, 1 waiting`: {Kind: "mutex", Name: "n", Holder: "a", Holders: 1, Waiters: 1, Remaining: -1},
 		`mutex "n" is held by nobody, 0 waiting`:            {Kind: "mutex", Name: "n"},

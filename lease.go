@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -149,6 +150,15 @@ func (l *Lease) Name() string {
 		return ""
 	}
 	return l.inner.Name()
+}
+
+// String returns the name and the token, for logs. It does not say whether the lease is still held:
+// Err does.
+func (l *Lease) String() string {
+	if l.empty() {
+		return "no lease"
+	}
+	return fmt.Sprintf("lease of %q with token %d", shortened(l.Name()), l.Token())
 }
 
 // Owner returns the id of WithOwner, or else an id of the hold's own. For a group it returns the

@@ -39,7 +39,7 @@ func speaksPlain(ctx context.Context, address string) bool {
 	until, _ := ctx.Deadline()
 	answer := make([]byte, 1)
 	_ = conn.SetDeadline(until)
-	_, _ = conn.Write([]byte("PING\r\n"))
+	_, _ = conn.Write([]byte("*1\r\n$4\r\nPING\r\n")) // the in-memory server reads no inline commands
 	n, _ := conn.Read(answer)
 	return n == 1 && (answer[0] == '+' || answer[0] == '-') // an answer, or an error: who are you?
 }
