@@ -195,7 +195,7 @@ command with the same FILE goes on to wait there, with the lock once it is its t
 waits there, others pass the place.
 
 Exit codes: 0 the lock is held; 64 usage; 69 no server, or it cannot serve now; 75 another holds the
-lock, or the wait was too long; 77 the server refuses us; 128+n signal n ended the wait; 1 the ticket
+lock, or the wait was too long; 77 the server refuses this client; 128+n signal n ended the wait; 1 the ticket
 could not be written, and the lock was given back.`,
 		Example: `  holdfast acquire -w 10m --ttl 30m --ticket lock deploy
   holdfast renew --ticket lock                  # before the 30 minutes are over

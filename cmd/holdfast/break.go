@@ -208,7 +208,7 @@ If the holder still lives, two may hold then: only fencing tokens keep storage s
 a holder that is known to be dead. It asks for the name; in a script --yes NAME answers that.
 
 Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, or the answer was no;
-64 usage; 69 no server, or it cannot serve now; 77 the server refuses us.`,
+64 usage; 69 no server, or it cannot serve now; 77 the server refuses this client.`,
 		Example:               "  holdfast break order:42\n  holdfast break order:42 --token 1764012345000017",
 		DisableFlagsInUseLine: true,
 		Args:                  oneName(&b.Name),

@@ -76,9 +76,9 @@ func (c *connection) failure(err error) error {
 	case failed.Kind == holdfast.StoreForeign:
 		return &exitError{exitNoServer, fmt.Errorf("the name is in use as something else at %s: %s: %w (take another name, or another --prefix)", at, failed.Kind, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied && lacksPermission(failed.Err):
-		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
+		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses this client: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied:
-		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, failed.Err)}
+		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses this client: %w", at, failed.Err)}
 	case failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer:
 		if hint := tlsHint(context.Background(), c.Redis); hint != "" {
 			return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", at, hint)}

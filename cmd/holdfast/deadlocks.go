@@ -80,7 +80,7 @@ and callers without the option are not seen. If there seem to be cycles, it look
 up to 10 s. Nothing is ended by this command: break and evict do that.
 
 Exit codes: 0 the server answered, whatever was found; 64 usage; 69 no server, or it cannot serve
-now; 77 the server refuses us: to look for names takes the permission +scan.`,
+now; 77 the server refuses this client: to look for names takes the permission +scan.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := interruptible(cmd.Context())

@@ -29,7 +29,7 @@ masters are also asked which of them count, as "quorum status" asks. All of it t
 at most half a minute.
 
 Exit codes: 0 nothing endangers a lock; 78 a finding is a danger, or unknown; 64 usage; 69 no server
-answers; 77 the server refuses us.`
+answers; 77 the server refuses this client.`
 
 // Doctor examines the servers of locks.
 type Doctor struct {
@@ -95,7 +95,7 @@ func (d *Doctor) failed(err error) error {
 	if errors.As(err, new(redis.Error)) {
 		for _, denial := range []string{"NOPERM", "NOAUTH", "WRONGPASS", "ERR AUTH", "ERR invalid password"} {
 			if strings.HasPrefix(err.Error(), denial) {
-				return &exitError{exitDenied, fmt.Errorf("the server at %s refuses us: %w", at, err)}
+				return &exitError{exitDenied, fmt.Errorf("the server at %s refuses this client: %w", at, err)}
 			}
 		}
 		return &exitError{exitNoServer, fmt.Errorf("the server at %s cannot serve: %w", at, err)}

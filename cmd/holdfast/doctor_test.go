@@ -61,7 +61,7 @@ func TestDoctorExitCodes(t *testing.T) {
 		text string
 	}{
 		"away":           {[]string{"--redis", "redis://" + gone.Addr()}, exitNoServer, "no answer from a server at redis://" + gone.Addr()},
-		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses us"},
+		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses this client"},
 		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, exitNoServer, "cannot serve: ERR unknown command"},
 		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be one of table, json`},
 		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},

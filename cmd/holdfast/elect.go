@@ -99,7 +99,7 @@ func (e ending) over() bool {
 }
 
 // campaign waits until this process leads. It asks once before it waits for the first time. So a
-// server that is away or refuses us causes an error and no endless wait.
+// server that is away or refuses this client causes an error and no endless wait.
 func (e *Elect) campaign(ctx context.Context, client *holdfast.Client, election *holdfast.Election, first bool, signals *signals, notices *notices) (*holdfast.Lease, error) {
 	ctx, stop := signals.cancelOnSignal(ctx)
 	var held *holdfast.HeldError
@@ -175,7 +175,7 @@ INT, TERM and QUIT are passed on, and this process ends with CMD then. It also e
 HUP has ended CMD, as a terminal sends these to CMD alone. Without CMD, a signal ends the campaign.
 
 Exit codes: that of CMD after a signal; 128+n if signal n ended CMD or the campaign; 64 usage; 69 no
-server at the start, or it cannot serve; 77 the server refuses us; 126 CMD may not be run; 127 CMD
+server at the start, or it cannot serve; 77 the server refuses this client; 126 CMD may not be run; 127 CMD
 was not found.`
 
 func newElect() *cobra.Command {

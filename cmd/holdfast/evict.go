@@ -64,7 +64,7 @@ error that names the user of this command. If others of its process wait for the
 one of them joins at the end of the queue.
 
 Exit codes: 0 the waiter is out; 1 it is not in the queue; 64 usage; 69 no server, or it cannot
-serve now; 77 the server refuses us.`,
+serve now; 77 the server refuses this client.`,
 		Example:               "  holdfast evict order:42 q4zcd5n2k7wxy3ab",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {

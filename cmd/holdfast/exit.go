@@ -16,7 +16,7 @@ const (
 	exitNoServer    = 69 // no server, or it cannot serve
 	exitBusy        = 75 // another holds the lock, or the wait was too long
 	exitLost        = 76 // the lock was lost while the command ran
-	exitDenied      = 77 // the server refuses us
+	exitDenied      = 77 // the server refuses this client
 	exitEndangered  = 78 // doctor found what endangers a lock, or could not look
 	exitNotRunnable = 126
 	exitNotFound    = 127

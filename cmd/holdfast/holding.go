@@ -17,8 +17,8 @@ import (
 // takes time.
 const firstAnswer = 3 * time.Second
 
-// acquire asks once before it waits. So a server that is away or refuses us causes an error and no
-// endless wait. A signal ends the wait.
+// acquire asks once before it waits. So a server that is away or refuses this client causes an
+// error and no endless wait. A signal ends the wait.
 func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *signals, notices *notices) (*holdfast.Lease, error) {
 	ctx, stop := signals.cancelOnSignal(ctx)
 	owner := r.Owner

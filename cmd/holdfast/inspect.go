@@ -123,7 +123,7 @@ time or does not listen for messages, and unknown if the server cannot tell. A w
 WithDeadlockCheck also tells which names it holds meanwhile.
 
 Exit codes: 0 the server answered; 64 usage; 69 no server, or it cannot serve now; 77 the server
-refuses us. To inspect takes no permission to SCAN.`,
+refuses this client. To inspect takes no permission to SCAN.`,
 		Example:               "  holdfast inspect order:42\n  holdfast inspect -o json order:42 | jq .holds[0].token",
 		DisableFlagsInUseLine: true,
 		Args:                  oneName(&i.Name),

@@ -92,7 +92,7 @@ const latchLong = `A latch opens when as many processes have counted down as wer
 It stays open for its TTL, and can be set again. Nobody holds a latch.
 
 Exit codes: 0 done; 64 usage; 69 no server, or it cannot serve now; 75 the latch is set already, or
-the wait was too long; 76 there is no such latch to count down; 77 the server refuses us; 128+n
+the wait was too long; 76 there is no such latch to count down; 77 the server refuses this client; 128+n
 signal n ended the wait.`
 
 func newLatch() *cobra.Command {

@@ -224,7 +224,7 @@ or open (a latch), or foreign. A hold is late if its last renewal is more than h
 process may be stopped or cut off. HELD is since the grant, and LEFT until the end unless renewed.
 
 Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
-refuses us: to look for names takes the permission +scan.`,
+refuses this client: to look for names takes the permission +scan.`,
 		Example: `  holdfast ls
   holdfast ls --sort age --contended 'order:*'
   holdfast ls -o jsonl | jq -r 'select(.waiters > 10) | .name'`,
@@ -239,7 +239,7 @@ refuses us: to look for names takes the permission +scan.`,
 	}
 	l.connection.flags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&l.Options.Contended, "contended", false, "only names that somebody waits for")
+	flags.BoolVar(&l.Options.Contended, "contended", false, "only names with waiters")
 	durationVar(flags, &l.Options.OlderThan, "older-than", "", 0, "only names with a hold that is older, such as 90 (seconds) or 10m")
 	flags.StringVar(&l.Options.Label, "label", "", "only names with a holder of this label")
 	flags.StringVar(&l.Options.Process, "process", "", "only names with a holder of this process: `HOST` or HOST/PID")

@@ -33,7 +33,7 @@ HOLDFAST_REDIS (without the password).
 
 Exit codes: that of the command; 128+n if signal n ended it; 64 usage; 69 no server, or it cannot
 serve now; 75 another holds the lock, or the wait was too long; 76 the lock was lost while the
-command ran; 77 the server refuses us; 126 the command may not be run; 127 the command was not
+command ran; 77 the server refuses this client; 126 the command may not be run; 127 the command was not
 found.`
 
 func newRun() *cobra.Command {

@@ -192,6 +192,6 @@ the page.`,
 	flags.StringVar(&s.Cert, "listen-cert", "", "`FILE` with the certificate of the page")
 	flags.StringVar(&s.Key, "listen-key", "", "`FILE` with the key of that certificate")
 	flags.StringVar(&s.TokenFile, "token-file", "", "`FILE` with a token of at least 16 bytes, which readers must have")
-	flags.BoolVar(&s.AllowBreak, "allow-break", false, "whoever may read may break holds")
+	flags.BoolVar(&s.AllowBreak, "allow-break", false, "let every reader break holds")
 	return cmd
 }

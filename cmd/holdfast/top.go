@@ -33,7 +33,7 @@ func (t *Top) Validate() error {
 }
 
 // Run shows the screen until the user leaves, or ctx ends. It looks once before: a server that is
-// away, or refuses us, is an error and no screen.
+// away, or refuses this client, is an error and no screen.
 func (t *Top) Run(ctx context.Context) error {
 	if err := t.Validate(); err != nil {
 		return err
@@ -109,7 +109,7 @@ If the server goes away, the screen says so, keeps what it has, and goes on when
 server: left and right go to the snapshot before and after, and [ and ] by a minute.
 
 Exit codes: 0 the user left; 128+n signal n ended it; 64 usage, no terminal, or FILE is no capture;
-69 no server, or it cannot serve; 77 the server refuses us: to look for names takes the permission
+69 no server, or it cannot serve; 77 the server refuses this client: to look for names takes the permission
 +scan.`,
 		Example:               "  holdfast top\n  holdfast top --capture monday.jsonl\n  holdfast top monday.jsonl",
 		DisableFlagsInUseLine: true,

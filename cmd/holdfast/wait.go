@@ -161,7 +161,7 @@ for less than that may be missed; another may hold it when this command has ende
 alone, use holdfast run. The slots of a semaphore are free when nobody has any.
 
 Exit codes: 0 it is free; 64 usage; 69 no server, or it cannot serve now; 75 the wait was too long;
-77 the server refuses us; 128+n signal n ended the wait.`,
+77 the server refuses this client; 128+n signal n ended the wait.`,
 		Example: `  holdfast wait -w 10m deploy && ./smoke-test.sh
   holdfast wait -nq deploy || echo "a deploy is under way"`,
 		Args: oneName(&w.Names[0]),

@@ -147,7 +147,7 @@ followed.
 If the server goes away, watch says so on standard error, and goes on when it is back.
 
 Exit codes: 128+n signal n ended it; 64 usage; 69 no server, or it cannot serve; 77 the server
-refuses us: to look for names takes the permission +scan.`,
+refuses this client: to look for names takes the permission +scan.`,
 		Example:               "  holdfast watch 'order:*'\n  holdfast watch -o jsonl | jq -r 'select(.event == \"late\") | .name'",
 		DisableFlagsInUseLine: true,
 		Args:                  aPattern(&w.Pattern),

@@ -81,7 +81,7 @@ const (
 )
 
 // Examine examines all masters of a target. The error is that of the first contact: no server
-// answers, or it refuses us. Later failures are findings. If ctx ends, there is no report.
+// answers, or it refuses this client. Later failures are findings. If ctx ends, there is no report.
 func Examine(ctx context.Context, target Target) (Report, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, wholeTime)
@@ -179,7 +179,7 @@ func (p *patient) add(level Level, check, found, means, change string) {
 
 func (p *patient) ok(check, found string) { p.add(OK, check, found, "", "") }
 
-// greet is the first contact. Its error says that the server is away or refuses us.
+// greet is the first contact. Its error says that the server is away or refuses this client.
 func (p *patient) greet(ctx context.Context) error {
 	p.began = time.Now()
 	return p.clock.read(ctx, p.rdb)
