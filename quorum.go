@@ -125,7 +125,8 @@ func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable &&
 // or an *ArgumentError if NewQuorum did not make the client or ctx is nil.
 func (c *Client) Quorum(ctx context.Context) ([]QuorumNode, error) {
 	var bad problems
-	bad.check(c != nil && c.quorum != nil, "Client", nil, "made by NewQuorum")
+	bad.check(c != nil && c.engine != nil, "Client", nil, "made by NewQuorum")
+	bad.check(len(bad) > 0 || c.quorum != nil, "Client", "made by New", "made by NewQuorum")
 	bad.check(ctx != nil, "ctx", nil, "not nil")
 	if err := bad.err("Client.Quorum"); err != nil {
 		return nil, err

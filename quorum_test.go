@@ -81,7 +81,7 @@ func TestNewQuorumArguments(t *testing.T) {
 	}
 }
 
-// Quorum refuses a client that is not of a quorum, and sends nothing.
+// Quorum refuses a client that is not of a quorum, says which it is, and sends nothing.
 func TestQuorumOfAnotherClient(t *testing.T) {
 	client, err := holdfast.New(away{t: t}, nil)
 	if err != nil {
@@ -89,9 +89,10 @@ func TestQuorumOfAnotherClient(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	var bad *holdfast.ArgumentError
-	for _, c := range []*holdfast.Client{client, nil} {
-		if _, err := c.Quorum(t.Context()); !errors.As(err, &bad) {
-			t.Errorf("got %v", err)
+	for c, value := range map[*holdfast.Client]any{client: "made by New", nil: nil} {
+		_, err := c.Quorum(t.Context())
+		if !errors.As(err, &bad) || len(bad.Problems) != 1 || bad.Problems[0].Value != value {
+			t.Errorf("got %v, want a *holdfast.ArgumentError about a client that is %v", err, value)
 		}
 	}
 }
