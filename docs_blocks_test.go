@@ -140,7 +140,7 @@ var (
 	aPackage   = regexp.MustCompile(` (\./[\w./-]*|\.)`)
 )
 
-// What the pages tell a reader to run exists: targets of make, scripts, packages and tests. That
+// The targets of make, scripts, packages and tests that the pages tell a reader to run exist. That
 // is so in blocks, and in text between back quotes.
 func TestDocsShellNamesWhatExists(t *testing.T) {
 	makefile, proofs := readPage(t, "Makefile"), readPage(t, "scripts/proof")

@@ -217,7 +217,7 @@ func (e *Election) lease(inner *engine.Lease, err error) (*Lease, error) {
 }
 
 // leaderOf reads the leader from the standing of a name. It returns false if there is no leader.
-// What is left of a min hold has no leader.
+// The remainder of a min hold has no leader.
 func leaderOf(s protocol.Standing) (Leader, bool) {
 	if s.Holders == 0 || s.Holder.Owner == "" {
 		return Leader{}, false

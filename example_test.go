@@ -112,8 +112,8 @@ func ExampleLease_Extend() {
 	// exported part 3
 }
 
-// What runs under a lease finds that lease in its context. Here the storage gets the fencing token,
-// and refuses a holder that is late.
+// Code that runs under a lease finds that lease in its context. Here the storage gets the fencing
+// token, and refuses a holder that is late.
 func ExampleLeaseFrom() {
 	client := connect() // holdfast.New(redisstore.New(rdb), nil)
 	defer client.Close()

@@ -21,9 +21,9 @@ import (
 //
 //   - ErrNotHeld: the name has no hold with this token. Nothing was touched.
 //   - A *StoreError whose Applied is AppliedUnknown: Break may be called again.
-//   - A *QuorumError: no majority of the masters has ended the hold. Those that did take it back.
-//     The holder may have been told all the same, and then gives the lock back. Break may be called
-//     again.
+//   - A *QuorumError: no majority of the masters has ended the hold. The masters that ended it take
+//     that back. The holder may have been told all the same, and then gives the lock back. Break
+//     may be called again.
 func (c *Client) Break(ctx context.Context, name string, token int64) error {
 	return c.breakHold(ctx, "Client.Break", name, token, false)
 }

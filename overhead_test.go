@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/store"
 )
 
-// An instant store answers at once. What remains to measure is the work of this module around a
+// An instant store answers at once. So the benchmark measures the work of this module around a
 // request.
 type instant struct{ store.Store }
 

@@ -24,12 +24,12 @@ const (
 // and it delays none of them. A place that was not asked for in that time is gone.
 //
 // If the mutex is free, the ticket holds it at once, for a TTL, and AttachWait takes that hold up.
-// Whoever has the text of the ticket has the place, and later the lock (see Ticket).
+// The text of the ticket gives its bearer the place, and later the lock (see Ticket).
 //
-// After an error there is neither a place nor a hold. If the answer was lost, what the request may
-// have left is taken back in the background. The errors are those of TryLock, except ErrHeld. An
-// *ArgumentError refuses WithoutRenewal, WithMinHold, WithMaxHold and WithPolling. A quorum has no
-// queue; there the error is a *StoreError that says so.
+// After an error there is neither a place nor a hold. If the answer was lost, a place or hold that
+// the request may have left is given back in the background. The errors are those of TryLock,
+// except ErrHeld. An *ArgumentError refuses WithoutRenewal, WithMinHold, WithMaxHold and
+// WithPolling. A quorum has no queue; there the error is a *StoreError that says so.
 func (m *Mutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
 	if err := m.check(ctx); err != nil {
 		return "", err

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// What must be known before the first request has a time of its own, which is no part of a short
-// TTL. If it cannot be known, nothing is sent, and the error says so.
+// The question before the first request has a time of its own, which is no part of a short TTL. If
+// it gets no answer, nothing is sent, and the error says so.
 func TestFirstQuestionIsNoPartOfTheTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 300 * time.Millisecond

@@ -162,8 +162,8 @@ func TestSlowIsReported(t *testing.T) {
 	}
 }
 
-// What is not slow is not reported, and neither is anything after its end: by a loss, by giving up,
-// or by Close.
+// A hold or wait that is not slow is not reported, and neither is anything after its end: by a
+// loss, by giving up, or by Close.
 func TestSlowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memory.New(protocol.Features{Queue: true, Tokens: true})

@@ -201,8 +201,9 @@ func TestNoRequirements(t *testing.T) {
 	}
 }
 
-// What an adapter requires is what its users get: the root module, its client, and what the client
-// requires. What tests alone need belongs to a module that nobody requires, such as proof.
+// The users of an adapter get all that it requires: the root module, its client, and the client's
+// own requirements. Requirements of tests alone belong to a module that nobody requires, such as
+// proof.
 var requirements = map[string][]string{
 	"fence": {module},
 	"gocronholdfast": {module, "github.com/go-co-op/gocron/v2", "github.com/google/uuid", "github.com/jonboulle/clockwork",

@@ -72,7 +72,7 @@ func TestTicketTextOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// What no lock of this library has is refused, although the checksum is right.
+// Values that no lock of this library has are refused, although the checksum is right.
 func TestTicketTextOfNoLock(t *testing.T) {
 	for name, change := range map[string]func(d *engine.Detached){
 		"no name":     func(d *engine.Detached) { d.Spec.Name = "" },

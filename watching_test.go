@@ -454,8 +454,8 @@ func TestGroupRoundTrips(t *testing.T) {
 	})
 }
 
-// An answer that comes when its trust is over is no lease. What it won is given back, with a min
-// hold or without.
+// An answer that comes when its trust is over is no lease. The hold that it won is given back, with
+// a min hold or without.
 func TestGroupLateAnswer(t *testing.T) {
 	pair(t, func(t *testing.T, f *faulty, one, other *holdfast.Client) {
 		f.late = 16 * time.Second

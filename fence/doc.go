@@ -41,8 +41,8 @@
 // name run one after the other. The statements that follow in the transaction can rely on two
 // things:
 //
-//   - A transaction with a smaller token, whose SQL came before, has ended. What it wrote is
-//     committed, and is read here.
+//   - A transaction with a smaller token, whose SQL came before, has ended. Its writes are
+//     committed, and are read here.
 //   - A transaction with a smaller token, whose SQL comes later, is refused.
 //
 // A transaction that reads first and raises the fence later has neither: an earlier holder may

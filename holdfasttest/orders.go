@@ -34,8 +34,8 @@ import (
 //
 //   - Entering a hold of the same name again is no order. More permits of a Semaphore are, if its
 //     caller has locked another name since.
-//   - A call that only tries (TryLock and so on) does not wait, so it comes after nothing. What it
-//     holds comes before what is locked under it.
+//   - A call that only tries (TryLock and so on) does not wait, so it comes after nothing. The name
+//     that it holds comes before the names locked under it.
 //   - Readers under readers are judged as writers: a writer that waits in between keeps the second
 //     reader out. So are permits of a Semaphore, and an Election.
 //   - The names of a group come after all that its context holds, and before all that is locked

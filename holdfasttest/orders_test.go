@@ -227,7 +227,7 @@ func TestOrdersCircle(t *testing.T) {
 	}
 }
 
-// What is no order, or cannot wait.
+// Locking without an order, or without waiting, raises no alarm.
 func TestOrdersNoFalseAlarm(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T, c *holdfast.Client){
 		"released before": func(t *testing.T, c *holdfast.Client) {

@@ -52,7 +52,8 @@ func (c *cuttable) Read(b []byte) (int, error) {
 }
 
 // Trap 36: go-redis sends again what may have been carried out, by MaxRetries and, on a cluster, by
-// MaxRedirects too. What goes through the store arrives once, through every kind of client.
+// MaxRedirects too. A command that goes through the store arrives once, through every kind of
+// client.
 func TestSentOnceByEachKind(t *testing.T) {
 	kinds := map[string]func(*testing.T, *scissors) (redis.UniversalClient, func() []*redisserver.Server){
 		"single": func(t *testing.T, s *scissors) (redis.UniversalClient, func() []*redisserver.Server) {

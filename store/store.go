@@ -65,8 +65,8 @@ type Reply struct {
 	// "NOSCRIPT No matching script." It says that the server answered; Value is then nil.
 	Refused string
 
-	// Err is set when no answer came: the network, a deadline, a closed client. What the command
-	// did is unknown, unless Unsent is set.
+	// Err is set when no answer came: the network, a deadline, a closed client. The effect of the
+	// command is unknown, unless Unsent is set.
 	Err error
 
 	// Unsent is true when Err is known to have happened before a byte of the command was written.

@@ -45,8 +45,7 @@ func (e *env) broke(err error) {
 	}
 }
 
-// stopped releases a lease whose hold was broken. What is left of it is given back in the
-// background.
+// stopped releases a lease whose hold was broken. The remainder is given back in the background.
 func (e *env) stopped(lease *holdfast.Lease) {
 	e.Helper()
 	e.broke(lease.Release(e.ctx()))

@@ -121,7 +121,8 @@ func closedUse(e *env) {
 	}
 }
 
-// A caller in the middle of Lock gets a lease that ends, or ErrClosed. What was won is given back.
+// A caller in the middle of Lock gets a lease that ends, or ErrClosed. A hold that was won is given
+// back.
 func closeUnderLoad(e *env) {
 	other := e.client()
 	for range 5 {

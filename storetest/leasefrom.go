@@ -139,7 +139,7 @@ func leaseFromEnded(e *env) {
 	e.lost(e.from(ctx).Release(e.ctx()), holdfast.LossExpired)
 }
 
-// What Do runs may give the lock back before it returns. That is no failure.
+// The function that Do runs may give the lock back before it returns. That is no failure.
 func leaseFromReleased(e *env) {
 	a, b := e.client(), e.client()
 	e.ok(a.Mutex(name).Do(e.ctx(), func(ctx context.Context) error {

@@ -174,8 +174,8 @@ func seamRefused(s *seam) {
 	}
 }
 
-// A connection that is lost ends with a reason, and is not made again. One that Close ends, ends
-// without.
+// A connection that is lost ends with a reason, and is not made again. A connection that Close ends
+// has no reason.
 func seamEnds(s *seam) {
 	st, nodes := s.open()
 	l, e := s.listen(st, nodes[0], false)

@@ -233,9 +233,9 @@ func (e *env) timed() bool {
 // label is a change of a client's configuration.
 func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }
 
-// nothingLeft waits until the server has forgotten all names. What was given up is taken back in
-// the background. One master of a quorum may keep a hold that was resumed until the end of that
-// hold.
+// nothingLeft waits until the server has forgotten all names. Places and holds that were given up
+// are taken back in the background. One master of a quorum may keep a hold that was resumed until
+// the end of that hold.
 func (e *env) nothingLeft() {
 	var left []string
 	if !within(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {

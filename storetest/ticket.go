@@ -264,7 +264,7 @@ func ticketTakenOver(e *env) {
 		e.Errorf("got %+v", refused)
 	}
 	e.release(taken)
-	// What remains of the former hold keeps others out until its end: its process has let it go.
+	// The remainder of the former hold keeps others out until its end: its process has let it go.
 	e.release(e.lock(a.Mutex(name)))
 }
 

@@ -82,8 +82,8 @@ func minHoldOfOwner(e *env) {
 	}
 }
 
-// What is left of a released hold has no owner. Its former owner would otherwise take it for a hold
-// of its own.
+// The remainder of a released hold has no owner. Its former owner would otherwise take it for a
+// hold of its own.
 func minHoldSelf(e *env) {
 	a := e.client()
 	owner := holdfast.WithOwner("o")

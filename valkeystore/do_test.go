@@ -99,7 +99,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// What is sent together arrives together, on one connection.
+// Commands that are sent together arrive together, on one connection.
 func TestOneFlush(t *testing.T) {
 	srv := redisserver.Start(t)
 	p := fault.Start(t, srv.Addr())

@@ -25,7 +25,8 @@
 // server's microseconds. So tokens rise through the deletion of the name, a restart and lost writes
 // (by time). They also rise through a clock that steps back (by last). They need not rise through
 // both at once. A clock key of fewer than 16 digits, which no script writes, counts as that number.
-// What it overwrote is lost, so the next token is the larger of that number + 1 and the time.
+// The value that it overwrote is lost, so the next token is the larger of that number + 1 and the
+// time.
 //
 // # The state of a name, of every kind
 //
@@ -151,8 +152,8 @@
 // # Inspecting
 //
 // Inspect runs one script, which writes nothing: also not what every other script takes out first,
-// the holds whose time is over. So it leaves them out of what it tells. What it costs goes by what
-// it tells, not by how many hold and wait.
+// the holds whose time is over. So it leaves them out of what it tells. Its cost goes by the size
+// of its answer, not by how many hold and wait.
 //
 //   - A hold that ends with its claim, counted from its token, was handed over and is not taken up
 //     yet. A hold that was asked for or renewed ends later.
@@ -210,9 +211,9 @@
 // # Time
 //
 // Scripts ask the server for its time and compare it with times that the server gave. A time has 16
-// digits, so it compares as text. What the time is does not matter, from 1 us on. A request that
-// may win something carries a "not after" in server time, from the bounds that earlier answers gave
-// (wire.Clock). Before the first answer the client asks for the time alone.
+// digits, so it compares as text. Any time from 1 us on will do. A request that may win something
+// carries a "not after" in server time, from the bounds that earlier answers gave (wire.Clock).
+// Before the first answer the client asks for the time alone.
 //
 // # Scripts
 //

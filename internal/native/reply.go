@@ -95,8 +95,8 @@ func readBusy(text string) (protocol.Answer, bool) {
 	return answer, true
 }
 
-// holder reads the party behind a ticket, its token and its payload, and the token. What cannot be
-// read stays empty: it is for people only. A remainder has no holder.
+// holder reads the party behind a ticket, its token and its payload, and the token. A field that
+// cannot be read stays empty: it is for people only. A remainder has no holder.
 func holder(member string) (protocol.Party, int64) {
 	const ticket, token = ticketLength, ticketLength + tokenLength
 	if len(member) < token || member[2] == '-' {

@@ -11,8 +11,8 @@ import (
 type Operators interface {
 	// Inspect tells what is known of a name, whatever it is used as. It takes nothing and writes
 	// nothing. Holds whose time is over are not told. The error is a *Failure, and of a quorum a
-	// Failure only if no node answers. What stands at the key of a name and is none of ours is no
-	// error but an Inspection with Foreign.
+	// Failure only if no node answers. A value of another program at the key of a name is no error:
+	// the Inspection says Foreign.
 	Inspect(ctx context.Context, name string, page Page) (Inspection, error)
 
 	// Names streams the names of all masters that match a glob pattern of Redis, in any order, in
@@ -98,7 +98,7 @@ type Hold struct {
 // Heard tells whether a process listens for messages.
 type Heard int
 
-// What a server knows of a listener.
+// The states of a listener, as a server knows it.
 const (
 	HeardUnknown Heard = iota // the server cannot tell
 	HeardYes

@@ -331,8 +331,8 @@ type Free struct {
 	// min hold. Else 0.
 	Keep int64
 
-	// Undo gives back a Resume that is no lease. What it replaced is held again, where the servers
-	// still know it.
+	// Undo gives back a Resume that is no lease. The hold that it replaced is there again, where
+	// the servers still know it.
 	Undo bool
 }
 

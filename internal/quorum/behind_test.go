@@ -37,7 +37,7 @@ func value(t *testing.T, s wire.Store, n int) string {
 	return text
 }
 
-// What a master missed of a hold, it is told with the next renewal: the hold, its tokens, that it
+// The next renewal tells a master all that it missed of a hold: the hold, its tokens, that it
 // shares by now; and never for longer than it may last, nor for shorter.
 func TestRepair(t *testing.T) {
 	const far = 10 * time.Minute
@@ -162,7 +162,7 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 	eventually(t, "all is given back", func() bool { return do(t, servers[0], "EXISTS", "q:{%quorum}:x") == int64(0) })
 }
 
-// Who is refused for good waits for nothing more, though its context goes on.
+// A caller that is refused for good waits for nothing more, though its context goes on.
 func TestWhoIsRefusedDoesNotWait(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))

@@ -61,7 +61,7 @@ type breakReply struct {
 }
 
 // sendBreak asks all nodes at the same time. Each gives one answer by the deadline, and the channel
-// has room for all. What takes the Break back at a node waits for that.
+// has room for all. The cleanup that takes the Break back at a node waits for that answer.
 func (r *resource) sendBreak(id protocol.ID, b protocol.Break, deadline time.Time) <-chan *breakReply {
 	replies := make(chan *breakReply, len(r.p.nodes))
 	for _, n := range r.p.nodes {

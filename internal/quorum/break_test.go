@@ -125,7 +125,7 @@ func TestBreakTakesTheToken(t *testing.T) {
 	}
 }
 
-// What a quorum cannot do is refused with the reason, and nothing is sent.
+// A quorum refuses a request that it cannot do with the reason, and sends nothing.
 func TestForceAndEvictAreRefused(t *testing.T) {
 	p := client(t, []wire.Store{nil, nil, nil}, false, id(0))
 	force := breaks(7)
@@ -165,9 +165,9 @@ func (h *half) breaks(t *testing.T, n int) *breakReply {
 	return a
 }
 
-// What a Break leaves at a master is no hold: no request of the holder, late or twice, makes it
-// one, prolongs it or leaves a place. It keeps all others out, of its owner too. No caller takes it
-// over. What gives an earlier round back leaves it.
+// The remainder that a Break leaves at a master is no hold: no request of the holder, late or
+// twice, makes it one, prolongs it or leaves a place. It keeps all others out, of its owner too. No
+// caller takes it over. A release of an earlier round leaves it.
 func TestBrokenIsNoHold(t *testing.T) {
 	is := func(t *testing.T, a *reply, status byte) {
 		t.Helper()
@@ -224,8 +224,8 @@ func TestBrokenIsNoHold(t *testing.T) {
 	}
 }
 
-// A Break that is taken back leaves the hold as it was, with the end that it had. One that another
-// Break has ended too stays until both are taken back, in any order and twice.
+// A Break that is taken back leaves the hold as it was, with the end that it had. A hold that
+// another Break has ended too comes back when both are taken back, in any order and twice.
 func TestBreakIsTakenBack(t *testing.T) {
 	for name, order := range map[string][]int{"one": {7}, "twice": {7, 7}, "two": {7, 8}, "the second first": {8, 7}, "one of two, twice": {7, 7, 8}, "three": {8, 9, 7}} {
 		t.Run(name, func(t *testing.T) {

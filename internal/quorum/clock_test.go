@@ -37,7 +37,7 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// What an answer may show at most: what an earlier one showed, and the time since that was sent.
+// An answer may show at most the time of an earlier one, plus the time since that was sent.
 func TestClock(t *testing.T) {
 	const old, known = 1_000_000, 100_000_000 // microseconds of the node
 	for _, test := range []struct {

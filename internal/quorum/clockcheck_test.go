@@ -86,8 +86,8 @@ func TestANodeSetForwardAndTheOthersFallSilent(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// Who finds a node's clock in time, because another answer was taken down, finds also that the node
-// does not count.
+// A check that finds a node's clock in time, because another answer was noted, also finds that the
+// node does not count.
 func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	servers, all, p, _ := ahead(t)
 	all[1].forward(time.Hour)
@@ -108,8 +108,8 @@ func TestANodeSetForwardAndAnotherAnswer(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, servers) == 2 })
 }
 
-// What all seem to be ahead by was forgotten between an answer that showed it and the check:
-// there is nothing to check.
+// The lead that all clocks seemed to have was forgotten between an answer that showed it and the
+// check: there is nothing to check.
 func TestAnAnswerJustBeforeTheEndOfAnInquiry(t *testing.T) {
 	_, all, p, _ := ahead(t)
 	for _, g := range all {

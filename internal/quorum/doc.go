@@ -73,10 +73,10 @@
 //   - An ask waits at each node for the releases of its name that this client has on their way.
 //     Otherwise it would find its own hold there.
 //
-// A round has a number. What gives a round back leaves the holds of later rounds alone, and the
-// holds that were renewed, downgraded or set again since. A node that does not answer is asked for
-// one thing at a time. A release is kept for 18 s. What is left at a node that was away for longer,
-// its time ends.
+// A round has a number. A release of a round leaves the holds of later rounds alone, and the holds
+// that were renewed, downgraded or set again since. A node that does not answer is asked for one
+// thing at a time. A release is kept for 18 s. A hold at a node that was away for longer ends there
+// with its time.
 //
 // A caller that is kept out is told who holds, with the token that a majority of the answers names,
 // or 0 if there is none. If only remainders keep it out, it is told nobody.
@@ -122,7 +122,7 @@
 //  2. Its time ends it.
 //  3. A Resume that failed is undone: the remainder is the hold again, as it was, and what the
 //     Resume had from earlier callers goes back to that hold.
-//  4. What gives an Ask back that failed ends it, by the rounds as above: that hold was nobody's
+//  4. The release of an Ask that failed ends it, by the rounds as above: that hold was nobody's
 //     lease.
 //
 // The release of the caller that took over leaves it.
@@ -161,8 +161,8 @@
 //
 // The holder learns of it as after a Resume, and its release ends the remainder. Its engine
 // releases the hold when the holder's code has stopped. After that, neither a Break nor taking one
-// back finds anything. What a min hold leaves has no ids, so it stays, too. An Ask whose ticket was
-// broken before it held is told so, and its client gives the ticket up.
+// back finds anything. The remainder of a min hold has no ids, so it stays, too. An Ask whose
+// ticket was broken before it held is told so, and its client gives the ticket up.
 //
 // A Break that failed may have told the holder all the same, as both ask the nodes at different
 // times. Then the holder has lost its lease, and gives it back. A hold cannot be broken by force:
@@ -257,7 +257,7 @@
 //  3. A Resume or a Break made it a remainder, and n ended that. The remainder has the end of the
 //     hold, so if its time was over, trust was over before. If A's release ended it, A's engine had
 //     ended trust before it sent the release: the holder had released, or the engine had been told
-//     that the hold was gone, or replaced and a margin ago. What gives a failed Ask back leaves a
+//     that the hold was gone, or replaced and a margin ago. The release of a failed Ask leaves a
 //     remainder alone if its hold was confirmed since, as in 1.
 //  4. The Resume was undone, or the Break taken back: then A's hold is there again, with the end
 //     that it had, and we are at the beginning. The Resume is undone only if it is nobody's lease.
@@ -270,10 +270,10 @@
 // Case 3 needs no majority: a remainder keeps others out at each node where a Resume or a Break
 // ended the hold, and nowhere is anything else changed. So it does not matter whether that was
 // agreed on, nor whether the caller that took over has given back since, nor in which order nodes
-// hear of it. What a Break leaves lets in nobody whom the hold kept out, and ends when the hold
-// would have ended; taking it back changes neither. So it does not matter either whether a Break
-// comes late, twice, or after it was taken back. A node that restarts has the remainder with its
-// ids, or neither, or what it had before; unless it wrote every change down, it does not count.
+// hear of it. The remainder of a Break lets in nobody that the hold kept out, and ends when the
+// hold would have ended; taking it back changes neither. So it does not matter either whether a
+// Break comes late, twice, or after it was taken back. A node that restarts has the remainder with
+// its ids, or neither, or what it had before; unless it wrote every change down, it does not count.
 //
 // A remainder at a minority does no harm. It excludes no more callers than the hold did, and no
 // longer. A's renewals are confirmed by the other nodes. When the Resume is undone, or the Break

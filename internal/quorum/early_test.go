@@ -12,7 +12,7 @@ import (
 )
 
 // A backward is a master whose scripts see another clock than its own: so many microseconds earlier
-// as its key "back" says. What expires, expires by the clock of its own, after as long.
+// as its key "back" says. A key expires after the same time, by the master's own clock.
 type backward struct{ master }
 
 var elsewhen = strings.NewReplacer(
@@ -68,8 +68,8 @@ var starts = map[string]time.Duration{
 	"just before ten digits of seconds": 999_999_999 * time.Second, "2000": 946684800 * time.Second,
 }
 
-// What the clocks show does not matter: locks are held, renewed, given back, waited for and taken
-// over, and tokens grow.
+// The time that the clocks show does not matter: locks are held, renewed, given back, waited for
+// and taken over, and tokens grow.
 func TestClocksOfAnyTime(t *testing.T) {
 	for name, at := range starts {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestClocksThatAreSet(t *testing.T) {
 	}
 }
 
-// Who has waited for longer than the clock shows is first nevertheless.
+// A waiter that has waited for longer than the clock shows is first nevertheless.
 func TestWaitersOfAnyTime(t *testing.T) {
 	servers, behind, set := backwards(t)
 	set(0)

@@ -69,7 +69,7 @@ func TestAnEarlierFormat(t *testing.T) {
 	}
 }
 
-// Who waits in another format is none of ours to wake.
+// A waiter of another format is not ours to wake.
 func TestAnEarlierFormatWaits(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
@@ -87,7 +87,7 @@ func TestAnEarlierFormatWaits(t *testing.T) {
 	}
 }
 
-// What a hold says of itself can be read, also of a process that cannot be told anything.
+// The payload of a hold can be read, also that of a process that cannot be told anything.
 func TestPayload(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, "host-7-random")

@@ -55,8 +55,8 @@ func (g *gate) answers(after func(op string) error) {
 	g.mu.Unlock()
 }
 
-// forward sets the master's clock forward, as far as answers tell. What its scripts see stays: it
-// ends no holds.
+// forward sets the master's clock forward, as far as answers tell. The time that its scripts see
+// stays: the step ends no holds.
 func (g *gate) forward(d time.Duration) {
 	g.mu.Lock()
 	g.ahead, g.since = d, time.Now().UnixMicro()

@@ -24,7 +24,7 @@ func nobody(t *testing.T, servers []wire.Store, n int) {
 	})
 }
 
-// What an ask won that came to nothing is given back, whenever that is known.
+// The holds of an ask that failed are given back, whenever the failure is known.
 func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 	t.Run("another holds at a majority", func(t *testing.T) {
 		servers := start(t)
@@ -149,7 +149,7 @@ func TestARepairAsksWhoHolds(t *testing.T) {
 	}
 }
 
-// What each master says of a renewal is told of the name in question.
+// The error of a renewal has each master's answer about its own name.
 func TestARenewalSaysOfWhat(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)

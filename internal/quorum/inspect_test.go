@@ -34,7 +34,7 @@ func inspect(t *testing.T, p *Protocol, name string) protocol.Inspection {
 	return protocol.Inspection{}
 }
 
-// The verdict is what a majority of all nodes knows. What does not answer may know it too.
+// The verdict is what a majority of all nodes knows. A node that does not answer may know it too.
 func TestInspectAgrees(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7", "tth": "held 0",
@@ -190,8 +190,8 @@ func TestInspectChangesNothing(t *testing.T) {
 	}
 }
 
-// What stands at the key and is none of ours is told of each node, and of the name where no
-// majority can be (trap 28).
+// A value of another program at the key is told of each node, and of the name where no majority can
+// be (trap 28).
 func TestInspectTellsWhatIsForeign(t *testing.T) {
 	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": ""} {
 		t.Run(masters, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 	}
 }
 
-// Who gives up gets no answer.
+// A caller that gives up gets no answer.
 func TestInspectIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores := []wire.Store{answered{stopped: true}, answered{stopped: true}, answered{stopped: true}}

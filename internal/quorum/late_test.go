@@ -286,8 +286,8 @@ func TestARepairComesTooLate(t *testing.T) {
 	}
 }
 
-// What a hold that goes on leaves at a master that did not answer is given back there later,
-// whoever is in now.
+// An Ask that gives an older hold up gives it back later at a master that did not answer, whatever
+// caller is in by then.
 func TestAYieldThatDidNotArrive(t *testing.T) {
 	for name, waits := range map[string]bool{"kept": false, "left to one who waits": true} {
 		t.Run(name, func(t *testing.T) {

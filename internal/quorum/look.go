@@ -230,7 +230,7 @@ func (r *resource) sendUnwatch(watcher protocol.ID, deadline time.Time) <-chan e
 	return results
 }
 
-// What look.lua does with a watcher, if it gets one.
+// The actions of look.lua on a watcher, if it gets one.
 const (
 	rememberWatcher = ""
 	forgetWatcher   = "w"

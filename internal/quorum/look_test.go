@@ -33,7 +33,7 @@ func put(t *testing.T, server wire.Store, n int, first, last int64) {
 	}
 }
 
-// What a look tells of the token is what a majority accepted, whichever nodes answer first.
+// A look tells the token that a majority accepted, whichever nodes answer first.
 func TestLookTellsTheAgreedToken(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -118,7 +118,7 @@ func TestLookTellsSinceWhenAheadOfClocks(t *testing.T) {
 	}
 }
 
-// What a min hold leaves is nobody's, and keeps out whom the hold kept out.
+// The remainder of a min hold is nobody's, and keeps out the callers that the hold kept out.
 func TestMinHoldIsNobodys(t *testing.T) {
 	p := client(t, start(t), true, id(0))
 	keep := func(r protocol.Resource, n int) {

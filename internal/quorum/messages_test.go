@@ -24,7 +24,7 @@ func hears(t *testing.T, servers []wire.Store, p *Protocol) *nudges {
 }
 
 // A process that listens is told that its hold was taken over: when a majority says so, and once
-// more, as what came meanwhile may have told it nothing. One that cannot hear is told nothing.
+// more, as what came meanwhile may have told it nothing. A holder that cannot hear is told nothing.
 func TestFormerHolderIsTold(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
@@ -54,7 +54,7 @@ func TestFormerHolderIsTold(t *testing.T) {
 	}
 }
 
-// What a minority says is told too, as the messages of others may be lost.
+// The word of a minority is told too, as the messages of others may be lost.
 func TestFormerHolderIsToldByOne(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
@@ -103,7 +103,7 @@ func waitsAt(t *testing.T, servers []wire.Store, n int64) {
 	}
 }
 
-// Who waits is told when a remainder alone is left how long it keeps others out, and again when the
+// When a remainder alone is left, a waiter is told how long it keeps others out, and again when the
 // former holder has stopped before.
 func TestWaiterBehindARemainder(t *testing.T) {
 	servers := start(t)

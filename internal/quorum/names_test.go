@@ -68,7 +68,7 @@ func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
 }
 
 // Each name is told once, by the first node that knows it, also one whose key is of another type.
-// What lies beside is of others: keys of this quorum that are no names, and other prefixes, also
+// The keys beside are of others: keys of this quorum that are no names, and other prefixes, also
 // where the prefix reads as a pattern (trap 27).
 func TestNames(t *testing.T) {
 	servers := start(t)
@@ -104,7 +104,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Many names are told page by page, each once. Who has had enough is told no more.
+// Many names are told page by page, each once. A caller that has had enough is told no more.
 func TestNamesInPages(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
@@ -199,7 +199,7 @@ func TestNamesWhileANodeFails(t *testing.T) {
 	}
 }
 
-// Who gives up is told so.
+// A caller that gives up is told so.
 func TestNamesIsGivenUp(t *testing.T) {
 	p := client(t, start(t), true, id(0))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -156,8 +156,8 @@ func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
 	return f, err
 }
 
-// introduce is the question of meet. What the answer says of the clock is left to the caller. How
-// is for node.lua.
+// introduce asks the question of meet. It leaves the clock of the answer to the caller: see heard.
+// The argument how is that of node.lua.
 func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
 	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,

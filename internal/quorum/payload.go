@@ -71,7 +71,8 @@ func extra(extras, name string) string {
 	return ""
 }
 
-// partyOf reads who is behind a hold. What cannot be read stays empty: it is for people only.
+// partyOf reads who is behind a hold. A field that cannot be read stays empty: it is for people
+// only.
 func partyOf(id protocol.ID, payload string) protocol.Party {
 	p, ok := payloadOf(payload)
 	if onlyRemainders(id) || !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// What a quorum refuses, and why.
+// The reasons for which a quorum refuses semaphores and latches.
 const (
 	noPermits = "no two sets of permits need meet at a node: three holders of one permit each may be on three different majorities" +
 		" of five nodes, and no node sees more than two of them"

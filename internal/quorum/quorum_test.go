@@ -63,7 +63,7 @@ func TestWritersDoNotStarve(t *testing.T) {
 	want(t, "writer", try(t, w, 2), protocol.Held)
 }
 
-// Who waits to read is told when an owner ceases to write, though it reads on.
+// A waiting reader is told when an owner ceases to write, though the owner reads on.
 func TestReadersAreWokenBesideAnOwner(t *testing.T) {
 	p := client(t, start(t), true, id(0))
 	heard := &nudges{}
@@ -259,7 +259,7 @@ func TestBirth(t *testing.T) {
 	}
 }
 
-// A writer that a minority kept out is known to wait there. What it leaves goes with its hold, in
+// A writer that a minority kept out is known to wait there. Its place there goes with its hold, in
 // whatever form that is given back, and keeps nobody out meanwhile.
 func TestADowngradeLeavesNoPlace(t *testing.T) {
 	for name, others := range map[string]bool{"a reader stays there": true, "the reader leaves": false} {
@@ -312,7 +312,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 	})
 }
 
-// What keeps new readers out for a writer that was told, and does not come, does not stay.
+// The place of a writer that was told and does not come goes, and keeps new readers out no longer.
 func TestAWriterThatDoesNotCome(t *testing.T) {
 	servers := start(t)
 	p, first := client(t, servers, true, id(0)), servers[0].(master).Server

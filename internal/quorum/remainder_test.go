@@ -22,7 +22,7 @@ func (h *half) renews(t *testing.T, n int, ttl time.Duration) *renewalReply {
 	return a
 }
 
-// What remains of a hold at a master is no hold: no request of the former holder, late or twice,
+// The remainder of a hold at a master is no hold: no request of the former holder, late or twice,
 // makes it one, prolongs it or leaves a place; nor does a late give-back of an earlier round end
 // it, nor the release of the caller that took over.
 func TestRemainderIsNoHold(t *testing.T) {
@@ -158,8 +158,8 @@ func TestRemainderExcludes(t *testing.T) {
 	}
 }
 
-// A remainder does not keep out the caller that took over, nor the next that takes over from it.
-// What is undone is as it was.
+// A remainder does not keep out the caller that took over, nor the next that takes over from it. A
+// Resume that is undone leaves the hold as it was.
 func TestRemainderGoesOn(t *testing.T) {
 	t.Run("of an owner", func(t *testing.T) { remainderGoesOn(t, "o") })
 	t.Run("of nobody", func(t *testing.T) { remainderGoesOn(t, "") })
@@ -198,7 +198,8 @@ func remainderGoesOn(t *testing.T, owner string) {
 	}
 }
 
-// What was taken over twice does not come back to the first when its hold in between was released.
+// A hold that was taken over twice does not come back to the first holder when the hold in between
+// was released.
 func TestRemainderDoesNotComeBackToAnother(t *testing.T) {
 	h := halfResumed(t, time.Minute, time.Minute)
 	if a := h.asks(t, h.r, 3, takesOver("o", h.next)); !a.won() {
@@ -235,8 +236,8 @@ func TestRemainderOfAMinHoldDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// What a min hold leaves is of its owner: beside another hold of that owner the owner enters, and
-// beside what is left alone nobody does.
+// The remainder of a min hold belongs to its owner: beside another hold of that owner the owner
+// enters, and beside what is left alone nobody does.
 func TestMinHoldOfAnOwner(t *testing.T) {
 	for _, other := range []string{"o", "p"} {
 		h := halfResumed(t, time.Minute, time.Minute)

@@ -240,8 +240,8 @@ func TestLookAtWhatWasTakenOver(t *testing.T) {
 	}
 }
 
-// Who is kept out is told the holder's token where it is known, whether it waits or not; nobody's
-// where only remainders are left.
+// A caller that is kept out is told the holder's token where it is known, whether it waits or not,
+// and none where only remainders are left.
 func TestBusyTellsTheToken(t *testing.T) {
 	for _, c := range []struct {
 		masters string
@@ -269,9 +269,9 @@ func TestBusyTellsTheToken(t *testing.T) {
 	}
 }
 
-// What a resume leaves at a majority keeps others out until the former holder has stopped or its
-// time is over, also while the resumer is gone and a master does not answer; at a minority it keeps
-// nobody from what a majority agrees on.
+// The remainder that a resume leaves at a majority keeps others out until the former holder has
+// stopped or its time is over, also while the resumer is gone and a master does not answer; at a
+// minority it keeps nobody from what a majority agrees on.
 func TestOthersAreKeptOutByAMajority(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {

@@ -238,8 +238,8 @@ func TestResumeIsGivenUp(t *testing.T) {
 	}
 }
 
-// What a resume replaces is trusted until its holder has stopped: a master that has confirmed it
-// keeps others out to its end, also where the resume ends sooner, or is undone.
+// The hold that a resume replaces is trusted until its holder has stopped: a master that has
+// confirmed it keeps others out to its end, also where the resume ends sooner, or is undone.
 func TestResumeShortensNothing(t *testing.T) {
 	h := halfResumed(t, time.Minute, 20*time.Second)
 	before := end(t, h.held)

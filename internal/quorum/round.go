@@ -115,8 +115,8 @@ func (t *tally) completeAnswers(replies <-chan *reply) {
 // cleanUpAfter handles one answer once it is known what became of the Ask.
 func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 	if t.ask.Release != nil && a.status == 0 {
-		// What it gave back may still be there. It goes when the request can take effect no more,
-		// at the latest.
+		// The hold that it gave back may still be there. That hold goes when the request can take
+		// effect no more, at the latest.
 		c := t.r.freeOf(*t.ask.Release)
 		c.until = t.ask.Deadline.Add(t.ask.TTL)
 		if a.unknown() {

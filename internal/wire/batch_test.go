@@ -95,7 +95,7 @@ func TestBatcherSharesRequestsEvenly(t *testing.T) {
 	}
 }
 
-// What came into the queue during a large batch does not wait for another batch when that one ends.
+// Requests that came into the queue during a large batch are sent as soon as that one ends.
 func TestBatcherSendsQueueWhenBatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &steady{}

@@ -72,8 +72,8 @@ func (r *router) describeCluster(ctx context.Context) (Topology, error) {
 	return t, nil
 }
 
-// describe asks a server for its version, role and eviction policy. What it refuses to say stays
-// empty.
+// describe asks a server for its version, role and eviction policy. A fact that it refuses to tell
+// stays empty.
 func (r *router) describe(ctx context.Context, address string) (Node, error) {
 	reply := doAt(ctx, r.store, address, []store.Command{{"INFO"}})[0]
 	if reply.Err != nil {

@@ -91,12 +91,12 @@
 //
 // # Slots
 //
-// Above the router, which server serves a slot is a hint. It decides which requests travel
-// together and which clock counts; the router decides where a request goes. What is behind a
-// store is asked once. One first question is under way at a time, for all callers, and none of
-// them can cancel it for the others. If it fails, the next caller asks again. After a
-// failed request the answer is doubtful, and is asked for again, at most once a second; without a
-// new answer the old one stays.
+// Above the router, which server serves a slot is a hint. It decides which requests travel together
+// and which clock counts; the router decides where a request goes. The kind of servers behind a
+// store is asked once. One first question is under way at a time, for all callers, and none of them
+// can cancel it for the others. If it fails, the next caller asks again. After a failed request the
+// answer is doubtful, and is asked for again, at most once a second; without a new answer the old
+// one stays.
 //
 // # Connections for messages
 //

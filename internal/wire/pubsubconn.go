@@ -54,8 +54,8 @@ func newPubsubConn(s *subscription, node func(context.Context) (string, error)) 
 	return &pubsubConn{sub: s, node: node, channels: map[string]*channel{}, backoff: minReconnectBackoff}
 }
 
-// attach subscribes a channel on this connection. What it may have missed on another connection is
-// a gap of this one.
+// attach subscribes a channel on this connection. Messages that it may have missed on another
+// connection are a gap of this one.
 func (c *pubsubConn) attach(ch *channel) {
 	ch.conn = c
 	c.channels[ch.name] = ch

@@ -76,7 +76,7 @@ func TestRouterClusterRedirected(t *testing.T) {
 	}
 }
 
-// A node that may not be asked has carried nothing out. What it says of ASKING is the answer.
+// A node that may not be asked has carried nothing out. Its reply to ASKING is the answer.
 func TestRouterClusterAskingRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("a:1", "b:1")

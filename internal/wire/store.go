@@ -54,8 +54,8 @@ type Reply struct {
 	Refused string
 
 	// Err is set when no answer came: the network, a deadline, a closed client. It is also set when
-	// the server carried the request out and refuses to say which replicas have it. What the
-	// request did is unknown, unless Unsent is set.
+	// the server carried the request out and refuses to say which replicas have it. The effect of
+	// the request is unknown, unless Unsent is set.
 	Err error
 
 	// Unsent is true when Err is known to have happened before a byte of the request was written.

@@ -159,7 +159,8 @@ func (s *subscription) start() bool {
 }
 
 // post hands f to run, and waits until run takes it. If it returns true, f runs. It returns false
-// if Close came first. What run itself calls must not call post, as run would wait for itself.
+// if Close came first. Functions that run itself calls must not call post, as run would wait for
+// itself.
 func (s *subscription) post(f func()) bool {
 	select {
 	case s.inbox <- f:

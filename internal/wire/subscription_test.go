@@ -98,8 +98,8 @@ func TestSubscriptionGapAfterAllChannels(t *testing.T) {
 	})
 }
 
-// A channel that is refused leaves the others as they were. One that was allowed before is asked
-// for again, on another connection, unless permission was taken away.
+// A channel that is refused leaves the others as they were. A channel that was allowed before is
+// asked for again, on another connection, unless permission was taken away.
 func TestSubscriptionRefused(t *testing.T) {
 	f := newFake()
 	refuse := map[string]string{"no": "NOPERM no"}

@@ -3,7 +3,7 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 a token of the hold's block (16 digits), 3 label of the caller, 4 "f" by force, else "b"
 -- reply 1 it is broken, 0 there is no such hold, and nothing was touched; "F" and "f" as for ask
--- Replays: what a break left is found again. What frees memory comes before what needs it.
+-- Replays: what a break left is found again. Commands that free memory come before those that need it.
 
 --@include letters
 --@include time

@@ -3,7 +3,7 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 a ticket of the kind, 2 id of the ticket to take out, 3 label of the caller, 4 how long a marker lasts in ms
 -- reply 1 it is out, 0 it has no place there, and nothing was touched; "F" and "f" as for ask
--- Replays: a marker of the ticket is found. What frees memory comes before what needs it.
+-- Replays: a marker of the ticket is found. Commands that free memory come before those that need it.
 
 --@include letters
 --@include time

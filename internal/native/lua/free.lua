@@ -4,7 +4,7 @@
 -- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0"
 -- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" why by    the hold was taken over by a caller with
 --       that label: what remained of it is removed, or ends at 3 if that is sooner
--- Replays find nothing of the ticket and change nothing. What frees memory comes before what needs it.
+-- Replays find nothing of the ticket and change nothing. Commands that free memory come before those that need it.
 
 --@include letters
 --@untouched

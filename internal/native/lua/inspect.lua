@@ -35,7 +35,7 @@ local function wrong(answer)
   return type(answer) == 'table' and answer.err and string.find(answer.err, 'WRONGTYPE', 1, true)
 end
 
--- What the state is.
+-- The kind and value of the state.
 local what, value, left, held, used, permits = '', '', 0, 0, 0, 0
 local found = redis.pcall('GET', state)
 if type(found) == 'string' then
@@ -56,7 +56,7 @@ if what == 'F' then
   value = string.sub(value, 1, 4)
 end
 
--- What the queue is. Where all places are closed, "c" is the last member.
+-- The kind of the queue. Where all places are closed, "c" is the last member.
 local queue_is, sample, waiting, shut = '', '', 0, 0
 found = redis.pcall('ZRANGE', queue, '-2', '-1')
 if wrong(found) then

@@ -1,4 +1,4 @@
--- What the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
+-- The code that the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
 -- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 queue, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
@@ -51,8 +51,8 @@ end
 
 --@untouched
 -- look reads who holds now; holds whose time is over are taken out. It returns, in the words of a
--- reply, what else the name is used for, and touches nothing then. Whoever calls it again has read
--- before whatever it reads.
+-- reply, what else the name is used for, and touches nothing then. A second call
+-- reads nothing that the first did not read.
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample

@@ -73,8 +73,8 @@ type entry struct {
 	closed bool // of a kept place: nobody waits there, as far as is known; no other ticket is treated otherwise for it
 }
 
-// heard tells whether messages to a ticket reach a process. One that has not asked for the life of
-// an ordinary place does not wait at a kept place any more, although it seems to listen.
+// heard tells whether messages to a ticket reach a process. A process that has not asked for the
+// life of an ordinary place does not wait at a kept place any more, although it seems to listen.
 func (e *entry) heard() bool {
 	if e.ticket.Keep > 0 {
 		s := e.client.server

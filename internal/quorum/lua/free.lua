@@ -10,7 +10,7 @@
 --       "R" why by  it was taken over or broken by a caller with that label: what remained of it is
 --                   removed, or ends after 4 if that is sooner
 --       "F" what    the key is of another kind or format, and was not touched
--- Replays find nothing and change nothing. What frees memory comes before what needs it.
+-- Replays find nothing and change nothing. Commands that free memory come before those that need it.
 
 --@include state
 local key, id, how = KEYS[1], ARGV[1], ARGV[5]
