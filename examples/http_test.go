@@ -1,11 +1,13 @@
 package examples_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -68,4 +70,31 @@ func Example_middleware() {
 	// customer 43: 200
 	// the first: 200
 	// customer 42, who waits longer: 200
+}
+
+func TestMiddlewareEndsContextWithLease(t *testing.T) {
+	clients, end := hosts("host 1")
+	defer end()
+	var cause error
+	work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		lease, ok := holdfast.LeaseFrom(r.Context())
+		if !ok {
+			t.Error("the context has no lease")
+			return
+		}
+		if err := clients[0].Break(r.Context(), "customer:42", lease.Token()); err != nil {
+			t.Error(err)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			cause = context.Cause(r.Context())
+		case <-time.After(time.Minute):
+		}
+	})
+	customer := func(*http.Request) string { return "42" }
+	oneAtATime(clients[0], time.Minute, customer, work).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil))
+	if !errors.Is(cause, holdfast.ErrLost) {
+		t.Errorf("the context of a request whose hold is broken ended with %v", cause)
+	}
 }

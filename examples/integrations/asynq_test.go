@@ -74,6 +74,12 @@ func Example_asynq() {
 	}
 	worker.Shutdown()
 	queue.Close()
-	fmt.Println("3 tasks ran, at most", most.Load(), "at a time")
-	// Output: 3 tasks ran, at most 1 at a time
+	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: addr})
+	defer inspector.Close()
+	info, err := inspector.GetQueueInfo("default")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("3 tasks ran, at most", most.Load(), "at a time;", info.FailedTotal, "failed")
+	// Output: 3 tasks ran, at most 1 at a time; 0 failed
 }

@@ -164,6 +164,38 @@ func TestLockerBeforeAndAfterRun(t *testing.T) {
 	})
 }
 
+// A run that lost its lock and ends late leaves the lock of the next run of the job where it is.
+func TestLateUnlockLeavesNextRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := holdfasttest.Start(t)
+		locker := gocronholdfast.NewLocker(server.Client(nil), 0)
+		late, err := locker.Lock(t.Context(), "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := locker.Bind(t.Context(), "report")
+		defer cancel()
+		lease, _ := holdfast.LeaseFrom(ctx)
+		if err := server.Client(nil).ForceBreak(t.Context(), "report", lease.Token()); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		next, err := locker.Lock(t.Context(), "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = late.Unlock(t.Context()) // it says that the lock was lost
+		ctx, cancel = locker.Bind(t.Context(), "report")
+		defer cancel()
+		if ctx.Err() != nil {
+			t.Errorf("the next run has no lock: %v", context.Cause(ctx))
+		}
+		if err := next.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestBadArguments(t *testing.T) {
 	client := holdfasttest.New(t)
 	var bad *holdfast.ArgumentError
@@ -213,6 +245,9 @@ func TestLeaderIsReplaced(t *testing.T) {
 		resign()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
+		}
+		if err := first.IsLeader(t.Context()); !errors.Is(err, gocronholdfast.ErrNotLeader) {
+			t.Errorf("after it resigned the first is answered %v", err)
 		}
 		<-time.After(10 * time.Minute)
 		two.end()
