@@ -109,6 +109,9 @@ func TestTicketIsNotLogged(t *testing.T) {
 		}
 		logger.Info("error", "err", err)
 	}
+	if err := client.Close(); err != nil { // the log is written in the background until then
+		t.Error(err)
+	}
 	if text := logged.String(); strings.Contains(text, id) || strings.Contains(text, string(ticket[20:60])) {
 		t.Errorf("logged: %s", text)
 	}

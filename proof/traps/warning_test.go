@@ -55,6 +55,9 @@ func TestServerEvictionIsTold(t *testing.T) {
 			for range 3 {
 				harness.Release(t, harness.Lock(t, c.Mutex("n")))
 			}
+			if err := c.Close(); err != nil { // the log is written in the background until then
+				t.Error(err)
+			}
 			if n := strings.Count(heard.String(), "maxmemory-policy"); n != test.told {
 				t.Errorf("told %d times, want %d: %s", n, test.told, heard.String())
 			}
