@@ -79,19 +79,19 @@ func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 		return n.send(s.Op, key, deadline, s.Whole(args))
 	}
 	look := &n.p.scripts.node
-	facts, _ := n.p.factsKey().(string)
+	factsKey, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.send(look.Op, facts, deadline, []any{"EVALSHA", digests[look.at], 1, facts, "", "", "", longest})
+		reply = n.send(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "", longest})
 	}
 	if wire.IsUnknownScript(reply) {
-		reply = n.send(look.Op, facts, deadline, []any{"EVAL", look.Source, 1, facts, "", "", "s", longest})
+		reply = n.send(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s", longest})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // the script itself was not
 		return reply
 	}
-	return n.send(s.Op, facts, deadline, s.Whole(args))
+	return n.send(s.Op, key, deadline, s.Whole(args))
 }
 
 // send sends one command about a key. Nobody can cancel it: the client cleans up what it may win.

@@ -36,11 +36,11 @@ type Protocol struct {
 	config  Config
 	scripts *scripts
 	nodes   []*node
-	need    int // a majority
-	channel string
-	start   time.Time
+	need    int       // a majority
+	channel string    // of this process, for the messages of all nodes
+	start   time.Time // the origin of now
 
-	rounds  atomic.Int64
+	rounds  atomic.Int64          // the number of the latest round
 	known   [buckets]atomic.Int64 // the largest token heard of
 	floor   atomic.Int64          // the same, of all buckets
 	longest atomic.Int64          // milliseconds: the longest TTL that any client may ask for
@@ -48,8 +48,8 @@ type Protocol struct {
 	mu         sync.Mutex
 	running    int           // goroutines of this package
 	idle       chan struct{} // closed when none is left after Close
-	over       bool
-	closing    chan struct{}
+	over       bool          // Close was called: waits takes no more
+	closing    chan struct{} // closed when over is set; cleanups are then tried once more
 	waits      map[protocol.ID]*wait
 	repairs    map[protocol.ID]*repair // what is being renewed
 	clockCheck *clockCheck             // nil: none

@@ -34,11 +34,16 @@ type tally struct {
 	verdict verdict
 	err     error
 
-	accepted, won, answered int
-	foreign, upgrades       int
-	broken                  *reply // of a node where the hold of this ticket was broken; nil: none says so
-	given                   int
-	largest                 int64
+	foreign int   // nodes whose key is of another kind or format
+	largest int64 // token that any node has accepted, also one that does not count
+
+	// Of the nodes that count.
+	answered int
+	accepted int    // hold for us, with our token
+	won      int    // hold for us, with our token or another
+	upgrades int    // refuse, as our owner shares the name
+	given    int    // left the hold that the ask gave back to a waiter
+	broken   *reply // of a node where the hold of this ticket was broken; nil: none says so
 }
 
 func (t *tally) take(a *reply) {

@@ -13,10 +13,10 @@ import (
 type wait struct {
 	p      *Protocol
 	id     protocol.ID
-	since  time.Time
-	asks   int
-	rounds int64  // the last when it began to wait
-	nudges uint16 // the nodes that said the name is free, since the last Ask
+	since  time.Time // of the first Ask
+	asks   int       // so many Asks began; giveUp ends the wait only if none began since
+	rounds int64     // the last when it began to wait
+	nudges uint16    // the nodes that said the name is free, since the last Ask
 
 	r      *resource // once it waits
 	ticket protocol.Ticket

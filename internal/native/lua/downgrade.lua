@@ -1,4 +1,4 @@
--- downgrade: turn a hold that excludes into one that shares, without a gap, and let in who shares with it.
+-- downgrade: turn a hold that excludes into one that shares, without a gap, and let in the waiters that share with it.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload

@@ -10,7 +10,7 @@
 --       "T" facts                  it holds, but a larger token was accepted before
 --       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a
 --                                  remainder keeps it out
---       "Y" facts                  what it gave back is left to one who waits
+--       "Y" facts                  what it gave back is left to a waiter
 --       "U" facts                  its owner shares the name, and it excludes
 --       "R" facts why by           it held, and a caller with that label broke the hold
 --       "F" what                   the key is of another kind or format, and was not touched

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches
 -- ARGV  1 id, 2 mode, 3 round: a hold of a later one stays, 4 ms for which nobody may enter (the rest of a min hold), or "0",
---       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" one who waited gave up, "p" it
+--       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" a waiter gave up, "p" it
 --       does not wait any more, and holds elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
 -- reply "1"         there was a hold, or a remainder that the break had made
