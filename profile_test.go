@@ -2,6 +2,9 @@ package holdfast_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,6 +67,41 @@ func TestProfileNamesCulprit(t *testing.T) {
 	if lines := strings.Split(string(out), "\n"); err != nil || !strings.Contains(string(out), "180s") || strings.Contains(string(out), "holdfast.(*Mutex)") {
 		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
 	}
+}
+
+// alone takes a lock that nobody has, and inVain waits for one until it gives up.
+func alone(t *testing.T, client *holdfast.Client) *holdfast.Lease {
+	lease, err := client.Mutex("order").Lock(t.Context())
+	must(t, err)
+	return lease
+}
+
+func inVain(t *testing.T, client *holdfast.Client) {
+	if _, err := client.Mutex("order", holdfast.WithWait(time.Second)).Lock(t.Context()); !errors.Is(err, holdfast.ErrWaitOver) {
+		t.Errorf("the wait ended with %v", err)
+	}
+}
+
+func TestProfileHasWaitsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		client, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{Profile: true})
+		must(t, err)
+		lease := alone(t, client)
+		inVain(t, client)
+		must(t, lease.Release(t.Context()))
+		must(t, client.Close())
+		var packed bytes.Buffer
+		_, err = client.Profile().WriteTo(&packed)
+		must(t, err)
+		unpacked, err := gzip.NewReader(&packed)
+		must(t, err)
+		text, err := io.ReadAll(unpacked)
+		must(t, err)
+		if bytes.Contains(text, []byte("_test.alone")) || !bytes.Contains(text, []byte("_test.inVain")) {
+			t.Errorf("the profile has the caller that did not wait, or not the one that gave up:\n%q", text)
+		}
+	})
 }
 
 func TestProfileIsEmpty(t *testing.T) {
