@@ -106,7 +106,7 @@ type HoldInfo struct {
 // Liveness says whether a waiter lives.
 type Liveness string
 
-// The states of a waiter, as the server knows it.
+// Whether a waiter lives, as the server knows it.
 const (
 	AliveYes     Liveness = "yes"     // it asked in time, and listens
 	AliveNo      Liveness = "no"      // it did not ask in time, or does not listen

@@ -35,8 +35,8 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // Lock enters that hold at once, if the hold is not over. Otherwise the caller is a new contender,
 // with a new token.
 //
-// After an error nothing is held. A place or hold won meanwhile is given back in the background.
-// The errors are:
+// After an error nothing is held. The place in the queue, or a hold that was won meanwhile, is
+// given back in the background. The errors are:
 //
 //   - A *WaitError: ctx ended the waiting, the time to wait was over (ErrWaitOver), or the caller
 //     was part of a deadlock (WithDeadlockCheck).

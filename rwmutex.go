@@ -82,8 +82,8 @@ func (m *RWMutex) Do(ctx context.Context, fn func(context.Context) error) error 
 }
 
 // RLock waits until the name is held to read: other contenders may read too, and none writes. The
-// errors are those of Mutex.Lock. After an error nothing is held by this call. A place or hold won
-// meanwhile is given back in the background.
+// errors are those of Mutex.Lock. After an error nothing is held by this call. The place in the
+// queue, or a hold that was won meanwhile, is given back in the background.
 func (m *RWMutex) RLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

@@ -55,9 +55,10 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 // ctx, and WithWait or Config.Wait, bound the waiting: while the server is away, Acquire goes on
 // asking.
 //
-// After an error nothing is held by this call. A place or hold won meanwhile is given back in the
-// background. The errors are those of Mutex.Lock. If the name is in use with another number of
-// permits, the error is an *ArgumentError. A Resize during the wait is no error.
+// After an error nothing is held by this call. The place in the queue, or a hold that was won
+// meanwhile, is given back in the background. The errors are those of Mutex.Lock. If the name is in
+// use with another number of permits, the error is an *ArgumentError. A Resize during the wait is
+// no error.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err

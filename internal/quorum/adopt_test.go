@@ -70,7 +70,7 @@ func founded(t *testing.T, servers []wire.Store) *Protocol {
 
 // A node that does not answer is not one that forgot: with the one that did it may have been the
 // majority that accepted a token, or that knows for how long another client holds.
-func TestWhoDoesNotAnswerHasNotForgotten(t *testing.T) {
+func TestASilentMasterHasNotForgotten(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
 	founded(t, servers)

@@ -163,7 +163,7 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 }
 
 // A caller that is refused for good waits for nothing more, though its context goes on.
-func TestWhoIsRefusedDoesNotWait(t *testing.T) {
+func TestARefusedCallerDoesNotWait(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	for _, s := range servers {

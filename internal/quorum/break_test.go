@@ -283,9 +283,9 @@ func TestReleaseOfABrokenHold(t *testing.T) {
 	}
 }
 
-// A Resume and a Break meet at one master: what is undone of the Resume is as it was, and what it
-// replaced stays a remainder after the Break alone is taken back.
-func TestBreakOfWhatTookOver(t *testing.T) {
+// A Resume and a Break meet at one master: where the Resume is undone, the hold is as it was, and
+// the hold that it replaced stays a remainder after the Break alone is taken back.
+func TestBreakOfAResumedHold(t *testing.T) {
 	h := halfResumed(t, time.Minute, time.Minute)
 	resumed := h.all(t)
 	h.token = h.next

@@ -14,8 +14,8 @@ import (
 // was asked for has this round too (AGREED of state.lua).
 const endless = math.MaxInt64 >> 11 // sixteen digits
 
-// placeLife is how long a cleanup is tried. A hold at a node that was away for longer expires
-// there.
+// placeLife is how long a cleanup is tried. A hold or a place at a node that was away for longer
+// expires there.
 const placeLife = 18 * time.Second
 
 // How a cleanup gives an id back: ARGV 5 of free.lua.

@@ -150,7 +150,7 @@ func TestARepairAsksWhoHolds(t *testing.T) {
 }
 
 // The error of a renewal has each master's answer about its own name.
-func TestARenewalSaysOfWhat(t *testing.T) {
+func TestErrorsOfARenewalNameTheLock(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(0))
@@ -173,8 +173,8 @@ func TestARenewalSaysOfWhat(t *testing.T) {
 		})
 }
 
-// A master that does not count is not said to, also where no majority can be met at all.
-func TestWhoIsMetFirst(t *testing.T) {
+// The error tells what the one master that lives says, also where no majority can be met at all.
+func TestErrorTellsOfTheMasterThatLives(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
 	all[1].shut()

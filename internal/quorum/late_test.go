@@ -161,9 +161,8 @@ func TestAReleaseFollowsTheAsk(t *testing.T) {
 	nobody(t, servers, 1)
 }
 
-// A ticket whose first owner gave up, and with which another goroutine goes on late, keeps its
-// place.
-func TestWhoGoesOnKeepsThePlace(t *testing.T) {
+// A ticket keeps its place if its first goroutine gave up and another one goes on with it late.
+func TestATicketThatGoesOnKeepsItsPlace(t *testing.T) {
 	servers := start(t)
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(0))

@@ -59,7 +59,7 @@ func isReplaced(err error) bool {
 
 // A hold is given back where a majority had it. Where any master says else that it was taken over,
 // it was: never is what may have been said to be given back, and a second question finds nothing.
-func TestFreeOfWhatWasTakenOver(t *testing.T) {
+func TestFreeOfAHoldThatWasTakenOver(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
 		"rrh": "replaced", "bbh": "replaced", "rrr": "replaced", "rrd": "replaced", "r-h": "replaced", "rdh": "replaced", "rdd": "replaced",
@@ -107,7 +107,7 @@ func TestFreeOfWhatWasTakenOver(t *testing.T) {
 // A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master
 // says that the hold was taken over, it was; then nothing is given back before its holder has
 // stopped. A master where it was taken over is not told of it again.
-func TestRenewalOfWhatWasTakenOver(t *testing.T) {
+func TestRenewalOfAHoldThatWasTakenOver(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
 		"rrh": "replaced", "bbh": "replaced", "brr": "replaced", "r-h": "replaced", "rrd": "replaced",
@@ -156,7 +156,7 @@ func TestRenewalOfWhatWasTakenOver(t *testing.T) {
 }
 
 // Names of one command are told apart, also what is said of each.
-func TestRenewalsOfWhatWasTakenOver(t *testing.T) {
+func TestRenewalsOfHoldsThatWereTakenOver(t *testing.T) {
 	servers, p := arranged(t, "bbh", "2mx")
 	var renewals []protocol.Renewal
 	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
@@ -190,7 +190,7 @@ func TestRenewalsOfWhatWasTakenOver(t *testing.T) {
 }
 
 // A downgrade of what was taken over says so.
-func TestDowngradeOfWhatWasTakenOver(t *testing.T) {
+func TestDowngradeOfAHoldThatWasTakenOver(t *testing.T) {
 	for masters, want := range map[string]string{"hhr": "held", "rrh": "replaced", "rrd": "replaced", "r-h": "replaced", "---": "busy", "rhd": "failed",
 		"hhhrr": "held", "rrrhh": "replaced"} {
 		t.Run(masters, func(t *testing.T) {

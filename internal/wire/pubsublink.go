@@ -23,8 +23,8 @@ type answer struct {
 }
 
 // A pubsubLink is one connection for messages, from its dialing to its end. A goroutine of its own,
-// that of run, connects and writes. The server's words come as store.Events, on goroutines of the
-// adapter. Both post to the goroutine of the subscription.
+// that of run, connects and writes. The server's messages come as store.Events, on goroutines of
+// the adapter. Both post to the goroutine of the subscription.
 type pubsubLink struct {
 	conn    *pubsubConn
 	ctx     context.Context // ends with the link

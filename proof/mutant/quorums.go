@@ -74,7 +74,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: who does not answer is taken for one that forgot",
-			Caught: inside("TestWhoDoesNotAnswerHasNotForgotten"),
+			Caught: inside("TestASilentMasterHasNotForgotten"),
 			Patches: []Patch{{
 				File: "internal/quorum/adopt.go",
 				Old:  "\tcase len(forgot) > len(p.nodes)-p.need, p.config.Trust && answered >= p.need:\n",
@@ -245,7 +245,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: a hold that was taken over is given back before its holder has stopped",
-			Caught: inside("TestRenewalOfWhatWasTakenOver"),
+			Caught: inside("TestRenewalOfAHoldThatWasTakenOver"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
 				Old:  "\t\tif v.by != nil {",
@@ -254,7 +254,7 @@ func quorumMutants() []Mutant {
 		},
 		{
 			Name:   "quorum: what was taken over is said to be given back",
-			Caught: inside("TestFreeOfWhatWasTakenOver"),
+			Caught: inside("TestFreeOfAHoldThatWasTakenOver"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/free.lua",
 				Old:  "  return 'R' .. said\n",

@@ -95,14 +95,14 @@ func TestAMistakeIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsRightPasses(t *testing.T) {
+func TestACorrectTestPasses(t *testing.T) {
 	said, err := jitter(t, planted, "TestNothing", 2)
 	if err != nil || !strings.HasPrefix(said, "seed 1: passed") || strings.Count(said, "\n") != 2 {
 		t.Errorf("error %v, said\n%s", err, said)
 	}
 }
 
-func TestWhatCannotBeRun(t *testing.T) {
+func TestAPackageThatCannotBeRun(t *testing.T) {
 	for _, test := range []struct{ pack, test, says string }{
 		{"docs", "", "docs: exit status 1\n"},
 		{filepath.Join("internal", "testing", "lateness"), "", "has no tests"},
