@@ -30,7 +30,8 @@ type ListOptions struct {
 // Inspect tells it. A name may come twice: SCAN may tell a key twice, and a name that is waited for
 // has two keys. A name that is used for less than the time of List may be missed, and so may names
 // that move to another server meanwhile. A name that nobody uses any more when it is inspected is
-// left out. Of a quorum each name is told as all masters say.
+// left out. Of a quorum each name is told as all masters say. A minority of masters that do not
+// answer is no error: a majority knows each hold.
 //
 // A key that begins as ours do and is none of ours comes with StateForeign, and its key as Name, if
 // what follows the prefix matches the pattern and no condition but the pattern is set.

@@ -138,7 +138,7 @@ func (h *hub) looks(ctx context.Context, r, earlier *run) {
 		if number == 1 || begin.Sub(asked) >= readyEvery {
 			state, asked = h.ask(ctx), begin
 		}
-		now := h.see(ctx, r.names, state.masters != nil)
+		now := h.see(ctx, r.names)
 		took := time.Since(begin)
 		next = begin.Add(max(interval-took, took+restFactor*took))
 		h.mu.Lock()
@@ -187,31 +187,20 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// see reads all names. Each held name is known to a majority of the masters of a quorum. So while a
-// majority answers, a master that fails hides nothing that is held, and the look succeeds.
-func (h *hub) see(ctx context.Context, before map[string]*entry, quorum bool) sight {
+// see reads all names.
+func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	s := newSight(before)
 	for info, err := range h.client.List(ctx, holdfast.ListOptions{}) {
-		if err != nil && !(quorum && minority(err)) {
+		if err != nil {
 			s.err = err
 			return s
 		}
-		if err == nil {
-			s.add(info)
-		}
+		s.add(info)
 	}
 	s.end()
 	return s
-}
-
-// minority tells whether a List of a quorum ended with an error of fewer masters than a majority
-// needs. Its names are told before.
-func minority(err error) bool {
-	var failed *holdfast.StoreError
-	var few *holdfast.QuorumError
-	return errors.As(err, &failed) && failed.Op == "list" && !errors.As(err, &few)
 }
 
 // publish tells the viewers of a look. After one that failed, the names stay as they were.

@@ -274,31 +274,6 @@ func TestMastersWithoutNames(t *testing.T) {
 	})
 }
 
-// A master that is away hides nothing that a majority holds.
-func TestListWithMasterAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			name    string
-			masters []holdfast.QuorumNode
-			err     error
-			fails   bool
-		}{
-			{"a minority is away", make([]holdfast.QuorumNode, 3), &holdfast.StoreError{Op: "list"}, false},
-			{"a name cannot be read", make([]holdfast.QuorumNode, 3), &holdfast.StoreError{Op: "inspect"}, true},
-			{"a majority is away", make([]holdfast.QuorumNode, 3), &holdfast.QuorumError{Op: "list"}, true},
-			{"a single server is away", nil, &holdfast.StoreError{Op: "list"}, true},
-		} {
-			f := newFake(held("a", "A", 1))
-			f.masters, f.err = c.masters, c.err
-			v := view(newHandler(f, nil))
-			if s := v.look(t); (s.Error != "") != c.fails || (len(s.Changed) == 0) != c.fails {
-				t.Errorf("%s: error %q and %d names", c.name, s.Error, len(s.Changed))
-			}
-			v.end()
-		}
-	})
-}
-
 func TestBounds(t *testing.T) {
 	s := newSight(nil)
 	for i := range mostNames + 5 {

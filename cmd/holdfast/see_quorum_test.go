@@ -57,10 +57,12 @@ func TestSeeAQuorum(t *testing.T) {
 	expect(0, []string{"ls"}, "job   mutex  held   web@a")
 	masters[2].Kill()
 	expect(0, []string{"inspect", "job"}, "node 3  no      ", "verdict: held, by 2 of 3 masters that count")
+	expect(0, []string{"ls", "--sort", "age"}, "job   mutex  held   web@a") // top looks as this does
 	expect(1, []string{"break", "job", "--token", "1"}, "nothing was broken")
 	expect(0, []string{"break", "job", "--token", fmt.Sprint(lease.Token())}, "broken: job")
 	<-lease.Done()
 	masters[1].Kill()
 	expect(0, []string{"inspect", "job"}, "verdict: none, 1 of 3 masters count, 2 are needed")
+	expect(69, []string{"ls"}, "holdfast: ")
 	expect(69, []string{"break", "job", "--token", fmt.Sprint(lease.Token())}, "holdfast: ")
 }

@@ -24,7 +24,8 @@ var list = wire.Script{Op: "list"} // a plain command
 // Names implements protocol.Operators. The nodes are read one after the other. A node tells a name
 // unless one before it has told it: one that has known the name since it was read. A name that was
 // asked for or renewed since then may therefore come twice. A node that fails is left out from then
-// on, and named in the error.
+// on. If fewer fail than a majority needs, they hide no hold: a majority knows each. So the error
+// names those alone whose failure does not pass by itself.
 func (p *Protocol) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
 		l := &listing{p: p, ctx: ctx, pattern: protocol.EscapeGlob(p.statePrefix()) + pattern,
@@ -136,28 +137,32 @@ func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
 	return untold, nil
 }
 
-// err is what stood in the way, of all nodes.
+// err is what stood in the way.
 func (l *listing) err() error {
 	if l.ctx.Err() != nil {
 		return &protocol.Failure{Op: "list", Reason: protocol.NoAnswer, Err: protocol.EndOf(l.ctx)}
 	}
-	answers := l.p.noAnswers()
-	var nodes []string
+	answers, failed := l.p.noAnswers(), 0
+	var nodes []string // of those whose failure does not pass
 	var causes []error
 	out := protocol.Failure{Op: "list"}
 	for i, err := range l.failed {
 		answers[i].Counts, answers[i].Err = true, err
 		var failure *protocol.Failure
-		if errors.As(err, &failure) {
+		if !errors.As(err, &failure) {
+			continue
+		}
+		failed++
+		if !failure.Reason.Passing() {
 			out.Reason = failure.Reason
 			nodes, causes = append(nodes, nodeName(i)), append(causes, failure.Err)
 		}
 	}
 	switch {
+	case failed > len(l.p.nodes)-l.p.need:
+		return l.p.noMajority("list", "", answers)
 	case len(nodes) == 0:
 		return nil
-	case len(nodes) > len(l.p.nodes)-l.p.need:
-		return l.p.noMajority("list", "", answers)
 	}
 	out.Node, out.Err = strings.Join(nodes, ", "), errors.Join(causes...)
 	return &out

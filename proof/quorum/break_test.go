@@ -95,8 +95,7 @@ func TestBreakWithoutAMajority(t *testing.T) {
 	r.check()
 }
 
-// TestListWithoutAMaster: a master that does not answer costs a list of names nothing but the
-// error at its end.
+// TestListWithoutAMaster: a master that does not answer costs a list of names nothing.
 func TestListWithoutAMaster(t *testing.T) {
 	r := newRig(t, 3)
 	a := r.client(nil, nil)
@@ -109,17 +108,14 @@ func TestListWithoutAMaster(t *testing.T) {
 		defer func() { _ = lease.Release(t.Context()) }()
 	}
 	r.masters[1].Kill()
-	names, last := map[string]bool{}, error(nil)
+	names := map[string]bool{}
 	for info, err := range a.List(t.Context(), holdfast.ListOptions{}) {
-		if last != nil {
-			t.Error("something is told after the error")
+		if err != nil {
+			t.Error(err)
 		}
-		if last = err; err == nil {
-			names[info.Name] = true
-		}
+		names[info.Name] = true
 	}
-	var failed *holdfast.StoreError
-	if !names["x"] || !names["y"] || !names["z"] || !errors.As(last, &failed) || failed.Node != "node 2" {
-		t.Errorf("got %v, %v", names, last)
+	if !names["x"] || !names["y"] || !names["z"] {
+		t.Errorf("got %v", names)
 	}
 }
