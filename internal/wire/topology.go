@@ -9,11 +9,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
+// questionTime is how long the first question may take at least. Its callers may have less time.
+const questionTime = time.Second
+
 // doubtful is how soon what is known of a cluster may be asked for again.
 const doubtful = time.Second
 
 // A topology remembers what is behind a store, once the store could be asked. One first question is
-// under way at a time, for all callers; none of them can cancel it for the others.
+// under way at a time, for all callers. None of them can cancel it for the others, and none
+// shortens its time.
 type topology struct {
 	store Store
 	learn func(Topology) // gets every answer
@@ -54,8 +58,9 @@ func (t *topology) of(ctx context.Context, deadline time.Time) (Topology, error)
 	return t.is, t.err
 }
 
+// ask asks until a deadline, but for questionTime at least.
 func (t *topology) ask(deadline time.Time) {
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(deadline), questionTime))
 	defer cancel()
 	is, err := t.store.Describe(ctx)
 	t.mu.Lock()

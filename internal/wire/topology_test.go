@@ -60,6 +60,33 @@ func TestServersTopologyWhenOneCallerEnds(t *testing.T) {
 	})
 }
 
+// One question serves all callers, and a caller with little time does not shorten it for the
+// others.
+func TestServersTopologyWhenOneCallerHasLittleTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &described{answers: make(chan error, 1)}
+		s := NewServers(d)
+		short, answered := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := s.Topology(context.Background(), time.Now().Add(10*time.Millisecond))
+			short <- err
+		}()
+		synctest.Wait()
+		go func() {
+			_, err := s.Topology(context.Background(), time.Now().Add(time.Second))
+			answered <- err
+		}()
+		if err := <-short; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller with little time got %v", err)
+		}
+		<-time.After(500 * time.Millisecond)
+		d.answers <- nil
+		if err := <-answered; err != nil || d.asked != 1 {
+			t.Errorf("the other got %v after %d questions", err, d.asked)
+		}
+	})
+}
+
 // A question that fails is asked again by the next caller.
 func TestServersTopologyAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
