@@ -56,10 +56,10 @@ func wrongArgument(kind, name, owner string, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrReader):
 		bad.add("ctx", "of a lease that reads "+shortened(name),
-			"one without such a lease: release it before you write (two who upgraded would wait for each other for ever)")
+			"one without such a lease: release it before you write (two owners that upgraded would wait for each other for ever)")
 	case errors.As(err, &upgrade):
 		bad.add("owner", shortened(owner),
-			"one that does not read this name: release that before you write (two who upgraded would wait for each other for ever)")
+			"one that does not read this name: release that before you write (two owners that upgraded would wait for each other for ever)")
 	case errors.As(err, &mismatch):
 		bad.add("permits", mismatch.Want, permitsOf(mismatch.Have))
 	}

@@ -34,8 +34,8 @@
 //
 // # Who may do what
 //
-// Whoever reaches the Handler may read. A program that wants fewer readers wraps it. The names,
-// labels and hosts of all processes are there to be read.
+// A client that reaches the Handler may read. A program that wants fewer readers wraps it. The
+// names, labels and hosts of all processes are there to be read.
 //
 // Nobody may change anything, unless Options.Authorize says so of a request. Then a hold can be
 // broken, by Client.Break, by a POST that
