@@ -234,6 +234,6 @@ could not be written, and the lock was given back.`,
 	flags.Lookup("keep-place").NoOptDefVal = "1m"
 	flags.BoolVar(&a.JSON, "json", false, "print an object with the name, the token, the TTL and the ticket")
 	flags.StringVar(&a.Label, "label", "", "name of the holder for other processes (default: holdfast acquire@host)")
-	a.reporting.flags(flags)
+	a.reporting.flags(flags, "print how long the wait for the lock was")
 	return cmd
 }

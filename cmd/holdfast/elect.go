@@ -200,6 +200,6 @@ func newElect() *cobra.Command {
 	e.Weight = 1
 	flags := cmd.Flags()
 	e.superviseFlags(cmd)
-	e.reporting.flags(flags)
+	e.reporting.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd
 }

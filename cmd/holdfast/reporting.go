@@ -24,10 +24,11 @@ type reporting struct {
 	Verbose bool
 }
 
-// flags adds the flags. All commands that can find a lock held have them.
-func (r *reporting) flags(flags *pflag.FlagSet) {
+// flags adds the flags. All commands that can find a lock held have them. Verbose says what -v
+// prints.
+func (r *reporting) flags(flags *pflag.FlagSet, verbose string) {
 	r.quietFlag(flags)
-	flags.BoolVarP(&r.Verbose, "verbose", "v", false, "print how long the wait for the lock was, and how long it was held")
+	flags.BoolVarP(&r.Verbose, "verbose", "v", false, verbose)
 	flags.StringVar(&r.Log, "log", logText, "`FORMAT`: text, or json for a line of JSON on standard error for all that happens")
 }
 

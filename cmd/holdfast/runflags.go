@@ -66,7 +66,7 @@ func newRun() *cobra.Command {
 	durationVar(flags, &r.MinHold, "min-hold", "", 0, "the shortest time that others are kept out, even if the command ends sooner")
 	flags.StringVar(&r.Owner, "owner", "", "runs of one owner do not exclude each other: --owner \"$HOLDFAST_OWNER\" enters the lock of the outer run")
 	r.superviseFlags(cmd)
-	r.reporting.flags(flags)
+	r.reporting.flags(flags, "print how long the wait for the lock was, and how long it was held")
 	return cmd
 }
 

@@ -175,6 +175,6 @@ Exit codes: 0 it is free; 64 usage; 69 no server, or it cannot serve now; 75 the
 	w.connection.flags(cmd)
 	cmd.ValidArgsFunction = completeNames(&w.connection)
 	w.waiting.flags(cmd.Flags())
-	w.reporting.flags(cmd.Flags())
+	w.reporting.flags(cmd.Flags(), "print how long the wait was")
 	return cmd
 }

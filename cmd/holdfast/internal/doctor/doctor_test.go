@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
@@ -151,6 +152,19 @@ func TestExamineManagedServer(t *testing.T) {
 	if !report.Endangered {
 		t.Error("what is unknown is taken for safe")
 	}
+}
+
+// The server of holdfast dev tells nothing of itself. The findings say why that is no matter.
+func TestExamineServerForTrials(t *testing.T) {
+	t.Parallel()
+	trial, err := server.Embed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = trial.Stop() })
+	report := examined(t, trial.URL)
+	want(t, report, Unknown, "eviction", "holdfast dev")
+	want(t, report, OK, "lock")
 }
 
 func TestExamineReplicas(t *testing.T) {

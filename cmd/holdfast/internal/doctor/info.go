@@ -67,8 +67,12 @@ func (p *patient) silent() string {
 
 // talk says how to make the server tell.
 func (p *patient) talk() string {
-	if p.noInfo != nil && denies(p.noInfo.Error()) && !strings.Contains(p.noInfo.Error(), "unknown") {
+	switch {
+	case p.noInfo == nil:
+	case strings.Contains(p.noInfo.Error(), "section (server) is not supported"): // miniredis
+		return "nothing, if this is holdfast dev: examine the server that your programs will use"
+	case denies(p.noInfo.Error()) && !strings.Contains(p.noInfo.Error(), "unknown"):
 		return "let the user send INFO: ACL SETUSER USER +info"
 	}
-	return "look at the parameters of the service, or ask those who run it"
+	return "look at the parameters of the service, or ask its operators"
 }
