@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/quorum"
 	"github.com/holdfast-go/holdfast/internal/wire"
 	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // A Client makes locks and keeps their leases. For all goroutines of its process it has one
@@ -68,7 +69,7 @@ func newClient(p protocol.Protocol, config Config) *Client {
 	if config.Observer != nil || config.Profile {
 		e.Observe = c.observe
 	}
-	if tracer, ok := config.Observer.(Tracer); ok {
+	if tracer, ok := config.Observer.(telemetry.Tracer); ok {
 		e.Trace = func(ctx context.Context) string { return traceText(tracer.Trace(ctx)) }
 	}
 	c.engine = engine.New(p, e)

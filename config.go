@@ -34,7 +34,8 @@ type Config struct {
 	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
 	MaxTTL time.Duration
 
-	// Observer receives an Event for each thing that happens to a lock. Defaults to none.
+	// Observer receives an Event for each thing that happens to a lock. If it is a telemetry.Tracer
+	// or a telemetry.RequestObserver, it is used as that too. Defaults to none.
 	Observer Observer
 
 	// Prefix begins all keys and channels; at most 1 KiB, without braces. Clients exclude each

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // An Observer receives what happens to the locks of a client. Observe is called by the goroutines
@@ -18,23 +20,68 @@ import (
 // A slow Observe delays its own caller, and the later events in the background. Meanwhile the
 // renewals of one hold become one event; no other event is dropped. A panic of Observe is caught
 // and logged. Observe may call the client, but a call that waits for another event in the
-// background may wait for ever.
+// background may wait for ever. The Observer of a Config may be a telemetry.Tracer and
+// a telemetry.RequestObserver as well.
 type Observer interface {
 	Observe(Event)
 }
 
-// A Tracer is an Observer that knows where a caller belongs in a trace. If Config.Observer is one,
-// each request for a hold carries that to the server, and the events of callers that wait tell it
-// of the holder (Event.HolderTrace). It is no part of what makes callers of one process share a
-// queue. It costs the server its bytes for each hold and each waiter.
-type Tracer interface {
-	Observer
+// Observers returns an Observer that tells each of several, in their order. It is a Tracer and
+// a RequestObserver if they are: the first Tracer that has a text for a caller is asked, and each
+// RequestObserver is told. Nil observers are left out; of none but those the result is nil. If one
+// panics, those after it miss that event.
+func Observers(all ...Observer) Observer {
+	var several observers
+	for _, o := range all {
+		if o == nil {
+			continue
+		}
+		several.all = append(several.all, o)
+		if tracer, ok := o.(telemetry.Tracer); ok {
+			several.tracers = append(several.tracers, tracer)
+		}
+		if requests, ok := o.(telemetry.RequestObserver); ok {
+			several.requests = append(several.requests, requests)
+		}
+	}
+	switch len(several.all) {
+	case 0:
+		return nil
+	case 1:
+		return several.all[0]
+	}
+	return &several
+}
 
-	// Trace returns where the caller with a context belongs, such as a W3C traceparent: 1 to 64
-	// printable characters of ASCII, without spaces. Any other text is left out, as is the empty
-	// one, which means nowhere. It is called in the goroutine of that caller, or of another caller
-	// that waited for it. A panic is caught and logged.
-	Trace(ctx context.Context) string
+// observers are several, and those of them that are more than an Observer.
+type observers struct {
+	all      []Observer
+	tracers  []telemetry.Tracer
+	requests []telemetry.RequestObserver
+}
+
+// Observe implements Observer.
+func (o *observers) Observe(e Event) {
+	for _, each := range o.all {
+		each.Observe(e)
+	}
+}
+
+// Trace implements telemetry.Tracer.
+func (o *observers) Trace(ctx context.Context) string {
+	for _, each := range o.tracers {
+		if text := each.Trace(ctx); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// ObserveRequest implements telemetry.RequestObserver.
+func (o *observers) ObserveRequest(r telemetry.Request) {
+	for _, each := range o.requests {
+		each.ObserveRequest(r)
+	}
 }
 
 // An EventKind says what happened.
@@ -89,9 +136,9 @@ type Event struct {
 	Stack     []uintptr // of the call of Lock, for runtime.CallersFrames
 	Err       error
 
-	// HolderToken is a fencing token of that holder; 0 if not known. HolderTrace is what
-	// Tracer.Trace of its client said of its caller. If that process passed the hold on, it is of
-	// the caller that asked the server. It is empty if that client has no Tracer, and for a kept
+	// HolderToken is a fencing token of that holder; 0 if not known. HolderTrace is what the
+	// telemetry.Tracer of its client said of its caller. If that process passed the hold on, it is
+	// of the caller that asked the server. It is empty if that client has none, and for a kept
 	// place, with which several processes wait. Another client may have written anything there.
 	HolderToken int64
 	HolderTrace string
@@ -106,26 +153,14 @@ func (c *Client) observe(inner engine.Event) {
 	}
 }
 
-// An Outcome is how a call for a lock ended, in a word, as it is used for metrics.
-type Outcome string
-
-// The outcomes of the events that end a call.
-const (
-	OutcomeGranted  Outcome = "granted"   // EventGranted
-	OutcomePassedOn Outcome = "passed_on" // EventPassed
-	OutcomeRefused  Outcome = "refused"   // the lock is held, and the call did not wait
-	OutcomeGaveUp   Outcome = "gave_up"   // its context or its time was over, its polling ran out, or its wait was ended
-	OutcomeError    Outcome = "error"     // the server was away or refused, an argument was bad, or the client is closed
-)
-
 // Outcome returns how the call ended that this event is the last of. It is empty for events that
 // end no call.
-func (e Event) Outcome() Outcome {
+func (e Event) Outcome() telemetry.Outcome {
 	switch e.Kind {
 	case EventGranted:
-		return OutcomeGranted
+		return telemetry.OutcomeGranted
 	case EventPassed:
-		return OutcomePassedOn
+		return telemetry.OutcomePassedOn
 	case EventRefused, EventGaveUp:
 	default:
 		return ""
@@ -134,13 +169,13 @@ func (e Event) Outcome() Outcome {
 	held := errors.Is(e.Err, ErrHeld)
 	switch {
 	case errors.Is(e.Err, ErrUnavailable):
-		return OutcomeError
+		return telemetry.OutcomeError
 	case errors.As(e.Err, &waited), held && e.Kind == EventGaveUp:
-		return OutcomeGaveUp
+		return telemetry.OutcomeGaveUp
 	case held:
-		return OutcomeRefused
+		return telemetry.OutcomeRefused
 	}
-	return OutcomeError
+	return telemetry.OutcomeError
 }
 
 // maxTrace is how many bytes the text of a Tracer has at most.
@@ -186,4 +221,23 @@ func eventError(e engine.Event) error {
 		return attachError("attach", e.Name, e.Err)
 	}
 	return public(op, e.Name, e.Err)
+}
+
+// counted is a store that tells the observer of its requests, if the observer wants that.
+func (c *Config) counted(s wire.Store) wire.Store {
+	observer, ok := c.Observer.(telemetry.RequestObserver)
+	if !ok {
+		return s
+	}
+	outcomes := [...]telemetry.RequestOutcome{
+		wire.Answered: telemetry.RequestAnswered, wire.Refused: telemetry.RequestRefused, wire.NoAnswer: telemetry.RequestNoAnswer,
+	}
+	return wire.Counted(s, func(op string, outcome wire.Outcome) {
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				c.Logger.Error("holdfast: the observer panicked", "panic", panicked)
+			}
+		}()
+		observer.ObserveRequest(telemetry.Request{Op: op, Outcome: outcomes[outcome]})
+	})
 }

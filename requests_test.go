@@ -6,27 +6,29 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/store"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // A requests is an observer that counts requests, and panics if it is told to.
 type requests struct {
 	mu     sync.Mutex
-	of     map[holdfast.Request]int
+	of     map[telemetry.Request]int
 	panics bool
 }
 
 func (*requests) Observe(holdfast.Event) {}
 
-func (r *requests) ObserveRequest(request holdfast.Request) {
+func (r *requests) ObserveRequest(request telemetry.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[holdfast.Request]int{}
+		r.of = map[telemetry.Request]int{}
 	}
 	r.of[request]++
 	if r.panics {
@@ -78,13 +80,13 @@ func TestRequestsAreCounted(t *testing.T) {
 		if err := client.Close(); err != nil {
 			t.Fatal(err)
 		}
-		want := map[holdfast.Request]int{
+		want := map[telemetry.Request]int{
 			{Op: "time", Outcome: "answered"}: 1,
 			{Op: "lock", Outcome: "refused"}:  1, {Op: "lock", Outcome: "answered"}: 1, {Op: "lock", Outcome: "no_answer"}: 1,
 			{Op: "release", Outcome: "refused"}: 1, {Op: "release", Outcome: "answered"}: 1,
 		}
-		cleanups := seen.of[holdfast.Request{Op: "release", Outcome: "no_answer"}]
-		delete(seen.of, holdfast.Request{Op: "release", Outcome: "no_answer"}) // what the last call may have won is given back, as often as that fails
+		cleanups := seen.of[telemetry.Request{Op: "release", Outcome: "no_answer"}]
+		delete(seen.of, telemetry.Request{Op: "release", Outcome: "no_answer"}) // what the last call may have won is given back, as often as that fails
 		if !maps.Equal(seen.of, want) {
 			t.Errorf("counted %v, want %v", seen.of, want)
 		}
@@ -120,5 +122,42 @@ func TestCountingRequestsAllocatesNothing(t *testing.T) {
 	}
 	if without, with := pair(deaf{}), pair(&requests{}); with != without {
 		t.Errorf("a pair makes %v allocations, and %v if requests are counted", without, with)
+	}
+}
+
+// A traced observer has a text for each caller.
+type traced struct {
+	requests
+	text string
+}
+
+func (t *traced) Trace(context.Context) string { return t.text }
+
+// Several observers are told of all, and the first text for a caller counts.
+func TestObserversAreAllTold(t *testing.T) {
+	var kinds []holdfast.EventKind
+	first, second := &traced{text: ""}, &traced{text: "here"}
+	several := holdfast.Observers(nil, observing(func(e holdfast.Event) { kinds = append(kinds, e.Kind) }), first, second, &traced{text: "there"})
+	client, err := holdfast.New(&moody{}, &holdfast.Config{Observer: several})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []holdfast.EventKind{holdfast.EventGranted, holdfast.EventReleased}; !slices.Equal(kinds, want) {
+		t.Errorf("told of %v, want %v", kinds, want)
+	}
+	if len(first.of) == 0 || !maps.Equal(first.of, second.of) {
+		t.Errorf("one was told of the requests %v, the next of %v", first.of, second.of)
+	}
+	if text := several.(telemetry.Tracer).Trace(t.Context()); text != "here" {
+		t.Errorf("the caller belongs to %q, want here", text)
+	}
+	if none, one := holdfast.Observers(nil, nil), holdfast.Observers(nil, first); none != nil || one != first {
+		t.Errorf("none is %v, and one is %v", none, one)
 	}
 }

@@ -22,7 +22,7 @@ const module = "github.com/holdfast-go/holdfast"
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/engine", "internal/native", "internal/profile", "internal/protocol", "internal/quorum", "internal/wire", "store"},
+	".":                            {"internal/engine", "internal/native", "internal/profile", "internal/protocol", "internal/quorum", "internal/wire", "store", "telemetry"},
 	"dashboard":                    {"."},
 	"internal/engine":              {"internal/protocol"},
 	"internal/native":              {"internal/protocol", "internal/wire"},
@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/wire":                {"internal/protocol", "store"},
 	"store":                        {},
 	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "store"},
+	"telemetry":                    {},
 }
 
 // No file may be longer than maxLines, so that each can be read in one go.

@@ -28,8 +28,8 @@
 //
 // Requests have two others alone:
 //
-//	lock.request          what it was for, as holdfast.Request.Op
-//	lock.request.outcome  as holdfast.RequestOutcome
+//	lock.request          what it was for, as telemetry.Request.Op
+//	lock.request.outcome  as telemetry.RequestOutcome
 //
 // The name of a lock is never an attribute of a metric: 10,000 names would make 10,000 series.
 //
@@ -47,8 +47,8 @@
 // and the answer tells a waiter that of the holder. When a process passes a hold on, the waiter
 // links to the goroutine that had it. The server has the traceparent of the goroutine that asked
 // it. A client may write anything to the server: a text that is no traceparent makes no link. An
-// Observer of a program that calls this one must be a holdfast.Tracer too, or there are no links;
-// and a holdfast.RequestObserver, or no requests are counted.
+// Observer of a program that calls this one must be a telemetry.Tracer too, or there are no links;
+// and a telemetry.RequestObserver, or no requests are counted. holdfast.Observers makes such a one.
 //
 // The caller's own span gets the events "lock.acquired" and "lock.released". A lost lease is the
 // event "lock.lost", with the error, and makes the caller's span an error. Nothing is added to a

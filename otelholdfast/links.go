@@ -8,16 +8,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
-var _ holdfast.Tracer = (*Observer)(nil)
+var _ telemetry.Tracer = (*Observer)(nil)
 
 const (
 	traceparent       = "traceparent"
 	traceparentLength = len("00-") + 2*len(trace.TraceID{}) + len("-") + 2*len(trace.SpanID{}) + len("-01")
 )
 
-// Trace implements holdfast.Tracer: the W3C traceparent of the caller's span, and "" if the caller
+// Trace implements telemetry.Tracer: the W3C traceparent of the caller's span, and "" if the caller
 // has none.
 func (o *Observer) Trace(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)

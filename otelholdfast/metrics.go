@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // boundaries of all histograms, in seconds: from an uncontended pair to a long job.
@@ -96,7 +97,7 @@ func (m *metrics) ended(e holdfast.Event) {
 		lock.waiters.Add(-1)
 	}
 	outcome := e.Outcome()
-	if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
+	if outcome == telemetry.OutcomeGranted || outcome == telemetry.OutcomePassedOn {
 		lock.holds.Add(1)
 	}
 	call := m.ofCalls.of(callLabels{lockOf(e), outcome, e.Contended})
@@ -112,7 +113,7 @@ func (m *metrics) retried(e holdfast.Event) {
 	m.retries.Add(e.Context, 1, m.ofLock(e).add...)
 }
 
-func (m *metrics) requested(r holdfast.Request) {
+func (m *metrics) requested(r telemetry.Request) {
 	m.ofRequests.of(requestLabels{r.Op, r.Outcome}).ended.Add(1)
 }
 

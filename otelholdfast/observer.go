@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // An Observer is a holdfast.Observer that records metrics and spans. It is safe for concurrent use,
@@ -16,7 +17,7 @@ type Observer struct {
 	tracer  trace.Tracer
 }
 
-var _ holdfast.RequestObserver = (*Observer)(nil)
+var _ telemetry.RequestObserver = (*Observer)(nil)
 
 // New makes an Observer. Nil options mean the defaults. The error is that of the meter, which
 // refused an instrument.
@@ -50,8 +51,8 @@ func (o *Observer) Observe(e holdfast.Event) {
 	}
 }
 
-// ObserveRequest implements holdfast.RequestObserver.
-func (o *Observer) ObserveRequest(r holdfast.Request) { o.metrics.requested(r) }
+// ObserveRequest implements telemetry.RequestObserver.
+func (o *Observer) ObserveRequest(r telemetry.Request) { o.metrics.requested(r) }
 
 // reasonOf is how a lease was lost, in a word.
 func reasonOf(err error) string {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // labels are the attributes of one series.
@@ -78,7 +79,7 @@ func (l lockLabels) attributes() []attribute.KeyValue {
 // callLabels are those of calls that ended.
 type callLabels struct {
 	lock      lockLabels
-	outcome   holdfast.Outcome
+	outcome   telemetry.Outcome
 	contended bool
 }
 
@@ -100,7 +101,7 @@ func (l lossLabels) attributes() []attribute.KeyValue {
 // requestLabels are those of requests to a server.
 type requestLabels struct {
 	op      string
-	outcome holdfast.RequestOutcome
+	outcome telemetry.RequestOutcome
 }
 
 func (l requestLabels) attributes() []attribute.KeyValue {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // buckets of all histograms, in seconds: from an uncontended pair to a long job.
@@ -31,12 +32,12 @@ type Observer struct {
 	mu    sync.RWMutex
 	locks map[lockKey]*lockSeries
 	calls map[callKey]*callSeries
-	sent  map[holdfast.Request]prometheus.Counter
+	sent  map[telemetry.Request]prometheus.Counter
 }
 
 var (
-	_ holdfast.RequestObserver = (*Observer)(nil)
-	_ prometheus.Collector     = (*Observer)(nil)
+	_ telemetry.RequestObserver = (*Observer)(nil)
+	_ prometheus.Collector      = (*Observer)(nil)
 )
 
 // NewObserver makes an Observer. Its user registers it.
@@ -64,7 +65,7 @@ func NewObserver() *Observer {
 		requests:     counter("holdfast_server_requests_total", "Requests that were sent to a server.", []string{"op", "outcome"}),
 		locks:        make(map[lockKey]*lockSeries),
 		calls:        make(map[callKey]*callSeries),
-		sent:         make(map[holdfast.Request]prometheus.Counter),
+		sent:         make(map[telemetry.Request]prometheus.Counter),
 	}
 }
 
@@ -88,8 +89,8 @@ func (o *Observer) Observe(e holdfast.Event) {
 	}
 }
 
-// ObserveRequest implements holdfast.RequestObserver.
-func (o *Observer) ObserveRequest(r holdfast.Request) {
+// ObserveRequest implements telemetry.RequestObserver.
+func (o *Observer) ObserveRequest(r telemetry.Request) {
 	o.mu.RLock()
 	found := o.sent[r]
 	o.mu.RUnlock()
@@ -108,7 +109,7 @@ func (o *Observer) ended(e holdfast.Event, lock *lockSeries) {
 	if e.Contended {
 		lock.waiters.Dec()
 	}
-	if outcome == holdfast.OutcomeGranted || outcome == holdfast.OutcomePassedOn {
+	if outcome == telemetry.OutcomeGranted || outcome == telemetry.OutcomePassedOn {
 		lock.holds.Inc()
 	}
 	call := o.call(callKey{lockKey{e.LockKind, e.Class}, outcome, e.Contended})
@@ -166,7 +167,7 @@ func (o *Observer) lock(key lockKey) *lockSeries {
 // A callKey names the series of calls that ended alike.
 type callKey struct {
 	lock      lockKey
-	outcome   holdfast.Outcome
+	outcome   telemetry.Outcome
 	contended bool
 }
 

@@ -21,7 +21,7 @@ type tracer struct{ holdfast.Observer }
 
 type traceKey struct{}
 
-// Trace implements holdfast.Tracer.
+// Trace implements telemetry.Tracer.
 func (tracer) Trace(ctx context.Context) string {
 	text, _ := ctx.Value(traceKey{}).(string)
 	return text

@@ -8,7 +8,7 @@ import (
 )
 
 // modules are the parts of the repository that the checks need, beside the root package.
-var modules = []string{"fence", "internal", "proof", "redisstore", "store", "storetest"}
+var modules = []string{"fence", "internal", "proof", "redisstore", "store", "storetest", "telemetry"}
 
 // Copy copies the sources that the checks need from the repository at root into dir.
 func Copy(root, dir string) error {

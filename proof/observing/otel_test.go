@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/otelholdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // A rig is an observer on the SDK, and what the SDK has of it.
@@ -92,10 +93,10 @@ func TestOpenTelemetryIsExact(t *testing.T) {
 			}
 			return sum
 		}
-		outcome := map[holdfast.Outcome]float64{}
+		outcome := map[telemetry.Outcome]float64{}
 		for series, value := range figures {
 			if words := strings.Fields(series); words[0] == "lock.acquisitions" {
-				outcome[holdfast.Outcome(words[3])] += float64(value)
+				outcome[telemetry.Outcome(words[3])] += float64(value)
 			}
 		}
 		exact(t, want, map[string]float64{

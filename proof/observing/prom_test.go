@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/promholdfast"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // gather is what a scrape of collectors gets.
@@ -50,11 +51,11 @@ func TestPrometheusIsExact(t *testing.T) {
 		observer := promholdfast.NewObserver()
 		want := contend(t, observer)
 		got := gather(t, observer)
-		outcome := map[holdfast.Outcome]float64{}
+		outcome := map[telemetry.Outcome]float64{}
 		for _, m := range got["holdfast_acquisitions_total"].GetMetric() {
 			for _, label := range m.GetLabel() {
 				if label.GetName() == "outcome" {
-					outcome[holdfast.Outcome(label.GetValue())] += m.GetCounter().GetValue()
+					outcome[telemetry.Outcome(label.GetValue())] += m.GetCounter().GetValue()
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // counts are how many events of each kind there were.
@@ -23,15 +24,6 @@ func (c *counts) Observe(e holdfast.Event) {
 	c.of[e.Kind]++
 }
 
-// observers are several.
-type observers []holdfast.Observer
-
-func (all observers) Observe(e holdfast.Event) {
-	for _, o := range all {
-		o.Observe(e)
-	}
-}
-
 const calls = 3 * 4 * 20
 
 // contend makes calls that are granted, passed on, refused and given up, in several processes, and
@@ -42,7 +34,7 @@ func contend(t *testing.T, observer holdfast.Observer) map[holdfast.EventKind]fl
 	server := holdfasttest.Start(t)
 	var work sync.WaitGroup
 	for p := range 3 {
-		client := server.Client(&holdfast.Config{Observer: observers{counter, observer}})
+		client := server.Client(&holdfast.Config{Observer: holdfast.Observers(counter, observer)})
 		for w := range 4 {
 			work.Go(func() {
 				for i := range 20 {
@@ -90,14 +82,14 @@ type figure struct {
 
 // exact compares the figures of an observer with the counts. Total sums the series of an
 // instrument, and outcome the calls that ended so.
-func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]float64, outcome map[holdfast.Outcome]float64) {
+func exact(t *testing.T, want map[holdfast.EventKind]float64, total map[string]float64, outcome map[telemetry.Outcome]float64) {
 	t.Helper()
 	for _, f := range []figure{
-		{"granted", outcome[holdfast.OutcomeGranted], want[holdfast.EventGranted]},
-		{"passed on", outcome[holdfast.OutcomePassedOn], want[holdfast.EventPassed]},
-		{"refused", outcome[holdfast.OutcomeRefused], want[holdfast.EventRefused]},
-		{"gave up", outcome[holdfast.OutcomeGaveUp], want[holdfast.EventGaveUp]},
-		{"errors", outcome[holdfast.OutcomeError], 0},
+		{"granted", outcome[telemetry.OutcomeGranted], want[holdfast.EventGranted]},
+		{"passed on", outcome[telemetry.OutcomePassedOn], want[holdfast.EventPassed]},
+		{"refused", outcome[telemetry.OutcomeRefused], want[holdfast.EventRefused]},
+		{"gave up", outcome[telemetry.OutcomeGaveUp], want[holdfast.EventGaveUp]},
+		{"errors", outcome[telemetry.OutcomeError], 0},
 		{"all calls", total["acquisitions"], calls},
 		{"waits", total["waits"], calls},
 		{"holds ended", total["hold times"], want[holdfast.EventGranted] + want[holdfast.EventPassed]},

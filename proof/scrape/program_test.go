@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 const serverAddr = "HOLDFAST_SCRAPE_SERVER"
@@ -27,12 +28,12 @@ const serverAddr = "HOLDFAST_SCRAPE_SERVER"
 // lost, and those that ended, lost or not. The tested observer has no part in them.
 type counts struct {
 	mu    sync.Mutex
-	Calls map[holdfast.Outcome]int
+	Calls map[telemetry.Outcome]int
 	Made  int
 	Lost  int
 	Ended int
 
-	Requests map[holdfast.RequestOutcome]int // but for those of the collector
+	Requests map[telemetry.RequestOutcome]int // but for those of the collector
 }
 
 func (c *counts) call() {
@@ -56,7 +57,7 @@ func (c *counts) Observe(e holdfast.Event) {
 }
 
 // ObserveRequest counts the requests for locks. The collector sends others when it is scraped.
-func (c *counts) ObserveRequest(r holdfast.Request) {
+func (c *counts) ObserveRequest(r telemetry.Request) {
 	if r.Op == "list" || r.Op == "inspect" {
 		return
 	}
@@ -65,28 +66,15 @@ func (c *counts) ObserveRequest(r holdfast.Request) {
 	c.Requests[r.Outcome]++
 }
 
-// both are two observers.
-type both [2]holdfast.RequestObserver
-
-func (b both) ObserveRequest(r holdfast.Request) {
-	b[0].ObserveRequest(r)
-	b[1].ObserveRequest(r)
-}
-
-func (b both) Observe(e holdfast.Event) {
-	b[0].Observe(e)
-	b[1].Observe(e)
-}
-
 // TestProgram is the program that Prometheus scrapes: two clients whose goroutines want the same
 // locks, until /stop is asked for. The answer to /stop has the counts. The event of a loss may come
 // later than the release of its lease.
 func TestProgram(t *testing.T) {
 	harness.OnlyChild(t)
-	counted := &counts{Calls: map[holdfast.Outcome]int{}, Requests: map[holdfast.RequestOutcome]int{}}
+	counted := &counts{Calls: map[telemetry.Outcome]int{}, Requests: map[telemetry.RequestOutcome]int{}}
 	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
 	config := &holdfast.Config{
-		TTL: 600 * time.Millisecond, Observer: both{counted, observer},
+		TTL: 600 * time.Millisecond, Observer: holdfast.Observers(counted, observer),
 		Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
 	}
 	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config), harness.Locker(t, os.Getenv(serverAddr), config)}

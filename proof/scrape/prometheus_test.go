@@ -16,9 +16,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
+	"github.com/holdfast-go/holdfast/telemetry"
 )
 
 // start runs a process until the test is over, and returns what stands after a word in its output.
@@ -196,10 +196,10 @@ func TestPrometheus(t *testing.T) {
 		for _, n := range want.Calls {
 			ended += n
 		}
-		held = want.Calls[holdfast.OutcomeGranted] + want.Calls[holdfast.OutcomePassedOn]
+		held = want.Calls[telemetry.OutcomeGranted] + want.Calls[telemetry.OutcomePassedOn]
 		return ended == want.Made && want.Ended == held
 	})
-	for _, outcome := range []holdfast.Outcome{holdfast.OutcomeGranted, holdfast.OutcomePassedOn, holdfast.OutcomeRefused, holdfast.OutcomeGaveUp} {
+	for _, outcome := range []telemetry.Outcome{telemetry.OutcomeGranted, telemetry.OutcomePassedOn, telemetry.OutcomeRefused, telemetry.OutcomeGaveUp} {
 		if want.Calls[outcome] == 0 {
 			t.Errorf("no call was %s", outcome)
 		}
@@ -224,7 +224,7 @@ func TestPrometheus(t *testing.T) {
 	s.exact("sum(holdfast_holds)", 0)
 	s.exact("sum(holdfast_waiters)", 0)
 	t.Logf("%d queries have data; %d calls, %d leases, %d lost, %d requests answered, each scraped exactly", queries, want.Made, held, want.Lost,
-		want.Requests[holdfast.RequestAnswered])
+		want.Requests[telemetry.RequestAnswered])
 	get(t, "http://"+target+"/end")
 }
 
