@@ -22,7 +22,6 @@ func TestContextOverBefore(t *testing.T) {
 			"Mutex.Lock, strict":   func() error { return lease(one.Mutex("m", holdfast.WithStrictOrder()).Lock(ctx)) },
 			"Mutex.Lock, polling":  func() error { return lease(one.Mutex("m", holdfast.WithPolling(1e6, 0)).Lock(ctx)) },
 			"Mutex.TryLock":        func() error { return lease(one.Mutex("m").TryLock(ctx)) },
-			"Mutex.Resume":         func() error { return lease(one.Mutex("m").Resume(ctx, "o", 1)) },
 			"RWMutex.Lock":         func() error { return lease(one.RWMutex("r").Lock(ctx)) },
 			"RWMutex.RLock":        func() error { return lease(one.RWMutex("r").RLock(ctx)) },
 			"RWMutex.TryRLock":     func() error { return lease(one.RWMutex("r").TryRLock(ctx)) },

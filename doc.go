@@ -90,10 +90,11 @@
 //   - A lock cannot stop code. Between the end of trust and the moment at which the code looks at
 //     its context, the library has no influence on the code. Where that matters, let the storage
 //     refuse tokens that are smaller than the largest it has seen.
-//   - A server that forgets (a restart without persistence, FLUSHALL, an operator's DEL) lets a
-//     second holder in. Both hold until the first holder hears of the loss, by the answer to its
-//     next renewal. That renewal is due a third of the TTL after the last. Without an answer, the
-//     first holder stops when its trust ends.
+//   - Client.ForceBreak and a DEL of the key by hand, both an operator's, let a second holder in. No
+//     other call does, if a ticket is attached once. A server that forgets (a restart without
+//     persistence, FLUSHALL) does. Both hold until the first holder hears of the loss, by the answer
+//     to its next renewal. That renewal is due a third of the TTL after the last. Without an answer,
+//     the first holder stops when its trust ends.
 //   - A server whose clock is set forward ends holds early, with the same effect. A server whose
 //     clock is set back ends holds late.
 //   - A fail-over to a replica that had not yet received the lock lets a second holder in, too.
@@ -106,8 +107,6 @@
 //     steps back. No other program may write the key that remembers the largest token. If the key
 //     holds a smaller number, the tokens given out before are forgotten. The next token is then the
 //     larger of two numbers: that number plus one, and the server's time in microseconds.
-//   - After Mutex.Resume the old lease and the new one are trusted together, until the old process
-//     learns of it. Other contenders are kept out meanwhile.
 //   - Two processes that attach one Ticket, or wait with it, do not exclude each other. If one of
 //     them releases its lease, other contenders get in. The other lease is then trusted until the
 //     answer to its next renewal.

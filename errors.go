@@ -135,20 +135,16 @@ const (
 	LossMaxHold LossReason = "the max hold is over"
 	LossForeign LossReason = "the key was overwritten"
 
-	// LossReplaced: another process took the hold over with Mutex.Resume. Other contenders are kept
-	// out until this process has ended the lease's context.
-	LossReplaced LossReason = "another process took it over"
-
 	// LossBroken: an operator ended the hold with Client.Break. Other contenders are kept out until
 	// the lease is released, or until its TTL is over.
 	LossBroken LossReason = "it was broken"
 )
 
 // Code returns the reason in a word, as it is used for metrics: "expired", "gone", "max_hold",
-// "foreign", "replaced", "broken", or "other" for none of the constants.
+// "foreign", "broken", or "other" for none of the constants.
 func (r LossReason) Code() string {
 	code, known := map[LossReason]string{
-		LossExpired: "expired", LossGone: "gone", LossMaxHold: "max_hold", LossForeign: "foreign", LossReplaced: "replaced", LossBroken: "broken",
+		LossExpired: "expired", LossGone: "gone", LossMaxHold: "max_hold", LossForeign: "foreign", LossBroken: "broken",
 	}[r]
 	if !known {
 		return "other"
@@ -161,17 +157,14 @@ type LostError struct {
 	Name   string
 	Token  int64
 	Reason LossReason
-	By     string // the label of the client that took the hold over or broke it, if one did
+	By     string // the label of the client that broke the hold, if one did
 	Err    error  // the last failure of a renewal, if any
 }
 
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("holdfast: lost %q (token %d): %s", shortened(e.Name), e.Token, e.Reason)
-	switch {
-	case e.By != "" && e.Reason == LossBroken:
+	if e.By != "" {
 		text += fmt.Sprintf(" by %q", shortened(e.By))
-	case e.By != "":
-		text += fmt.Sprintf(", %q", shortened(e.By))
 	}
 	if e.Err != nil {
 		text += ": " + inner(e.Err)
@@ -328,7 +321,7 @@ func joinArguments(first, second error) error {
 // lostError returns the cause that ends a lease's context.
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
-		engine.Foreign: LossForeign, engine.Replaced: LossReplaced, engine.Broken: LossBroken}[lost.Why]
+		engine.Foreign: LossForeign, engine.Broken: LossBroken}[lost.Why]
 	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A HeldError names the holder and nobody else. It names nobody for a min hold, and for a hold to
-// resume that is not there.
+// A HeldError names the holder and nobody else. It names nobody for a min hold.
 func TestHeldError(t *testing.T) {
 	since, old := time.Now().Add(-time.Minute), time.Now().Add(-48*time.Hour)
 	for want, held := range map[string]holdfast.HeldError{

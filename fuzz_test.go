@@ -64,9 +64,6 @@ func FuzzArguments(f *testing.F) {
 				"Group": func(o ...holdfast.Option) (*holdfast.Lease, error) {
 					return c.All([]string{name, name + "x"}, o...).TryLock(ctx)
 				},
-				"Resume": func(o ...holdfast.Option) (*holdfast.Lease, error) {
-					return c.Mutex(name, o...).Resume(ctx, owner, permits)
-				},
 			}
 			for kind, try := range tries {
 				for _, with := range [][]holdfast.Option{nil, options[:1], options} {
@@ -93,7 +90,6 @@ func judge(t *testing.T, server *memory.Server, kind, name string, ttl time.Dura
 		if left := server.Names(""); len(left) > 0 {
 			t.Errorf("%s: refused with %v, and %q is there", kind, err, left)
 		}
-	case kind == "Resume" && errors.Is(err, holdfast.ErrHeld): // nobody has what was to be resumed
 	case err != nil:
 		t.Errorf("%s: %v", kind, err)
 	default:

@@ -51,7 +51,7 @@ const (
 	StateHeld       LockState = "held"
 	StateHandedOver LockState = "handed over" // to a waiter that is not known to have taken it up
 	StateMinHold    LockState = "min hold"    // released, and kept from others until its min hold is over
-	StateRemainder  LockState = "remainder"   // taken over or broken, and kept from others until its holder has stopped
+	StateRemainder  LockState = "remainder"   // broken, and kept from others until its holder has stopped
 	StateSet        LockState = "set"         // a latch that waits for its count
 	StateOpen       LockState = "open"        // a latch whose count is 0
 	StateForeign    LockState = "foreign"     // the key is none of ours
@@ -61,13 +61,12 @@ const (
 // A HoldState says what a hold is.
 type HoldState string
 
-// The states of a hold. The last three are remainders: they exclude others, but are no leases.
+// The states of a hold. The last two are remainders: they exclude others, but are no leases.
 const (
 	HoldHeld       HoldState = "held"
 	HoldHandedOver HoldState = "handed over"
 	HoldMinHold    HoldState = "min hold"
-	HoldTakenOver  HoldState = "taken over" // by Mutex.Resume
-	HoldBroken     HoldState = "broken"     // by Client.Break
+	HoldBroken     HoldState = "broken" // by Client.Break
 )
 
 // A HoldMode says beside whom a hold is.
@@ -83,7 +82,7 @@ const (
 // A HoldInfo is one hold of a name, or what remains of one.
 type HoldInfo struct {
 	State     HoldState
-	By        string // the label of the caller that took the hold over or broke it
+	By        string // the label of the caller that broke the hold
 	Owner     string // of WithOwner; else empty
 	Label     string
 	Host      string // of its process; empty if it is not known
@@ -256,7 +255,7 @@ func lockState(in protocol.Inspection, out LockInfo) LockState {
 			if state == StateFree {
 				state = StateMinHold
 			}
-		case HoldTakenOver, HoldBroken:
+		case HoldBroken:
 			if state != StateHandedOver {
 				state = StateRemainder
 			}
@@ -279,7 +278,7 @@ func tooFew(nodes []protocol.NodeInspect) bool {
 func holdInfos(in protocol.Inspection) []HoldInfo {
 	states := map[protocol.HoldState]HoldState{
 		protocol.HoldTaken: HoldHeld, protocol.HoldOffered: HoldHandedOver, protocol.HoldMinHold: HoldMinHold,
-		protocol.HoldTakenOver: HoldTakenOver, protocol.HoldBroken: HoldBroken,
+		protocol.HoldBroken: HoldBroken,
 	}
 	out := make([]HoldInfo, 0, len(in.Holds))
 	for _, h := range in.Holds {
@@ -320,7 +319,8 @@ func waiterInfo(p protocol.Place, in protocol.Inspection, before *int) WaiterInf
 	return info
 }
 
-// digestOf names a ticket without its id, which is a secret: with a token it is what Resume needs.
+// digestOf names a ticket without its id, which is a secret: with it, the scripts can be run on the
+// ticket.
 func digestOf(id protocol.ID) string {
 	sum := sha256.Sum256([]byte(id))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:16]

@@ -87,37 +87,6 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Mutex.Do", m.Lock, fn)
 }
 
-// Resume takes over a hold from another process, which let it go on purpose. Pass what Lease.Owner
-// and Lease.Token returned there. The new lease has a larger token, the full TTL and the options of
-// this handle.
-//
-// The old lease is lost. Its cause is a *LostError with LossReplaced, and its release returns that
-// error. The old process learns of the loss by message if it listens, as it does while it waits for
-// locks. Otherwise it learns of the loss at its next renewal. Until then the old lease is trusted
-// beside the new one, so let the old process stop using it first.
-//
-// All other contenders are kept out until the old process has ended the old lease, or until the TTL
-// of the old lease is over. That is so even if the new lease is released before. A min hold of the
-// old lease goes on to keep other contenders out, but not this caller.
-//
-// The error is ErrHeld if there is no such hold. Then the hold is over, or another caller has
-// resumed it, or other holds of its owner exclude this one. All other errors are as for TryLock.
-// After an error the hold is as it was, with one exception. If the answer to a request is lost, and
-// those to the next are lost too or say that there is no such hold, the hold may be gone for
-// everybody. The error then says that the request may have been applied.
-func (m *Mutex) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
-	if err := m.check(ctx); err != nil {
-		return nil, err
-	}
-	var bad problems
-	bad.check(owner != "" && len(owner) <= maxText, "owner", shortened(owner), "from 1 to 1024 bytes")
-	bad.check(token > 0 && token < 1<<53, "token", token, "above 0, below 2^53")
-	if err := bad.err("Mutex.Resume"); err != nil {
-		return nil, err
-	}
-	return m.lease(m.lock.Resume(ctx, owner, token))
-}
-
 // check refuses a handle that no client made, a nil context, and a handle with bad arguments.
 func (m *Mutex) check(ctx context.Context) error {
 	if m == nil {

@@ -135,9 +135,8 @@ func (c *Client) AttachWait(ctx context.Context, ticket Ticket) (*Lease, error) 
 // Client.Break: so the caller says that no code works under the ticket any more. Nil says that it
 // is done.
 //
-// The errors are those of Client.Attach. After a *TicketError the server has nothing of the ticket,
-// or another process took the hold over. After a *StoreError it may have some, and Discard may be
-// called again.
+// The errors are those of Client.Attach. After a *TicketError the server has nothing of the ticket.
+// After a *StoreError it may have some, and Discard may be called again.
 func (c *Client) Discard(ctx context.Context, ticket Ticket) error {
 	place, err := c.placed(ctx, "Client.Discard", ticket)
 	var ofLease *ArgumentError

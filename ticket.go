@@ -38,9 +38,6 @@ const (
 	// released, has expired, or is at another server.
 	TicketGone TicketReason = "there is no such hold or place: it was released, has expired, or is at another server"
 
-	// TicketReplaced: another process took the hold over with Mutex.Resume.
-	TicketReplaced TicketReason = "another process took the hold over"
-
 	// TicketBroken: an operator ended the hold with Client.Break.
 	TicketBroken TicketReason = "the hold was broken"
 )
@@ -49,7 +46,7 @@ const (
 type TicketError struct {
 	Name   string // the lock, or of a group the name of which this is true; empty if it cannot be read
 	Reason TicketReason
-	By     string // the label of the client that took the hold over or broke it, if one did
+	By     string // the label of the client that broke the hold, if one did
 }
 
 func (e *TicketError) Error() string {
@@ -189,9 +186,7 @@ func attachError(op, name string, err error) error {
 		name = part.Name
 	}
 	switch {
-	case errors.As(err, &refused) && refused.Why == engine.Replaced:
-		return &TicketError{Name: refused.Name, Reason: TicketReplaced, By: refused.By}
-	case refused != nil && refused.Why == engine.Broken:
+	case errors.As(err, &refused) && refused.Why == engine.Broken:
 		return &TicketError{Name: refused.Name, Reason: TicketBroken, By: refused.By}
 	case refused != nil:
 		return &TicketError{Name: refused.Name, Reason: TicketGone}

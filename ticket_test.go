@@ -90,9 +90,9 @@ func TestTicketDowngradeUnderWay(t *testing.T) {
 
 func TestTicketErrorTexts(t *testing.T) {
 	for want, err := range map[string]*holdfast.TicketError{
-		`holdfast: ticket of "n": another process took the hold over, "B"`: {Name: "n", Reason: holdfast.TicketReplaced, By: "B"},
-		`holdfast: ticket of "n": it is of clients with another prefix`:    {Name: "n", Reason: holdfast.TicketPrefix},
-		`holdfast: ticket: it has another format`:                          {Reason: holdfast.TicketFormat},
+		`holdfast: ticket of "n": the hold was broken, "B"`:             {Name: "n", Reason: holdfast.TicketBroken, By: "B"},
+		`holdfast: ticket of "n": it is of clients with another prefix`: {Name: "n", Reason: holdfast.TicketPrefix},
+		`holdfast: ticket: it has another format`:                       {Reason: holdfast.TicketFormat},
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err.Error(), want)

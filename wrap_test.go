@@ -18,10 +18,7 @@ type wrap struct {
 	ready     func() error // before the first request
 	ask       func()       // before the answer to an ask is heard
 	renew     func()       // before a renewal or a look is sent
-	free      func(free protocol.Free)
 	downgrade func(n int64, send func() (protocol.Answer, error)) (protocol.Answer, error)
-	resume    func(send func() (protocol.Answer, error)) (protocol.Answer, error)
-	sink      protocol.Sink // of the last that listened
 }
 
 type wrapped struct {
@@ -41,11 +38,6 @@ func (w *wrap) Renew(ctx context.Context, renewals []protocol.Renewal, done func
 		inner[i].Resource = inner[i].Resource.(wrapped).Resource
 	}
 	w.Protocol.Renew(ctx, inner, done)
-}
-
-func (w *wrap) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
-	w.sink = sink
-	return w.Protocol.Listen(ctx, sink)
 }
 
 func (w *wrap) Ready(ctx context.Context, name string) error {
@@ -75,9 +67,6 @@ func (r wrapped) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, er
 
 func (r wrapped) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	r.wrap.frees.Add(1)
-	if r.wrap.free != nil {
-		r.wrap.free(free)
-	}
 	return r.Resource.Free(ctx, free)
 }
 
@@ -88,14 +77,6 @@ func (r wrapped) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answ
 		return send()
 	}
 	return r.wrap.downgrade(n, send)
-}
-
-func (r wrapped) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	send := func() (protocol.Answer, error) { return r.Resource.Resume(ctx, ask, owner, token) }
-	if r.wrap.resume == nil {
-		return send()
-	}
-	return r.wrap.resume(send)
 }
 
 // A world is a server in memory, for tests on the fake clock.

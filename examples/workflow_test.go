@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -38,28 +39,31 @@ func Example_workflow() {
 	// another workflow is kept out: true
 }
 
-// One request locks, and another request, in another process, goes on with the lock and frees it.
-// The first process keeps the lease alive until the second has taken it over.
+// One request locks, and another request, in another process, goes on with the lease and frees it.
+// Between Detach and Attach nobody renews the lease, so its TTL is longer than that takes.
 func Example_handOver() {
 	clients, end := hosts("request 1", "request 2")
 	defer end()
 	ctx := context.Background()
 
-	lease, err := clients[0].Mutex("upload:9").Lock(ctx)
+	lease, err := clients[0].Mutex("upload:9", holdfast.WithTTL(5*time.Minute)).Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	owner, token := lease.Owner(), lease.Token() // kept in the session, for the next request
+	ticket, err := lease.Detach() // kept in the session, for the next request
+	if err != nil {
+		log.Fatal(err)
+	}
 
-	resumed, err := clients[1].Mutex("upload:9").Resume(ctx, owner, token)
+	attached, err := clients[1].Attach(ctx, ticket)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the token has grown:", resumed.Token() > token)
-	fmt.Println("the first request has it no more:", errors.Is(lease.Check(ctx), holdfast.ErrLost))
-	fmt.Println("released:", resumed.Release(ctx) == nil)
+	fmt.Println("the token is the same:", attached.Token() == lease.Token())
+	fmt.Println("the first request has it no more:", errors.Is(lease.Err(), holdfast.ErrNotHeld))
+	fmt.Println("released:", attached.Release(ctx) == nil)
 	// Output:
-	// the token has grown: true
+	// the token is the same: true
 	// the first request has it no more: true
 	// released: true
 }

@@ -220,5 +220,5 @@ func caller() (place string, waits bool) {
 // tries tells whether a function of the library asks once and does not wait.
 func tries(function string) bool {
 	_, method, found := strings.Cut(function, ").")
-	return found && strings.HasPrefix(function, root) && (strings.HasPrefix(method, "Try") || method == "Resume" || method == "Attach")
+	return found && strings.HasPrefix(function, root) && (strings.HasPrefix(method, "Try") || method == "Attach")
 }

@@ -26,7 +26,7 @@
 // # What is checked
 //
 // A hold lasts from the return of the Lock that won it to the earliest of: the call of Release, the
-// offer to another process, the notice of its loss, the last trust end known, the closing of its
+// Detach of the lease, the notice of its loss, the last trust end known, the closing of its
 // client, the killing of its process. It excludes readers until it is downgraded. Package judge has
 // the rules that all parts of the proof share. For every name:
 //
@@ -66,7 +66,7 @@
 //
 // Package workload is what is recorded: processes that use names of every type, and groups of them.
 // They lock, try, read, write, downgrade, take permits, resize, lead, count down, wait, give up,
-// enter again, share an owner, resume a hold that another process let go, hold beyond their TTL,
+// enter again, share an owner, hold beyond their TTL,
 // release late or never. A parent kills, stops and continues them, silences their network, freezes
 // the server and cuts its connections.
 //

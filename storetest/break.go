@@ -12,6 +12,7 @@ func breaking() []test {
 	return []test{
 		{"lets the next in after the release", breakReleased, queue | token},
 		{"of a holder that does not release ends with its TTL", breakKept, token | leaves},
+		{"tells a holder that listens by message", breakTells, token},
 		{"needs the token of the hold", breakWrongToken, token},
 		{"ends Do after its function", breakDo, token},
 		{"waits for every entry", breakReentered, token},
@@ -84,6 +85,20 @@ func breakKept(e *env) {
 	}
 	e.release(second)
 	_ = lease.Release(e.ctx())
+}
+
+// A fixed lease has no renewal that could learn of the break, so the message makes its process ask.
+// The process listens because it waits for the same name. With sharded channels it hears of no
+// other name.
+func breakTells(e *env) {
+	a, op := e.client(), e.client(label("OP"))
+	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
+	ctx := lease.Context()
+	w := e.wait(e.ctx(), a, a.Mutex(name))
+	e.breaks(op, name, lease.Token())
+	e.broke(e.ended(ctx))
+	e.stopped(lease)
+	e.release(w.in())
 }
 
 func breakWrongToken(e *env) {
@@ -231,7 +246,11 @@ func breakOwner(e *env) {
 		e.Errorf("Check: %v", err)
 	}
 	e.release(two)
-	e.held(other.Mutex(name))
+	for _, options := range [][]holdfast.Option{nil, {holdfast.WithOwner("o")}} { // what is left lets nobody enter
+		if held := e.held(other.Mutex(name, options...)); held.Holder != "" || held.Holders != 1 {
+			e.Errorf("got %+v, want a remainder", held)
+		}
+	}
 	e.stopped(one)
 	e.release(e.lock(other.Mutex(name)))
 }

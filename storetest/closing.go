@@ -115,8 +115,6 @@ func closedUse(e *env) {
 		e.is(err, holdfast.ErrClosed)
 		_, err = m.TryLock(ctx)
 		e.is(err, holdfast.ErrClosed)
-		_, err = m.Resume(e.ctx(), "o", 1)
-		e.is(err, holdfast.ErrClosed)
 		e.is(m.Do(e.ctx(), func(context.Context) error { e.Error("it ran"); return nil }), holdfast.ErrClosed)
 	}
 }

@@ -98,8 +98,6 @@ func refusals(e *env) {
 		if errors.Is(err, holdfast.ErrUnavailable) != test.unavailable {
 			e.Errorf("%v matches ErrUnavailable: %v", err, !test.unavailable)
 		}
-		_, err = m.Resume(e.ctx(), "o", 1)
-		e.failed(err, test.kind, holdfast.NotApplied)
 		if !test.waits {
 			_, err = m.Lock(e.ctx())
 			e.failed(err, test.kind, holdfast.NotApplied)

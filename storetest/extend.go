@@ -20,7 +20,7 @@ func extend() []test {
 		{"of permits", extendPermits, 0},
 		{"of a leader", extendLeader, 0},
 		{"of a group", extendGroup, 0},
-		{"of what was taken over", extendTakenOver, token},
+		{"of a hold that was broken", extendBroken, token},
 		{"of a lease that has ended", extendEnded, 0},
 		{"of a lease that is renewed", extendRenewed, 0},
 		{"at one moment", extendTogether, 0},
@@ -196,17 +196,15 @@ func extendGroup(e *env) {
 	e.is(lease.Extend(e.ctx()), holdfast.ErrNotHeld)
 }
 
-// Trap 5.
-func extendTakenOver(e *env) {
-	a, b := e.client(), e.client()
+func extendBroken(e *env) {
+	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, unrenewed...))
 	ctx := lease.Context()
-	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(e.answer(func() error { return lease.Extend(e.ctx()) }), holdfast.LossReplaced)
-	e.lost(e.ended(ctx), holdfast.LossReplaced)
-	e.lost(lease.Extend(e.ctx()), holdfast.LossReplaced)
-	e.ok(e.check(taken))
-	e.release(taken)
+	e.breaks(op, name, lease.Token())
+	e.broke(e.answer(func() error { return lease.Extend(e.ctx()) }))
+	e.broke(e.ended(ctx))
+	e.broke(lease.Extend(e.ctx()))
+	e.stopped(lease)
 }
 
 func extendEnded(e *env) {

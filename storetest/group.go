@@ -26,7 +26,6 @@ func group() []test {
 		{"no deadlock, whatever the order", groupOrder, 0},
 		{"a wait given up leaves nothing", groupGivenUp, 0},
 		{"given up at the moment of the grant", groupGivenUpAtGrant, 0},
-		{"lost when any part is", groupLost, token},
 		{"one that is lost while another is waited for", groupLostWaiting, 0},
 		{"reentry", groupReentry, 0},
 		{"in Do", groupDo, 0},
@@ -276,24 +275,6 @@ func groupGivenUpAtGrant(e *env) {
 	}
 }
 
-func groupLost(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(3*time.Second), holdfast.WithOwner("o")))
-	ctx := lease.Context()
-	stolen := e.resume(b.Mutex("b"), "o", lease.Tokens()["b"])
-	e.lost(e.ended(ctx), holdfast.LossReplaced)
-	e.lost(lease.Err(), holdfast.LossReplaced)
-	e.lost(e.check(lease), holdfast.LossReplaced)
-	var lost *holdfast.LostError
-	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" {
-		e.Errorf("got %v", err)
-	}
-	e.free(b.Mutex("a")) // the other part was given back
-	e.held(a.Mutex("b")) // the release did not touch the next holder
-	e.release(stolen)
-}
-
-// A part that ran out is taken again: a lease that Lock returns is good for all names.
 func groupLostWaiting(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex("b"))

@@ -85,18 +85,18 @@ func leaseCheck(e *env) {
 
 // Trap 5.
 func leaseCheckLost(e *env) {
-	a, b := e.client(), e.client()
+	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
 	ctx := lease.Context()
-	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+	e.breaks(op, name, lease.Token())
 	if lease.Err() != nil {
 		e.Errorf("it cannot know yet: %v", lease.Err())
 	}
-	e.lost(e.check(lease), holdfast.LossReplaced)
-	e.lost(lease.Err(), holdfast.LossReplaced)
-	e.lost(e.ended(ctx), holdfast.LossReplaced)
-	e.lost(e.check(lease), holdfast.LossReplaced)
-	e.release(taken)
+	e.broke(e.check(lease))
+	e.broke(lease.Err())
+	e.broke(e.ended(ctx))
+	e.broke(e.check(lease))
+	e.stopped(lease)
 }
 
 // Trap 6: the caller can tell a loss from its own cancel.

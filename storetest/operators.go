@@ -20,7 +20,7 @@ func operators() []test {
 		{"inspect a queue", inspectQueue, queue},
 		{"inspect a kept place", inspectPlace, queue},
 		{"inspect a min hold", inspectMinHold, leaves},
-		{"inspect a hold that was taken over", inspectResumed, token},
+		{"inspect a hold that was broken, beside another", inspectBroken, token},
 		{"inspect a hold that has expired", inspectExpired, 0},
 		{"inspect names of any bytes", inspectNames, 0},
 		{"inspect changes nothing", inspectTouchesNothing, 0},
@@ -239,23 +239,27 @@ func inspectMinHold(e *env) {
 	}
 }
 
-func inspectResumed(e *env) {
-	a, b := e.client(label("A")), e.client(label("B"))
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(5*time.Minute)))
-	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
+func inspectBroken(e *env) {
+	a, b, op := e.client(label("A")), e.client(label("B")), e.client(label("OP"))
+	owner := holdfast.WithOwner("o")
+	lease, beside := e.lock(a.Mutex(name, owner, holdfast.WithTTL(5*time.Minute))), e.lock(b.Mutex(name, owner))
+	e.breaks(op, name, lease.Token())
 	states := map[string]holdfast.HoldInfo{}
-	info := e.inspect(b, name)
+	info := e.inspect(op, name)
 	for _, hold := range info.Holds {
 		states[hold.Label] = hold
 	}
 	if info.State != holdfast.StateHeld || states["B"].State != holdfast.HoldHeld || states["B"].By != "" {
 		e.Errorf("got %+v", info)
 	}
-	if left, ok := states["A"]; ok && (left.State != holdfast.HoldTakenOver || left.By != "B") { // unless it has heard and stopped
+	if left := states["A"]; left.State != holdfast.HoldBroken || left.By != "OP" || left.Token != lease.Token() {
 		e.Errorf("got %+v", left)
 	}
-	e.release(taken)
-	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
+	e.release(beside)
+	if info := e.inspect(op, name); info.State != holdfast.StateRemainder {
+		e.Errorf("got %+v", info)
+	}
+	e.stopped(lease)
 }
 
 func inspectExpired(e *env) {

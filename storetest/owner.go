@@ -109,7 +109,7 @@ func ownerPrefix(e *env) {
 	}
 }
 
-// The own id of a lease is for Resume. It is no owner that another caller could name.
+// The own id of a lease is no owner that another caller could name.
 func ownerOfNone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))

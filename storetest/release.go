@@ -15,7 +15,6 @@ func release() []test {
 		{"by many at once", releaseByMany, 0},
 		{"with a context that is over", releaseOver, 0},
 		{"after a loss", releaseLost, 0},
-		{"of what another resumed", releaseResumed, token},
 		{"ends the lease", releaseEnds, 0},
 		{"lets the next in", releaseHandsOn, 0},
 	}
@@ -96,16 +95,6 @@ func releaseLost(e *env) {
 	}
 	e.held(a.Mutex(name))
 	e.release(next)
-}
-
-// Trap 5: the hold went to another owner, and its former holder does not know yet.
-func releaseResumed(e *env) {
-	a, b := e.client(), e.client()
-	lease := e.lock(a.Mutex(name))
-	taken := e.resume(b.Mutex(name), lease.Owner(), lease.Token())
-	e.lost(lease.Release(e.ctx()), holdfast.LossReplaced)
-	e.held(a.Mutex(name))
-	e.release(taken)
 }
 
 func releaseEnds(e *env) {

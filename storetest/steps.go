@@ -98,6 +98,8 @@ func (e *env) had(lock locks) (lease *holdfast.Lease, err error) {
 // tried returns the error of an attempt.
 func (e *env) tried(lock locks) error { return second(e.reach(lock)) }
 
+func second(_ *holdfast.Lease, err error) error { return err }
+
 // with binds a method to a context of its own.
 func with(ctx context.Context, lock locks) locks {
 	return func(context.Context) (*holdfast.Lease, error) { return lock(ctx) }

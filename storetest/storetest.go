@@ -88,7 +88,7 @@ func Run(t *testing.T, backend Backend) {
 		{"arguments", arguments()}, {"bind", bind()}, {"break", broken}, {"close", closing()}, {"deadlock", deadlocks()}, {"do", do()}, {"election", election()}, {"errors", failures()}, {"evict", evicted}, {"extend", extend()}, {"group", group()},
 		{"kinds", kinds()}, {"latch", latches}, {"lease", lease()}, {"lease of a context", leaseFrom()}, {"list", lists()}, {"locker", lockers()}, {"max hold", maxHold()},
 		{"min hold", minHold()}, {"mutex", mutex()}, {"names", names()}, {"observer", observing()}, {"operators", operators()}, {"order", order()}, {"owner", owner()},
-		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()}, {"resume", resume()},
+		{"place", places}, {"polling", polling()}, {"ready", readiness()}, {"reentry", reentry()}, {"release", release()}, {"renewal", renewal()},
 		{"rwmutex", rwmutex()}, {"rwmutex downgrade", downgrade()}, {"rwmutex in one process", sharing()}, {"rwmutex matrix", readWriteMatrix()},
 		{"semaphore", permits}, {"semaphore matrix", permitScenes}, {"semaphore resized", resizes},
 		{"tickets", tickets()}, {"tokens", tokens()}, {"trace", tracing()}, {"waiting", waiting()},
@@ -234,8 +234,7 @@ func (e *env) timed() bool {
 func label(text string) func(*holdfast.Config) { return func(c *holdfast.Config) { c.Label = text } }
 
 // nothingLeft waits until the server has forgotten all names. Places and holds that were given up
-// are taken back in the background. One master of a quorum may keep a hold that was resumed until
-// the end of that hold.
+// are taken back in the background.
 func (e *env) nothingLeft() {
 	var left []string
 	if !within(2*patience, func() bool { left = e.backend.Left(e.T, e.prefix); return len(left) == 0 }) {

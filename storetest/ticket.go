@@ -23,7 +23,6 @@ func tickets() []test {
 		{"used twice", ticketTwice, 0},
 		{"of what was released", ticketReleased, 0},
 		{"of what has expired", ticketExpired, 0},
-		{"of what was taken over", ticketTakenOver, token},
 		{"of another prefix", ticketPrefix, 0},
 		{"that is none", ticketNone, 0},
 	}
@@ -211,9 +210,12 @@ func ticketFixed(e *env) {
 // ticketPassed: the server knows such a hold by the first token of its grant.
 func ticketPassed(e *env) {
 	a, b := e.client(), e.client()
-	first, w := e.passedOn(a)
+	before := e.lock(a.Mutex(name))
+	one, two := e.wait(e.ctx(), a, a.Mutex(name)), e.wait(e.ctx(), a, a.Mutex(name))
+	e.release(before)
+	first := one.in() // granted while another waits, so that the hold may be passed on
 	e.release(first)
-	lease := e.moved(w.in(), b)
+	lease := e.moved(two.in(), b)
 	if lease.Token() <= first.Token() {
 		e.Errorf("token %d after %d", lease.Token(), first.Token())
 	}
@@ -252,20 +254,6 @@ func ticketExpired(e *env) {
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(200*time.Millisecond))))
 	e.release(e.lock(e.client().Mutex(name))) // nobody renews it
 	e.unattachable(a, ticket, holdfast.TicketGone)
-}
-
-func ticketTakenOver(e *env) {
-	a, b := e.client(), e.client(label("B"))
-	lease := e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second)))
-	owner := lease.Owner()
-	ticket := e.detach(lease)
-	taken := e.resume(b.Mutex(name), owner, lease.Token())
-	if refused := e.unattachable(a, ticket, holdfast.TicketReplaced); refused.By != "B" {
-		e.Errorf("got %+v", refused)
-	}
-	e.release(taken)
-	// The remainder of the former hold keeps others out until its end: its process has let it go.
-	e.release(e.lock(a.Mutex(name)))
 }
 
 func ticketPrefix(e *env) {

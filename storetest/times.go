@@ -91,9 +91,6 @@ func minHoldSelf(e *env) {
 	if held := e.held(a.Mutex(name, owner)); held.Remaining < 30*time.Second || held.Remaining > time.Minute {
 		e.Errorf("%v remain of a minute", held.Remaining)
 	}
-	if err := e.tried(resuming(a.Mutex(name), "o", 1)); err == nil {
-		e.Error("resumed")
-	}
 }
 
 func maxHold() []test {

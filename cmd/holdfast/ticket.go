@@ -84,7 +84,7 @@ const ticketLong = `
 FILE has the ticket that holdfast acquire wrote; it is left as it is.
 
 Exit codes: 0 done; 64 usage; 69 no server, or it cannot serve now; 76 the ticket is of no use any
-more: the lock was released, has expired, or was taken over; 77 the server refuses this client.`
+more: the lock was released, has expired, or was broken; 77 the server refuses this client.`
 
 func newTicketCommand(use, short, long string, act func(*Ticket, context.Context) error) *cobra.Command {
 	t := &Ticket{}

@@ -92,7 +92,7 @@ export function panel(box, dialog, state, say) {
   // When the name is free again, and how to free it now.
   function freeing(l) {
     const has = (...states) => l.holds.find(h => states.includes(h.state)), note = (...text) => make("p", { class: "faint" }, ...text), out = [];
-    if (has("broken", "taken over")) out.push(note("A hold that was broken or taken over keeps others out until its code has stopped, or the time left is over."));
+    if (has("broken")) out.push(note("A hold that was broken keeps others out until its code has stopped, or the time left is over."));
     if (has("min hold")) out.push(note("The holder is done. Its min hold keeps others out for the time left."));
     const held = has("held", "handed over");
     if (held && !state.canBreak) {

@@ -87,5 +87,5 @@ export const wants = (of, kind) => of.mode === "writes" ? (kind === "rwmutex" ? 
 
 export function stateClass(row) {
   if (row.late) return "warn";
-  return { held: "good", set: "good", remainder: "bad", broken: "bad", "taken over": "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
+  return { held: "good", set: "good", remainder: "bad", broken: "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
 }

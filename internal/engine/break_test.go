@@ -114,6 +114,28 @@ func TestBreakLetsNextInAfterRelease(t *testing.T) {
 	}
 }
 
+// A message proves nothing: the server is asked, and the lease lives.
+func TestBreakForgedMessage(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		bubble(t, func(t *testing.T, server *memory.Server) {
+			a := newHost(t, server)
+			lease := a.holds(engine.Options{Fixed: fixed})
+			began := time.Now()
+			for range 3 {
+				a.Engine.Replaced(protocol.ID(lease.Owner()))
+			}
+			synctest.Wait()
+			if asked := len(a.since(began, "renew")); asked == 0 || asked > 3 {
+				t.Errorf("the server was asked %d times", asked)
+			}
+			if freed := len(a.since(began, "free")); lease.Err() != nil || freed > 0 {
+				t.Errorf("%v, %d given back", lease.Err(), freed)
+			}
+			a.releases(lease)
+		})
+	}
+}
+
 // A holder that is cut off, is stopped or dies keeps others out for its TTL and no longer, whatever
 // it does itself. Its lease is not trusted when the next gets in.
 func TestBreakOfSilentHolderEndsWithTTL(t *testing.T) {

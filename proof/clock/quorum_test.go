@@ -127,12 +127,10 @@ func (c *council) uses() {
 	c.back(lease)
 	lease = <-next
 	c.held(z.Mutex("n").TryLock)
-	taken, err := z.Mutex("n").Resume(c.Context(), lease.Owner(), lease.Token())
-	if err != nil || taken.Token() <= lease.Token() {
-		c.Fatalf("Resume: %v, %v", taken, err)
+	if err := z.Break(c.Context(), "n", lease.Token()); err != nil {
+		c.Fatalf("Break: %v", err)
 	}
-	c.top["n"] = taken.Token()
-	c.back(taken)
+	c.held(z.Mutex("n").TryLock)
 	_ = lease.Release(c.Context())
 
 	mine := holdfast.WithOwner("me")

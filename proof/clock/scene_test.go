@@ -34,7 +34,7 @@ type scene struct {
 type arrival struct {
 	at   time.Time
 	from string
-	op   string // of a script: ask, free, renew, resume; else the command
+	op   string // of a script: ask, free, renew; else the command
 	keys []string
 	args []string
 }
@@ -86,8 +86,6 @@ func (s *scene) arrived(c *server.Peer, cmd string, args ...string) bool {
 			a.op = "renew"
 		case len(a.args) >= 7:
 			a.op = "ask"
-		case len(a.args) == 6:
-			a.op = "resume"
 		default:
 			a.op = "free"
 		}

@@ -32,7 +32,7 @@ var uses = []struct {
 	{"expiry", usedExpiry},
 	{"min hold", usedMinHold},
 	{"max hold", usedMaxHold},
-	{"resume", usedResume},
+	{"break", usedBreak},
 	{"readers and writers", usedReaders},
 	{"downgrade", usedDowngrade},
 	{"semaphore", usedSemaphore},
@@ -229,16 +229,13 @@ func usedMaxHold(v *visit) {
 	v.done(next)
 }
 
-func usedResume(v *visit) {
-	lease := v.got(v.a.Mutex(v.name, holdfast.WithOwner("job")).Lock)
-	second, err := v.b.Mutex(v.name).Resume(v.within(), "job", lease.Token())
-	v.must(err)
-	v.grows(second)
+func usedBreak(v *visit) {
+	lease := v.got(v.a.Mutex(v.name).Lock)
+	v.must(v.b.Break(v.within(), v.name, lease.Token()))
 	v.held(v.c.Mutex(v.name).TryLock)
 	if err := answered(v.within(), lease.Check); !errors.Is(err, holdfast.ErrLost) {
-		v.Errorf("who held it before was answered %v", err)
+		v.Errorf("the holder was answered %v", err)
 	}
-	v.done(second)
 	_ = lease.Release(v.within()) // it has stopped, so what remains of its hold may go
 	v.done(v.got(v.c.Mutex(v.name).Lock))
 }

@@ -42,7 +42,6 @@ func operations(isQuorum bool) map[string]operation {
 		"RWMutex.RLock":     read,
 		"Downgrade":         downgrade,
 		"Group.Lock":        group,
-		"Resume":            resume,
 		"Check":             check,
 		"renewal":           renewal,
 		"joining the queue": join,
@@ -222,31 +221,6 @@ func group(ctx context.Context, v *victimOf) error {
 		return err
 	}
 	return errors.Join(held(ctx, v.other.Mutex(one).TryLock), held(ctx, v.other.Mutex(two).TryLock), back(ctx, lease), v.free(ctx, one), v.free(ctx, two))
-}
-
-func resume(ctx context.Context, v *victimOf) error {
-	let, err := v.other.Mutex(v.name).Lock(ctx)
-	if err != nil {
-		return err
-	}
-	var lease *holdfast.Lease
-	err = v.without(func() (err error) {
-		lease, err = v.victim.Mutex(v.name).Resume(ctx, let.Owner(), let.Token())
-		return err
-	})
-	if isQuorumError(err) && errors.Is(err, holdfast.ErrUnavailable) { // what was done is undone: it is as it was, or nobody's
-		if err := let.Release(ctx); err != nil && !errors.Is(err, holdfast.ErrLost) {
-			return err
-		}
-		return v.free(ctx, v.name)
-	}
-	if err != nil {
-		return err
-	}
-	if err := answered(ctx, let.Check); !errors.Is(err, holdfast.ErrLost) {
-		return fmt.Errorf("who held it before: %w", orNil(err))
-	}
-	return errors.Join(held(ctx, v.other.Mutex(v.name).TryLock), back(ctx, lease), v.free(ctx, v.name))
 }
 
 func check(ctx context.Context, v *victimOf) error {

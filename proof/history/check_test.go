@@ -292,9 +292,9 @@ func TestCheck(t *testing.T) {
 			s.hold("a", "a1", 0, 10, 100, 5).Owner = "ann"
 			s.hold("b", "b1", 20, 55, 200, 6).Owner = "bob"
 		}, []string{judge.Overlap}},
-		{"offered and resumed", func(s *story) {
+		{"detached, and another after it", func(s *story) {
 			s.hold("a", "a1", 0, 10, 100, 5)
-			s.word(Offer, "a", "a1", 20, 0, "")
+			s.word(Detach, "a", "a1", 20, 0, "")
 			s.hold("b", "b1", 25, 30, 200, 6)
 		}, nil},
 		{"permits enough", func(s *story) {

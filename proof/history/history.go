@@ -72,7 +72,7 @@ func (h *History) take(r *Record, ops map[string]*Op, holds map[string][]*Hold) 
 		if r.Kind.Holds() && r.Result == OK {
 			return h.begin(op, holds)
 		}
-	case Trust, Lost, Offer:
+	case Trust, Lost, Detach:
 		if holds[r.Hold] == nil {
 			return fmt.Errorf("word of an unknown hold %s", r.Hold)
 		}

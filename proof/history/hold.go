@@ -18,7 +18,7 @@ type Hold struct {
 	Follows        bool  // the number of permits may be another than its handle's: see follow
 	Exclusive      int64 // until when it excludes readers too: End, or its downgrade; of a reader, Start
 	End            int64 // when trust ended, or the end of the history; may be before Start
-	Cause          Event // Call (of Release), Lost, Trust (its end came), Offer, Close, Kill
+	Cause          Event // Call (of Release), Lost, Trust (its end came), Detach, Close, Kill
 
 	Lock       Record   // the return of the lock
 	Trusts     []Record // what the library said while it was held, in order
@@ -27,7 +27,7 @@ type Hold struct {
 	outer      *Hold   // the one entered, if it was
 	bad        *Record // its loss was not told as it should be
 	asked      Record  // the call of the lock
-	offer      *Record
+	detached   *Record
 	checks     []*Op
 	downgrades []*Op
 }
@@ -35,8 +35,8 @@ type Hold struct {
 // hear takes down what was said of the hold.
 func (hold *Hold) hear(r *Record) {
 	switch {
-	case r.Event == Offer:
-		hold.offer = r
+	case r.Event == Detach:
+		hold.detached = r
 	case r.Event == Trust:
 		hold.Trusts = append(hold.Trusts, *r)
 	case r.Result == Failed:
@@ -78,8 +78,8 @@ func (h *History) finish(hold *Hold) {
 	if hold.Notice != nil {
 		end(hold.Notice.At, Lost)
 	}
-	if hold.offer != nil {
-		end(hold.offer.At, Offer)
+	if hold.detached != nil {
+		end(hold.detached.At, Detach)
 	}
 	if at, killed := h.kills[hold.Proc]; killed {
 		end(at, Kill)

@@ -61,7 +61,7 @@ func (op *Op) passedBy(holds []*Hold) (passed []*Hold) {
 			break
 		}
 		if wait.PassedBy(judge.Wait{Called: hold.Called, Returned: hold.Start}, joining, 0) && claim.Contends(hold.Claim) &&
-			hold.Lock.Kind != Resume && hold.Root == hold.ID && !tokens[hold.Token] && !joined(hold, holds[:i]) {
+			hold.Root == hold.ID && !tokens[hold.Token] && !joined(hold, holds[:i]) {
 			tokens[hold.Token] = true
 			passed = append(passed, hold)
 		}

@@ -20,21 +20,20 @@ const (
 	Kill   Event = "kill"
 	Stop   Event = "stop"
 	Cont   Event = "cont"
-	Mute   Event = "mute"  // the network of a process fell silent; Limit says for how long
-	Stall  Event = "stall" // a process stood still by itself, as on a busy machine, from At on; Limit says for how long
-	Offer  Event = "offer" // the hold is let go on purpose, for another process to resume
+	Mute   Event = "mute"   // the network of a process fell silent; Limit says for how long
+	Stall  Event = "stall"  // a process stood still by itself, as on a busy machine, from At on; Limit says for how long
+	Detach Event = "detach" // the lease left its process, for another to attach
 )
 
 // A Kind is an operation.
 type Kind string
 
-// The operations. Lock, TryLock and Resume make holds: of a mutex, of a semaphore or a group, to
+// The operations. Lock and TryLock make holds: of a mutex, of a semaphore or a group, to
 // read and to write, or of an election; Type, Shares, Weight and Tokens say which. Write and Read
 // are on the resource that checks tokens.
 const (
 	Lock      Kind = "lock"
 	TryLock   Kind = "try"
-	Resume    Kind = "resume"
 	Release   Kind = "release"
 	Downgrade Kind = "downgrade"
 	Confirm   Kind = "check" // Lease.Check
@@ -50,7 +49,7 @@ const (
 )
 
 // Holds tells whether the operation makes a hold, if it succeeds.
-func (k Kind) Holds() bool { return k == Lock || k == TryLock || k == Resume }
+func (k Kind) Holds() bool { return k == Lock || k == TryLock }
 
 // A Type is what a name is. It does not change.
 type Type string

@@ -10,10 +10,6 @@ import (
 // checkReleases finds releases reported done that were not: of a lease given back before, of one
 // whose loss had been told, and of one after which another had been granted. holds are of one name,
 // in the order of their begin.
-//
-// A process that offered a hold, and gives it back amid a fault, may be told that it is done
-// although another resumed it: a release whose answer was lost is sent again, and finds nothing
-// either way.
 func (h *History) checkReleases(holds []*Hold) []Violation {
 	var found []Violation
 	report := func(hold *Hold, what string, more ...Record) {
@@ -45,7 +41,6 @@ func (h *History) checkReleases(holds []*Hold) []Violation {
 				report(hold, "it had been given back before")
 			case hold.Notice != nil && hold.Notice.At < op.Call.At:
 				report(hold, "its loss had been told")
-			case hold.offer != nil && h.troubled(hold.Proc, op.Call.At, op.Return.At, 0):
 			default:
 				if heir := successor(hold, holds[i+1:], op.Call.At); heir != nil {
 					report(hold, "the lock was already "+heir.ID+"'s", heir.Lock)
@@ -72,12 +67,11 @@ func successor(hold *Hold, later []*Hold, at int64) *Hold {
 }
 
 // checkMin finds holds that began before the min hold of another was over, however that hold ended.
-// A caller that resumes a hold waits for no end, and goes on with the min hold of its own handle.
 func checkMin(holds []*Hold) []Violation {
 	const rounding = 2 * time.Millisecond
 	var found []Violation
 	for i, hold := range holds {
-		if hold.asked.Min == 0 || hold.Root != hold.ID || hold.offer != nil {
+		if hold.asked.Min == 0 || hold.Root != hold.ID {
 			continue
 		}
 		claim := hold.last()
@@ -88,7 +82,7 @@ func checkMin(holds []*Hold) []Violation {
 			if began >= kept.Until {
 				break
 			}
-			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token && other.Lock.Kind != Resume {
+			if early := kept.Early(other.Claim, began); early > 0 && other.Token > hold.Token {
 				found = append(found, Violation{
 					Rule: judge.MinHold, Name: hold.Name, Records: stories(hold, other),
 					Text: fmt.Sprintf("%s got in %v before the min hold of %s was over", other.ID, early+rounding, hold.ID),

@@ -172,15 +172,6 @@ func quorumMutants() []Mutant {
 			}},
 		},
 		{
-			Name:   "quorum: a resume without an answer is not undone, but given back",
-			Caught: Check{Module: ".", Package: ".", Test: "TestResumeUnanswered"},
-			Patches: []Patch{{
-				File: "internal/engine/lock.go",
-				Old:  "\ta.takesOver = true\n",
-				New:  "",
-			}},
-		},
-		{
 			Name:   "quorum: no majority is told as busy",
 			Caught: quorum("TestMajorityGone"),
 			Patches: []Patch{{

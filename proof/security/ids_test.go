@@ -37,8 +37,8 @@ func TestKeyReaderChangesNothing(t *testing.T) {
 	}
 	reader := harness.Locker(t, srv.Addr(), nil, as)
 	for op, do := range map[string]func() error{
-		"resume": func() error { return harness.Given(reader.Mutex("n").Resume(t.Context(), held.Owner(), held.Token())) },
-		"lock":   func() error { return harness.Given(reader.Mutex("n").TryLock(t.Context())) },
+		"break": func() error { return reader.Break(t.Context(), "n", held.Token()) },
+		"lock":  func() error { return harness.Given(reader.Mutex("n").TryLock(t.Context())) },
 		"enter": func() error {
 			return harness.Given(reader.Mutex("n", holdfast.WithOwner(held.Owner())).TryLock(t.Context()))
 		},
@@ -70,17 +70,6 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 				t.Errorf("%d ms are left", left)
 			}
 		},
-		"resume": func(t *testing.T, v *visitor) {
-			token, err := strconv.ParseInt(v.state[26:42], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lease, err := v.own.Mutex("n").Resume(t.Context(), v.state[4:26], token)
-			if err != nil {
-				t.Fatal(err)
-			}
-			harness.Release(t, lease)
-		},
 	} {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
@@ -98,11 +87,7 @@ func TestHoldIDReadActsAsHolder(t *testing.T) {
 			}
 			harness.Signalled(t, "the holder is told", held.Done())
 			var lost *holdfast.LostError
-			want := holdfast.LossGone
-			if op == "resume" {
-				want = holdfast.LossReplaced
-			}
-			if err := held.Err(); !errors.As(err, &lost) || lost.Reason != want {
+			if err := held.Err(); !errors.As(err, &lost) || lost.Reason != holdfast.LossGone {
 				t.Errorf("lost by %v", err)
 			}
 		})

@@ -64,9 +64,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 			"wait": func(c *holdfast.Client) error {
 				return harness.Given(c.Mutex("n").Lock(harness.Within(t, harness.Patience)))
 			},
-			"resume": func(c *holdfast.Client) error {
-				return harness.Given(c.Mutex("n").Resume(t.Context(), held.Owner(), held.Token()))
-			},
+			"break":    func(c *holdfast.Client) error { return c.Break(t.Context(), "n", held.Token()) },
 			"group":    func(c *holdfast.Client) error { return harness.Given(c.All([]string{"n", "m"}).TryLock(t.Context())) },
 			"inspect":  func(c *holdfast.Client) error { _, err := c.Inspect(t.Context(), "n"); return err },
 			"leader":   func(c *holdfast.Client) error { _, err := c.Election("n").Leader(t.Context()); return err },

@@ -28,11 +28,7 @@ func (w *world) act(c *client, op *Op) {
 	stop := context.AfterFunc(lease.Context(), func() { w.told(h) })
 	defer stop()
 	w.hold(h, op.Hold/2)
-	if op.Inner == Resume && lease.Err() == nil {
-		if w.resume(h) {
-			return
-		}
-	} else if op.Inner == Break {
+	if op.Inner == Break {
 		w.breaks(h)
 	} else if op.Inner != Nothing && lease.Err() == nil {
 		w.inner(h)

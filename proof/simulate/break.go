@@ -39,10 +39,10 @@ func (l *ledger) mayBeBroken(h *holding) bool {
 	})
 }
 
-// mayBeEnded tells whether another caller may have ended a hold: by a Resume, or by a Break if the
-// lease says so, or has not been told. mu is held.
+// mayBeEnded tells whether an operator may have ended a hold: the lease says so, or has not been
+// told. mu is held.
 func (l *ledger) mayBeEnded(h *holding, lost *holdfast.LostError) bool {
-	return h.resumed || (lost == nil || lost.Reason == holdfast.LossBroken) && l.mayBeBroken(h)
+	return (lost == nil || lost.Reason == holdfast.LossBroken) && l.mayBeBroken(h)
 }
 
 // vacate notes that a hold was lost. A hold that was broken keeps others out until its release, or

@@ -87,7 +87,7 @@ func (h *host) lets(name string, held *holding) string {
 	for _, id := range h.ids(key) {
 		value := h.HGet(key, id)
 		known = append(known, id+"="+value)
-		id = strings.TrimPrefix(id, "-") // what remains of a hold that was taken over keeps others out as the hold did
+		id = strings.TrimPrefix(id, "-") // what remains of a hold that was broken keeps others out as the hold did
 		if held.is(name, id, value) && decimal(value[3:16]) >= until {
 			return ""
 		}

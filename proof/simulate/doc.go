@@ -42,12 +42,12 @@
 // to 0.9 % fast or slow.
 //
 // Quorum, which DrawQuorum draws, has three or five masters and what a quorum supports, with
-// owners, resumes and breaks. A hold that was broken keeps others out until its holder has released
-// it, or its time is over (break.go). Each master has a clock, a latency and troubles of its own on
-// the path from each client. Up to a third of all paths are troubled at one time; one master after
-// the other loses its memory, amid a hold. The rules above excuse nothing for that. Besides, the
-// run looks every 20 ms whether fewer masters than a majority would let another in before the trust
-// in a hold ends (covered.go), and every second whether any key would stay for ever. Order is not
+// owners and breaks. A hold that was broken keeps others out until its holder has released it, or
+// its time is over (break.go). Each master has a clock, a latency and troubles of its own on the
+// path from each client. Up to a third of all paths are troubled at one time; one master after the
+// other loses its memory, amid a hold. The rules above excuse nothing for that. Besides, the run
+// looks every 20 ms whether fewer masters than a majority would let another in before the trust in
+// a hold ends (covered.go), and every second whether any key would stay for ever. Order is not
 // checked, and a wait may last 12 s.
 //
 // A process that stands still cannot be simulated: all timers of a bubble go by one clock.

@@ -87,10 +87,9 @@ func (r *room) empty(h *holding) {
 
 // A wait is an operation that wants to hold.
 type wait struct {
-	op      *Op
-	client  *client
-	called  time.Time
-	resumes bool // takes a hold over
+	op     *Op
+	client *client
+	called time.Time
 }
 
 // A holding is a lease that was given.
@@ -102,7 +101,6 @@ type holding struct {
 	shared    bool
 	released  bool
 	left      time.Duration // of its trust, when it was released
-	resumed   bool          // or somebody tried to
 	uncovered bool          // it was told that a majority would let another in
 	excused   bool          // it may have been lost in a blind time
 	broken    *breaking     // it was ended, and its code goes on; nil: not as far as is known
@@ -219,11 +217,8 @@ func (l *ledger) enter(name string, h *holding) {
 	l.live[name] = append(judge.Trusted(l.live[name]), h)
 	l.alone(name)
 	l.confirmed(name, h)
-	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.resumes && !h.unaware {
+	if early := l.kept[name].Early(h.Claim(), time.Since(l.zero)); early > 0 && !h.unaware {
 		l.violation(judge.MinHold, "%s %v: %v before its end", name, h, early)
-	}
-	if h.resumes {
-		delete(l.kept, name)
 	}
 	if h.op.MinHold > 0 { // by the server's clock, and not from before it was called for
 		l.kept[name] = judge.Kept{Claim: h.Claim(), Until: h.called.Sub(l.zero) + h.op.MinHold*99/100}
@@ -345,8 +340,6 @@ func (l *ledger) reason(w *wait, err error) string {
 	case errors.As(err, &wait):
 		return "gave up"
 	case errors.As(err, &held) && (w.op.Try || w.op.Poll):
-		return "held"
-	case w.resumes && errors.Is(err, holdfast.ErrHeld):
 		return "held"
 	case w.op.Owner != "" && errors.As(err, &argument):
 		return "upgrade"

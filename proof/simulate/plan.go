@@ -89,8 +89,7 @@ const (
 	Reenter   Inner = "reenter"
 	Look      Inner = "look" // Lease.Check
 	Downgrade Inner = "downgrade"
-	Resume    Inner = "resume" // others take it over
-	Break     Inner = "break"  // others end it
+	Break     Inner = "break" // others end it
 )
 
 const (

@@ -25,7 +25,7 @@ func DrawQuorum(seed uint64) Plan {
 	return p
 }
 
-// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners, resumes,
+// drawQuorumOps draws bursts as drawOps does, of what a quorum supports; with owners,
 // breaks, and a TTL for each.
 func (p *Plan) drawQuorumOps(d dice) {
 	breaks := dice{rand.New(rand.NewPCG(p.Seed, 0x627265616b73))}
@@ -54,10 +54,7 @@ func (p *Plan) drawQuorumOps(d dice) {
 			if kind != All && owned && d.percent(70) {
 				op.Owner = "owner-" + strconv.Itoa(d.IntN(2))
 			}
-			if kind == Mutex && d.percent(50) {
-				op.Inner, op.Hold = Resume, d.between(50*time.Millisecond, 2*op.TTL)
-			}
-			if breaks.percent(35) {
+			if breaks.percent(50) {
 				op.Inner, op.Hold = Break, breaks.between(50*time.Millisecond, 2*op.TTL)
 			}
 			p.Ops = append(p.Ops, op)

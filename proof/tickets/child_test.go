@@ -107,7 +107,7 @@ func (p *process) run() error {
 	if err != nil {
 		return err
 	}
-	p.rec.Put(history.Record{Event: history.Offer, Hold: p.hold})
+	p.rec.Put(history.Record{Event: history.Detach, Hold: p.hold})
 	p.say(step{At: "detached", Hold: p.hold, Ticket: ticket})
 	return nil
 }

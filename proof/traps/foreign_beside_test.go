@@ -81,12 +81,9 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			}
 			return func() error { return lease.Release(t.Context()) }
 		}, applied: no},
-		"resume of a hold that is not, with a line": {key: line, before: func(t *testing.T, name string) func() error {
-			harness.Lock(t, c.Mutex(name))
-			return func() error {
-				_, err := c.Mutex(name).Resume(harness.Within(t, harness.Patience), "AAAAAAAAAAAAAAAAAAAAAA", 1763700000000000)
-				return err
-			}
+		"break, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+			lease := harness.Lock(t, c.Mutex(name))
+			return func() error { return c.Break(harness.Within(t, harness.Patience), name, lease.Token()) }
 		}, applied: no},
 		"permits, with a line": {key: line, before: func(t *testing.T, name string) func() error {
 			if _, err := c.Semaphore(name, 3).Acquire(harness.Within(t, harness.Patience), 1); err != nil {
@@ -94,13 +91,6 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			}
 			return func() error { return c.Semaphore(name, 3).Resize(t.Context(), 2) }
 		}, applied: no},
-		"resume, with a clock": {key: clock, before: func(t *testing.T, name string) func() error {
-			lease := harness.Lock(t, c.Mutex(name, holdfast.WithOwner("o")))
-			return func() error {
-				_, err := c.Mutex(name, holdfast.WithOwner("o")).Resume(harness.Within(t, harness.Patience), "o", lease.Token())
-				return err
-			}
-		}, applied: perhaps},
 		"lead, with watchers": {key: watchers, do: func(t *testing.T, name string) error {
 			_, err := c.Election(name).Campaign(harness.Within(t, harness.Patience))
 			return err

@@ -54,10 +54,6 @@ func TestMutexForeignKeyIsLeft(t *testing.T) {
 					_, err := c.Mutex(name, holdfast.WithOwner("o")).TryLock(harness.Within(t, harness.Patience))
 					return err
 				},
-				"Resume": func() error {
-					_, err := m.Resume(harness.Within(t, harness.Patience), id, 1763700000000000)
-					return err
-				},
 			}
 			for call, do := range calls {
 				var failure *holdfast.StoreError

@@ -98,32 +98,6 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 	harness.Gone(t, srv, "n", harness.Patience)
 }
 
-// Traps 10 and 20: a Resume whose answer is lost has taken the hold from its owner; it asks again,
-// and holds.
-func TestMutexResumeWithoutAnswerHolds(t *testing.T) {
-	t.Parallel()
-	srv, p := harness.Proxied(t)
-	m := harness.Locker(t, p.Addr(), nil).Mutex("n")
-	known := harness.Lock(t, m) // and so is the script, once it was resumed
-	known, err := m.Resume(harness.Within(t, harness.Patience), known.Owner(), known.Token())
-	if err != nil {
-		t.Fatal(err)
-	}
-	harness.Release(t, known)
-	let := harness.Lock(t, harness.Locker(t, srv.Addr(), nil).Mutex("n"))
-	lost := p.DropAnswer("EVALSHA")
-	lease, err := m.Resume(harness.Within(t, harness.Patience), let.Owner(), let.Token())
-	harness.Signalled(t, "the answer is lost", lost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lease.Token() <= let.Token() || !errors.Is(harness.Checked(t, let), holdfast.ErrLost) {
-		t.Errorf("token %d after %d; the old lease: %v", lease.Token(), let.Token(), let.Err())
-	}
-	harness.Release(t, lease)
-	harness.Gone(t, srv, "n", harness.Patience) // once the old process has ended its lease
-}
-
 // A message of a hand-over that is lost (17): the waiter finds out by asking.
 func TestHandOverWithoutMessageIsFoundByAsking(t *testing.T) {
 	t.Parallel()

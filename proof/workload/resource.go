@@ -19,15 +19,7 @@ type Resource struct {
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
 	stored judge.Storage
-	offers map[string]*Offer
 	mute   func(slot int, long time.Duration)
-}
-
-// An Offer is a hold that its process let go on purpose.
-type Offer struct {
-	Owner    string // as Lease.Owner says
-	Explicit string // the owner of WithOwner, if there was one
-	Token    int64
 }
 
 type access struct {
@@ -40,9 +32,6 @@ type access struct {
 	Taken bool
 	Lost  bool
 
-	Give *Offer // not an access: for the next that asks
-	Wish bool   // the answer has what was given last in Give, if anything was
-
 	Slot int
 	Mute time.Duration // not an access, but a wish: that the network of this slot fall silent, now that a lease is held
 }
@@ -53,7 +42,7 @@ func NewResource() (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workload: resource: %w", err)
 	}
-	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}, offers: map[string]*Offer{}}
+	r := &Resource{listener: listener, conns: map[net.Conn]struct{}{}}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -133,11 +122,6 @@ func (r *Resource) answer(a *access) {
 		if r.mute != nil {
 			r.mute(a.Slot, a.Mute)
 		}
-	case a.Give != nil:
-		r.offers[a.Name] = a.Give
-	case a.Wish:
-		// It stays, so that several try for one hold: one of them may win.
-		a.Give = r.offers[a.Name]
 	case a.Write:
 		a.Taken, a.Lost = r.stored.Write(a.Name, a.Token, a.Base, a.Value)
 	default:

@@ -47,18 +47,6 @@ func (s *storage) read(name string, token int64, shares bool) (value int64, ok b
 	return answer.Value, answer.Taken, err
 }
 
-// offer gives a hold to the next that wishes for one of its name, and wish asks for it; nil: there
-// was none.
-func (s *storage) offer(name string, offer Offer) error {
-	_, err := s.ask(access{Name: name, Give: &offer})
-	return err
-}
-
-func (s *storage) wish(name string) (*Offer, error) {
-	answer, err := s.ask(access{Name: name, Wish: true})
-	return answer.Give, err
-}
-
 // write puts value in the place of value-1, if the token is good.
 func (s *storage) write(name string, token, value int64) (history.Result, error) {
 	answer, err := s.ask(access{Name: name, Token: token, Write: true, Value: value, Base: value - 1})

@@ -25,11 +25,8 @@ func (a *actor) use(h *hold, depth int) (given bool) {
 		inner = nil
 	}
 	a.touch(h)
-	switch {
-	case h.fixed && a.dice.percent(5):
+	if h.fixed && a.dice.percent(5) {
 		return false // its TTL ends it
-	case depth == 2 && inner == nil && a.dice.percent(4) && given: // a hold is let go on purpose when it has no entry left
-		a.offer(h)
 	}
 	a.release(h)
 	if inner != nil {
@@ -77,11 +74,7 @@ func (a *actor) enter(h *hold) *hold {
 	case typ == history.Group && a.dice.percent(50):
 		typ, names = history.Mutex, names[:1]
 	}
-	w := a.want(typ, names)
-	if w.record.Kind == history.Resume {
-		return nil
-	}
-	return a.acquire(h.Context(), w, h)
+	return a.acquire(h.Context(), a.want(typ, names), h)
 }
 
 // downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
@@ -111,20 +104,6 @@ func (a *actor) check(h *hold) {
 	a.call(record, longestTTL, "")
 	a.back(record, h.Check(context.Background()))
 	a.look(h)
-}
-
-// offer lets another process resume the lease, which is not used any more, for a while.
-func (a *actor) offer(h *hold) {
-	if h.typ != history.Mutex || !a.look(h) {
-		return
-	}
-	record := a.about(h, "")
-	record.Op, record.Event = 0, history.Offer
-	a.rec.Put(record)
-	if a.err = a.storage.offer(h.name, Offer{Owner: h.Owner(), Explicit: h.owner, Token: h.Token()}); a.err != nil {
-		return
-	}
-	pause(a.dice.short(0, h.ttl), h.Done())
 }
 
 // about is the record of an operation on a lease.

@@ -68,9 +68,6 @@ func (a *actor) want(typ history.Type, names []string) want {
 	default:
 		mutex := a.client.Mutex(h.name, options...)
 		w.take = either(mutex.Lock, mutex.TryLock)
-		if a.dice.percent(5) {
-			a.resume(&w, mutex)
-		}
 	}
 	return w
 }
@@ -81,19 +78,6 @@ func (a *actor) size(name string) int64 {
 		a.permits[name] = manyPermits
 	}
 	return a.permits[name]
-}
-
-// resume makes it a want for a hold that another process let go, if one did.
-func (a *actor) resume(w *want, mutex *holdfast.Mutex) {
-	offer, err := a.storage.wish(w.hold.name)
-	if err != nil || offer == nil {
-		a.err = err
-		return
-	}
-	w.record.Kind, w.record.Queues, w.record.Min = history.Resume, false, 0
-	w.hold.owner, w.record.Owner = offer.Explicit, offer.Explicit
-	w.text += fmt.Sprintf(" of token %d", offer.Token)
-	w.take = func(ctx context.Context) (*holdfast.Lease, error) { return mutex.Resume(ctx, offer.Owner, offer.Token) }
 }
 
 // options draws them, and says in the record what the checks must know of them.

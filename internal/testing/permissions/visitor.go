@@ -50,10 +50,6 @@ func (v *visitor) operations() map[string]operation {
 		"min hold": {func(n string) error { // longer than the machine may stand still before the release
 			return v.held(v.user.Mutex(n, holdfast.WithMinHold(patience)).Lock(v.ctx()))
 		}, mutex},
-		"resume": {func(n string) error {
-			lease := v.taken(v.operator.Mutex(n).Lock(v.ctx()))
-			return v.held(v.user.Mutex(n).Resume(v.ctx(), lease.Owner(), lease.Token()))
-		}, mutex},
 		"attach": {func(n string) error {
 			ticket, err := v.taken(v.operator.Mutex(n, holdfast.WithMaxHold(time.Minute)).Lock(v.ctx())).Detach()
 			if err != nil {
