@@ -90,11 +90,11 @@
 //   - A lock cannot stop code. Between the end of trust and the moment at which the code looks at
 //     its context, the library has no influence on the code. Where that matters, let the storage
 //     refuse tokens that are smaller than the largest it has seen.
-//   - Client.ForceBreak and a DEL of the key by hand, both an operator's, let a second holder in. No
-//     other call does, if a ticket is attached once. A server that forgets (a restart without
+//   - Client.ForceBreak and a DEL by hand, both an operator's, let a second holder in. No other
+//     call does, if a ticket is attached once. A server that forgets (a restart without
 //     persistence, FLUSHALL) does. Both hold until the first holder hears of the loss, by the answer
-//     to its next renewal. That renewal is due a third of the TTL after the last. Without an answer,
-//     the first holder stops when its trust ends.
+//     to its next renewal. That renewal is due a third of the TTL after the last. Without an
+//     answer, the first holder stops when its trust ends.
 //   - A server whose clock is set forward ends holds early, with the same effect. A server whose
 //     clock is set back ends holds late.
 //   - A fail-over to a replica that had not yet received the lock lets a second holder in, too.

@@ -161,8 +161,8 @@ func (l *Lease) String() string {
 	return fmt.Sprintf("lease of %q with token %d", shortened(l.Name()), l.Token())
 }
 
-// Owner returns the id of WithOwner, or else an id of the hold's own, as Leader.Owner says it. For a
-// group it returns the owner of the hold of Name.
+// Owner returns the id of WithOwner, or else an id of the hold's own, as Leader.Owner says it. For
+// a group it returns the owner of the hold of Name.
 func (l *Lease) Owner() string {
 	if l.empty() {
 		return ""
