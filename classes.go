@@ -1,6 +1,10 @@
 package holdfast
 
-import "sync"
+import (
+	"log/slog"
+	"strings"
+	"sync"
+)
 
 // mostClasses is how many classes are told apart, and otherClass is that of all later ones.
 const (
@@ -8,19 +12,26 @@ const (
 	otherClass  = "other"
 )
 
-// classes bounds the classes that Config.Class makes of names. Nil makes none.
+// replacement stands for bytes that are no UTF-8.
+const replacement = "\uFFFD"
+
+// classes are those that Config.Class makes of names. Any client chooses the bytes of a name, and
+// classes become labels of metrics in other programs. So a panic of Config.Class is caught here,
+// its results are made valid UTF-8, and their number is bounded. Nil makes none.
 type classes struct {
-	of func(name string) string
+	of       func(name string) string
+	logger   *slog.Logger
+	panicked sync.Once // logged
 
 	mu   sync.RWMutex
 	seen map[string]struct{}
 }
 
-func newClasses(of func(name string) string) *classes {
+func newClasses(of func(name string) string, logger *slog.Logger) *classes {
 	if of == nil {
 		return nil
 	}
-	return &classes{of: of, seen: make(map[string]struct{})}
+	return &classes{of: of, logger: logger, seen: make(map[string]struct{})}
 }
 
 // class is that of a name; empty: it has none.
@@ -28,7 +39,7 @@ func (c *classes) class(name string) string {
 	if c == nil {
 		return ""
 	}
-	class := c.of(name)
+	class := c.made(name)
 	c.mu.RLock()
 	_, known := c.seen[class]
 	full := len(c.seen) >= mostClasses
@@ -40,6 +51,19 @@ func (c *classes) class(name string) string {
 		return otherClass
 	}
 	return c.learn(class)
+}
+
+// made calls Config.Class.
+func (c *classes) made(name string) (class string) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			class = ""
+			c.panicked.Do(func() {
+				c.logger.Error("holdfast: Config.Class panicked", "name", shortened(name), "panic", panicked)
+			})
+		}
+	}()
+	return strings.ToValidUTF8(c.of(name), replacement)
 }
 
 func (c *classes) learn(class string) string {

@@ -62,7 +62,7 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		SlowWait:       config.SlowWait,
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
-	c := &Client{config: config, classes: newClasses(config.Class)}
+	c := &Client{config: config, classes: newClasses(config.Class, config.Logger)}
 	if config.Profile {
 		c.profile = profile.New()
 	}

@@ -17,8 +17,10 @@ import (
 type Config struct {
 	// Class makes the Class of an Event of the name of a lock, for metrics: it has few results,
 	// such as "order" for all of "order:42". It is called for each event, by many goroutines at
-	// once. The first 1,000 classes are told apart, and all later ones are "other". Defaults to
-	// none.
+	// once. List and the metrics of all processes call it with names that other clients chose,
+	// which may be any bytes. In a class, U+FFFD replaces what is no UTF-8. A panic is caught, and
+	// the first one logged; the class is then empty. The first 1,000 classes are told apart, and
+	// all later ones are "other". Defaults to none.
 	Class func(name string) string
 
 	// Label names this client to other clients; at most 1 KiB, any bytes. Defaults to

@@ -1,6 +1,7 @@
 package otelholdfast
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -39,8 +40,7 @@ func (o *Observer) spanWaited(e holdfast.Event) {
 		span.SetAttributes(attribute.Int64("lock.holder.token", e.HolderToken))
 	}
 	if e.Err != nil {
-		span.RecordError(e.Err)
-		span.SetStatus(codes.Error, text(e.Err.Error()))
+		fail(span, e.Err)
 	}
 }
 
@@ -56,8 +56,17 @@ func (o *Observer) spanLost(e holdfast.Event) {
 		return
 	}
 	caller.AddEvent("lock.lost", trace.WithAttributes(append(lease(e), attribute.Float64("lock.held", seconds(e.Held)))...))
-	caller.RecordError(e.Err)
-	caller.SetStatus(codes.Error, text(e.Err.Error()))
+	fail(caller, e.Err)
+}
+
+// fail makes an error of a span. An error may quote what a server said, which may be any bytes.
+func fail(span trace.Span, err error) {
+	said := text(err.Error())
+	if said != err.Error() {
+		err = errors.New(said)
+	}
+	span.RecordError(err)
+	span.SetStatus(codes.Error, said)
 }
 
 // lease names a lock, and its lease if there is one.
@@ -69,5 +78,6 @@ func lease(e holdfast.Event) []attribute.KeyValue {
 	return out
 }
 
-// text is valid UTF-8, as exporters require: a name may have any bytes.
+// text is valid UTF-8, as exporters require: a name, a label and an error may have any bytes. A
+// class is valid already.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

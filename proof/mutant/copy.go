@@ -8,7 +8,9 @@ import (
 )
 
 // modules are the parts of the repository that the checks need, beside the root package.
-var modules = []string{"fence", "internal", "proof", "redisstore", "store", "storetest", "telemetry"}
+var modules = []string{
+	"fence", "holdfasttest", "internal", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
+}
 
 // Copy copies the sources that the checks need from the repository at root into dir.
 func Copy(root, dir string) error {

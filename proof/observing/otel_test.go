@@ -182,7 +182,7 @@ func (r *rig) wait(t *testing.T, client *holdfast.Client, held *holdfast.Lease) 
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() {
-		lease, err := client.Mutex("order:42").Lock(t.Context())
+		lease, err := client.Mutex(held.Name()).Lock(t.Context())
 		if err == nil {
 			err = lease.Release(t.Context())
 		}

@@ -12,16 +12,21 @@ import (
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
-// The code of docs/observing.md counts a call under the class of its name.
-func TestPageMetricsHaveTheClass(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
+// pageConfig is the code of docs/observing.md.
+func pageConfig(registry prometheus.Registerer) *holdfast.Config {
 	observer := promholdfast.NewObserver()
 	registry.MustRegister(observer)
 	config := &holdfast.Config{
 		Observer: observer,
 		Class:    func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
 	}
-	order := holdfasttest.Start(t).Client(config).Mutex("order:42")
+	return config
+}
+
+// The code of docs/observing.md counts a call under the class of its name.
+func TestPageMetricsHaveTheClass(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	order := holdfasttest.Start(t).Client(pageConfig(registry)).Mutex("order:42")
 	if err := order.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
