@@ -11,9 +11,10 @@ import (
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
 // becomes a remainder, and nobody else gets in before its holder's code has stopped. That is when
 // the holder calls Release (or the fn of Do has returned), or else when the hold's TTL is over. The
-// holder's lease ends with a *LostError whose By is the label of this client: at once if its
-// process listens, and at its next renewal otherwise. A process that stands still until its TTL is
-// over learns that no renewal was confirmed (LossExpired), and not by whom.
+// holder's lease ends with a *LostError whose By is the label of this client. It ends at once if
+// this client has it, or if its own client waits for a lock; otherwise at its next renewal.
+// A process that stands still until its TTL is over learns that no renewal was confirmed
+// (LossExpired), and not by whom.
 //
 // Nil says that the hold is broken, also if it was before. Any token of the hold's block will do,
 // whichever goroutine has the hold. Of readers that share one hold, Break ends all. The errors are

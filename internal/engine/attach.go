@@ -130,6 +130,9 @@ func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
 		}
 	}
 	done.Wait()
+	for _, h := range a.holds {
+		e.Replaced(h.ticket.ID) // it may be attached here
+	}
 	return a.failed()
 }
 

@@ -93,7 +93,7 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	}
 	e.mu.Lock()
 	a.mailbox.clearAskNow() // what came for an earlier leader of its pool
-	e.mailboxes[a.ticket.ID] = &a.mailbox
+	e.waits[a.ticket.ID] = &a.waitLoop
 	e.mu.Unlock()
 	next, at, err := a.request(ctx)
 	if next != stepDone {
@@ -206,7 +206,7 @@ func (a *attempt) won(n grantNotice) (step, error) {
 		return stepAsk, nil
 	}
 	a.to(attemptHeld)
-	delete(e.mailboxes, a.ticket.ID)
+	delete(e.waits, a.ticket.ID)
 	e.watchdog.add(h)
 	a.hold = h
 	if a.mailbox.messages.gap { // a message about the hold may have come before it, or been missed

@@ -60,6 +60,7 @@
 //	pool          the waiting goroutines, and their leader or their hold; of readers, both
 //	watchdog      all holds, and one timer for the first that is due
 //	subscription  the one subscription of the client, while a goroutine waits
+//	holdListener  keeps the subscription open for goroutines that wait for a hold of this process
 //	cleanup       goroutines that remove what was given up
 //	reports       what the observer is to be told in the background
 //
@@ -420,6 +421,12 @@
 // Break, or its answer may: then the hold is trusted for its claim, or its TTL, as any other. Its
 // remainder lasts at the server for the same time, and so nobody is let in. If the message of the
 // Break came before the grant was taken, the attempt asks at once.
+//
+// A client that breaks a hold of its own ends it with the answer, and needs no message. It also
+// asks at once about a waiter that it evicted, and about a ticket that it gave back. Goroutines
+// that wait in a pool for a hold of this process ask nothing, and so do not subscribe. Once the
+// hold has lasted for 250 ms the engine subscribes in their place (holdListener). It then asks
+// about the hold once, as a message may have come before, and again after each gap.
 //
 // A ForceBreak leaves nothing of the hold. The former holder is told in the same way, and finds
 // that its hold is gone.

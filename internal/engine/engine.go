@@ -43,12 +43,14 @@ type Engine struct {
 	mu        guard // guards all below, and what is said to be guarded by it
 	closed    bool
 	pools     map[poolKey]*pool
-	mailboxes map[protocol.ID]*mailbox      // of attempts and watchers that wait, by ticket
+	waits     map[protocol.ID]*waitLoop     // attempts and watchers that wait, by ticket
 	cleanups  map[protocol.ID]chan struct{} // cleanups under way, woken by a hand-over
 	terms     map[*Lease]bool               // leases on which code of an election runs
 	witnesses map[*attempt]bool             // attempts with evidence, while they wait
 	watchdog  watchdog
 	slow      slowReports
+
+	holdListener holdListener
 }
 
 // New makes an engine. It sends nothing and starts nothing.
@@ -60,7 +62,7 @@ func New(p protocol.Protocol, config Config) *Engine {
 		reportsSlow: config.SlowWait > 0 || config.SlowHold > 0,
 		closing:     make(chan struct{}),
 		pools:       make(map[poolKey]*pool),
-		mailboxes:   make(map[protocol.ID]*mailbox),
+		waits:       make(map[protocol.ID]*waitLoop),
 		cleanups:    make(map[protocol.ID]chan struct{}),
 		terms:       make(map[*Lease]bool),
 		witnesses:   make(map[*attempt]bool),
@@ -101,6 +103,9 @@ func (e *Engine) Close() error {
 	clear(e.pools)
 	e.watchdog.holds.stop()
 	e.slow.schedule.stop()
+	if timer := e.holdListener.timer; timer != nil {
+		timer.Stop()
+	}
 	e.mu.Unlock()
 
 	until := time.Now().Add(e.config.ReleaseTimeout)
@@ -166,9 +171,9 @@ func (e *Engine) await(group *sync.WaitGroup, until time.Time) {
 func (e *Engine) Granted(g protocol.Grant) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if m := e.mailboxes[g.ID]; m != nil {
-		m.messages.grant = &g
-		m.wake()
+	if w := e.waits[g.ID]; w != nil {
+		w.mailbox.messages.grant = &g
+		w.mailbox.wake()
 	}
 	select {
 	case e.cleanups[g.ID] <- struct{}{}: // there is no channel where nothing is given back
@@ -180,9 +185,9 @@ func (e *Engine) Granted(g protocol.Grant) {
 func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if m := e.mailboxes[id]; m != nil {
-		m.messages.askAt = time.Now().Add(after)
-		m.wake()
+	if w := e.waits[id]; w != nil {
+		w.mailbox.messages.askAt = time.Now().Add(after)
+		w.mailbox.wake()
 	}
 }
 
@@ -193,26 +198,30 @@ func (e *Engine) Replaced(id protocol.ID) {
 	defer e.mu.Unlock()
 	if h := e.watchdog.find(id); h != nil {
 		e.queryInBackground(h)
-	} else if m := e.mailboxes[id]; m != nil {
-		m.messages.gap = true
-		m.wake()
+	} else if w := e.waits[id]; w != nil {
+		w.mailbox.askNow()
 	}
 }
 
-// queryInBackground asks the server whether a hold is there. The engine's mutex is held.
+// queryInBackground asks the server whether a hold is there, and once more if it is called
+// meanwhile: the request under way may have been too early. The engine's mutex is held.
 func (e *Engine) queryInBackground(h *hold) {
-	if h.querying || e.closed {
+	if h.queries++; h.queries > 1 || e.closed {
 		return
 	}
-	h.querying = true
 	e.busy.Add(1)
 	go func() {
 		defer e.busy.Done()
-		ctx := deadline{context.Background(), time.Now().Add(timeout(h.lock.options.TTL))}
-		_ = e.queryHold(ctx, h) // without an answer, its next renewal tells
 		e.mu.Lock()
-		h.querying = false
-		e.mu.Unlock()
+		defer e.mu.Unlock()
+		for h.queries > 0 && !e.closed {
+			h.queries = 1
+			e.mu.Unlock()
+			ctx := deadline{context.Background(), time.Now().Add(timeout(h.lock.options.TTL))}
+			_ = e.queryHold(ctx, h) // without an answer, its next renewal tells
+			e.mu.Lock()
+			h.queries--
+		}
 	}()
 }
 
@@ -232,13 +241,18 @@ func (e *Engine) queryOthers(taken *hold) {
 	}
 }
 
-// Gap implements protocol.Sink. All waiters ask at once.
+// Gap implements protocol.Sink. All waiters ask at once, and so it is asked about the holds that
+// messages were to tell of.
 func (e *Engine) Gap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, m := range e.mailboxes {
-		m.messages.gap = true
-		m.wake()
+	for _, w := range e.waits {
+		w.mailbox.askNow()
+	}
+	for _, h := range e.watchdog.holds.entries {
+		if !h.heardSince.IsZero() {
+			e.queryInBackground(h)
+		}
 	}
 }
 

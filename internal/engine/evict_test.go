@@ -88,6 +88,66 @@ func TestEvictEndsWait(t *testing.T) {
 	}
 }
 
+// A client needs no message to learn what it did itself to a waiter, or to a ticket that it uses.
+func TestOwnCallsNeedNoMessage(t *testing.T) {
+	permits := func(h *host, n int64) *engine.Lock {
+		return h.Lock(protocol.Spec{Name: "n", Kind: protocol.Semaphore, Shared: true, Permits: n}, engine.Options{TTL: 15 * time.Second}).Weigh(1)
+	}
+	for name, test := range map[string]func(t *testing.T, a *host) (done func() bool, call func() error){
+		"Evict": func(t *testing.T, a *host) (func() bool, func() error) {
+			a.holds(engine.Options{})
+			w := a.waits(t.Context(), engine.Options{Strict: true})
+			return func() bool { return !w.out() }, func() error {
+				_, err := a.Evict(t.Context(), "n", protocol.Mutex, a.seen().Queue[0].ID, operator)
+				return err
+			}
+		},
+		"Resize": func(t *testing.T, a *host) (func() bool, func() error) {
+			if _, err := permits(a, 1).Try(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			in := make(chan error, 1)
+			go func() {
+				_, err := permits(a, 1).Acquire(t.Context())
+				in <- err
+			}()
+			synctest.Wait()
+			return func() bool { return len(in) == 1 }, func() error { return permits(a, 1).Resize(t.Context(), 2) }
+		},
+		"DropPlace": func(t *testing.T, a *host) (func() bool, func() error) {
+			a.holds(engine.Options{})
+			place := a.place(time.Minute)
+			w := a.waitsAt(t.Context(), place)
+			return func() bool { return !w.out() }, func() error { return a.DropPlace(t.Context(), place) }
+		},
+		"DropDetached": func(t *testing.T, a *host) (func() bool, func() error) {
+			detached, err := a.holds(engine.Options{}).Detach()
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease, err := a.Attach(t.Context(), detached[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() bool { return lease.Err() != nil }, func() error { return a.DropDetached(t.Context(), detached) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a := newHost(t, server)
+				done, call := test(t, a)
+				a.goes(way{noMessages: true})
+				if err := call(); err != nil {
+					t.Fatal(err)
+				}
+				if synctest.Wait(); !done() {
+					t.Error("it is not told")
+				}
+			})
+		})
+	}
+}
+
 // Of a pool the goroutine that leads is told. The next one joins at the end of the queue.
 func TestEvictOfLeaderPromotesNext(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {

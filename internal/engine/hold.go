@@ -103,8 +103,9 @@ type localUse struct {
 // A takeover is what is known of another caller that took the hold over (Resume) or ended it
 // (Break).
 type takeover struct {
-	querying bool   // a message says that it happened, and the server is being asked
-	takenBy  string // the label of that caller, once the server said so
+	queries    int       // at the server, for the one under way and what asked for another; 0: none is
+	heardSince time.Time // since when messages tell of it; zero: it is not known that they do
+	takenBy    string    // the label of that caller, once the server said so
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as

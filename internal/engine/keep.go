@@ -103,6 +103,7 @@ func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout(d.Options.TTL))
 	defer cancel()
 	was, err := e.Lock(d.Spec, d.Options).resource.Free(ctx, protocol.Free{Ticket: d.Ticket})
+	e.Nudge(d.Ticket.ID, 0) // a goroutine of this process may wait there
 	return dropped(d.Spec.Name, was, err)
 }
 
@@ -117,8 +118,8 @@ func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
 	e := k.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.mailboxes[k.ticket.ID] == &k.mailbox {
-		delete(e.mailboxes, k.ticket.ID)
+	if e.waits[k.ticket.ID] == &k.waitLoop {
+		delete(e.waits, k.ticket.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (k keptAttempt) lease(ctx context.Context) (*Lease, error) {
 func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 	e := k.engine
 	e.mu.Lock()
-	e.mailboxes[k.ticket.ID] = &k.mailbox
+	e.waits[k.ticket.ID] = &k.waitLoop
 	e.mu.Unlock()
 	err := k.wait(ctx, k, stepAsk, time.Time{})
 	var ended *WaitEnded

@@ -130,8 +130,8 @@ func (n *network) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoco
 	})
 }
 
-// An inspector sends inspections over a network. A host has Engine.Inspect, and so network has no
-// method of this name.
+// An inspector sends the calls of operators over a network. A host has Engine.Inspect and
+// Engine.Break, and so network has no methods of these names.
 type inspector struct {
 	protocol.Protocol
 	network *network
@@ -140,6 +140,12 @@ type inspector struct {
 func (i *inspector) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
 	return send(ctx, i.network, sent{op: "inspect"}, func() (protocol.Inspection, error) {
 		return i.Protocol.Inspect(context.Background(), name, page)
+	})
+}
+
+func (i *inspector) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
+	return send(ctx, i.network, sent{op: "break"}, func() (bool, error) {
+		return i.Protocol.Break(context.Background(), name, b)
 	})
 }
 
@@ -170,6 +176,9 @@ func (n *network) Renew(ctx context.Context, renewals []protocol.Renewal, done f
 }
 
 func (n *network) Listen(ctx context.Context, sink protocol.Sink) (protocol.Listening, error) {
+	n.mu.Lock()
+	n.log = append(n.log, sent{op: "listen", at: time.Now()})
+	n.mu.Unlock()
 	return n.Protocol.Listen(ctx, &mailbox{sink, n})
 }
 

@@ -87,8 +87,8 @@ func (e *Engine) isClosing() bool {
 	}
 }
 
-// Break ends the hold of another caller. False: the name has no such hold. The error is as
-// Inspect's, or a *protocol.Foreign.
+// Break ends the hold of another caller, or of one of this client, which needs no message to learn
+// of it. False: the name has no such hold. The error is as Inspect's, or a *protocol.Foreign.
 func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
 	if err := e.begin(); err != nil {
 		return false, err
@@ -97,7 +97,30 @@ func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (bool
 	if err := e.check(ctx); err != nil {
 		return false, err
 	}
-	return e.protocol.Break(ctx, name, b)
+	done, err := e.protocol.Break(ctx, name, b)
+	if done || err != nil {
+		e.broken(name, b, done)
+	}
+	return done, err
+}
+
+// broken ends the hold of this process that a Break has ended. If it is not known whether the Break
+// has ended it, the server is asked.
+func (e *Engine) broken(name string, b protocol.Break, done bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.watchdog.all() {
+		switch {
+		case h.lock.spec.Name != name || b.Token < h.grantToken || b.Token > h.lastToken:
+		case !done:
+			e.queryInBackground(h)
+		case b.Force:
+			e.lose(h, Gone)
+		default:
+			h.takenBy = b.By
+			e.lose(h, Broken)
+		}
+	}
 }
 
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
@@ -109,5 +132,7 @@ func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id 
 	if err := e.check(ctx); err != nil {
 		return false, err
 	}
-	return e.protocol.Evict(ctx, name, kind, id, by)
+	done, err := e.protocol.Evict(ctx, name, kind, id, by)
+	e.Nudge(id, 0) // it may be a ticket of this client, which needs no message
+	return done, err
 }

@@ -24,7 +24,20 @@ func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	until := time.Now().Add(timeout(l.options.TTL))
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	return l.resource.Resize(ctx, permits, until)
+	err := l.resource.Resize(ctx, permits, until)
+	l.engine.askAgain(l.spec.Name)
+	return err
+}
+
+// askAgain has the goroutines of this process that wait for a name ask at once.
+func (e *Engine) askAgain(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.waits {
+		if w.name == name {
+			w.mailbox.askNow()
+		}
+	}
 }
 
 // resized returns the lock with the number of permits that the server named in err, or nil if err

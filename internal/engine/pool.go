@@ -162,6 +162,9 @@ func (l *Lock) enterPool(ctx context.Context) (p *pool, atOnce handoff, w *poolW
 	if ctx.Err() != nil {
 		return p, handoff{}, nil
 	}
+	if p.leader == nil {
+		e.listenSoon()
+	}
 	return p, handoff{}, p.push(ctx)
 }
 

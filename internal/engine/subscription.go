@@ -71,6 +71,13 @@ func (s *subscription) recentlyDenied() bool {
 	return s.failure != nil && s.listening == nil && isDenied(s.failure) && time.Since(s.failedAt) < linger
 }
 
+// recentlyFailed tells whether the subscription could not be opened a moment ago.
+func (s *subscription) recentlyFailed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure != nil && s.listening == nil && time.Since(s.failedAt) < askEvery
+}
+
 func isDenied(err error) bool {
 	var failure *protocol.Failure
 	return errors.As(err, &failure) && failure.Reason == protocol.Denied

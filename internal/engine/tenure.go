@@ -86,6 +86,8 @@ func (l *Lock) firstLease(ctx context.Context, h *hold, p *pool) (*Lease, error)
 		e.promoteNext(h)
 	case l.joinable && live:
 		e.openToReaders(h, l.poolKey())
+	case p != nil && p.waiters.Len() > 0:
+		e.listenSoon()
 	}
 	return lease, nil
 }

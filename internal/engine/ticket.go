@@ -69,9 +69,9 @@ func (a *attempt) dropBroken(err error) bool {
 func (a *attempt) replace(l *Lock, noMessages bool) {
 	e, old, request, mayApplyUntil := a.engine, a.lock, protocol.Free{Ticket: a.ticket}, a.mayApplyUntil
 	e.mu.Lock()
-	delete(e.mailboxes, a.ticket.ID)
+	delete(e.waits, a.ticket.ID)
 	a.ticket.ID, a.ticket.NoMessages = ID(), noMessages
-	e.mailboxes[a.ticket.ID] = &a.mailbox
+	e.waits[a.ticket.ID] = &a.waitLoop
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
 	if a.state == attemptQueued || a.clock.known() || !mayApplyUntil.IsZero() {
@@ -88,7 +88,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 // attempt calls it, with the engine's mutex held.
 func (a *attempt) abandon() {
 	e := a.engine
-	delete(e.mailboxes, a.ticket.ID)
+	delete(e.waits, a.ticket.ID)
 	queued := a.state == attemptQueued
 	if !a.to(attemptAbandoned) {
 		return

@@ -10,6 +10,7 @@ const (
 	passFor          = 5 * time.Millisecond   // of passing inside a process
 	askEvery         = 5 * time.Second        // while waiting, +-20 %
 	askApart         = 20 * time.Millisecond  // how much later each waiter behind the first asks
+	listenEvery      = 250 * time.Millisecond // while goroutines wait for a hold of this process
 	lookUnsubscribed = 500 * time.Millisecond // while watching without messages, +-20 %
 	placeLife        = 18 * time.Second       // three missed asks
 	linger           = 10 * time.Second       // of the subscription after the last waiter left

@@ -36,6 +36,12 @@ func (m *mailbox) wake() {
 	}
 }
 
+// askNow has the goroutine of the mailbox ask at once. The engine's mutex is held.
+func (m *mailbox) askNow() {
+	m.messages.gap = true
+	m.wake()
+}
+
 // clearAskNow forgets why the goroutine should ask. It is called before the request is sent, so
 // that a reason that arrives during the request causes another one. A grant stays: it may arrive
 // before the answer to the request that won it. The engine's mutex is held.

@@ -39,7 +39,7 @@ func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.S
 		ticket:   protocol.Ticket{ID: ID(), Block: 1},
 	}
 	e.mu.Lock()
-	e.mailboxes[w.ticket.ID] = &w.mailbox
+	e.waits[w.ticket.ID] = &w.waitLoop
 	e.mu.Unlock()
 	defer w.forget()
 	return w.wait(ctx, w, stepAsk, time.Time{})
@@ -99,7 +99,7 @@ func (w *watcher) handle(messages) (step, error) { return stepWait, nil }
 func (w *watcher) forget() {
 	e, s := w.engine, w.subject
 	e.mu.Lock()
-	delete(e.mailboxes, w.ticket.ID)
+	delete(e.waits, w.ticket.ID)
 	e.mu.Unlock()
 	if !w.known {
 		return
