@@ -181,5 +181,6 @@
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request
 //     was applied.
 //   - A *QuorumError means that fewer masters of a quorum answered than a majority.
-//   - ErrUncertain means that a release got no answer.
+//   - ErrUncertain means that a release got no answer, or one that does not say whether the lease
+//     was held until then.
 package holdfast

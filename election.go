@@ -119,10 +119,12 @@ func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(contex
 		failed = fn(ctx)
 		return failed
 	})
-	lost := errors.Is(lease.Err(), ErrLost)
+	ended := failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, ErrLost)
 	switch {
-	case lost && (failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, ErrLost)):
+	case errors.Is(lease.Err(), ErrLost) && ended:
 		return 0, nil
+	case errors.Is(err, ErrUncertain) && ended: // the lease may have been lost
+		return resigned, nil
 	case err != nil:
 		return 0, err
 	}

@@ -32,8 +32,9 @@ var (
 	// ErrTicket means that a ticket cannot be attached. The error is a *TicketError.
 	ErrTicket = errors.New("holdfast: ticket of no use")
 
-	// ErrUncertain means that the server did not confirm a release or a downgrade in time. It is
-	// joined with the error that says more, such as a *StoreError.
+	// ErrUncertain means that the server did not confirm a release or a downgrade in time, or that
+	// a release without an answer was sent again and found no hold. It is joined with the error
+	// that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
 	// ErrWaitOver means that the time of WithWait, or of Config.Wait, is over. The error is
@@ -365,6 +366,8 @@ func published(op, name string, err error) error {
 			Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 	case errors.As(err, &ended):
 		return waitError(name, ended)
+	case errors.Is(err, engine.ErrGoneLater):
+		return compose(": ", ErrUncertain, fmt.Errorf("%s %q: %w", op, shortened(name), engine.ErrGoneLater))
 	case errors.As(err, &uncertain):
 		return compose(": ", ErrUncertain, public(op, name, uncertain.Err))
 	case errors.As(err, &foreign):

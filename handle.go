@@ -90,8 +90,8 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 		}
 		released := l.inner.Release()
 		cancel(context.Canceled)
-		if lost == nil && errors.Is(released, ErrLost) { // only the server knew of the loss; all else goes to the observer
-			lost = released
+		if lost == nil && (errors.Is(released, ErrLost) || errors.Is(released, engine.ErrGoneLater)) {
+			lost = public("release", l.inner.Name(), released) // only the server knew; all else goes to the observer
 		}
 		if lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)

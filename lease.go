@@ -279,7 +279,9 @@ func (l *Lease) Extend(ctx context.Context) error {
 //   - ErrClosed: Client.Close gave the lease back.
 //   - A *LostError: the lease was lost before, or the server says now that the hold had gone.
 //   - An error that matches ErrUncertain: no answer came in time. The hold is then removed in the
-//     background, or expires within its TTL.
+//     background, or expires within its TTL. Or an answer was lost, and the hold was gone when the
+//     release was sent again. The lock was given back by the first request, or it had been lost
+//     before that: nobody knows.
 //   - A *StoreError: the server refused, for example because a permission was taken away. The hold
 //     stays until its TTL is over.
 func (l *Lease) Release(ctx context.Context) error {

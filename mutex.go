@@ -81,8 +81,9 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 // lease to fn, which may release it earlier: the context of fn then ends.
 //
 // If fn was not called, the error is that of Lock. Otherwise the error is that of fn, joined with
-// the *LostError if the lease was lost meanwhile. A release that fails after fn goes to the
-// observer only. The lock is then free when its TTL is over.
+// the *LostError if the lease was lost meanwhile, or with ErrUncertain if it may have been: the
+// answer to the release was lost, and the hold was gone when the release was sent again. A release
+// that fails otherwise goes to the observer only. The lock is then free when its TTL is over.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Mutex.Do", m.Lock, fn)
 }

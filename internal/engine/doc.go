@@ -460,8 +460,10 @@
 // # What each failure does
 //
 //	answer of an ask lost       the next ask of the same ticket finds what it did
-//	answer of a release lost    the release is sent again until trust or its time ends; then it is
-//	                            uncertain, and a cleanup goes on until the hold must have expired
+//	answer of a release lost    the release is sent again; if it finds no hold then, it is uncertain:
+//	                            the first one removed the hold, or an operator or the server before
+//	no answer to a release      it is sent again until trust or its time ends; then it is uncertain,
+//	                            and a cleanup goes on until the hold must have expired
 //	answer of a downgrade lost  it is sent again until trust ends; the caller gets an error if its
 //	                            context ends before
 //	answer of an extend lost    trust is as it was; the caller may extend again

@@ -116,6 +116,9 @@ func (e *Engine) Close() error {
 			e.mu.Lock()
 			e.reportEnds(h.tenure, e.config.Closed)
 			e.mu.Unlock()
+			if err != nil {
+				err = &PartError{h.lock.spec.Name, err}
+			}
 			failed <- err
 		}()
 	}

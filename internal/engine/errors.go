@@ -44,7 +44,12 @@ func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waite
 
 func (w *WaitEnded) Unwrap() error { return w.Err }
 
-// An Uncertain says that a release or a downgrade got no answer.
+// ErrGoneLater says that the hold was not there when a release without an answer was sent again.
+// That release may have removed it. Or the hold had ended before, and another held the name.
+var ErrGoneLater = errors.New("the first release had no answer, and the next one found no hold")
+
+// An Uncertain says that a release or a downgrade got no answer, or none that says what became of
+// the hold (ErrGoneLater).
 type Uncertain struct{ Err error }
 
 func (u *Uncertain) Error() string { return "release without an answer: " + u.Err.Error() }

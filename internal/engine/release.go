@@ -65,8 +65,8 @@ func (e *Engine) freeReleased(h *hold) (lost bool, err error) {
 }
 
 // free gives a hold back at the server. It tries again until a moment or until trust ends. A hold
-// that is not there any more is lost, unless an earlier try may have been what removed it. Lost:
-// the error is the cause of that loss.
+// that is not there any more is lost. If an earlier try may have been what removed it, that is not
+// known: ErrGoneLater. Lost: the error is the cause of that loss.
 func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 	until, modes := e.awaitRenewal(h, until)
 	request, limit := h.freeRequest(), timeout(h.lock.options.TTL)
@@ -75,6 +75,9 @@ func (e *Engine) free(h *hold, until time.Time) (lost bool, err error) {
 		var failure *protocol.Failure
 		if !errors.As(err, &failure) {
 			cause := e.freed(h, removed || unknown, err)
+			if err == nil && !removed && unknown {
+				return false, &Uncertain{Err: ErrGoneLater}
+			}
 			return cause != nil, cause
 		}
 		unknown = unknown || failure.Unknown

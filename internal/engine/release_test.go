@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
@@ -24,24 +25,54 @@ func TestLeaseReleasedTwiceIsNotHeld(t *testing.T) {
 	})
 }
 
-// Trap 11: a release whose answer is lost is sent again, and is known to have worked.
-func TestLeaseReleaseAnswerLostIsSentAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a := newHost(t, server)
-		lease := a.holds(engine.Options{})
-		a.goes(way{noAnswers: true})
-		go func() {
-			<-time.After(500 * time.Millisecond)
-			a.goes(way{})
-		}()
-		a.releases(lease)
-		if n := len(a.since(time.Time{}, "free")); n != 2 {
-			t.Errorf("%d requests gave it back", n)
-		}
-		if names := server.Names("test"); len(names) > 0 {
-			t.Errorf("%q are held", names)
-		}
-	})
+// Trap 11: a release that has no answer is sent again. It is done if the hold is there. If the hold
+// is gone, nobody knows whether the first request removed it, or whether it had been ended before
+// and another held it: that is neither done nor lost, for Close as well.
+func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		way     way  // of the first request
+		broken  bool // before it, by force, and another holds
+		close   bool // it is Close that gives back
+		certain bool
+	}{
+		"the request is lost":                {way: silent, certain: true},
+		"the answer is lost":                 {way: way{noAnswers: true}},
+		"the answer of Close is lost":        {way: way{noAnswers: true}, close: true},
+		"it was broken before, and held":     {way: way{noAnswers: true}, broken: true},
+		"broken, and the request is lost":    {way: silent, broken: true},
+		"broken, and Close's answer is lost": {way: way{noAnswers: true}, broken: true, close: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, b := newHost(t, server), newHost(t, server)
+				lease := a.holds(engine.Options{})
+				if test.broken {
+					b.breaks(protocol.Mutex, lease.Token(), true)
+					b.holds(engine.Options{})
+				}
+				a.goes(test.way)
+				go func() {
+					<-time.After(500 * time.Millisecond)
+					a.goes(way{})
+				}()
+				release := lease.Release
+				if test.close {
+					release = a.Close
+				}
+				err := release()
+				var uncertain *engine.Uncertain
+				if test.certain && err != nil || !test.certain && (!errors.As(err, &uncertain) || !errors.Is(err, engine.ErrGoneLater)) {
+					t.Errorf("got %v", err)
+				}
+				if n := len(a.since(time.Time{}, "free")); n != 2 {
+					t.Errorf("%d requests gave it back", n)
+				}
+				if names := server.Names("test"); !test.broken && len(names) > 0 {
+					t.Errorf("%q are held", names)
+				}
+			})
+		})
+	}
 }
 
 // A release without an answer is uncertain after ReleaseTimeout, or when trust ends if that is

@@ -108,12 +108,22 @@ func (v *victimOf) try(ctx context.Context, try try, names ...string) error {
 	return nil
 }
 
+// givesBack gives back without an answer. The release is sent again, and finds nothing: nobody
+// knows whether the first request gave back. A majority of a quorum may know.
+func (v *victimOf) givesBack(f func() error) error {
+	err := v.without(f)
+	if errors.Is(err, holdfast.ErrUncertain) || err == nil && v.b.Topology == quorum {
+		return nil
+	}
+	return fmt.Errorf("a release whose answer was lost: %w", orNil(err))
+}
+
 func release(ctx context.Context, v *victimOf) error {
 	lease, err := v.victim.Mutex(v.name).Lock(ctx)
 	if err != nil {
 		return err
 	}
-	if err := v.without(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
 		return err
 	}
 	if err := lease.Release(ctx); !errors.Is(err, holdfast.ErrNotHeld) {
@@ -133,7 +143,7 @@ func handOn(ctx context.Context, v *victimOf) error {
 		return err
 	}
 	began := time.Now()
-	if err := v.without(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
 		return err
 	}
 	second, err := next()
@@ -319,7 +329,7 @@ func closing(ctx context.Context, v *victimOf) error {
 	if _, err := client.Mutex(v.name).Lock(ctx); err != nil {
 		return err
 	}
-	if err := v.without(client.Close); err != nil {
+	if err := v.givesBack(client.Close); err != nil {
 		return err
 	}
 	return v.free(ctx, v.name)
@@ -342,7 +352,7 @@ func permits(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	if err := v.without(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
 		return err
 	}
 	return v.whole(ctx, 3)

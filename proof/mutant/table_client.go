@@ -171,6 +171,10 @@ func clientMutants() []Mutant {
 			"	e.busy.Add(1)\n	go func() {\n", "	e.cleanup(h.lock, h.freeRequest(), time.Now().Add(h.lock.options.TTL), time.Time{})\n	e.busy.Add(1)\n	go func() {\n"}}},
 		{"trust without an end", fault("processes_stopped"), []Patch{{engine + "times.go",
 			"return !now.Before(end) || !now.Round(0).Before(end.Round(0))", "return false && now.Before(end)"}}},
+		{"a hold that is gone taken for what the first release did", inEngine("TestLeaseReleaseWithoutAnswerIsSentAgain"), []Patch{{engine + "release.go",
+			"\t\t\tif err == nil && !removed && unknown {\n", "\t\t\tif false {\n"}}},
+		{"Do says nothing of a hold that is gone", root("TestDoWhoseReleaseFindsNothing"), []Patch{{"handle.go",
+			" || errors.Is(released, engine.ErrGoneLater)", ""}}},
 		{"uncertain release not followed up", inEngine("TestLeaseReleaseUncertainIsFollowedUp"), []Patch{{engine + "release.go",
 			"\t\t\te.cleanup(mode, request, time.Now().Add(h.lock.options.TTL), h.mayApplyUntil)\n", "\t\t\t_ = mode\n"}}},
 	}
