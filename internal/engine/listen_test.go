@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+)
+
+// A holder behind whom goroutines of its own process wait is told as they would be: at once by
+// message, also where the message is lost with a connection, and of what happened before they
+// listened. They ask anew, and are in after the release.
+func TestBreakReachesHolderWithLocalWaiters(t *testing.T) {
+	const soon = 300 * time.Millisecond // within which a process listens behind its own hold
+	for name, test := range map[string]struct {
+		waited time.Duration // before the break
+		way    way
+		gap    bool
+		most   time.Duration
+	}{
+		"they waited long":             {waited: 3 * time.Second},
+		"they have just come":          {most: soon},
+		"the connection was lost":      {waited: 3 * time.Second, way: way{noMessages: true}, gap: true},
+		"asked as the message arrives": {waited: 300 * time.Millisecond, way: way{back: 100 * time.Millisecond}, most: soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *memory.Server) {
+				a, op := newHost(t, server), newHost(t, server)
+				lease := a.waits(t.Context(), engine.Options{}).in()
+				next := a.waits(t.Context(), engine.Options{})
+				a.goes(test.way)
+				sleep(test.waited)
+				began := time.Now()
+				op.breaks(protocol.Mutex, lease.Token(), false)
+				if test.gap {
+					a.goes(way{})
+					a.Gap()
+				}
+				if told := broken(t, lease).Sub(began); told > test.most {
+					t.Errorf("told after %v", told)
+				}
+				if !next.out() {
+					t.Fatal("the next got in before the release")
+				}
+				a.stops(lease)
+				a.releases(next.in())
+			})
+		})
+	}
+}
+
+// Goroutines that pass a hold on, slice after slice, cost no subscription.
+func TestLocalPassingNeedsNoMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.waits(t.Context(), engine.Options{}).in()
+		for range 300 {
+			next := a.waits(t.Context(), engine.Options{})
+			sleep(4 * time.Millisecond)
+			a.releases(lease)
+			lease = next.in()
+		}
+		a.releases(lease)
+		if n := len(a.since(time.Time{}, "listen")); n > 0 {
+			t.Errorf("%d subscriptions", n)
+		}
+	})
+}
