@@ -51,6 +51,14 @@ func (a *Acquire) Validate() error {
 
 func (a *Acquire) toOutput() bool { return a.File == "" || a.File == "-" }
 
+// printed is what goes to standard output.
+func (a *Acquire) printed() string {
+	if a.toOutput() {
+		return "ticket"
+	}
+	return "object"
+}
+
 // Run takes the lock, writes its ticket, and leaves nothing running.
 func (a *Acquire) Run(ctx context.Context) error {
 	if err := a.Validate(); err != nil {
@@ -62,13 +70,15 @@ func (a *Acquire) Run(ctx context.Context) error {
 }
 
 func (a *Acquire) run(ctx context.Context, notices *notices) error {
-	file := &ticketFile{path: a.File}
+	if (a.toOutput() || a.JSON) && isClosed(a.Out) {
+		return fmt.Errorf("the %s could not be written: standard output is closed", a.printed())
+	}
+	file := ticketFile{a.File}
 	if !a.toOutput() {
-		if err := file.open(); err != nil {
+		if err := file.probe(); err != nil {
 			return err
 		}
 	}
-	defer file.close()
 	client, end, err := a.client(holdfast.Config{Label: a.label(), MaxTTL: mostTTL, Observer: &outageObserver{notices: notices}})
 	if err != nil {
 		return err
@@ -115,12 +125,13 @@ func (a *Acquire) inTurn(ctx context.Context, client *holdfast.Client, began tim
 }
 
 // hand gives the lease to the ticket. A ticket that cannot be written gives the lock back.
-func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file *ticketFile) error {
+func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *holdfast.Lease, file ticketFile) error {
 	told := acquired{Version: 1, Name: lease.Name(), Token: lease.Token(), Tokens: lease.Tokens(), TTL: a.TTL.Seconds()}
 	ticket, err := lease.Detach()
 	if err != nil {
 		return err
 	}
+	what := "ticket"
 	if a.toOutput() {
 		told.Ticket = ticket
 	} else {
@@ -130,6 +141,7 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 	case err != nil:
 	case a.JSON:
 		text, _ := json.Marshal(told)
+		what = a.printed()
 		_, err = fmt.Fprintf(a.Out, "%s\n", text)
 	case a.toOutput():
 		_, err = fmt.Fprintln(a.Out, ticket)
@@ -137,7 +149,7 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("the ticket could not be written: %w", err)
+	err = fmt.Errorf("the %s could not be written: %w", what, err)
 	if back := client.Discard(context.WithoutCancel(ctx), ticket); back != nil {
 		return errors.Join(err, fmt.Errorf("%s is held for %v: %w", a.title(), a.TTL, back))
 	}
@@ -187,8 +199,8 @@ for agents, whose work is not one process. Where it is one, holdfast run is safe
 and ends the work.
 
 A program that has the ticket, and access to the server, has the lock. With --ticket FILE only the owner of
-FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken. If this
-program is killed after the grant and before the ticket is written, the lock is held for one TTL.
+FILE can read it; it is replaced in one step. FILE is made sure of before the lock is taken, and so is
+standard output. If this program is killed after the grant and before the ticket is written, the lock is held for one TTL.
 
 With --keep-place, a wait that is over leaves a place in the queue, and its ticket in FILE. The same
 command with the same FILE goes on to wait there, with the lock once it is its turn. While nobody

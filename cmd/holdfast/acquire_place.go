@@ -19,7 +19,7 @@ const (
 )
 
 // atPlace waits at the place of the file's ticket, or of a new one that it writes there.
-func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file *ticketFile) (*holdfast.Lease, error) {
+func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began time.Time, file ticketFile) (*holdfast.Lease, error) {
 	lease, err := a.atFormerPlace(ctx, client, began)
 	if !errors.Is(err, errNoPlace) {
 		return lease, err
@@ -29,10 +29,7 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 	if err != nil {
 		return nil, err
 	}
-	if err = file.write(ticket); err == nil {
-		err = file.open()
-	}
-	if err != nil {
+	if err = file.write(ticket); err != nil {
 		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
 	}
 	return a.attach(ctx, client, ticket, began)

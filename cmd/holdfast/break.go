@@ -81,8 +81,8 @@ func (b *Break) Run(ctx context.Context) error {
 	if b.Force {
 		after = "others get in at once"
 	}
-	_, err = fmt.Fprintf(b.Out, "broken: %s, token %d; %s\n", show.Text(b.Name), hold.Token, after)
-	return err
+	fmt.Fprintf(b.Out, "broken: %s, token %d; %s\n", show.Text(b.Name), hold.Token, after) // the exit code tells it too
+	return nil
 }
 
 // ask shows what is there, and asks which hold is meant and whether to break it.
@@ -213,6 +213,7 @@ Exit codes: 0 the hold is broken; 1 nothing was broken: there is no such hold, o
 		DisableFlagsInUseLine: true,
 		Args:                  oneName(&b.Name),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			outliveReaders()
 			b.given = cmd.Flags().Changed("token")
 			b.In, b.Out, b.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return b.Run(cmd.Context())

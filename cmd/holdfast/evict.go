@@ -50,8 +50,8 @@ func (e *Evict) Run(ctx context.Context) error {
 	case err != nil:
 		return e.failure(err)
 	}
-	_, err = fmt.Fprintf(e.Out, "taken out of the queue of %s: %s\n", show.Text(e.Name), e.Waiter)
-	return err
+	fmt.Fprintf(e.Out, "taken out of the queue of %s: %s\n", show.Text(e.Name), e.Waiter) // the exit code tells it too
+	return nil
 }
 
 func newEvict() *cobra.Command {
@@ -75,6 +75,7 @@ serve now; 77 the server refuses this client.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			outliveReaders()
 			e.Out = cmd.OutOrStdout()
 			return e.Run(cmd.Context())
 		},

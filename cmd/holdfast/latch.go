@@ -171,9 +171,10 @@ func namedLatch() *Latch {
 	return &Latch{TTL: mostTTL, choice: choice{Names: []string{""}}}
 }
 
-// interrupted runs a command until the first signal.
+// interrupted runs a command until the first signal. The command outlives those who read its output.
 func interrupted(run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
+		outliveReaders()
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
 		return run(ctx)

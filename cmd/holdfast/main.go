@@ -61,7 +61,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		if errors.As(err, new(*usageError)) {
 			text = withoutURLs(text, args)
 		}
-		fmt.Fprintf(errs, "holdfast: %s\n", show.Lines(text)) // it may quote texts of others
+		outliveReaders() // the exit code tells it too
+		// The text may quote texts of others.
+		fmt.Fprintf(errs, "holdfast: %s\n", show.Lines(text))
 	}
 	return exitCode(err)
 }

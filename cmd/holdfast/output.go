@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -59,6 +61,22 @@ func (o *output) document(document any) error {
 	}
 	_, err = fmt.Fprintln(o.Out, text)
 	return err
+}
+
+// isClosed reports whether a standard output was closed when this process began. The runtime has
+// opened the null device in its place, for reading too. A shell opens it for writing alone.
+func isClosed(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	opened, err := f.Stat()
+	null, failed := os.Stat(os.DevNull)
+	if err != nil || failed != nil || !os.SameFile(opened, null) {
+		return false
+	}
+	_, err = f.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF)
 }
 
 // note prints a line that is no part of what was asked for.

@@ -11,19 +11,15 @@ import (
 var endSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
 
 // signals are the signals to this process that are meant for the command, or for the wait before.
-type signals struct {
-	received   chan os.Signal
-	brokenPipe chan os.Signal
-}
+type signals struct{ received chan os.Signal }
 
 // listen takes over the signals that are passed on. An ignored signal stays ignored, for this
 // process and for the command: nohup, and the background jobs of a shell without job control,
 // rely on that.
 func listen() *signals {
-	s := &signals{received: make(chan os.Signal, 64), brokenPipe: make(chan os.Signal, 1)}
+	s := &signals{received: make(chan os.Signal, 64)}
 	s.listenAgain()
-	// Otherwise a notice to a closed standard error would end this process, and so the command.
-	notify(s.brokenPipe, brokenPipe)
+	outliveReaders() // a notice that nobody reads must not end this process, and so the command
 	return s
 }
 
@@ -39,10 +35,12 @@ func notify(to chan os.Signal, list []os.Signal) {
 }
 
 // stop restores the default effect of the signals.
-func (s *signals) stop() {
-	signal.Stop(s.received)
-	signal.Stop(s.brokenPipe)
-}
+func (s *signals) stop() { signal.Stop(s.received) }
+
+// outliveReaders lets a write to a pipe without a reader fail. Otherwise it ends this process, as it
+// should a command that only shows: not one that would leave a lock behind, or whose exit code
+// tells more than its text. This lasts until the process ends.
+func outliveReaders() { notify(make(chan os.Signal, 1), brokenPipe) }
 
 // cancelOnSignal returns a context that the next signal ends. The signal after that has its default
 // effect. stop ends this, and returns a *signalError if a signal came.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,48 +33,60 @@ func readTicket(file string, in io.Reader) (holdfast.Ticket, error) {
 }
 
 // A ticketFile is a file that is to have a ticket. It is replaced in one step, and only its owner
-// can read it.
-type ticketFile struct {
-	path string
-	next *os.File // beside it, until it takes its name; nil: it is not open
-}
+// can read it. While this process waits, nothing lies beside it: a kill would leave that.
+type ticketFile struct{ path string }
 
-// open makes sure that a ticket can be written, before there is one.
-func (f *ticketFile) open() error {
+// probe makes sure that a ticket can be written, before there is one. It leaves nothing.
+func (f ticketFile) probe() error {
 	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
 		return &usageError{fmt.Errorf("--ticket %s: it must be a file", f.path)}
 	}
-	next, err := os.CreateTemp(filepath.Dir(f.path), ".holdfast-ticket-*") // of mode 0600
+	err := f.beside(func(next *os.File) error {
+		_, err := next.Write(make([]byte, 4<<10)) // a disk that is full is found now
+		return errors.Join(err, next.Close(), os.Remove(next.Name()))
+	})
 	if err != nil {
-		return &usageError{fmt.Errorf("--ticket: %w", err)}
-	}
-	f.next = next
-	if _, err := next.Write(make([]byte, 4<<10)); err != nil { // a disk that is full is found now
-		f.close()
 		return &usageError{fmt.Errorf("--ticket: %w", err)}
 	}
 	return nil
 }
 
-// write replaces the file by one that has the ticket. To write another, it must be opened again.
-func (f *ticketFile) write(ticket holdfast.Ticket) error {
-	text := string(ticket) + "\n"
-	_, err := f.next.WriteAt([]byte(text), 0)
-	err = errors.Join(err, f.next.Truncate(int64(len(text))), f.next.Sync(), f.next.Close())
-	if err == nil {
-		err = os.Rename(f.next.Name(), f.path)
-	}
-	if err == nil {
-		f.next = nil
-	}
-	return err
+// write replaces the file by one that has the ticket. If it fails, the file is as it was.
+func (f ticketFile) write(ticket holdfast.Ticket) error {
+	return f.beside(func(next *os.File) error {
+		_, err := next.WriteString(string(ticket) + "\n")
+		ours, failed := next.Stat()
+		if err = errors.Join(err, failed, next.Sync(), next.Close()); err != nil {
+			return errors.Join(err, os.Remove(next.Name()))
+		}
+		if there, err := os.Stat(next.Name()); err == nil && !os.SameFile(ours, there) {
+			return os.ErrExist
+		}
+		return os.Rename(next.Name(), f.path)
+	})
 }
 
-// close leaves nothing but what was written.
-func (f *ticketFile) close() {
-	if f.next != nil {
-		_ = f.next.Close()
-		_ = os.Remove(f.next.Name())
-		f.next = nil
+// beside calls use with a new file beside the file, for its owner alone. The name of the new file
+// is the same each time. So what a process left that was killed inside of use is removed by the
+// next one. Another process may do this at the same time, and take the new file away: then use is
+// called again.
+func (f ticketFile) beside(use func(*os.File) error) error {
+	const tries = 100
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(filepath.Base(f.path)))
+	path := filepath.Join(filepath.Dir(f.path), fmt.Sprintf(".holdfast-ticket-%x", name.Sum64()))
+	var err error
+	for range tries {
+		if err = os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		var next *os.File
+		if next, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			err = use(next)
+		}
+		if !errors.Is(err, os.ErrExist) && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
+	return err
 }

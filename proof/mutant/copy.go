@@ -9,7 +9,7 @@ import (
 
 // modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{
-	"fence", "holdfasttest", "internal", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
+	"cmd", "dashboard", "fence", "holdfasttest", "internal", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
 }
 
 // Copy copies the sources that the checks need from the repository at root into dir.
@@ -56,7 +56,7 @@ func copyFiles(root, dir, sub string) error {
 
 func wanted(name string) bool {
 	switch filepath.Ext(name) {
-	case ".go", ".html", ".lua", ".mod", ".sum":
+	case ".css", ".go", ".html", ".js", ".lua", ".mod", ".sum", ".svg", ".txtar":
 		return true
 	}
 	return false

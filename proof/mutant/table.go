@@ -8,7 +8,7 @@ import (
 
 // Mutants are the bugs that must be caught: of what runs at the server, and of the client.
 func Mutants() []Mutant {
-	all := slices.Concat(scriptMutants(), clientMutants(), quorumMutants(), fenceMutants())
+	all := slices.Concat(scriptMutants(), clientMutants(), commandMutants(), quorumMutants(), fenceMutants())
 	return append(all, simulated(all)...)
 }
 
@@ -47,6 +47,12 @@ func root(name string) Check { return Check{Module: ".", Package: ".", Test: nam
 func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
 func wire(name string) Check     { return Check{Module: ".", Package: "./internal/wire", Test: name} }
 func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
+func page(name string) Check     { return Check{Module: ".", Package: "./dashboard", Test: name} }
+
+// command is a test of the command. Of its scripts, TestScripts/acquire is one.
+func command(name string) Check {
+	return Check{Module: "cmd/holdfast", Package: ".", Test: name}
+}
 
 // model compares the scripts with the protocol in memory, by random requests.
 func model(kind string) Check {
