@@ -37,9 +37,9 @@ func notify(to chan os.Signal, list []os.Signal) {
 // stop restores the default effect of the signals.
 func (s *signals) stop() { signal.Stop(s.received) }
 
-// outliveReaders lets a write to a pipe without a reader fail. Otherwise it ends this process, as it
-// should a command that only shows: not one that would leave a lock behind, or whose exit code
-// tells more than its text. This lasts until the process ends.
+// outliveReaders lets a write to a pipe without a reader fail. Otherwise it ends this process. That
+// is right for a command that only shows, and not for one that would leave a lock behind, or whose
+// exit code tells more than its text. It cannot be undone.
 func outliveReaders() { notify(make(chan os.Signal, 1), brokenPipe) }
 
 // cancelOnSignal returns a context that the next signal ends. The signal after that has its default

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
@@ -37,14 +38,15 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: fenced ADDRESS")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run serves until ctx ends.
+// run serves until ctx ends. Then it waits for the requests that are under way: what they hold must
+// not go to another process while they work.
 func run(ctx context.Context, addr string) error {
 	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
 	if err != nil {
@@ -73,13 +75,18 @@ func run(ctx context.Context, addr string) error {
 	}
 	fmt.Println("serving on", listener.Addr())
 	s := &service{locks: locks, db: db, payments: os.Getenv("PAYMENTS_URL")}
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer ended()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	server := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // its end ends waits for locks
 	}
-	return nil
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+		return server.Shutdown(context.WithoutCancel(ctx)) // a charge ends within a minute
+	}
 }
 
 // migrate makes the tables, in one process at a time.

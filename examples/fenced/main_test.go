@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/testing/database"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
@@ -73,9 +74,9 @@ type answer struct {
 	err    error
 }
 
-// bill asks the process for the bill of order 42.
-func (p process) bill(ctx context.Context) (a answer) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders/42/bill", nil)
+// bill asks the process for the bill of an order.
+func (p process) bill(ctx context.Context, order string) (a answer) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders/"+order+"/bill", nil)
 	if err != nil {
 		return answer{err: err}
 	}
@@ -97,37 +98,38 @@ func TestHolderThatIsStoppedPastItsTTLWritesNothing(t *testing.T) {
 	}
 	var charges atomic.Int64
 	charging, charged := make(chan struct{}), make(chan struct{})
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := charges.Add(1)
-		if n == 1 {
-			close(charging)
+		if n == 1 || r.Header.Get("Idempotency-Key") == "43" {
+			charging <- struct{}{}
 			<-charged
 		}
 		fmt.Fprintf(w, "bill-%d", n)
 	}))
 	defer provider.Close()
 	dsn := database.StartPostgreSQL(t).DSN
-	environ := []string{"REDIS_URL=redis://" + redisserver.Start(t).Addr(), "DATABASE_URL=" + dsn, "PAYMENTS_URL=" + provider.URL}
+	redis := redisserver.Start(t)
+	environ := []string{"REDIS_URL=redis://" + redis.Addr(), "DATABASE_URL=" + dsn, "PAYMENTS_URL=" + provider.URL}
 	first, second := start(t, environ...), start(t, environ...)
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "INSERT INTO orders VALUES ('42', 9900)"); err != nil {
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO orders VALUES ('42', 9900), ('43', 100)"); err != nil {
 		t.Fatal(err)
 	}
 
 	late := make(chan answer, 1)
-	go func() { late <- first.bill(t.Context()) }()
+	go func() { late <- first.bill(t.Context(), "42") }()
 	select {
 	case <-charging:
 	case a := <-late:
 		t.Fatalf("the first process: %+v", a)
 	}
 	first.signal(t, syscall.SIGSTOP)
-	close(charged) // the provider's answer waits for the first process
-	if a := second.bill(t.Context()); a.status != http.StatusOK || a.text != "bill-2" {
+	charged <- struct{}{} // the provider's answer waits for the first process
+	if a := second.bill(t.Context(), "42"); a.status != http.StatusOK || a.text != "bill-2" {
 		t.Errorf("the second process: %+v", a)
 	}
 	first.signal(t, syscall.SIGCONT)
@@ -142,11 +144,31 @@ func TestHolderThatIsStoppedPastItsTTLWritesNothing(t *testing.T) {
 	}
 	// The order is billed: nobody is charged again, in either process.
 	for _, p := range []process{first, second} {
-		if a := p.bill(t.Context()); a.status != http.StatusOK || a.text != "bill-2" {
+		if a := p.bill(t.Context(), "42"); a.status != http.StatusOK || a.text != "bill-2" {
 			t.Errorf("asked again: %+v", a)
 		}
 	}
 	if n := charges.Load(); n != 2 {
 		t.Errorf("there were %d charges", n)
+	}
+
+	// A process that is asked to end while it charges saves the bill before.
+	go func() { late <- first.bill(t.Context(), "43") }()
+	<-charging
+	first.signal(t, syscall.SIGTERM)
+	ended := make(chan error, 1)
+	go func() { _, err := first.Wait(); ended <- err }()
+	select {
+	case <-ended:
+		t.Fatal("it ended while it charged")
+	case <-time.After(time.Second):
+	}
+	charged <- struct{}{}
+	if a := <-late; a.status != http.StatusOK {
+		t.Errorf("its answer is %+v", a)
+	}
+	<-ended
+	if held, err := redis.Do("EXISTS", "holdfast:{order:43}"); err != nil || held != int64(0) {
+		t.Errorf("its lock is still held: %v, %v", held, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -18,7 +19,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil { // it returns when the work has ended and the client is closed
 		log.Fatal(err)
 	}
 }
@@ -37,8 +40,6 @@ func run(ctx context.Context) error {
 	}
 	defer client.Close()
 
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
 	// WithWait bounds the waiting alone. A deadline of ctx would cut the work too.
 	order := client.Mutex("order:42", holdfast.WithWait(10*time.Second))
 	return order.Do(ctx, func(ctx context.Context) error {
@@ -50,7 +51,8 @@ func run(ctx context.Context) error {
 	})
 }
 
-// bill runs in one process at a time. Its context ends early if the lock is lost, or on Ctrl-C.
+// bill runs in one process at a time. Its context ends early if the lock is lost, or on Ctrl-C
+// and TERM.
 func bill(ctx context.Context, order int) error {
 	fmt.Println("billing order", order, "...")
 	select {

@@ -16,6 +16,8 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,7 +28,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout, cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379")); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout, cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379")); err != nil {
 		log.Fatal(err)
 	}
 }
