@@ -171,7 +171,7 @@ func namedLatch() *Latch {
 	return &Latch{TTL: mostTTL, choice: choice{Names: []string{""}}}
 }
 
-// interrupted runs a command until the first signal. The command outlives the readers of its output.
+// interrupted runs a command until the first signal. It outlives the readers of its output.
 func interrupted(run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		outliveReaders()
