@@ -6,7 +6,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/native"
-	"github.com/holdfast-go/holdfast/internal/profile"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -22,8 +21,7 @@ type Client struct {
 	engine *engine.Engine
 	quorum *quorum.Protocol // nil: one server
 
-	classes *classes         // nil: none
-	profile *profile.Profile // nil: none
+	classes *classes // nil: none
 	noCopy  noCopy
 }
 
@@ -63,10 +61,7 @@ func newClient(p protocol.Protocol, config Config) *Client {
 		Slow:           func(event engine.Event, over bool) { logSlow(config.Logger, event, over) },
 	}
 	c := &Client{config: config, classes: newClasses(config.Class, config.Logger)}
-	if config.Profile {
-		c.profile = profile.New()
-	}
-	if config.Observer != nil || config.Profile {
+	if config.Observer != nil {
 		e.Observe = c.observe
 	}
 	if tracer, ok := config.Observer.(telemetry.Tracer); ok {

@@ -48,10 +48,6 @@ type Config struct {
 	// 5 s.
 	ReleaseTimeout time.Duration
 
-	// Profile keeps a profile of the time spent waiting, by the stack of the caller: see
-	// Client.Profile. It keeps at most 1,000 stacks. Defaults to false.
-	Profile bool
-
 	// Replicas is how many replicas must have a grant, a hand-over or a renewal before the client
 	// trusts it. Defaults to none. Without Replicas, a fail-over may lose a lock that is held, and
 	// let a second holder in. Both hold until a renewal of the first holder reaches the new master.

@@ -144,13 +144,9 @@ type Event struct {
 	HolderTrace string
 }
 
-// observe tells the profile and the observer of an event, in the goroutine that the engine chose.
+// observe tells the observer of an event, in the goroutine that the engine chose.
 func (c *Client) observe(inner engine.Event) {
-	e := eventOf(inner, c.classes.class(inner.Name))
-	c.profiled(e)
-	if c.config.Observer != nil {
-		c.config.Observer.Observe(e)
-	}
+	c.config.Observer.Observe(eventOf(inner, c.classes.class(inner.Name)))
 }
 
 // Outcome returns how the call ended that this event is the last of. It is empty for events that

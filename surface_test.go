@@ -22,11 +22,10 @@ const module = "github.com/holdfast-go/holdfast"
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/engine", "internal/native", "internal/profile", "internal/protocol", "internal/quorum", "internal/wire", "store", "telemetry"},
+	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "store", "telemetry"},
 	"dashboard":                    {"."},
 	"internal/engine":              {"internal/protocol"},
 	"internal/native":              {"internal/protocol", "internal/wire"},
-	"internal/profile":             {},
 	"internal/protocol":            {},
 	"internal/protocol/memory":     {"internal/protocol"},
 	"internal/quorum":              {"internal/protocol", "internal/wire"},
@@ -138,7 +137,7 @@ func TestImports(t *testing.T) {
 }
 
 // The modules whose version users choose. Each may be of another version than the root.
-var released = []string{"cmd/holdfast", "fence", "gocronholdfast", "holdfasttest", "otelholdfast", "promholdfast", "redisstore", "rueidisstore", "valkeystore"}
+var released = []string{"cmd/holdfast", "fence", "gocronholdfast", "holdfasttest", "otelholdfast", "profholdfast", "promholdfast", "redisstore", "rueidisstore", "valkeystore"}
 
 // A released module that used internal packages of the root would break when its version and the
 // root's differ. Packages that only tests import are tests.
@@ -211,6 +210,7 @@ var requirements = map[string][]string{
 		"github.com/robfig/cron/v3", "golang.org/x/exp"},
 	"otelholdfast": {module, "github.com/go-logr/logr", "github.com/go-logr/stdr", "go.opentelemetry.io/auto/sdk",
 		"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"},
+	"profholdfast": {module, "github.com/google/pprof"},
 	"promholdfast": {module, "github.com/prometheus/client_golang", "github.com/beorn7/perks", "github.com/cespare/xxhash/v2",
 		"github.com/munnerz/goautoneg", "github.com/prometheus/client_model", "github.com/prometheus/common",
 		"github.com/prometheus/procfs", "golang.org/x/sys", "google.golang.org/protobuf"},

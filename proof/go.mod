@@ -8,11 +8,13 @@ require (
 	github.com/chromedp/chromedp v0.14.2
 	github.com/go-co-op/gocron/v2 v2.12.1
 	github.com/go-sql-driver/mysql v1.9.3
+	github.com/google/pprof v0.0.0-20250317173921-a4b03ec1a45e
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/fence v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/gocronholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/holdfasttest v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/otelholdfast v0.0.0-00010101000000-000000000000
+	github.com/holdfast-go/holdfast/profholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/promholdfast v0.0.0-00010101000000-000000000000
 	github.com/holdfast-go/holdfast/redisstore v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.10.0
@@ -73,6 +75,7 @@ replace (
 	github.com/holdfast-go/holdfast/gocronholdfast => ../gocronholdfast
 	github.com/holdfast-go/holdfast/holdfasttest => ../holdfasttest
 	github.com/holdfast-go/holdfast/otelholdfast => ../otelholdfast
+	github.com/holdfast-go/holdfast/profholdfast => ../profholdfast
 	github.com/holdfast-go/holdfast/promholdfast => ../promholdfast
 	github.com/holdfast-go/holdfast/redisstore => ../redisstore
 )

@@ -62,6 +62,8 @@ func clientMutants() []Mutant {
 			[]Patch{{"otelholdfast/spans.go", "\t\terr = errors.New(said)\n", "\t\terr = errors.Join(err)\n"}}},
 		{"a loss not told to the observer", root("TestEventsOfEnds"), []Patch{{engine + "loss.go",
 			"\te.reportEnds(h.tenure, h.lossCause)\n", ""}}},
+		{"the second of several observers not told of requests", root("TestObserversAreAllTold"), []Patch{{"observe.go",
+			"\tfor _, each := range o.requests {\n", "\tfor _, each := range o.requests[:1] {\n"}}},
 		{"a caller not told where the holder belongs", suite("trace/a_caller_that_waits_is_told_where_the_holder_belongs"), []Patch{{engine + "tenure.go",
 			"\tlease.before = h.before\n", ""}}},
 		{"a trace told of the wrong caller", root("TestConformance/queue_and_tokens/trace/a_hold_that_passes_on_inside_the_process"), []Patch{{engine + "release.go",

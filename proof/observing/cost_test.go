@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -68,7 +69,8 @@ func costs(tb testing.TB) map[string]holdfast.Config {
 	return map[string]holdfast.Config{
 		"opentelemetry": {Observer: newRig(tb).observer},
 		"prometheus":    {Observer: promholdfast.NewObserver()},
-		"profile":       {Profile: true},
+		"profile":       {Observer: profholdfast.New()},
+		"several":       {Observer: holdfast.Observers(promholdfast.NewObserver(), profholdfast.New())},
 		"slow reports":  {SlowHold: time.Minute, SlowWait: time.Minute},
 	}
 }

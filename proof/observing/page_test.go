@@ -2,6 +2,7 @@ package observing_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/profholdfast"
 	"github.com/holdfast-go/holdfast/promholdfast"
 )
 
@@ -44,4 +46,12 @@ func TestPageMetricsHaveTheClass(t *testing.T) {
 		return
 	}
 	t.Error("no acquisition was counted")
+}
+
+// The code of the page for a profile beside other metrics.
+func Example_profile() {
+	observer, config := promholdfast.NewObserver(), &holdfast.Config{}
+	profile := profholdfast.New()
+	config.Observer = holdfast.Observers(observer, profile)
+	http.Handle("/debug/holdfast", profile)
 }

@@ -1,0 +1,170 @@
+// Package profholdfast shows where a process waits for locks, as a profile for go tool pprof. It is
+// like the mutex profile of package runtime/pprof.
+//
+//	profile := profholdfast.New()
+//	client, err := holdfast.New(store, &holdfast.Config{Observer: profile})
+//	...
+//	http.Handle("/debug/holdfast", profile)
+//
+//	go tool pprof http://localhost:8080/debug/holdfast
+//
+// Its samples are the calls that had to wait, those that gave up too, and their delay. They have
+// the stack of the call of Lock, and two labels:
+//
+//	kind   mutex, rwmutex, semaphore or election
+//	class  what holdfast.Config.Class makes of the name; absent if that is empty
+//
+// The profiles of several processes can be merged: go tool pprof takes several at once. A call that
+// does not wait costs nothing but the event.
+package profholdfast
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const (
+	maxSamples = 1000 // stacks that are told apart, with their labels
+	maxDepth   = 64   // frames of a stack, those of package holdfast among them
+)
+
+// A Profile is a holdfast.Observer that sums up the time of waiting since New. It is safe for
+// concurrent use, also by several clients. It tells 1,000 stacks apart. When one more comes, that
+// with the least time is counted among the "others", which have no stack.
+//
+// An Observer that calls this one must call it in the same goroutine, as the stack is that of the
+// call of Observe.
+type Profile struct {
+	began time.Time
+
+	mu     sync.Mutex
+	totals map[sample]total
+	others total
+}
+
+// A sample is what is told apart.
+type sample struct {
+	stack [maxDepth]uintptr // the innermost call first
+	kind  string
+	class string
+}
+
+// A total is what the calls of a sample add up to.
+type total struct {
+	waits int64
+	delay time.Duration
+}
+
+func (t *total) add(more total) {
+	t.waits += more.waits
+	t.delay += more.delay
+}
+
+// New makes an empty Profile.
+func New() *Profile { return &Profile{began: time.Now(), totals: make(map[sample]total)} }
+
+// Observe implements holdfast.Observer.
+func (p *Profile) Observe(e holdfast.Event) {
+	switch {
+	case !e.Contended:
+	case e.Kind == holdfast.EventGranted, e.Kind == holdfast.EventPassed, e.Kind == holdfast.EventGaveUp:
+		s := sample{kind: e.LockKind, class: e.Class}
+		runtime.Callers(2, s.stack[:])
+		p.add(s, total{1, e.Waited})
+	}
+}
+
+func (p *Profile) add(s sample, more total) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum, known := p.totals[s]
+	if !known && len(p.totals) >= maxSamples {
+		p.moveLeastToOthers()
+	}
+	sum.add(more)
+	p.totals[s] = sum
+}
+
+// moveLeastToOthers makes room for a sample. The mutex is held.
+func (p *Profile) moveLeastToOthers() {
+	var least sample
+	first := true
+	for s, sum := range p.totals {
+		if first || sum.delay < p.totals[least].delay {
+			least, first = s, false
+		}
+	}
+	p.others.add(p.totals[least])
+	delete(p.totals, least)
+}
+
+// WriteTo writes the profile as it is now, compressed. The error is that of w.
+func (p *Profile) WriteTo(w io.Writer) (n int64, err error) {
+	counted := &countingWriter{w: w}
+	err = p.snapshot().Write(counted)
+	return counted.n, err
+}
+
+// ServeHTTP serves the profile as a file. It asks nobody who may read it: functions, files and
+// classes are told.
+func (p *Profile) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="holdfast.pb.gz"`)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = p.WriteTo(w) // the reader has gone
+}
+
+// snapshot returns the profile as it is now, in the form of package pprof.
+func (p *Profile) snapshot() *profile.Profile {
+	delay := &profile.ValueType{Type: "delay", Unit: "nanoseconds"}
+	b := newBuilder(&profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "waits", Unit: "count"}, delay},
+		DefaultSampleType: delay.Type,
+		TimeNanos:         p.began.UnixNano(),
+		DurationNanos:     int64(time.Since(p.began)),
+		PeriodType:        delay,
+		Period:            1,
+	})
+	totals, others := p.sums()
+	for s, sum := range totals {
+		b.add(b.stack(s.stack[:]), sum, labels(s))
+	}
+	if others.waits > 0 {
+		b.add([]*profile.Location{b.location(runtime.Frame{Function: "others"})}, others, nil)
+	}
+	return b.profile
+}
+
+func (p *Profile) sums() (totals map[sample]total, others total) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.totals), p.others
+}
+
+func labels(s sample) map[string][]string {
+	out := map[string][]string{"kind": {s.kind}}
+	if s.class != "" {
+		out["class"] = []string{s.class}
+	}
+	return out
+}
+
+// A countingWriter counts the bytes that it writes.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
