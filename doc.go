@@ -92,8 +92,8 @@
 //     refuse tokens that are smaller than the largest it has seen.
 //   - Client.ForceBreak and a DEL by hand, both an operator's, let a second holder in. No other
 //     call does, if a ticket is attached once. A server that forgets (a restart without
-//     persistence, FLUSHALL) does. Both hold until the first holder hears of the loss, by the answer
-//     to its next renewal. That renewal is due a third of the TTL after the last. Without an
+//     persistence, FLUSHALL) does. Both hold until the first holder hears of the loss, by the
+//     answer to its next renewal. That renewal is due a third of the TTL after the last. Without an
 //     answer, the first holder stops when its trust ends.
 //   - A server whose clock is set forward ends holds early, with the same effect. A server whose
 //     clock is set back ends holds late.

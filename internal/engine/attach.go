@@ -10,12 +10,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// An AttachError says that a hold cannot be attached: it is gone, or another caller took it over or
-// ended it.
+// An AttachError says that a hold cannot be attached: it is gone, or was broken.
 type AttachError struct {
 	Name string
-	Why  Why    // Gone, Replaced or Broken
-	By   string // the label of the caller that took the hold over or ended it
+	Why  Why    // Gone or Broken
+	By   string // the label of the operator that broke it
 }
 
 func (a *AttachError) Error() string { return fmt.Sprintf("%q cannot be attached", a.Name) }
@@ -151,7 +150,7 @@ func dropped(name string, was bool, err error) error {
 	var replaced *protocol.Replaced
 	switch {
 	case errors.As(err, &replaced):
-		return &AttachError{Name: name, Why: taken(replaced), By: replaced.By}
+		return &AttachError{Name: name, Why: Broken, By: replaced.By}
 	case err == nil && !was:
 		return &AttachError{Name: name, Why: Gone}
 	}
@@ -212,7 +211,7 @@ func (h *hold) adopt(ctx context.Context, d *Detached) error {
 	}
 	h.ticket, h.grantedAt = adopted.Ticket, adopted.Granted
 	h.grantToken, h.lastToken, h.token = d.GrantToken, d.Token, d.Token
-	h.ownerExposed = true // another process may have the ticket too
+	h.ticketNamed = true // another process may have the ticket too
 	clock := clockSample{adopted.Sent, adopted.Server}
 	h.serverSince = max(h.grantedAt, clock.server)
 	if o.MaxHold > 0 {
@@ -267,7 +266,7 @@ func (h *hold) missing(r protocol.Renewed) error {
 	var replaced *protocol.Replaced
 	switch {
 	case errors.As(r.Err, &replaced):
-		return &AttachError{Name: name, Why: taken(replaced), By: replaced.By}
+		return &AttachError{Name: name, Why: Broken, By: replaced.By}
 	case r.Err != nil:
 		return r.Err
 	case !r.Held:

@@ -40,11 +40,11 @@ func (s attemptState) String() string {
 // engine's mutex: they put messages into the mailbox, and read the last answer.
 type attempt struct {
 	waitLoop
-	lock      *Lock // what it asks for; a Resize changes the number of permits
-	state     attemptState
-	ticket    protocol.Ticket  // its identity at the server
-	release   *protocol.Ticket // a hold to give back with the first request that is answered
-	takesOver bool             // a Resume: the hold that it replaced comes back if it is abandoned
+	lock    *Lock // what it asks for; a Resize changes the number of permits
+	state   attemptState
+	ticket  protocol.Ticket  // its identity at the server
+	release *protocol.Ticket // a hold to give back with the first request that is answered
+	leaving bool             // of a kept place: nobody waits with the ticket after the next request
 
 	// The server accepted the number of permits before, from this attempt or from one that its
 	// caller waited behind. If it names another number now, the name was resized.
@@ -128,7 +128,7 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	if a.evidence != nil {
 		a.renewEvidence()
 	}
-	answer, sent, err := a.ask(ctx, true, a.lock.resource.Ask)
+	answer, sent, err := a.ask(ctx, true)
 	if err != nil {
 		return a.failed(ctx, sent, err)
 	}
@@ -143,13 +143,10 @@ func (a *attempt) request(ctx context.Context) (step, time.Time, error) {
 	return a.mustWait(ctx, answer, sent)
 }
 
-// A sendAsk sends one request for a hold: an ask, or a Resume.
-type sendAsk func(context.Context, protocol.Ask) (protocol.Answer, error)
-
 // ask sends one request. It keeps what the answer says about the server's clock; without an answer,
 // until when the request may still take effect. Join tells the server to put the ticket into its
 // queue if others hold.
-func (a *attempt) ask(ctx context.Context, join bool, send sendAsk) (answer protocol.Answer, sent time.Time, err error) {
+func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, sent time.Time, err error) {
 	o := &a.lock.options
 	if err := a.engine.protocol.Ready(ctx, a.lock.spec.Name); err != nil {
 		return protocol.Answer{}, time.Now(), err
@@ -159,11 +156,12 @@ func (a *attempt) ask(ctx context.Context, join bool, send sendAsk) (answer prot
 		Ticket:   a.ticket,
 		Join:     join,
 		InLine:   a.state == attemptQueued,
+		Leaving:  a.leaving,
 		TTL:      o.grantTTL(),
 		Release:  a.release,
 		Deadline: sent.Add(timeout(o.TTL)),
 	}
-	answer, err = send(ctx, ask)
+	answer, err = a.lock.resource.Ask(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
 		if errors.As(err, &failure) {
@@ -294,7 +292,7 @@ func (a *attempt) takeGrant(g *protocol.Grant) (step, error) {
 
 // try sends one request, and does not wait if others hold. It repeats the request only if trust in
 // the hold was over when the answer arrived, or if the hold was broken since.
-func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
+func (a *attempt) try(ctx context.Context) (*hold, error) {
 	e := a.engine
 	if a.mayApplyUntil.IsZero() { // else the server may know the ticket, which never changes
 		a.trace(ctx)
@@ -303,7 +301,7 @@ func (a *attempt) try(ctx context.Context, send sendAsk) (*hold, error) {
 		if err := e.check(ctx); err != nil {
 			return nil, err
 		}
-		answer, sent, err := a.ask(ctx, false, send)
+		answer, sent, err := a.ask(ctx, false)
 		if a.dropBroken(err) {
 			continue
 		}

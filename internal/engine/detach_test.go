@@ -236,26 +236,6 @@ func TestAttachExpired(t *testing.T) {
 	})
 }
 
-func TestAttachTakenOver(t *testing.T) {
-	bubble(t, func(t *testing.T, server *memory.Server) {
-		a, b := newHost(t, server), newHost(t, server)
-		lease := a.holds(engine.Options{})
-		owner := lease.Owner()
-		d := a.detaches(lease)
-		resumed, err := b.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex, Label: "taker"}, engine.Options{TTL: 15 * time.Second}).
-			Resume(t.Context(), owner, lease.Token())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = a.Attach(t.Context(), d)
-		cannot(t, err, engine.Replaced, "taker")
-		if err := resumed.Check(t.Context()); err != nil {
-			t.Errorf("the one who resumed: %v", err)
-		}
-		b.releases(resumed)
-	})
-}
-
 func TestDetachAndAttachRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b, c := newHost(t, server), newHost(t, server), newHost(t, server)

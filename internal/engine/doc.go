@@ -32,8 +32,8 @@
 //	waiter         a goroutine that waits for a hold
 //	watcher        a goroutine that waits for a state of a name and does not want to hold it
 //	detached       of a hold: it has left its process; the same one or another may attach it
-//	remainder      what is left of a hold that was taken over or broken, or that has a min hold: it
-//	               excludes others
+//	remainder      what is left of a hold that was broken, or that has a min hold: it excludes
+//	               others
 //	broken         of a hold: an operator ended it
 //	evicted        of a ticket: an operator took it out of the queue
 //	evidence       the leases under which a ticket waits, as its place in the queue tells
@@ -123,8 +123,8 @@
 //
 // A hold is held as its lock asked for it. It is live while it is held, downgrading or sharing. Its
 // last entry, a yield or Close makes it releasing. Detach makes it detached; an attached hold is a
-// new one, and is held. A hold is lost when trust ends, or when another caller took it over or
-// broke it; the server may still keep it. It is cleared once the server says that nothing is left,
+// new one, and is held. A hold is lost when trust ends, or when an operator broke it; the server
+// may still keep it. It is cleared once the server says that nothing is left,
 // or once its cleanup is scheduled. The release of the last lease on a lost hold schedules that.
 // Only hold.to changes the state, and it refuses every other transition.
 //
@@ -393,27 +393,15 @@
 // keeps its place until it is answered or its time is over. Its answer can then end the lease, but
 // not prolong it.
 //
-// # A hold that is taken over
-//
-// Resume turns the hold of another process into a remainder, which excludes all but the caller that
-// resumed (package protocol). The former process learns of it by the answer to its next renewal. A
-// process that listens gets a message first, and asks the server, as a message proves nothing. It
-// ends the contexts of the leases, and gives the remainder back one margin later. By then code that
-// looks at its context has stopped. The release of the last lease before that gives the remainder
-// back at once. So only the resumer is let in while a former lease is trusted, or while its code
-// may still run for a margin. If the former process is gone, the remainder ends with the hold's
-// time.
-//
-// Resume sends its request up to three times with one ticket, each with time of its own. The server
-// answers a replay alike.
-//
 // # A hold that is broken
 //
-// Break turns the hold of another process into a remainder as well, and nobody goes on with it. The
-// former holder learns of it as after a Resume, and its contexts end at once. The remainder is
-// given back when the code of the holder has stopped, and no message or answer says so. The code
-// has stopped when all leases on the hold are released: each reentry, each reader of this process,
-// and each part of a group. If they never are, the remainder ends with the hold's time.
+// Break turns the hold of another process into a remainder (package protocol), which excludes all
+// others as the hold did. The process learns of it by the answer to its next renewal. A process
+// that listens gets a message first, and asks the server, as a message proves nothing. It ends the
+// contexts of the leases at once. The remainder is given back when the code of the holder has
+// stopped, and no message or answer says so. The code has stopped when all leases on the hold are
+// released: each reentry, each reader of this process, and each part of a group. If they never are,
+// the remainder ends with the hold's time.
 //
 // A broken hold is lost. So it is not passed on, entered or joined any more, and the waiters of its
 // pool ask anew. No lease was made of a hold that was broken before its process took it up. Such a
@@ -438,7 +426,7 @@
 // with it: how the lock is held, the ticket, the tokens, and what the protocol says of its origin.
 // The server names a member of a set by its payload, which has the channel of the process that
 // asked. So the ticket carries that channel along, and every request about it is the same in
-// whichever process. A message that the hold was taken over goes to that first process; the present
+// whichever process. A message that the hold was broken goes to that first process; the present
 // one learns of it by its next renewal.
 //
 // Only a lease that is alone in its hold can leave. A lease whose downgrade is under way cannot, as
@@ -470,8 +458,6 @@
 //	message lost                found by asking: at the latest after 6 s
 //	message late or forged      not believed, or corrected by the first renewal, a tenth of the claim
 //	                            later
-//	answer of a resume lost     it is sent again, three times in all; then what it won is given back,
-//	                            and the former hold is a remainder until its process has stopped
 //	answer of an attach lost    the caller gets an error; the hold may have been prolonged once, and
 //	                            another attach finds it
 //	message of a break lost     the next renewal tells; nobody is let in meanwhile

@@ -170,8 +170,8 @@ func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl
 	case failed:
 		d.refused(err)
 	case errors.As(err, &replaced):
-		h.takenBy = replaced.By
-		d.lose(taken(replaced))
+		h.brokenBy = replaced.By
+		d.lose(Broken)
 	case err != nil:
 		h.failure = err
 		d.lose(Foreign)

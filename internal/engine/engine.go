@@ -228,22 +228,6 @@ func (e *Engine) queryInBackground(h *hold) {
 	}()
 }
 
-// queryOthers asks the server about the other holds of a name after this process took one over:
-// that one may have been its own.
-func (e *Engine) queryOthers(taken *hold) {
-	e.mu.Lock()
-	var ids []protocol.ID
-	for _, h := range e.watchdog.holds.entries {
-		if h != taken && h.lock.spec.Name == taken.lock.spec.Name {
-			ids = append(ids, h.ticket.ID)
-		}
-	}
-	e.mu.Unlock()
-	for _, id := range ids {
-		e.Replaced(id)
-	}
-}
-
 // Gap implements protocol.Sink. All waiters ask at once, and so it is asked about the holds that
 // messages were to tell of.
 func (e *Engine) Gap() {

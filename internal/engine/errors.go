@@ -61,12 +61,11 @@ type Why int
 
 // How a lease is lost.
 const (
-	Expired  Why = iota + 1 // no renewal was confirmed before trust ended
-	Gone                    // the server said that the hold is not there any more
-	MaxHold                 // the max hold is over
-	Foreign                 // the key was overwritten with something else
-	Replaced                // another caller took the hold over
-	Broken                  // another caller ended the hold
+	Expired Why = iota + 1 // no renewal was confirmed before trust ended
+	Gone                   // the server said that the hold is not there any more
+	MaxHold                // the max hold is over
+	Foreign                // the key was overwritten with something else
+	Broken                 // an operator ended the hold
 )
 
 // A Lost tells how a lease was lost.
@@ -74,14 +73,6 @@ type Lost struct {
 	Name  string
 	Token int64
 	Why   Why
-	By    string // the label of the caller that took the hold over or ended it, if one did
+	By    string // the label of the operator that broke the hold, if one did
 	Err   error  // the last failure of a renewal, if any
-}
-
-// taken is how a hold was lost that has become a remainder.
-func taken(by *protocol.Replaced) Why {
-	if by.Broken {
-		return Broken
-	}
-	return Replaced
 }

@@ -32,7 +32,7 @@ func (l *Lock) waitsUnder(ctx context.Context, beside []*Lease) (under []*Lease)
 		if lease == nil || !lease.keepsOthersOut(e) || slices.ContainsFunc(under, func(other *Lease) bool { return other.tenure.hold == lease.tenure.hold }) {
 			return false
 		}
-		lease.tenure.hold.ownerExposed = true
+		lease.tenure.hold.ticketNamed = true
 		under = append(under, lease)
 		return false
 	}

@@ -277,40 +277,23 @@ func TestLeaseExtendLeftByItsCaller(t *testing.T) {
 
 // Trap 5: the answer that the hold is not there any more ends the lease.
 func TestLeaseExtendOfGoneIsLost(t *testing.T) {
-	for name, test := range map[string]struct {
-		take func(t *testing.T, server *memory.Server, a *host, l *engine.Lease)
-		why  engine.Why
-	}{
-		"deleted": {func(t *testing.T, server *memory.Server, a *host, l *engine.Lease) {
-			operator := server.Connect("test").Bind(a.mutex(fixed).Spec())
-			if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(l.Owner())}}); err != nil {
-				t.Fatal(err)
-			}
-		}, engine.Gone},
-		"resumed": {func(t *testing.T, server *memory.Server, _ *host, l *engine.Lease) {
-			b := newHost(t, server)
-			if _, err := b.mutex(fixed).Resume(t.Context(), l.Owner(), l.Token()); err != nil {
-				t.Fatal(err)
-			}
-		}, engine.Replaced},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, server *memory.Server) {
-				a := newHost(t, server)
-				lease := a.holds(fixed)
-				test.take(t, server, a, lease)
-				var cause *loss
-				if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != test.why {
-					t.Errorf("got %v", err)
-				}
-				lost(t, lease, test.why)
-				sleep(time.Second)
-				if err := lease.Extend(t.Context()); !errors.As(err, &cause) || len(a.since(time.Time{}, "renew")) != 1 {
-					t.Errorf("again: %v", err)
-				}
-			})
-		})
-	}
+	bubble(t, func(t *testing.T, server *memory.Server) {
+		a := newHost(t, server)
+		lease := a.holds(fixed)
+		operator := server.Connect("test").Bind(a.mutex(fixed).Spec())
+		if _, err := operator.Free(t.Context(), protocol.Free{Ticket: protocol.Ticket{ID: protocol.ID(lease.Owner())}}); err != nil {
+			t.Fatal(err)
+		}
+		var cause *loss
+		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Why != engine.Gone {
+			t.Errorf("got %v", err)
+		}
+		lost(t, lease, engine.Gone)
+		sleep(time.Second)
+		if err := lease.Extend(t.Context()); !errors.As(err, &cause) || len(a.since(time.Time{}, "renew")) != 1 {
+			t.Errorf("again: %v", err)
+		}
+	})
 }
 
 // Extend does not pass the max hold, at the server or here. Up to that it works, also where it adds

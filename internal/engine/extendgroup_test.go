@@ -71,17 +71,15 @@ func TestGroupExtendPartlyAnswered(t *testing.T) {
 	})
 }
 
-// A name that is gone ends the whole lease. Nothing is sent for one that has ended.
-func TestGroupExtendOfGoneIsLost(t *testing.T) {
+// A name that was broken ends the whole lease. Nothing is sent for one that has ended.
+func TestGroupExtendOfBrokenIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, server *memory.Server) {
 		a, b := newHost(t, server), newHost(t, server)
 		lease := a.holdsAll(t.Context(), fixed, "n", "o")
-		if _, err := b.mutex(fixed).Resume(t.Context(), lease.Owner(), lease.Token()); err != nil {
-			t.Fatal(err)
-		}
+		b.breaks(protocol.Mutex, lease.Token(), false)
 		for range 2 {
 			var cause *loss
-			if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Name != "n" || cause.Why != engine.Replaced {
+			if err := lease.Extend(t.Context()); !errors.As(err, &cause) || cause.Name != "n" || cause.Why != engine.Broken {
 				t.Errorf("got %v", err)
 			}
 		}

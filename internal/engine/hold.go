@@ -46,11 +46,14 @@ type hold struct {
 	trustWindow             // until when this process may act on it (trust.go)
 	renewal                 // what prolongs the trust
 	localUse                // the goroutines that have it, or may get it
-	takeover                // another caller that took it over or ended it
 
 	// Until then a request without an answer may still take effect: an ask, which would win the
 	// hold again, or a downgrade. Zero: none may.
 	mayApplyUntil time.Time
+
+	queries    int       // whether it was broken: the one under way, and what asked for another; 0: none is
+	heardSince time.Time // since when messages tell of a Break; zero: it is not known that they do
+	brokenBy   string    // the label of the operator that broke it, once the server said so
 
 	lossCause error   // the cause of its leases' end, once it is lost; else nil
 	watched   dueTime // when the watchdog has to look at it: for its renewal or its end
@@ -94,18 +97,10 @@ func (r *renewal) renewed() {
 // other, or as readers together.
 type localUse struct {
 	pool          *pool        // whose goroutines get it next, or join it; nil: none do
-	ownerExposed  bool         // a caller asked for its id: it is not passed on any more
+	ticketNamed   bool         // others name its ticket: it is not passed on any more
 	tenure        *localTenure // the present one; nil before the first
 	firstTenure   localTenure  // most holds have one, which costs no allocation of its own
 	joinableUntil time.Time    // of readers: when goroutines stop joining it
-}
-
-// A takeover is what is known of another caller that took the hold over (Resume) or ended it
-// (Break).
-type takeover struct {
-	queries    int       // at the server, for the one under way and what asked for another; 0: none is
-	heardSince time.Time // since when messages tell of it; zero: it is not known that they do
-	takenBy    string    // the label of that caller, once the server said so
 }
 
 // serverModes are the ways in which the server may have the hold: as the lock asked for it, or as

@@ -46,7 +46,7 @@ func (l *Lock) Place(ctx context.Context, keep time.Duration) (Detached, error) 
 	}
 	a := l.newAttempt(1)
 	a.ticket.Keep = keep
-	if _, _, err := a.ask(ctx, true, l.resource.Ask); err != nil {
+	if _, _, err := a.ask(ctx, true); err != nil {
 		e.abandon([]*attempt{a})
 		return Detached{}, err
 	}
@@ -158,10 +158,8 @@ func (k keptAttempt) run(ctx context.Context) (*hold, error) {
 // came.
 func (k keptAttempt) leave() error {
 	k.engine.pause(context.Background(), time.Until(k.mayApplyUntil))
-	answer, sent, err := k.ask(context.Background(), true, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-		ask.Leaving = true
-		return k.lock.resource.Ask(ctx, ask)
-	})
+	k.leaving = true
+	answer, sent, err := k.ask(context.Background(), true)
 	switch {
 	case err != nil:
 		return k.refusedPlace(err)
@@ -195,7 +193,7 @@ func (k keptAttempt) refusedPlace(err error) error {
 		return k.endedBy(err)
 	case errors.As(err, &replaced):
 		k.engine.abandon([]*attempt{k.attempt})
-		return &AttachError{Name: k.name, Why: taken(replaced), By: replaced.By}
+		return &AttachError{Name: k.name, Why: Broken, By: replaced.By}
 	}
 	return nil
 }
@@ -203,7 +201,7 @@ func (k keptAttempt) refusedPlace(err error) error {
 // request implements requester. The end of ctx does not cut a request off: what it does must be
 // known before the wait ends.
 func (k keptAttempt) request(ctx context.Context) (step, time.Time, error) {
-	answer, sent, err := k.ask(context.WithoutCancel(ctx), true, k.lock.resource.Ask)
+	answer, sent, err := k.ask(context.WithoutCancel(ctx), true)
 	switch {
 	case err != nil && k.mayPass(err):
 		return stepWait, k.retry(ctx, sent, err, "holdfast: asking again"), nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -69,23 +70,10 @@ func (l *Lease) Token() int64 { return l.tenure.token }
 // Tokens is the token by name.
 func (l *Lease) Tokens() map[string]int64 { return map[string]int64{l.Name(): l.Token()} }
 
-// Owner is the owner, or the id of the hold when the lock was made without one. A caller that has
-// this id may let another process resume the hold. From now on the hold is therefore not passed on.
-// It is "" if the hold was passed on before: a former holder could take the hold from the present
-// one.
+// Owner is the owner, or the id of the hold when the lock was made without one.
 func (l *Lease) Owner() string {
 	h := l.tenure.hold
-	if owner := h.lock.spec.Owner; owner != "" {
-		return owner
-	}
-	e := l.engine()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if h.tenure != l.tenure {
-		return ""
-	}
-	h.ownerExposed = true
-	return string(h.ticket.ID)
+	return cmp.Or(h.lock.spec.Owner, string(h.ticket.ID))
 }
 
 // Until is the moment at which trust ends if no renewal is confirmed before. After the end it is

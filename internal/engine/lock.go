@@ -149,53 +149,12 @@ func (l *Lock) try(ctx context.Context) (*Lease, error) {
 	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
-	return l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
+	return l.tryOnce(ctx)
 }
 
 // tryOnce makes one attempt of one request.
-func (l *Lock) tryOnce(ctx context.Context, a *attempt, send sendAsk) (*Lease, error) {
-	h, err := a.try(ctx, send)
-	return a.lease(ctx, h, err)
-}
-
-// maxResumes is how many requests Resume sends, each with time of its own: one late answer must not
-// leave the hold without a holder.
-const maxResumes = 3
-
-// Resume takes over the hold of an owner with one of its tokens. The error is a *Busy when there is
-// no such hold, otherwise as Try's. After a request without an answer it is no *Busy: that request
-// may have ended the hold.
-func (l *Lock) Resume(ctx context.Context, owner string, token int64) (*Lease, error) {
-	if err := l.engine.begin(); err != nil {
-		return nil, err
-	}
-	defer l.engine.busy.Done()
-	call := l.newCall(ctx, time.Now())
-	lease, err := l.resume(ctx, owner, token)
-	return call.ended(lease, false, err)
-}
-
-func (l *Lock) resume(ctx context.Context, owner string, token int64) (*Lease, error) {
+func (l *Lock) tryOnce(ctx context.Context) (*Lease, error) {
 	a := l.newAttempt(1)
-	a.takesOver = true
-	var lost error // of an earlier request without an answer
-	for try := 1; ; try++ {
-		h, err := a.try(ctx, func(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-			return l.resource.Resume(ctx, ask, owner, token)
-		})
-		if err == nil {
-			l.engine.queryOthers(h)
-			return a.lease(ctx, h, nil)
-		}
-		var busy *Busy
-		if lost != nil && errors.As(err, &busy) {
-			return a.lease(ctx, nil, lost)
-		}
-		var failure *protocol.Failure
-		unanswered := errors.As(err, &failure) && failure.Unknown && failure.Reason.Passing()
-		if try == maxResumes || !unanswered || !l.engine.pause(ctx, backoff(try)) {
-			return a.lease(ctx, nil, err)
-		}
-		lost = err
-	}
+	h, err := a.try(ctx)
+	return a.lease(ctx, h, err)
 }

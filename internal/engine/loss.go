@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // lose ends a hold that is not ours any more, or that this process cannot be sure of. The contexts
 // of its leases end before anything else that it queues. The engine's mutex is held.
@@ -16,14 +13,10 @@ func (e *Engine) lose(h *hold, why Why) {
 		return
 	}
 	e.watchdog.remove(h)
-	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.takenBy, Err: h.failure})
+	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure})
 	e.endTenure(h.tenure, h.lossCause)
 	if h.pool != nil {
 		e.promoteNext(h)
-	}
-	if why == Replaced {
-		e.busy.Add(1)
-		e.mu.after(func() { go e.releaseRemainder(h, time.Now()) })
 	}
 	e.reportEnds(h.tenure, h.lossCause)
 }
@@ -64,18 +57,6 @@ func (e *Engine) endTenure(t *localTenure, cause error) {
 		if l.cancel != nil {
 			e.mu.after(func() { l.cancel(cause) })
 		}
-	}
-}
-
-// releaseRemainder gives back what remains of a hold that was taken over (Resume), one margin after
-// the contexts of its leases ended. The remainder excludes others while a holder may not have
-// noticed.
-func (e *Engine) releaseRemainder(h *hold, ended time.Time) {
-	defer e.busy.Done()
-	if e.pause(context.Background(), time.Until(ended.Add(margin(h.lock.options.TTL)))) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.scheduleCleanup(h)
 	}
 }
 

@@ -117,7 +117,7 @@ func (e *Engine) broken(name string, b protocol.Break, done bool) {
 		case b.Force:
 			e.lose(h, Gone)
 		default:
-			h.takenBy = b.By
+			h.brokenBy = b.By
 			e.lose(h, Broken)
 		}
 	}

@@ -66,7 +66,7 @@ func (l *Lock) poll(ctx context.Context, slow *slowReport) (lease *Lease, conten
 	accepted, last := false, (*Busy)(nil)
 	return poll(ctx, l, l.options, slow, func(ctx context.Context) (*Lease, error) {
 		for {
-			lease, err := l.tryOnce(ctx, l.newAttempt(1), l.resource.Ask)
+			lease, err := l.tryOnce(ctx)
 			var busy *Busy
 			if errors.As(err, &busy) {
 				accepted, last = true, busy

@@ -43,12 +43,12 @@ func (e *Engine) releaseHold(h *hold) bool {
 }
 
 // mayPassOn tells whether a hold may go on to the next goroutine without asking the server: for a
-// short time, with a token reserved, unless another process may resume it, and with trust left for
-// the next holder. Tokens must not run ahead of the server's microseconds: otherwise those given
+// short time, with a token reserved, unless others name its ticket, and with trust left for the
+// next holder. Tokens must not run ahead of the server's microseconds: otherwise those given
 // out after a loss of all data could be smaller.
 func (h *hold) mayPassOn(now time.Time) bool {
 	held := now.Sub(h.heldSince)
-	if h.ownerExposed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
+	if h.ticketNamed || held >= passFor || h.end().Sub(now) < claim(h.lock.options.TTL)/2 {
 		return false
 	}
 	if !h.lock.engine.features.Tokens {
@@ -136,7 +136,7 @@ func (e *Engine) freed(h *hold, removed bool, err error) error {
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone}
 	var replaced *protocol.Replaced
 	if errors.As(err, &replaced) {
-		lost.Why, lost.By = taken(replaced), replaced.By
+		lost.Why, lost.By = Broken, replaced.By
 	} else if err != nil { // the key is another's now
 		lost.Why, lost.Err = Foreign, err
 	}

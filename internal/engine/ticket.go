@@ -98,7 +98,7 @@ func (a *attempt) abandon() {
 		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}
 	if queued || !a.mayApplyUntil.IsZero() {
-		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket, Undo: a.takesOver}, until, a.mayApplyUntil)
+		e.cleanup(a.lock, protocol.Free{Ticket: a.ticket}, until, a.mayApplyUntil)
 	}
 }
 

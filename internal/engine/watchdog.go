@@ -162,8 +162,8 @@ func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
 		h.failure = r.Err
 		e.lose(h, Foreign)
 	case errors.As(r.Err, &replaced):
-		h.takenBy = replaced.By
-		e.lose(h, taken(replaced))
+		h.brokenBy = replaced.By
+		e.lose(h, Broken)
 	case r.Err == nil && !r.Held:
 		e.lose(h, Gone)
 	default:
