@@ -58,7 +58,8 @@ type Config struct {
 	// as slow: to the Logger as a warning and to the Observer, with the stack of the call that got
 	// the lease or waits. The report is repeated at doubling times. The Logger is told once more
 	// when the lease or the wait is over. They are at least 1 ms. Polling that waits names no
-	// holder. They default to none, which costs nothing.
+	// holder. Elections are left out: a leader leads, and a candidate waits, for as long as all is
+	// well. They default to none, which costs nothing.
 	SlowHold, SlowWait time.Duration
 
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every

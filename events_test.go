@@ -36,7 +36,8 @@ func (g *grammar) Observe(e holdfast.Event) {
 		return
 	}
 	id, known := e.Context.Value(callID{}).(int)
-	if e.Kind == holdfast.EventRenewed || e.Kind == holdfast.EventRetried || e.Kind == holdfast.EventWatching {
+	switch e.Kind {
+	case holdfast.EventConfirmed, holdfast.EventRenewed, holdfast.EventRetried, holdfast.EventWatching:
 		return
 	}
 	if !known {

@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -60,5 +61,46 @@ func TestGivenUpAtTheHandOver(t *testing.T) {
 			synctest.Wait()
 		}
 		t.Logf("%d of 100 were in all the same", in)
+	})
+}
+
+// The first renewal after a hand-over confirms its claim, half a second at most. It is not told as
+// a renewal, before which two thirds of the TTL are left.
+func TestConfirmationIsNoRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New(protocol.Features{Queue: true, Tokens: true})
+		holder, err := holdfast.NewOn(server.Connect("p"), nil)
+		must(t, err)
+		var confirmed, renewed []holdfast.Event // in the background
+		waiter, err := holdfast.NewOn(server.Connect("p"), &holdfast.Config{TTL: 15 * time.Second, Observer: observing(func(e holdfast.Event) {
+			switch e.Kind {
+			case holdfast.EventConfirmed:
+				confirmed = append(confirmed, e)
+			case holdfast.EventRenewed:
+				renewed = append(renewed, e)
+			}
+		})})
+		must(t, err)
+		lease, err := holder.Mutex("m").Lock(t.Context())
+		must(t, err)
+		next := make(chan *holdfast.Lease, 1)
+		go func() {
+			lease, err := waiter.Mutex("m").Lock(t.Context())
+			must(t, err)
+			next <- lease
+		}()
+		synctest.Wait()
+		must(t, lease.Release(t.Context()))
+		lease = <-next
+		<-time.After(11 * time.Second)
+		must(t, lease.Release(t.Context()))
+		synctest.Wait()
+		if len(confirmed) != 1 || confirmed[0].Token != lease.Token() || confirmed[0].Headroom != 0 || confirmed[0].Kind.String() != "confirmed" {
+			t.Errorf("the hand-over was confirmed: %+v", confirmed)
+		}
+		if len(renewed) != 2 || min(renewed[0].Headroom, renewed[1].Headroom) < 9*time.Second {
+			t.Errorf("the lease was renewed: %+v", renewed)
+		}
+		must(t, errors.Join(holder.Close(), waiter.Close()))
 	})
 }

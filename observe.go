@@ -94,24 +94,25 @@ type EventKind int
 // name has no events: its entry belongs to that lease, which is Released with its last entry. A
 // group has the events of its names; if it polls, it waits for the first of them.
 const (
-	EventWaiting  EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
-	EventGranted                       // a lease began on an answer or a message of the server, also by Attach; Waited, Holder if it waited
-	EventRenewed                       // a renewal or an Extend was confirmed; Headroom is how much trust had been left
-	EventRetried                       // a request failed and will be tried again; Err, and Headroom of a lease
-	EventPassed                        // a lease began on a hold that this process had; Waited, Holder if it waited
-	EventLost                          // a lease was lost; Held, and Err is its *LostError
-	EventReleased                      // a lease was given back, detached, or ended by Close; Held, and Err if that is not certain
-	EventRefused                       // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
-	EventGaveUp                        // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
-	EventWatching                      // a caller waits for a Latch, or for another leader of an Election
-	EventSlowWait                      // a caller waits for longer than Config.SlowWait; Waited, Holder, Since, Stack
-	EventSlowHold                      // a lease lasts for longer than Config.SlowHold; Held, Stack
+	EventWaiting   EventKind = iota + 1 // a caller has to wait; in the queue it listens by now, if permitted
+	EventGranted                        // a lease began on an answer or a message of the server, also by Attach; Waited, Holder if it waited
+	EventRenewed                        // a renewal or an Extend was confirmed; Headroom is how much trust had been left of about a TTL
+	EventRetried                        // a request failed and will be tried again; Err, and Headroom of a lease
+	EventPassed                         // a lease began on a hold that this process had; Waited, Holder if it waited
+	EventLost                           // a lease was lost; Held, and Err is its *LostError
+	EventReleased                       // a lease was given back, detached, or ended by Close; Held, and Err if that is not certain
+	EventRefused                        // a call that did not wait ended without a lease; Waited, Holder, and Err, such as a *HeldError
+	EventGaveUp                         // a call that waited ended without a lease; Waited, Holder, and Err, such as a *WaitError
+	EventWatching                       // a caller waits for a Latch, or for another leader of an Election
+	EventSlowWait                       // a caller waits for longer than Config.SlowWait; Waited, Holder, Since, Stack
+	EventSlowHold                       // a lease lasts for longer than Config.SlowHold; Held, Stack
+	EventConfirmed                      // the first renewal of a lease that was handed over was confirmed: no more than that
 )
 
 // String returns the kind in lower case, as it is used for metrics.
 func (k EventKind) String() string {
 	names := [...]string{"", "waiting", "granted", "renewed", "retried", "passed", "lost", "released", "refused", "gave up", "watching",
-		"slow wait", "slow hold"}
+		"slow wait", "slow hold", "confirmed"}
 	if k <= 0 || int(k) >= len(names) {
 		return "unknown"
 	}

@@ -221,3 +221,26 @@ func TestSlowGroupThatPolls(t *testing.T) {
 		must(t, r.client.Close())
 	})
 }
+
+// A candidate waits for as long as another one leads, and a leader leads as long as it is well:
+// neither is slow.
+func TestElectionIsNotSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSlowRig(t, memory.New(protocol.Features{Queue: true, Tokens: true}))
+		leader, err := r.client.Election("m").Campaign(t.Context())
+		must(t, err)
+		candidate := make(chan *holdfast.Lease, 1)
+		go func() {
+			lease, err := r.client.Election("m").Campaign(t.Context())
+			must(t, err)
+			candidate <- lease
+		}()
+		<-time.After(time.Hour)
+		must(t, leader.Release(t.Context()))
+		must(t, (<-candidate).Release(t.Context()))
+		must(t, r.client.Close())
+		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
+			t.Errorf("waits were told after %v and holds after %v, with %d lines in the log", times(waits), times(holds), r.lines("long"))
+		}
+	})
+}

@@ -14,7 +14,7 @@
 //	lock.holds             up-down        leases that this process has now
 //	lock.waiters           up-down        callers in this process that wait now
 //	lock.losses            counter        leases that were lost; by reason
-//	lock.renewal.headroom  histogram, s   how much trust was left when a renewal was confirmed
+//	lock.renewal.headroom  histogram, s   how much trust was left, of a TTL, when a renewal was confirmed
 //	lock.retries           counter        requests of waiters and renewals that failed and are tried again
 //	lock.server.requests   counter        requests that were sent to a server; by request and outcome
 //

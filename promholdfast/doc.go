@@ -13,7 +13,7 @@
 //	holdfast_holds                     gauge      leases that this process has now
 //	holdfast_waiters                   gauge      callers in this process that wait now
 //	holdfast_losses_total              counter    leases that were lost; by reason
-//	holdfast_renewal_headroom_seconds  histogram  how much trust was left when a renewal was confirmed
+//	holdfast_renewal_headroom_seconds  histogram  how much trust was left, of a TTL, when a renewal was confirmed
 //	holdfast_retries_total             counter    requests of waiters and renewals that failed and are tried again
 //	holdfast_server_requests_total     counter    requests that were sent to a server; by op and outcome
 //

@@ -84,7 +84,7 @@ func (o *outageObserver) Observe(e holdfast.Event) {
 				o.notices.printf("%q: the server is away, still waiting: %v", e.Name, e.Err)
 			}
 		}
-	case holdfast.EventRenewed:
+	case holdfast.EventConfirmed, holdfast.EventRenewed:
 		if o.away.Swap(false) {
 			o.notices.printf("%q: renewed", e.Name)
 		}

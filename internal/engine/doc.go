@@ -335,12 +335,16 @@
 // Events in the background queue up for one goroutine (reports), which lives while there are any.
 // They are queued as effects, after those that end contexts. Two renewals of one hold in the queue
 // become one, so the queue of a slow observer does not grow without end while nothing else happens.
+// A renewal tells how much trust was left, which shows whether renewals come in time. Of a claim
+// little is left, however well all is. So the renewal of a hold that was promised for less than a
+// TTL is told as Confirmed, and not as Renewed.
 //
 // A slow report (slow.go) belongs to one call that may wait, and then to the lease that the call
 // got and that the observer was told of. The reports have one timer, as the holds have
 // (schedule.go). It queues an event in the background, and logs it, at doubling times. The end of
 // the call, or what tells the observer that the lease ended, ends the report. Most reports end
-// untold, so the stack of the caller is most of what they cost.
+// untold, so the stack of the caller is most of what they cost. Elections have none, as candidates
+// wait and a leader leads for as long as all is well.
 //
 // # Trust
 //

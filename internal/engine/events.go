@@ -14,18 +14,19 @@ type EventKind int
 
 // The kinds of events. See the package document.
 const (
-	Waiting  EventKind = iota + 1 // a caller has to wait
-	Granted                       // a lease began on a hold that was won for it; Took is how long the call lasted
-	Renewed                       // Left is how much trust was left when the answer came
-	Retried                       // a request of a waiter or a renewal failed and will be tried again: Err
-	Passed                        // a lease began on a hold of this process; Took is how long the call lasted
-	LostHold                      // a lease was lost: Err is its cause, Took is how long it lasted
-	Released                      // a lease was given back; Took is how long it lasted, Err why that is not certain
-	Refused                       // a call that did not wait ended without a lease: Err
-	GaveUp                        // a call that waited ended without a lease: Err, Holder; Took is how long it lasted
-	Watching                      // a caller waits for a state of a name, and not for a lease
-	SlowWait                      // a caller waits for long: Took, Holder, Since and Stack
-	SlowHold                      // a lease lasts long: Took and Stack
+	Waiting   EventKind = iota + 1 // a caller has to wait
+	Granted                        // a lease began on a hold that was won for it; Took is how long the call lasted
+	Renewed                        // Left is how much trust was left when the answer came
+	Retried                        // a request of a waiter or a renewal failed and will be tried again: Err
+	Passed                         // a lease began on a hold of this process; Took is how long the call lasted
+	LostHold                       // a lease was lost: Err is its cause, Took is how long it lasted
+	Released                       // a lease was given back; Took is how long it lasted, Err why that is not certain
+	Refused                        // a call that did not wait ended without a lease: Err
+	GaveUp                         // a call that waited ended without a lease: Err, Holder; Took is how long it lasted
+	Watching                       // a caller waits for a state of a name, and not for a lease
+	SlowWait                       // a caller waits for long: Took, Holder, Since and Stack
+	SlowHold                       // a lease lasts long: Took and Stack
+	Confirmed                      // a renewal of a hold that was promised for less than a TTL: by a hand-over, for its claim
 )
 
 // An Event is one thing that happened.

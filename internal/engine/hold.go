@@ -143,6 +143,7 @@ func (h *hold) live() bool {
 // hold anyway. The engine's mutex is held, or the hold is new.
 func (h *hold) confirm(sent time.Time, ttl, renewAfter time.Duration) {
 	h.trustEnd = sent.Add(ttl - margin(ttl))
+	h.promised = ttl
 	h.failure = nil
 	h.renewAt = time.Time{}
 	prolongable := h.maxHoldEnd.IsZero() || h.trustEnd.Before(h.maxHoldEnd)

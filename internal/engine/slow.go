@@ -72,10 +72,14 @@ func (s *callStack) take(reported bool) {
 	}
 }
 
+// lastsByDesign reports whether waits and leases of the lock last as long as all is well: those of
+// an election.
+func (l *Lock) lastsByDesign() bool { return l.spec.Kind == protocol.Election }
+
 // slowWait begins the report of a call that may wait, if waits are reported.
 func (c *call) slowWait() {
 	e := c.lock.engine
-	if e.config.SlowWait == 0 {
+	if e.config.SlowWait == 0 || c.lock.lastsByDesign() {
 		return
 	}
 	e.mu.Lock()
@@ -100,7 +104,7 @@ func (c *call) forgetWait() {
 // holds are not reported. The engine's mutex is held.
 func (c *call) slowHold(lease *Lease) *slowReport {
 	e, s := c.lock.engine, c.slow
-	if e.config.SlowHold == 0 {
+	if e.config.SlowHold == 0 || c.lock.lastsByDesign() {
 		s.end()
 		return nil
 	}

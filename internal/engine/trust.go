@@ -9,8 +9,9 @@ import (
 // A trustWindow says until when this process may act on a hold, by its own clocks. Both moments are
 // earlier than the end at the server by a margin, which covers the drift of the clocks.
 type trustWindow struct {
-	trustEnd   time.Time // the end by the last confirmation, which the next one moves
-	maxHoldEnd time.Time // the end of the max hold, which nothing moves; zero: no max hold
+	trustEnd   time.Time     // the end by the last confirmation, which the next one moves
+	promised   time.Duration // how long the hold lasts by that confirmation
+	maxHoldEnd time.Time     // the end of the max hold, which nothing moves; zero: no max hold
 }
 
 // end is when trust ends, as far as is known now. A zero maxHoldEnd does not count (earlier).

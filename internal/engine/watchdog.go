@@ -137,6 +137,9 @@ func (e *Engine) applyRenewal(h *hold, r protocol.Renewed, sent time.Time) {
 		e.lose(h, h.lossReason())
 		return
 	default:
+		if h.promised < ttl { // little is left of a claim, however well all is
+			event.Kind, event.Left, renewed = Confirmed, 0, nil
+		}
 		h.confirm(sent, ttl, renewalDelay(ttl))
 		e.watchdog.reschedule(h)
 	}

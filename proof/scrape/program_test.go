@@ -88,15 +88,21 @@ func TestProgram(t *testing.T) {
 			all.Go(func() { contend(work, t, counted, client, own, way) })
 		}
 	}
-	end := make(chan struct{})
-	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	http.HandleFunc("/stop", func(w http.ResponseWriter, _ *http.Request) {
+	serve(t, registry, func(w http.ResponseWriter, _ *http.Request) {
 		stop()
 		all.Wait()
 		counted.mu.Lock()
 		defer counted.mu.Unlock()
 		_ = json.NewEncoder(w).Encode(counted)
 	})
+}
+
+// serve serves the metrics, and what /stop does, until /end is asked for.
+func serve(t *testing.T, registry *prometheus.Registry, stop http.HandlerFunc) {
+	t.Helper()
+	end := make(chan struct{})
+	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	http.HandleFunc("/stop", stop)
 	http.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { close(end) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -141,6 +147,55 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 		case <-lease.Context().Done():
 		}
 		if err := lease.Release(t.Context()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHealthyProgram is a program with contention and the default TTL, in which all is well. Its
+// locks are held for milliseconds, for longer than a claim, and for longer than a renewal takes to
+// come.
+func TestHealthyProgram(t *testing.T) {
+	harness.OnlyChild(t)
+	observer, registry := promholdfast.NewObserver(), prometheus.NewRegistry()
+	config := &holdfast.Config{
+		Observer: observer, Class: func(name string) string { class, _, _ := strings.Cut(name, ":"); return class },
+	}
+	clients := []*holdfast.Client{harness.Locker(t, os.Getenv(serverAddr), config), harness.Locker(t, os.Getenv(serverAddr), config)}
+	registry.MustRegister(observer, promholdfast.NewCollector(clients[0], &promholdfast.CollectorOptions{Every: time.Second}))
+	work, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, client := range clients {
+		for name, held := range map[string]time.Duration{"order:42": 2 * time.Millisecond, "page:1": 100 * time.Millisecond, "report:1": 6 * time.Second} {
+			for range 2 {
+				all.Go(func() { takeTurns(work, t, client.Mutex(name).Lock, held) })
+			}
+		}
+		all.Go(func() { takeTurns(work, t, client.RWMutex("config").RLock, 100*time.Millisecond) })
+		all.Go(func() { takeTurns(work, t, client.RWMutex("config").Lock, 100*time.Millisecond) })
+		all.Go(func() { takeTurns(work, t, client.Election("leader").Campaign, time.Minute) })
+	}
+	serve(t, registry, func(http.ResponseWriter, *http.Request) {
+		stop()
+		all.Wait()
+	})
+}
+
+// takeTurns takes a lock again and again, and holds it for so long each time, until ctx ends.
+func takeTurns(ctx context.Context, t *testing.T, take func(context.Context) (*holdfast.Lease, error), held time.Duration) {
+	for ctx.Err() == nil {
+		lease, err := take(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
+			return
+		}
+		select {
+		case <-time.After(held):
+		case <-ctx.Done():
+		}
+		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
