@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // A class of each name would be a series of each name.
@@ -49,7 +50,7 @@ func TestClassOfForeignName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if info, err := client.Inspect(t.Context(), "no colon"); err != nil || info.State != StateHeld {
+	if info, err := client.Inspect(t.Context(), "no colon"); err != nil || info.State() != lockinfo.StateHeld {
 		t.Errorf("Inspect says %v, %v", info, err)
 	}
 	got := map[string]string{}

@@ -2,43 +2,16 @@ package holdfast
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
-
-// A DeadlockMember is one caller of a deadlock. It waits for a name while it holds another, which
-// the member before it waits for.
-type DeadlockMember struct {
-	Label string // of the caller
-	Host  string // of its process; empty if it is not known
-	PID   int    // of its process; 0 if it is not known
-	Holds string // the name that it holds
-	Token int64  // the first fencing token of that hold
-	Waits string // the name that it waits for
-}
-
-// A Deadlock is a cycle of callers of which each waits for what the next one holds. The last waits
-// for what the first holds. None of them can go on.
-type Deadlock struct {
-	Members []DeadlockMember
-}
-
-// String returns the cycle in one line.
-func (d Deadlock) String() string {
-	texts := make([]string, len(d.Members))
-	for i, m := range d.Members {
-		texts[i] = fmt.Sprintf("%q holds %q and waits for %q", shortened(m.Label), shortened(m.Holds), shortened(m.Waits))
-	}
-	return strings.Join(texts, ", ")
-}
 
 // A DeadlockError says that a wait ended because the caller was part of a deadlock
 // (WithDeadlockCheck). The error of the call is a *WaitError that holds it. The caller is the first
 // member, and holds what the last one waits for.
 type DeadlockError struct {
-	Deadlock Deadlock
+	Deadlock lockinfo.Deadlock
 }
 
 func (e *DeadlockError) Error() string { return prefix + "deadlock: " + e.Deadlock.String() }
@@ -51,7 +24,7 @@ func (e *DeadlockError) Error() string { return prefix + "deadlock: " + e.Deadlo
 //
 // The errors are as for Inspect. A client of a quorum is refused with an *ArgumentError, as a
 // quorum has no queue.
-func (c *Client) Deadlocks(ctx context.Context) ([]Deadlock, error) {
+func (c *Client) Deadlocks(ctx context.Context) ([]lockinfo.Deadlock, error) {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New")
 	bad.check(ctx != nil, "ctx", nil, "not nil")
@@ -65,7 +38,7 @@ func (c *Client) Deadlocks(ctx context.Context) ([]Deadlock, error) {
 	if err != nil {
 		return nil, operated("inspect", "", err)
 	}
-	out := make([]Deadlock, len(found))
+	out := make([]lockinfo.Deadlock, len(found))
 	for i, d := range found {
 		out[i] = deadlockOf(d)
 	}
@@ -73,10 +46,10 @@ func (c *Client) Deadlocks(ctx context.Context) ([]Deadlock, error) {
 }
 
 // deadlockOf translates a cycle.
-func deadlockOf(found *engine.Deadlock) (d Deadlock) {
+func deadlockOf(found *engine.Deadlock) (d lockinfo.Deadlock) {
 	for i := range found.Members {
 		m := &found.Members[i]
-		member := DeadlockMember{Label: m.Place.Party.Label, Holds: m.Holds, Token: m.Hold.Token, Waits: m.Waits}
+		member := lockinfo.Member{Label: m.Place.Party.Label, Holds: m.Holds, Token: m.Hold.Token, Waits: m.Waits}
 		member.Host, member.PID = processOf(m.Place.Process)
 		d.Members = append(d.Members, member)
 	}

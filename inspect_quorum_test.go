@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Of a quorum, "free" is said only if a majority says so.
-func TestLockInfoOfAQuorum(t *testing.T) {
+func TestStateAtAQuorum(t *testing.T) {
 	counts := protocol.NodeInspect{Node: "node 1", Counts: true}
 	young := protocol.NodeInspect{Node: "node 2", Why: "it may have forgotten a hold"}
 	dead := protocol.NodeInspect{Node: "node 3", Err: &protocol.Failure{Op: "inspect", Node: "node 3", Reason: protocol.Unreachable, Err: errors.New("refused")}}
@@ -17,23 +18,23 @@ func TestLockInfoOfAQuorum(t *testing.T) {
 	hold := []protocol.Hold{{ID: "an id", State: protocol.HoldTaken, Token: 7}}
 	for name, c := range map[string]struct {
 		in   protocol.Inspection
-		want LockState
+		want lockinfo.State
 	}{
-		"a majority says so":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, counts, dead}}, StateFree},
-		"too few count":          {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, young, dead}}, StateUnknown},
-		"too few answer":         {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}}, StateUnknown},
-		"a hold that may be":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}, Holds: hold, HoldCount: 1}, StateHeld},
-		"a key of another type":  {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, odd, counts}, Foreign: odd.Inspection.Foreign}, StateForeign},
-		"such a key at one node": {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, counts, counts}}, StateFree},
+		"a majority says so":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, counts, dead}}, lockinfo.StateFree},
+		"too few count":          {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, young, dead}}, lockinfo.StateUnknown},
+		"too few answer":         {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}}, lockinfo.StateUnknown},
+		"a hold that may be":     {protocol.Inspection{Nodes: []protocol.NodeInspect{counts, dead, dead}, Holds: hold, HoldCount: 1}, lockinfo.StateHeld},
+		"a key of another type":  {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, odd, counts}, Foreign: odd.Inspection.Foreign}, lockinfo.StateForeign},
+		"such a key at one node": {protocol.Inspection{Nodes: []protocol.NodeInspect{odd, counts, counts}}, lockinfo.StateFree},
 	} {
 		t.Run(name, func(t *testing.T) {
-			info := lockInfo("x", c.in)
-			if info.State != c.want || len(info.Masters) != 3 {
+			info := infoOf("x", c.in)
+			if info.State() != c.want || len(info.Masters) != 3 {
 				t.Fatalf("got %+v, want %s", info, c.want)
 			}
 			for i, m := range info.Masters {
 				n := c.in.Nodes[i]
-				if m.Node != n.Node || m.Counts != n.Counts || m.Why != n.Why || (m.Err != nil) != (n.Err != nil) || (m.Foreign != "") != (n.Inspection.Foreign != nil) {
+				if m.Node != n.Node || m.Counts != n.Counts || (m.Why != "") == n.Counts || (m.Err != nil) != (n.Err != nil) || (m.Foreign != "") != (n.Inspection.Foreign != nil) {
 					t.Errorf("got %+v of %+v", m, n)
 				}
 			}

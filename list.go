@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // listed is how many names List inspects at the same time.
@@ -33,16 +34,16 @@ type ListOptions struct {
 // left out. Of a quorum each name is told as all masters say. A minority of masters that do not
 // answer is no error: a majority knows each hold.
 //
-// A key that begins as ours do and is none of ours comes with StateForeign, and its key as Name, if
+// A key that begins as ours do and is none of ours comes with lockinfo.StateForeign, and its key as Name, if
 // what follows the prefix matches the pattern and no condition but the pattern is set.
 //
 // The stream ends after an error, which is as for Inspect. SCAN needs a permission of its own,
 // which patterns of keys do not limit: a user with it sees the names of all keys of the server.
 // Without it the error is a *StoreError of kind StoreDenied, and Inspect still works.
-func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockInfo, error] {
-	return func(yield func(LockInfo, error) bool) {
+func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[lockinfo.Info, error] {
+	return func(yield func(lockinfo.Info, error) bool) {
 		if err := options.check(ctx, c); err != nil {
-			yield(LockInfo{}, err)
+			yield(lockinfo.Info{}, err)
 			return
 		}
 		pattern := options.Pattern
@@ -51,7 +52,7 @@ func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[LockIn
 		}
 		for info, err := range c.inspectAll(ctx, pattern) {
 			if err != nil {
-				yield(LockInfo{}, err)
+				yield(lockinfo.Info{}, err)
 				return
 			}
 			if options.choose(info) && !yield(info, nil) {
@@ -77,12 +78,12 @@ func (o ListOptions) check(ctx context.Context, c *Client) error {
 
 // inspectAll streams what Inspect tells of all names that match a pattern. Several names are
 // inspected at a time, and none is kept once it was told.
-func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[LockInfo, error] {
+func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[lockinfo.Info, error] {
 	type told struct {
-		info LockInfo
+		info lockinfo.Info
 		err  error
 	}
-	return func(yield func(LockInfo, error) bool) {
+	return func(yield func(lockinfo.Info, error) bool) {
 		whole := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		found, out := make(chan protocol.Found), make(chan told)
@@ -135,31 +136,31 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[LockI
 			}
 		}
 		if whole.Err() != nil { // it may have ended the goroutines before they could say so
-			yield(LockInfo{}, operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)}))
+			yield(lockinfo.Info{}, operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)}))
 		}
 	}
 }
 
 // inspectFound is what Inspect tells of a name that was found. If the key is none of ours, it says
 // so.
-func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (LockInfo, error) {
+func (c *Client) inspectFound(ctx context.Context, found protocol.Found) (lockinfo.Info, error) {
 	if found.Foreign != "" {
-		return LockInfo{Name: found.Foreign, State: StateForeign, Foreign: "the key of no lock"}, nil
+		return lockinfo.Info{Name: found.Foreign, Foreign: "the key of no lock"}, nil
 	}
 	in, err := c.engine.Inspect(ctx, found.Name, protocol.Page{Holds: inspected, Queue: inspected})
 	if err != nil {
-		return LockInfo{}, operated("inspect", found.Name, err)
+		return lockinfo.Info{}, operated("inspect", found.Name, err)
 	}
-	return c.lockInfo(found.Name, in), nil
+	return c.infoOf(found.Name, in), nil
 }
 
 // choose tells whether the options choose a name.
-func (o ListOptions) choose(info LockInfo) bool {
+func (o ListOptions) choose(info lockinfo.Info) bool {
 	if o.Contended && info.Waiters == 0 {
 		return false
 	}
 	if o.Label == "" && o.Process == "" && o.OlderThan == 0 {
-		return info.State != StateFree || len(info.Queue) > 0
+		return info.State() != lockinfo.StateFree || len(info.Queue) > 0
 	}
 	for _, h := range info.Holds {
 		if o.chooseHold(h, info.At) {
@@ -170,7 +171,7 @@ func (o ListOptions) choose(info LockInfo) bool {
 }
 
 // chooseHold tells whether a hold meets all conditions about a holder.
-func (o ListOptions) chooseHold(h HoldInfo, now time.Time) bool {
+func (o ListOptions) chooseHold(h lockinfo.Hold, now time.Time) bool {
 	host, pid, ofProcess := strings.Cut(o.Process, "/")
 	switch {
 	case o.Label != "" && h.Label != o.Label:

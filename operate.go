@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
@@ -93,7 +94,7 @@ func breakable(in protocol.Inspection, force bool) protocol.Kind {
 			return n.Inspection.Kind
 		}
 	}
-	if force || tooFew(in.Nodes) {
+	if counting, majority := lockinfo.Counting(infoOf("", in).Masters); force || counting < majority {
 		return protocol.Mutex
 	}
 	return 0

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
 	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/store"
 )
 
@@ -67,63 +67,37 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	return client, nil
 }
 
-// A QuorumNode is the answer of one master of a quorum.
-type QuorumNode struct {
-	Node   string        // "node 1" is the first store given to NewQuorum
-	Counts bool          // whether the master counts towards a majority; false if it did not answer
-	Why    string        // why it does not count, if it answered
-	Age    time.Duration // since its memory began; 0 if not asked
-	Answer string        // about the lock, in words; empty if the request had no lock
-	Err    error         // why it did not answer
-}
-
-// String returns the node and its answer, in one line.
-func (n QuorumNode) String() string {
-	switch {
-	case n.Err != nil:
-		if failed, ok := n.Err.(*StoreError); ok {
-			return n.Node + ": " + failed.why()
-		}
-		return n.Node + ": " + inner(n.Err)
-	case !n.Counts:
-		return fmt.Sprintf("%s does not count: %s", n.Node, n.Why)
-	case n.Answer != "":
-		return n.Node + ": " + n.Answer
-	}
-	return n.Node + " counts"
-}
-
 // A QuorumError says that fewer masters than a majority answered, of those that count. It matches
 // ErrUnavailable in the cases in which a *StoreError of one server does. Nothing is held: the
 // grants of a minority are given back.
 type QuorumError struct {
-	Op    string // the operation, such as "lock"
-	Name  string // the lock
-	Need  int    // how many masters are a majority
-	Nodes []QuorumNode
+	Op      string            // the operation, such as "lock"
+	Name    string            // the lock
+	Need    int               // how many masters are a majority
+	Masters []lockinfo.Master // what each of them said
 
 	unavailable bool
 }
 
 func (e *QuorumError) Error() string {
-	said := make([]string, len(e.Nodes))
-	for i, n := range e.Nodes {
-		said[i] = n.String()
+	said := make([]string, len(e.Masters))
+	for i, m := range e.Masters {
+		said[i] = m.String()
 	}
 	what := e.Op
 	if e.Name != "" {
 		what += fmt.Sprintf(" %q", shortened(e.Name))
 	}
-	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Nodes), strings.Join(said, "; "))
+	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Masters), strings.Join(said, "; "))
 }
 
 // Is matches ErrUnavailable if the masters could not be asked or cannot serve now.
 func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.unavailable }
 
 // Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most
-// 1 s. A master that does not answer is no error: its QuorumNode says so. The error is ErrClosed,
+// 1 s. A master that does not answer is no error: its Master says so. The error is ErrClosed,
 // or an *ArgumentError if NewQuorum did not make the client or ctx is nil.
-func (c *Client) Quorum(ctx context.Context) ([]QuorumNode, error) {
+func (c *Client) Quorum(ctx context.Context) ([]lockinfo.Master, error) {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by NewQuorum")
 	bad.check(len(bad) > 0 || c.quorum != nil, "Client", "made by New", "made by NewQuorum")
@@ -135,13 +109,14 @@ func (c *Client) Quorum(ctx context.Context) ([]QuorumNode, error) {
 	if err != nil {
 		return nil, ErrClosed
 	}
-	return quorumNodes(nodes), nil
+	return mastersOf(nodes), nil
 }
 
-func quorumNodes(nodes []quorum.Node) []QuorumNode {
-	out := make([]QuorumNode, len(nodes))
+func mastersOf(nodes []quorum.Node) []lockinfo.Master {
+	out := make([]lockinfo.Master, len(nodes))
 	for i, n := range nodes {
-		out[i] = QuorumNode{Node: n.Name, Counts: n.Counts && n.Err == nil, Why: n.Why, Age: n.Age, Answer: n.Answer, Err: public("ask", "", n.Err)}
+		out[i] = masterOf(n.Name, n.Counts, n.Why, public("ask", "", n.Err))
+		out[i].Age, out[i].Answer = n.Age, n.Answer
 	}
 	return out
 }
@@ -154,5 +129,5 @@ func quorumError(failure *protocol.Failure) error {
 		return nil
 	}
 	one := StoreError{Kind: kindOf(failure.Reason)}
-	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Nodes: quorumNodes(none.Nodes), unavailable: one.Is(ErrUnavailable)}
+	return &QuorumError{Op: failure.Op, Name: failure.Name, Need: none.Need, Masters: mastersOf(none.Nodes), unavailable: one.Is(ErrUnavailable)}
 }

@@ -22,8 +22,8 @@ const module = "github.com/holdfast-go/holdfast"
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "store", "telemetry"},
-	"dashboard":                    {"."},
+	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "lockinfo", "store", "telemetry"},
+	"dashboard":                    {".", "lockinfo"},
 	"internal/engine":              {"internal/protocol"},
 	"internal/native":              {"internal/protocol", "internal/wire"},
 	"internal/protocol":            {},
@@ -38,8 +38,9 @@ var mayImport = map[string][]string{
 	"internal/testing/pubsubtest":  {"internal/testing/leak", "internal/testing/redisserver", "internal/wire", "store"},
 	"internal/testing/redisserver": {},
 	"internal/wire":                {"internal/protocol", "store"},
+	"lockinfo":                     {},
 	"store":                        {},
-	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "store"},
+	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "lockinfo", "store"},
 	"telemetry":                    {},
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Every error says "holdfast:" once, in front, however errors nest. It names the server that was
@@ -105,7 +106,7 @@ func TestTexts(t *testing.T) {
 			if again := public("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
 				t.Errorf("made public twice: %s", again)
 			}
-			if status := (QuorumNode{Node: "node 1", Err: err}).String(); strings.Contains(status, prefix) {
+			if status := masterOf("node 1", false, "", err).String(); strings.Contains(status, prefix) {
 				t.Errorf("of a node: %s", status)
 			}
 		})
@@ -120,7 +121,7 @@ func ended(cause error) context.Context {
 
 // Users make errors of these types, too, for their tests.
 func TestTextsWithoutCause(t *testing.T) {
-	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &DeadlockError{}, &QuorumError{Nodes: []QuorumNode{{}}}} {
+	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &DeadlockError{}, &QuorumError{Masters: make([]lockinfo.Master, 1)}} {
 		if !strings.HasPrefix(err.Error(), prefix) {
 			t.Errorf("got %s", err)
 		}

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"slices"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The bounds of a tree of causes: a longer chain is cut.
@@ -106,7 +106,7 @@ func (w *walk) end(path []node) {
 	}
 }
 
-func nodeOf(name string, h holdfast.HoldInfo) node {
+func nodeOf(name string, h lockinfo.Hold) node {
 	return node{Name: name, NameBase64: exactly(name), Label: h.Label, Host: h.Host, PID: h.PID, Token: h.Token}
 }
 
@@ -145,13 +145,13 @@ func processOf(seen map[string]*entry, host string, pid int) uses {
 	for name, e := range seen {
 		for _, h := range holdsOf(e.info.Holds) {
 			if h.Host == host && h.PID == pid {
-				out.Holds = append(out.Holds, use{Name: name, NameBase64: exactly(name), Kind: e.info.Kind, Hold: &h})
+				out.Holds = append(out.Holds, use{Name: name, NameBase64: exactly(name), Kind: string(e.info.Kind), Hold: &h})
 			}
 		}
 		for _, w := range e.info.Queue {
 			if w.Host == host && w.PID == pid {
 				told := waiterOf(w)
-				out.Waits = append(out.Waits, use{Name: name, NameBase64: exactly(name), Kind: e.info.Kind, Waiter: &told})
+				out.Waits = append(out.Waits, use{Name: name, NameBase64: exactly(name), Kind: string(e.info.Kind), Waiter: &told})
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // events is the stream of a page.
@@ -71,7 +71,7 @@ type searches struct {
 
 type search struct {
 	done  chan struct{}
-	found []holdfast.Deadlock
+	found []lockinfo.Deadlock
 	err   error
 }
 

@@ -15,30 +15,31 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // A fake is a server that is looked at.
 type fake struct {
 	mu       sync.Mutex
-	names    map[string]holdfast.LockInfo
+	names    map[string]lockinfo.Info
 	err      error // of List, after the names
 	ready    error // of Ready
-	masters  []holdfast.QuorumNode
+	masters  []lockinfo.Master
 	takes    time.Duration // how long a List lasts
 	begun    []time.Time   // of Lists
 	broken   []string
-	found    []holdfast.Deadlock
+	found    []lockinfo.Deadlock
 	searches int
 	search   chan struct{} // a search for deadlocks waits for its end
 }
 
-func newFake(infos ...holdfast.LockInfo) *fake {
-	f := &fake{names: map[string]holdfast.LockInfo{}}
+func newFake(infos ...lockinfo.Info) *fake {
+	f := &fake{names: map[string]lockinfo.Info{}}
 	f.set(infos...)
 	return f
 }
 
-func (f *fake) set(infos ...holdfast.LockInfo) {
+func (f *fake) set(infos ...lockinfo.Info) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, info := range infos {
@@ -52,16 +53,16 @@ func (f *fake) locked(change func()) {
 	change()
 }
 
-func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error] {
+func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[lockinfo.Info, error] {
 	f.mu.Lock()
 	f.begun = append(f.begun, time.Now())
 	names, err, takes := maps.Clone(f.names), f.err, f.takes
 	f.mu.Unlock()
-	return func(yield func(holdfast.LockInfo, error) bool) {
+	return func(yield func(lockinfo.Info, error) bool) {
 		select {
 		case <-time.After(takes):
 		case <-ctx.Done():
-			yield(holdfast.LockInfo{}, ctx.Err())
+			yield(lockinfo.Info{}, ctx.Err())
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -72,7 +73,7 @@ func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[holdf
 			}
 		}
 		if err != nil {
-			yield(holdfast.LockInfo{}, err)
+			yield(lockinfo.Info{}, err)
 		}
 	}
 }
@@ -83,7 +84,7 @@ func (f *fake) Ready(context.Context) error {
 	return f.ready
 }
 
-func (f *fake) Quorum(context.Context) ([]holdfast.QuorumNode, error) {
+func (f *fake) Quorum(context.Context) ([]lockinfo.Master, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.masters == nil {
@@ -92,7 +93,7 @@ func (f *fake) Quorum(context.Context) ([]holdfast.QuorumNode, error) {
 	return slices.Clone(f.masters), nil
 }
 
-func (f *fake) Deadlocks(context.Context) ([]holdfast.Deadlock, error) {
+func (f *fake) Deadlocks(context.Context) ([]lockinfo.Deadlock, error) {
 	f.mu.Lock()
 	f.searches++
 	wait, found := f.search, f.found
@@ -124,11 +125,11 @@ func (f *fake) lists() int {
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // held is a name with one hold.
-func held(name, label string, token int64) holdfast.LockInfo {
-	return holdfast.LockInfo{
-		Name: name, Kind: "mutex", State: holdfast.StateHeld, At: epoch, Holders: 1,
-		Holds: []holdfast.HoldInfo{{
-			State: holdfast.HoldHeld, Label: label, Host: "host-" + label, PID: 7, Mode: holdfast.ModeWrites, Token: token, LastToken: token,
+func held(name, label string, token int64) lockinfo.Info {
+	return lockinfo.Info{
+		Name: name, Kind: "mutex", At: epoch, Holders: 1,
+		Holds: []lockinfo.Hold{{
+			State: lockinfo.StateHeld, Label: label, Host: "host-" + label, PID: 7, Mode: lockinfo.ModeExclusive, Token: token, LastToken: token,
 			Since: epoch.Add(-time.Minute), Remaining: 20 * time.Second, TTL: 30 * time.Second,
 		}},
 	}

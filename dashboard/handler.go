@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Options say what a dashboard may do. Nil or zero Options only read.
@@ -23,10 +24,10 @@ type Options struct {
 
 // source is what a dashboard needs of a Client.
 type source interface {
-	List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error]
+	List(context.Context, holdfast.ListOptions) iter.Seq2[lockinfo.Info, error]
 	Ready(context.Context) error
-	Quorum(context.Context) ([]holdfast.QuorumNode, error)
-	Deadlocks(context.Context) ([]holdfast.Deadlock, error)
+	Quorum(context.Context) ([]lockinfo.Master, error)
+	Deadlocks(context.Context) ([]lockinfo.Deadlock, error)
 	Break(ctx context.Context, name string, token int64) error
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func TestFilesAndHeaders(t *testing.T) {
@@ -180,7 +180,7 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.search = make(chan struct{})
-		f.found = []holdfast.Deadlock{{Members: []holdfast.DeadlockMember{{Label: "A", Holds: "a", Waits: "b", Token: 1}, {Label: "B", Holds: "b", Waits: "a", Token: 2}}}}
+		f.found = []lockinfo.Deadlock{{Members: []lockinfo.Member{{Label: "A", Holds: "a", Waits: "b", Token: 1}, {Label: "B", Holds: "b", Waits: "a", Token: 2}}}}
 		h := newHandler(f, nil)
 		var asking sync.WaitGroup
 		for range 5 {
@@ -204,12 +204,12 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 }
 
 func TestCauses(t *testing.T) {
-	waits := func(info holdfast.LockInfo, label string, under ...string) holdfast.LockInfo {
-		info.Queue = append(info.Queue, holdfast.WaiterInfo{Label: label, Host: "host-" + label, PID: 7, Under: under})
+	waits := func(info lockinfo.Info, label string, under ...string) lockinfo.Info {
+		info.Queue = append(info.Queue, lockinfo.Waiter{Label: label, Host: "host-" + label, PID: 7, Under: under})
 		info.Waiters++
 		return info
 	}
-	see := func(infos ...holdfast.LockInfo) map[string]*entry {
+	see := func(infos ...lockinfo.Info) map[string]*entry {
 		s := newSight(nil)
 		for _, info := range infos {
 			s.add(info)
@@ -246,11 +246,11 @@ func TestCausesAreBounded(t *testing.T) {
 	s := newSight(nil)
 	const readers = 100
 	for level := range 40 {
-		info := holdfast.LockInfo{Name: string(rune('A' + level)), State: holdfast.StateHeld}
+		info := lockinfo.Info{Name: string(rune('A' + level)), Kind: lockinfo.KindRWMutex}
 		for i := range readers {
-			info.Holds = append(info.Holds, holdfast.HoldInfo{State: holdfast.HoldHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
+			info.Holds = append(info.Holds, lockinfo.Hold{State: lockinfo.StateHeld, Host: "h", PID: i + 1, Token: int64(i + 1)})
 			if level > 0 {
-				info.Queue = append(info.Queue, holdfast.WaiterInfo{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
+				info.Queue = append(info.Queue, lockinfo.Waiter{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
 			}
 		}
 		s.add(info)
@@ -261,7 +261,7 @@ func TestCausesAreBounded(t *testing.T) {
 func TestProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waited := held("b", "B", 2)
-		waited.Queue = []holdfast.WaiterInfo{{Label: "A", Host: "host-A", PID: 7, Since: epoch}}
+		waited.Queue = []lockinfo.Waiter{{Label: "A", Host: "host-A", PID: 7, Since: epoch}}
 		h := newHandler(newFake(held("a", "A", 1), waited), nil)
 		if w := get(h, "/process?host=host-A&pid=7"); w.Code != 503 {
 			t.Errorf("without a page: %d", w.Code)

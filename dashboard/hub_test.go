@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func TestOneLookASecondForTenViewers(t *testing.T) {
@@ -118,7 +119,7 @@ func TestOnlyDifferencesAreSent(t *testing.T) {
 			t.Errorf("nothing changed, and told was %+v", s)
 		}
 		renewed := later
-		renewed.Holds = []holdfast.HoldInfo{later.Holds[0]}
+		renewed.Holds = []lockinfo.Hold{later.Holds[0]}
 		renewed.Holds[0].Remaining = 30 * time.Second
 		f.set(renewed)
 		if s := v.look(t); len(s.Changed) != 1 || len(s.Changes) != 0 {
@@ -145,30 +146,30 @@ func events(changes []change) string {
 }
 
 func TestEventsOfChanges(t *testing.T) {
-	with := func(info holdfast.LockInfo, change func(*holdfast.LockInfo)) holdfast.LockInfo {
-		info.Holds = append([]holdfast.HoldInfo(nil), info.Holds...)
+	with := func(info lockinfo.Info, change func(*lockinfo.Info)) lockinfo.Info {
+		info.Holds = append([]lockinfo.Hold(nil), info.Holds...)
 		change(&info)
 		return info
 	}
 	a := held("x", "A", 1)
-	lateHold := func(i *holdfast.LockInfo) { i.Holds[0].Late = true }
-	latch := holdfast.LockInfo{Name: "x", Kind: "latch", State: holdfast.StateSet, Count: 3}
+	lateHold := func(i *lockinfo.Info) { i.Holds[0].Late = true }
+	latch := lockinfo.Info{Name: "x", Kind: "latch", Count: 3}
 	for name, c := range map[string]struct {
-		before, now holdfast.LockInfo
+		before, now lockinfo.Info
 		want        string
 	}{
-		"waits":     {a, with(a, func(i *holdfast.LockInfo) { i.Waiters = 2 }), "waiting x A"},
+		"waits":     {a, with(a, func(i *lockinfo.Info) { i.Waiters = 2 }), "waiting x A"},
 		"passed on": {a, held("x", "B", 2), "held x B"},
-		"broken": {a, with(a, func(i *holdfast.LockInfo) {
-			i.State, i.Holds[0].State = holdfast.StateRemainder, holdfast.HoldBroken
+		"broken": {a, with(a, func(i *lockinfo.Info) {
+			i.Holds[0].State = lockinfo.StateBroken
 		}), "ended x A"},
 		"late":        {a, with(a, lateHold), "late x A"},
 		"renewed":     {with(a, lateHold), a, "renewed x A"},
-		"holders":     {a, with(a, func(i *holdfast.LockInfo) { i.Holders = 2 }), "holders x A"},
-		"counted":     {latch, with(latch, func(i *holdfast.LockInfo) { i.Count = 2 }), "counted x "},
-		"not ours":    {a, holdfast.LockInfo{Name: "x", State: holdfast.StateForeign}, "foreign x , ended x A"},
+		"holders":     {a, with(a, func(i *lockinfo.Info) { i.Holders = 2 }), "holders x A"},
+		"counted":     {latch, with(latch, func(i *lockinfo.Info) { i.Count = 2 }), "counted x "},
+		"not ours":    {a, lockinfo.Info{Name: "x", Foreign: "a list"}, "foreign x , ended x A"},
 		"the same":    {a, a, ""},
-		"only renews": {a, with(a, func(i *holdfast.LockInfo) { i.Holds[0].Remaining += time.Second }), ""},
+		"only renews": {a, with(a, func(i *lockinfo.Info) { i.Holds[0].Remaining += time.Second }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := newSight(nil)
@@ -248,7 +249,7 @@ func TestServerAwayAndBack(t *testing.T) {
 func TestMastersWithoutNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		f.masters = []holdfast.QuorumNode{
+		f.masters = []lockinfo.Master{
 			{Node: "node 1", Counts: true, Age: time.Hour}, {Node: "node 2", Why: "its memory is young", Age: time.Second},
 			{Node: "node 3", Err: errors.New("refused")},
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // version is that of the documents in docs/json.md, whose fields these have. The command has types
@@ -85,9 +85,9 @@ type row struct {
 
 const mostHosts = 10
 
-func lockOf(info holdfast.LockInfo) lock {
+func lockOf(info lockinfo.Info) lock {
 	out := lock{
-		Name: info.Name, NameBase64: exactly(info.Name), Kind: info.Kind, State: string(info.State), At: info.At.UTC(), Holders: info.Holders,
+		Name: info.Name, NameBase64: exactly(info.Name), Kind: string(info.Kind), State: string(info.State()), At: info.At.UTC(), Holders: info.Holders,
 		Waiters: info.Waiters, Holds: holdsOf(info.Holds), Queue: []waiter{}, Permits: info.Permits, Taken: info.Taken, Count: info.Count,
 		Foreign: info.Foreign,
 	}
@@ -107,10 +107,10 @@ func lockOf(info holdfast.LockInfo) lock {
 // noAnswer is why a master did not answer. It leaves out what stands beside it: its name, and the
 // name that it was asked for.
 func noAnswer(node string, err error) string {
-	return strings.TrimPrefix(holdfast.QuorumNode{Node: node, Err: err}.String(), node+": ")
+	return strings.TrimPrefix(lockinfo.Master{Node: node, Err: err, Why: err.Error()}.String(), node+": ")
 }
 
-func holdsOf(holds []holdfast.HoldInfo) []hold {
+func holdsOf(holds []lockinfo.Hold) []hold {
 	out := make([]hold, 0, len(holds))
 	for _, h := range holds {
 		out = append(out, hold{
@@ -122,14 +122,14 @@ func holdsOf(holds []holdfast.HoldInfo) []hold {
 	return out
 }
 
-func waiterOf(w holdfast.WaiterInfo) waiter {
+func waiterOf(w lockinfo.Waiter) waiter {
 	return waiter{
 		ID: w.ID, Place: w.Place, Owner: w.Owner, Label: w.Label, Host: w.Host, PID: w.PID, Mode: string(w.Mode), Permits: w.Permits,
 		Since: utc(w.Since), Alive: string(w.Alive), Kept: w.Kept, Under: w.Under,
 	}
 }
 
-func rowOf(id uint64, info holdfast.LockInfo) row {
+func rowOf(id uint64, info lockinfo.Info) row {
 	out := row{ID: id, Late: late(info)}
 	for _, h := range info.Holds {
 		if h.Host != "" && len(out.Hosts) < mostHosts && !slices.Contains(out.Hosts, h.Host) {
@@ -138,29 +138,29 @@ func rowOf(id uint64, info holdfast.LockInfo) row {
 	}
 	info.Queue, info.Masters = nil, nil
 	if h, ok := oldest(info); ok {
-		info.Holds = []holdfast.HoldInfo{h}
+		info.Holds = []lockinfo.Hold{h}
 	}
 	out.lock = lockOf(info)
 	return out
 }
 
-func late(info holdfast.LockInfo) bool {
-	return slices.ContainsFunc(info.Holds, func(h holdfast.HoldInfo) bool { return h.Late })
+func late(info lockinfo.Info) bool {
+	return slices.ContainsFunc(info.Holds, func(h lockinfo.Hold) bool { return h.Late })
 }
 
 // oldest is the hold that has held for longest. Remainders come last.
-func oldest(info holdfast.LockInfo) (holdfast.HoldInfo, bool) {
+func oldest(info lockinfo.Info) (lockinfo.Hold, bool) {
 	if len(info.Holds) == 0 {
-		return holdfast.HoldInfo{}, false
+		return lockinfo.Hold{}, false
 	}
-	return slices.MinFunc(info.Holds, func(a, b holdfast.HoldInfo) int {
+	return slices.MinFunc(info.Holds, func(a, b lockinfo.Hold) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since))
 	}), true
 }
 
 // rank is 0 of a hold, and 1 of a remainder.
-func rank(h holdfast.HoldInfo) int {
-	if h.State == holdfast.HoldHeld || h.State == holdfast.HoldHandedOver {
+func rank(h lockinfo.Hold) int {
+	if h.State == lockinfo.StateHeld || h.State == lockinfo.StateHandedOver {
 		return 0
 	}
 	return 1

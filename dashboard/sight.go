@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // An entry is what is kept of a name.
 type entry struct {
 	id    uint64
-	info  holdfast.LockInfo
+	info  lockinfo.Info
 	brief brief
 	row   json.RawMessage
 }
@@ -41,7 +41,7 @@ func newSight(before map[string]*entry) sight {
 }
 
 // add notes a name. A SCAN may tell one twice. If there is no room, names are only counted.
-func (s *sight) add(info holdfast.LockInfo) {
+func (s *sight) add(info lockinfo.Info) {
 	if _, again := s.names[info.Name]; again {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *sight) add(info holdfast.LockInfo) {
 	} else {
 		e.id = s.next
 		s.next++
-		s.tell(&entry{id: e.id, info: holdfast.LockInfo{Name: info.Name}}, e)
+		s.tell(&entry{id: e.id, info: lockinfo.Info{Name: info.Name}}, e)
 	}
 	s.names[info.Name] = e
 	if old != nil && e.brief.same(old.brief) {
@@ -90,10 +90,10 @@ func (s *sight) end() {
 }
 
 // weight is about how many bytes a name takes in memory, with its row.
-func weight(info holdfast.LockInfo) int {
+func weight(info lockinfo.Info) int {
 	const each = 400
 	size := each + 3*len(info.Name) + len(info.Foreign)
-	holds := func(all []holdfast.HoldInfo) {
+	holds := func(all []lockinfo.Hold) {
 		for _, h := range all {
 			size += each + len(h.Label) + len(h.Host) + len(h.Owner) + len(h.By)
 		}
@@ -115,7 +115,7 @@ func weight(info holdfast.LockInfo) int {
 // A brief is what two looks at a name are compared by.
 type brief struct {
 	kind             string
-	state            holdfast.LockState
+	state            lockinfo.State
 	label, host      string
 	pid              int
 	token            int64
@@ -128,9 +128,9 @@ type brief struct {
 	until            time.Time // of the oldest hold
 }
 
-func briefOf(info holdfast.LockInfo) brief {
+func briefOf(info lockinfo.Info) brief {
 	b := brief{
-		kind: info.Kind, state: info.State, holders: info.Holders, waiters: info.Waiters, taken: info.Taken, permits: info.Permits,
+		kind: string(info.Kind), state: info.State(), holders: info.Holders, waiters: info.Waiters, taken: info.Taken, permits: info.Permits,
 		count: info.Count, late: late(info),
 	}
 	if h, ok := oldest(info); ok {
@@ -189,7 +189,7 @@ func (s *sight) tell(old, e *entry) {
 			})
 		}
 	}
-	note(now.state == holdfast.StateForeign && before.state != now.state, "foreign", now)
+	note(now.state == lockinfo.StateForeign && before.state != now.state, "foreign", now)
 	note(now.held() != 0 && now.held() != before.held(), "held", now)
 	note(now.held() == 0 && before.held() != 0, "ended", before)
 	if now.held() != 0 && now.held() == before.held() {
@@ -197,7 +197,7 @@ func (s *sight) tell(old, e *entry) {
 		note(now.late && !before.late, "late", now)
 		note(!now.late && before.late, "renewed", now)
 	}
-	latch := now.state == holdfast.StateSet || now.state == holdfast.StateOpen
+	latch := now.state == lockinfo.StateSet || now.state == lockinfo.StateOpen
 	note(latch && (now.count != before.count || now.state != before.state), "counted", now)
 	note(now.waiters != before.waiters, "waiting", now)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // CollectorOptions bound what a Collector costs. Nil or zero fields mean the defaults.
@@ -134,24 +135,24 @@ func (c *Collector) list() (map[lockKey]figures, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, again := told[info.Name]; again || info.State == holdfast.StateForeign {
+		if _, again := told[info.Name]; again || info.State() == lockinfo.StateForeign {
 			continue
 		}
 		told[info.Name] = struct{}{}
-		key := lockKey{info.Kind, info.Class}
+		key := lockKey{string(info.Kind), info.Class}
 		all[key] = all[key].with(info)
 	}
 	return all, nil
 }
 
 // with adds one name.
-func (f figures) with(info holdfast.LockInfo) figures {
+func (f figures) with(info lockinfo.Info) figures {
 	f.names++
 	f.waiters += info.Waiters
 	f.queue = max(f.queue, info.Waiters)
 	held := false
 	for _, h := range info.Holds {
-		if h.State != holdfast.HoldHeld {
+		if h.State != lockinfo.StateHeld {
 			continue
 		}
 		held = true

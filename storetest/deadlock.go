@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func deadlocks() []test {
@@ -83,7 +84,7 @@ func deadlockOfTwo(e *env) {
 	ofA, ofB := e.lock(checkedMutex(a, "a")), e.lock(checkedMutex(b, "b"))
 	first := e.waitsUnder(ofA, a, checkedMutex(a, "b").Lock)
 	second := e.waitsUnder(ofB, b, checkedMutex(b, "a").Lock)
-	want := []holdfast.DeadlockMember{
+	want := []lockinfo.Member{
 		{Label: "second", Holds: "b", Token: ofB.Token(), Waits: "a"},
 		{Label: "first", Holds: "a", Token: ofA.Token(), Waits: "b"},
 	}

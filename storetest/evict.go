@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func evicting() []test {
@@ -128,12 +129,12 @@ func evictKinds(e *env) {
 		if err != nil {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
-		if info := e.inspect(op, name); info.Kind != one.kind {
+		if info := e.inspect(op, name); string(info.Kind) != one.kind {
 			e.Errorf("a %s is told as %q", one.kind, info.Kind)
 		}
 		_, _ = out.result()
 		e.release(other)
-		if info := e.inspect(op, name); info.State != holdfast.StateFree || info.Kind != "" {
+		if info := e.inspect(op, name); info.State() != lockinfo.StateFree || info.Kind != "" {
 			e.Errorf("after a %s: %+v", one.kind, info)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func lists() []test {
@@ -30,10 +31,10 @@ func lists() []test {
 }
 
 // list is what List tells, by name, where a name may come twice.
-func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]holdfast.LockInfo) {
+func (e *env) list(c *client, options holdfast.ListOptions) (infos map[string]lockinfo.Info) {
 	e.Helper()
 	err := e.answer(func() error {
-		infos = map[string]holdfast.LockInfo{}
+		infos = map[string]lockinfo.Info{}
 		for info, err := range c.List(e.ctx(), options) {
 			if err != nil {
 				return err
@@ -60,7 +61,7 @@ func (e *env) lists(c *client, options holdfast.ListOptions, want ...string) {
 
 func listKinds(e *env) {
 	a, b := e.client(label("A")), e.client()
-	kinds := map[string]string{"mutex": "m", "rwmutex": "r", "election": "e"}
+	kinds := map[lockinfo.Kind]string{"mutex": "m", "rwmutex": "r", "election": "e"}
 	leases := []*holdfast.Lease{e.lock(a.Mutex("m")), e.take(a.RWMutex("r").RLock), e.campaign(a.Election("e"))}
 	if !e.backend.NoSemaphores {
 		kinds["semaphore"] = "s"
@@ -154,7 +155,7 @@ func listQueueAlone(e *env) {
 	ticket := e.ticket(b.Mutex(name))
 	e.release(lease)
 	infos := e.list(a, holdfast.ListOptions{})
-	if info := infos[name]; len(infos) != 1 || info.State != holdfast.StateFree || len(info.Queue) != 1 || info.Queue[0].Label != "B" {
+	if info := infos[name]; len(infos) != 1 || info.State() != lockinfo.StateFree || len(info.Queue) != 1 || info.Queue[0].Label != "B" {
 		e.Errorf("got %+v", infos)
 	}
 	e.release(e.attached(b, ticket))
@@ -200,7 +201,7 @@ func listVanishing(e *env) {
 	})
 	for range 50 {
 		for name, info := range e.list(b, holdfast.ListOptions{}) {
-			if info.State != holdfast.StateHeld {
+			if info.State() != lockinfo.StateHeld {
 				e.Errorf("%q: %+v", name, info)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 func operators() []test {
@@ -31,7 +32,7 @@ func operators() []test {
 }
 
 // inspect asks until there is an answer.
-func (e *env) inspect(c *client, name string) (info holdfast.LockInfo) {
+func (e *env) inspect(c *client, name string) (info lockinfo.Info) {
 	e.Helper()
 	if err := e.answer(func() (err error) { info, err = c.Inspect(e.ctx(), name); return err }); err != nil {
 		e.Fatalf("Inspect: %v", err)
@@ -43,7 +44,7 @@ func (e *env) inspect(c *client, name string) (info holdfast.LockInfo) {
 }
 
 // hold is the only hold of a name.
-func (e *env) hold(info holdfast.LockInfo) holdfast.HoldInfo {
+func (e *env) hold(info lockinfo.Info) lockinfo.Hold {
 	e.Helper()
 	if len(info.Holds) != 1 || info.Holders != 1 {
 		e.Fatalf("%d holds are told, of %d: %+v", len(info.Holds), info.Holders, info)
@@ -56,7 +57,7 @@ func inspectFree(e *env) {
 	for range 2 {
 		// One master of a quorum may know the hold for a moment longer.
 		soon(func() bool { return !e.backend.NoSemaphores || e.inspect(b, name).Kind == "" })
-		if info := e.inspect(b, name); info.State != holdfast.StateFree || info.Kind != "" || info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
+		if info := e.inspect(b, name); info.State() != lockinfo.StateFree || info.Kind != "" || info.Holders+info.Waiters+len(info.Holds)+len(info.Queue) != 0 {
 			e.Errorf("got %+v", info)
 		}
 		e.free(a.Mutex(name))
@@ -71,7 +72,7 @@ func inspectKinds(e *env) {
 			e.Fatalf("%s: %v", one.kind, err)
 		}
 		info := e.inspect(b, name)
-		if hold := e.hold(info); info.Kind != one.kind || info.State != holdfast.StateHeld || hold.Label != "A" || hold.State != holdfast.HoldHeld {
+		if hold := e.hold(info); string(info.Kind) != one.kind || info.State() != lockinfo.StateHeld || hold.Label != "A" || hold.State != lockinfo.StateHeld {
 			e.Errorf("a %s: got %+v", one.kind, info)
 		}
 		e.release(lease)
@@ -83,7 +84,7 @@ func inspectHold(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second), holdfast.WithOwner("o")))
 	info := e.inspect(b, name)
 	hold := e.hold(info)
-	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != holdfast.ModeWrites || hold.TTL != 20*time.Second || hold.Fixed || hold.Permits != 0 {
+	if hold.Label != "A" || hold.Owner != "o" || hold.Mode != lockinfo.ModeExclusive || hold.TTL != 20*time.Second || hold.Fixed || hold.Permits != 0 {
 		e.Errorf("got %+v", hold)
 	}
 	if hold.Token > lease.Token() || hold.LastToken < lease.Token() {
@@ -125,14 +126,14 @@ func inspectReaders(e *env) {
 	labels := ""
 	for _, hold := range info.Holds {
 		labels += hold.Label
-		if hold.Mode != holdfast.ModeReads || hold.State != holdfast.HoldHeld {
+		if hold.Mode != lockinfo.ModeReads || hold.State != lockinfo.StateHeld {
 			e.Errorf("got %+v", hold)
 		}
 	}
 	if info.Kind != "rwmutex" || info.Holders != 2 || labels != "AB" && labels != "BA" {
 		e.Errorf("held by %q: %+v", labels, info)
 	}
-	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" || info.Queue[0].Mode != holdfast.ModeWrites {
+	if info.Waiters != 1 || len(info.Queue) != 1 || info.Queue[0].Label != "C" || info.Queue[0].Mode != lockinfo.ModeWrites {
 		e.Errorf("queue: %+v", info.Queue)
 	}
 	e.release(one)
@@ -150,7 +151,7 @@ func inspectPermits(e *env) {
 	weights := int64(0)
 	for _, hold := range info.Holds {
 		weights += hold.Permits
-		if hold.Mode != holdfast.ModePermits {
+		if hold.Mode != lockinfo.ModePermits {
 			e.Errorf("got %+v", hold)
 		}
 	}
@@ -170,8 +171,8 @@ func inspectLatch(e *env) {
 	}
 	c := e.client()
 	e.ok(c.Latch(name).Set(e.ctx(), 2))
-	for _, want := range []holdfast.LockInfo{{State: holdfast.StateSet, Count: 2}, {State: holdfast.StateSet, Count: 1}, {State: holdfast.StateOpen}} {
-		if info := e.inspect(c, name); info.Kind != "latch" || info.State != want.State || info.Count != want.Count || info.Holders != 0 {
+	for _, want := range []lockinfo.Info{{Kind: lockinfo.KindLatch, Count: 2}, {Kind: lockinfo.KindLatch, Count: 1}, {Kind: lockinfo.KindLatch}} {
+		if info := e.inspect(c, name); info.Kind != want.Kind || info.State() != want.State() || info.Count != want.Count || info.Holders != 0 {
 			e.Errorf("got %+v, want %+v", info, want)
 		}
 		e.ok(c.Latch(name).CountDown(e.ctx()))
@@ -192,7 +193,7 @@ func inspectQueue(e *env) {
 	}
 	for i, text := range []string{"1st", "2nd", "3rd"} {
 		w := info.Queue[i]
-		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == holdfast.AliveNo || w.ID == "" || strings.ContainsAny(w.ID, "|:") {
+		if w.Label != text || w.Owner != "o of "+text || w.Place != i+1 || w.Kept || w.Alive == lockinfo.AliveNo || w.ID == "" || strings.ContainsAny(w.ID, "|:") {
 			e.Errorf("place %d: %+v", i+1, w)
 		}
 		if w.Since.IsZero() || w.Since.After(info.At) {
@@ -216,7 +217,7 @@ func inspectPlace(e *env) {
 		e.Fatalf("queue of %d: %+v", info.Waiters, info.Queue)
 	}
 	kept, behind := info.Queue[0], info.Queue[1]
-	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != holdfast.AliveNo || behind.Label != "C" || behind.Place != 1 || behind.Kept {
+	if kept.Label != "B" || !kept.Kept || kept.Place != 0 || kept.Alive != lockinfo.AliveNo || behind.Label != "C" || behind.Place != 1 || behind.Kept {
 		e.Errorf("got %+v and %+v", kept, behind)
 	}
 	e.release(lease)
@@ -227,13 +228,13 @@ func inspectPlace(e *env) {
 func inspectMinHold(e *env) {
 	a, b := e.client(label("A")), e.client()
 	e.release(e.lock(a.Mutex(name, holdfast.WithMinHold(time.Minute))))
-	soon(func() bool { return e.inspect(b, name).State == holdfast.StateMinHold })
+	soon(func() bool { return e.inspect(b, name).State() == lockinfo.StateMinHold })
 	info := e.inspect(b, name)
 	known := "A"
 	if e.backend.NoSemaphores { // the masters of a quorum keep no more than the time
 		known = ""
 	}
-	if hold := e.hold(info); info.State != holdfast.StateMinHold || hold.State != holdfast.HoldMinHold || hold.Label != known || hold.By != "" ||
+	if hold := e.hold(info); info.State() != lockinfo.StateMinHold || hold.State != lockinfo.StateMinHold || hold.Label != known || hold.By != "" ||
 		hold.Remaining > time.Minute || hold.Remaining < 20*time.Second {
 		e.Errorf("got %+v", info)
 	}
@@ -244,19 +245,19 @@ func inspectBroken(e *env) {
 	owner := holdfast.WithOwner("o")
 	lease, beside := e.lock(a.Mutex(name, owner, holdfast.WithTTL(5*time.Minute))), e.lock(b.Mutex(name, owner))
 	e.breaks(op, name, lease.Token())
-	states := map[string]holdfast.HoldInfo{}
+	states := map[string]lockinfo.Hold{}
 	info := e.inspect(op, name)
 	for _, hold := range info.Holds {
 		states[hold.Label] = hold
 	}
-	if info.State != holdfast.StateHeld || states["B"].State != holdfast.HoldHeld || states["B"].By != "" {
+	if info.State() != lockinfo.StateHeld || states["B"].State != lockinfo.StateHeld || states["B"].By != "" {
 		e.Errorf("got %+v", info)
 	}
-	if left := states["A"]; left.State != holdfast.HoldBroken || left.By != "OP" || left.Token != lease.Token() {
+	if left := states["A"]; left.State != lockinfo.StateBroken || left.By != "OP" || left.Token != lease.Token() {
 		e.Errorf("got %+v", left)
 	}
 	e.release(beside)
-	if info := e.inspect(op, name); info.State != holdfast.StateRemainder {
+	if info := e.inspect(op, name); info.State() != lockinfo.StateBroken {
 		e.Errorf("got %+v", info)
 	}
 	e.stopped(lease)
@@ -269,7 +270,7 @@ func inspectExpired(e *env) {
 	soon(func() bool { return e.inspect(b, name).Holders == 1 })
 	e.hold(e.inspect(b, name))
 	e.release(long)
-	if info := e.inspect(b, name); info.State != holdfast.StateFree {
+	if info := e.inspect(b, name); info.State() != lockinfo.StateFree {
 		e.Errorf("got %+v", info)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Break ends the hold of another process.
@@ -61,7 +62,7 @@ func (b *Break) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	hold := holdfast.HoldInfo{Token: b.Token}
+	hold := lockinfo.Hold{Token: b.Token}
 	if b.asks() {
 		if hold, err = b.ask(ctx, client); err != nil {
 			return err
@@ -86,21 +87,21 @@ func (b *Break) Run(ctx context.Context) error {
 }
 
 // ask shows what is there, and asks which hold is meant and whether to break it.
-func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.HoldInfo, error) {
+func (b *Break) ask(ctx context.Context, client *holdfast.Client) (lockinfo.Hold, error) {
 	info, err := client.Inspect(ctx, b.Name)
 	if err != nil {
-		return holdfast.HoldInfo{}, b.failure(err)
+		return lockinfo.Hold{}, b.failure(err)
 	}
 	if err := b.page().Detail(info); err != nil {
-		return holdfast.HoldInfo{}, err
+		return lockinfo.Hold{}, err
 	}
 	if len(info.Holds) == 0 {
-		return holdfast.HoldInfo{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: nobody holds %q", b.Name)}
+		return lockinfo.Hold{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: nobody holds %q", b.Name)}
 	}
 	answers := bufio.NewReader(b.In)
 	token, err := b.chosen(answers, info)
 	if err != nil {
-		return holdfast.HoldInfo{}, err
+		return lockinfo.Hold{}, err
 	}
 	for _, h := range info.Holds {
 		if h.Token <= token && token <= h.LastToken {
@@ -108,14 +109,14 @@ func (b *Break) ask(ctx context.Context, client *holdfast.Client) (holdfast.Hold
 		}
 	}
 	if info.Holders == len(info.Holds) {
-		return holdfast.HoldInfo{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
+		return lockinfo.Hold{}, &exitError{exitFailed, fmt.Errorf("nothing was broken: none of these holds has the token %d", token)}
 	}
-	hidden := holdfast.HoldInfo{Token: token} // it may be of a hold that is not shown
+	hidden := lockinfo.Hold{Token: token} // it may be of a hold that is not shown
 	return hidden, b.confirm(answers, hidden)
 }
 
 // chosen is the token that was given, that of the only hold, or the answer to a question.
-func (b *Break) chosen(answers *bufio.Reader, info holdfast.LockInfo) (int64, error) {
+func (b *Break) chosen(answers *bufio.Reader, info lockinfo.Info) (int64, error) {
 	switch {
 	case b.Token != 0:
 		return b.Token, nil
@@ -138,7 +139,7 @@ func (b *Break) chosen(answers *bufio.Reader, info holdfast.LockInfo) (int64, er
 }
 
 // confirm asks whether to break a hold: with yes or no, or with the name if two may hold then.
-func (b *Break) confirm(answers *bufio.Reader, hold holdfast.HoldInfo) error {
+func (b *Break) confirm(answers *bufio.Reader, hold lockinfo.Hold) error {
 	of := "of " + show.Text(hold.Label)
 	if hold.State == "" {
 		of = "which is not shown"

@@ -8,18 +8,13 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Deadlocks shows callers that wait for each other.
 type Deadlocks struct {
 	connection
 	output
-}
-
-// deadlocks is the document of Deadlocks.
-type deadlocks struct {
-	Version   int             `json:"version"`
-	Deadlocks []show.Deadlock `json:"deadlocks"`
 }
 
 // Run looks once.
@@ -42,16 +37,12 @@ func (d *Deadlocks) Run(ctx context.Context) error {
 	}
 	switch d.Format {
 	case formatJSON:
-		document := deadlocks{Version: show.Version, Deadlocks: []show.Deadlock{}}
-		for _, each := range found {
-			document.Deadlocks = append(document.Deadlocks, show.DeadlockOf(each))
-		}
-		return d.document(document)
+		return d.document(struct {
+			Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
+		}{append([]lockinfo.Deadlock{}, found...)})
 	case formatLines:
 		for _, each := range found {
-			document := show.DeadlockOf(each)
-			document.Version = show.Version
-			if err := d.document(document); err != nil {
+			if err := d.document(each); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // firstAnswer is how long a server may take for its first answer, however short the TTL: to connect
@@ -71,7 +72,7 @@ func unanswered(err error) bool {
 		late   net.Error
 	)
 	if errors.As(err, &none) {
-		return slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool { return unanswered(n.Err) })
+		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return unanswered(n.Err) })
 	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
 		failed.Kind == holdfast.StoreUnreachable && errors.As(failed.Err, &late) && late.Timeout())

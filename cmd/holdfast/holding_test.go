@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // With a short TTL, the time of a request can be over while the client still connects. Such a
@@ -26,8 +27,8 @@ func TestUnanswered(t *testing.T) {
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: late}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: fmt.Errorf("read: %w", os.ErrDeadlineExceeded)}, true},
 		{&holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}, false},
-		{&holdfast.QuorumError{Nodes: []holdfast.QuorumNode{{Counts: true}, {Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},
-		{&holdfast.QuorumError{Nodes: []holdfast.QuorumNode{{}, {Err: &holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}}}}, false},
+		{&holdfast.QuorumError{Masters: []lockinfo.Master{{Counts: true}, {Err: &holdfast.StoreError{Kind: holdfast.StoreNoAnswer, Err: late}}}}, true},
+		{&holdfast.QuorumError{Masters: []lockinfo.Master{{}, {Err: &holdfast.StoreError{Kind: holdfast.StoreUnreachable, Err: refused}}}}, false},
 		{&holdfast.StoreError{Kind: holdfast.StoreDenied, Err: errors.New("WRONGPASS")}, false},
 		{&holdfast.HeldError{}, false},
 		{nil, false},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Inspect shows all that is known of a name.
@@ -57,8 +58,8 @@ func (i *Inspect) Run(ctx context.Context) error {
 }
 
 // listed is a stream of waiters that are known.
-func listed(queue []holdfast.WaiterInfo) iter.Seq2[holdfast.WaiterInfo, error] {
-	return func(yield func(holdfast.WaiterInfo, error) bool) {
+func listed(queue []lockinfo.Waiter) iter.Seq2[lockinfo.Waiter, error] {
+	return func(yield func(lockinfo.Waiter, error) bool) {
 		for _, w := range queue {
 			if !yield(w, nil) {
 				return
@@ -67,19 +68,18 @@ func listed(queue []holdfast.WaiterInfo) iter.Seq2[holdfast.WaiterInfo, error] {
 	}
 }
 
-func (i *Inspect) printDocument(info holdfast.LockInfo, queue iter.Seq2[holdfast.WaiterInfo, error]) error {
-	document := show.LockOf(info)
-	document.Version, document.Queue = show.Version, []show.Waiter{}
+func (i *Inspect) printDocument(info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
+	info.Queue = nil
 	for w, err := range queue {
 		if err != nil {
 			return i.failure(err)
 		}
-		document.Queue = append(document.Queue, show.WaiterOf(w))
+		info.Queue = append(info.Queue, w)
 	}
-	return i.document(document)
+	return i.document(info)
 }
 
-func (i *Inspect) printQueue(page show.Page, info holdfast.LockInfo, queue iter.Seq2[holdfast.WaiterInfo, error]) error {
+func (i *Inspect) printQueue(page show.Page, info lockinfo.Info, queue iter.Seq2[lockinfo.Waiter, error]) error {
 	if len(info.Queue) == 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // sorted is how many names a sorted list has at most.
@@ -87,7 +88,7 @@ func (l *Ls) Run(ctx context.Context) error {
 }
 
 // once drops names that came before.
-func once(names iter.Seq2[holdfast.LockInfo, error], add func(holdfast.LockInfo) error) error {
+func once(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
 	seen := snapshot.NewWindow()
 	for info, err := range names {
 		if err != nil {
@@ -104,7 +105,7 @@ func once(names iter.Seq2[holdfast.LockInfo, error], add func(holdfast.LockInfo)
 }
 
 // sorted prints the first names of an order.
-func (l *Ls) sorted(names iter.Seq2[holdfast.LockInfo, error], add func(holdfast.LockInfo) error) error {
+func (l *Ls) sorted(names iter.Seq2[lockinfo.Info, error], add func(lockinfo.Info) error) error {
 	s, err := snapshot.Take(names, snapshot.Order(l.Sort).Compare, sorted)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (l *Ls) sorted(names iter.Seq2[holdfast.LockInfo, error], add func(holdfast
 
 // A list prints names as they come.
 type list interface {
-	add(holdfast.LockInfo) error
+	add(lockinfo.Info) error
 	end(err error) error // after the last name, or an error that ended the names
 }
 
@@ -144,7 +145,7 @@ type tableList struct {
 	names int
 }
 
-func (t *tableList) add(info holdfast.LockInfo) error {
+func (t *tableList) add(info lockinfo.Info) error {
 	t.names++
 	return t.table.Row(show.LockRow(info)...)
 }
@@ -164,10 +165,8 @@ func (t *tableList) end(err error) error {
 // A lineList is a document in each line.
 type lineList struct{ *output }
 
-func (l lineList) add(info holdfast.LockInfo) error {
-	document := show.LockOf(info)
-	document.Version = show.Version
-	return l.document(document)
+func (l lineList) add(info lockinfo.Info) error {
+	return l.document(info)
 }
 
 func (l lineList) end(error) error { return nil }
@@ -178,14 +177,14 @@ type documentList struct {
 	names int
 }
 
-func (d *documentList) add(info holdfast.LockInfo) error {
-	text, err := show.JSON(show.LockOf(info), "")
+func (d *documentList) add(info lockinfo.Info) error {
+	text, err := show.JSON(info, "")
 	if err != nil {
 		return err
 	}
 	before := ",\n"
 	if d.names == 0 {
-		before = fmt.Sprintf("{\"version\":%d,\"locks\":[\n", show.Version)
+		before = fmt.Sprintf("{\"version\":%d,\"locks\":[\n", lockinfo.Version)
 	}
 	d.names++
 	_, err = io.WriteString(d.out, before+text)
@@ -199,7 +198,7 @@ func (d *documentList) end(err error) error {
 		if err != nil {
 			return nil
 		}
-		_, err := fmt.Fprintf(d.out, "{\"version\":%d,\"locks\":[],\"complete\":true}\n", show.Version)
+		_, err := fmt.Fprintf(d.out, "{\"version\":%d,\"locks\":[],\"complete\":true}\n", lockinfo.Version)
 		return err
 	}
 	_, err = fmt.Fprintf(d.out, "\n],\"complete\":%t}\n", err == nil)
@@ -218,10 +217,9 @@ The keys of every master are read by SCAN. A name that is used for a shorter tim
 missed. Without --sort the names are printed as they come, and a list of up to 1,000 is a table in
 the order of the names. With --sort the first 1,000 are printed.
 
-STATE is held, handed over (to a waiter that has not confirmed it), min hold, remainder (broken, and
-kept from others until its holder has stopped), free (there are only waiters), set or open (a
-latch), or foreign. A hold is late if its last renewal is more than half a TTL ago: its process may
-be stopped or cut off. HELD is since the grant, and LEFT until the end unless renewed.
+STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others until
+its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or foreign. A hold is late if its last renewal is more than half a TTL ago: its
+process may be stopped or cut off. HELD is since the grant, and LEFT until the end unless renewed.
 
 Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client: to look for names takes the permission +scan.`,

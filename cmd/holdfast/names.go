@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The limits of a completion: a shell waits for it, and shows it.
@@ -28,7 +29,7 @@ func completeNames(c *connection) cobra.CompletionFunc {
 		}
 		return completions(c, func(ctx context.Context, client *holdfast.Client, add func(string) bool) {
 			for info, err := range client.List(ctx, holdfast.ListOptions{Pattern: literal(typed) + "*"}) {
-				if err != nil || info.State != holdfast.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
+				if err != nil || info.State() != lockinfo.StateForeign && show.Text(info.Name) == info.Name && !add(info.Name) {
 					return
 				}
 			}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
 
@@ -233,7 +234,7 @@ func TestOperationsBreak(t *testing.T) {
 				t.Errorf("again: %s", out)
 			}
 			info, err := r.waiter.Inspect(t.Context(), "order:42")
-			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != holdfast.HoldBroken || info.Holds[0].By != "alice with redis-cli" {
+			if err != nil || len(info.Holds) != 1 || info.Holds[0].State != lockinfo.StateBroken || info.Holds[0].By != "alice with redis-cli" {
 				t.Errorf("inspected: %+v, %v", info.Holds, err)
 			}
 			<-r.lease.Done()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The formats of what a command shows.
@@ -49,13 +50,13 @@ func (o *output) page() show.Page {
 	return page
 }
 
-// document prints a document as JSON.
-func (o *output) document(document any) error {
+// document prints a value of package lockinfo as a document.
+func (o *output) document(value any) error {
 	indent := ""
 	if o.Format == formatJSON {
 		indent = "  "
 	}
-	text, err := show.JSON(document, indent)
+	text, err := show.JSON(lockinfo.Document{Value: value}, indent)
 	if err != nil {
 		return err
 	}

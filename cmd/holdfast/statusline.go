@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"golang.org/x/term"
 )
 
@@ -67,15 +68,9 @@ func (l *statusLine) clear() {
 
 // refresh changes what is shown to what the server says now. Waiters that came later stand behind
 // this process, which knows its own place by host and process.
-func refresh(line *holdfast.HeldError, info holdfast.LockInfo) {
-	line.Holder, line.Remaining = "", 0
-	for _, h := range info.Holds {
-		if h.State == holdfast.HoldHeld || h.State == holdfast.HoldHandedOver {
-			line.Holder, line.Remaining = h.Label, h.Remaining
-			break
-		}
-		line.Remaining = h.Remaining
-	}
+func refresh(line *holdfast.HeldError, info lockinfo.Info) {
+	hold, _ := info.Holder()
+	line.Holder, line.Remaining = holderOf(info), hold.Remaining
 	host, _ := os.Hostname()
 	for _, w := range info.Queue {
 		if w.Host == host && w.PID == os.Getpid() {

@@ -235,7 +235,7 @@ esc back  ↑↓ scroll  tab next hold  b break  q quit
 	x.has("y breaks it")
 	x.press("y")
 	x.has("broken: token TOKEN of order:1; others get in when its holder has stopped")
-	x.has("order:1  mutex  remainder  web@a")
+	x.has("order:1  mutex  broken  web@a")
 	x.press("q")
 	x.has("code=0")
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // askEvery is how often Wait asks the server.
@@ -89,8 +90,8 @@ func (w *Wait) run(ctx context.Context, notices *notices) error {
 	}
 }
 
-func (w *Wait) ask(client *holdfast.Client) func(context.Context) (holdfast.LockInfo, error) {
-	return func(ctx context.Context) (holdfast.LockInfo, error) { return client.Inspect(ctx, w.Names[0]) }
+func (w *Wait) ask(client *holdfast.Client) func(context.Context) (lockinfo.Info, error) {
+	return func(ctx context.Context) (lockinfo.Info, error) { return client.Inspect(ctx, w.Names[0]) }
 }
 
 // left is how long Wait still waits; 0: it does not.
@@ -106,7 +107,7 @@ func (w *Wait) left(began time.Time) time.Duration {
 
 // askAgain asks after a second, or when the wait is over if that is sooner. A server that is away
 // leaves things as they were, unless it was the last time.
-func (w *Wait) askAgain(ctx context.Context, client *holdfast.Client, left time.Duration, before holdfast.LockInfo, notices *notices) (holdfast.LockInfo, error) {
+func (w *Wait) askAgain(ctx context.Context, client *holdfast.Client, left time.Duration, before lockinfo.Info, notices *notices) (lockinfo.Info, error) {
 	pause := time.NewTimer(min(left, askEvery))
 	defer pause.Stop()
 	select {
@@ -128,24 +129,22 @@ func (w *Wait) askAgain(ctx context.Context, client *holdfast.Client, left time.
 }
 
 // free tells whether nothing keeps others out of the name.
-func (w *Wait) free(info holdfast.LockInfo) (bool, error) {
-	switch info.State {
-	case holdfast.StateFree:
+func (w *Wait) free(info lockinfo.Info) (bool, error) {
+	switch info.State() {
+	case lockinfo.StateFree:
 		return true, nil
-	case holdfast.StateSet, holdfast.StateOpen:
+	case lockinfo.StateSet, lockinfo.StateOpen:
 		return false, &usageError{fmt.Errorf("%s is a latch: holdfast latch wait", w.title())}
-	case holdfast.StateForeign:
+	case lockinfo.StateForeign:
 		return false, &exitError{exitNoServer, fmt.Errorf("the key of %s is none of holdfast: %s", w.title(), info.Foreign)}
 	}
 	return false, nil
 }
 
-// holderOf is the label of a holder; empty if only a rest keeps others out.
-func holderOf(info holdfast.LockInfo) string {
-	for _, h := range info.Holds {
-		if h.State == holdfast.HoldHeld || h.State == holdfast.HoldHandedOver {
-			return h.Label
-		}
+// holderOf returns the label of a holder; empty if only a rest keeps others out.
+func holderOf(info lockinfo.Info) string {
+	if hold, held := info.Holder(); held && !hold.Remainder() {
+		return hold.Label
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The limits of watch.
@@ -26,15 +27,6 @@ type Watch struct {
 	connection
 	output
 	Pattern string
-}
-
-// A change is a document of Watch.
-type change struct {
-	Version int        `json:"version"`
-	At      time.Time  `json:"at"`
-	Event   string     `json:"event"`
-	Name    string     `json:"name"`
-	Lock    *show.Lock `json:"lock,omitempty"` // none of a name that is free
 }
 
 // Validate refuses bad arguments.
@@ -87,7 +79,7 @@ type lookout struct {
 // look looks once. The error ends the watch.
 func (l *lookout) look(ctx context.Context, first bool) error {
 	var unwritten error
-	err := l.follower.Look(l.client.List(ctx, holdfast.ListOptions{Pattern: l.Pattern}), func(c snapshot.Change) {
+	err := l.follower.Look(l.client.List(ctx, holdfast.ListOptions{Pattern: l.Pattern}), func(c lockinfo.Change) {
 		if unwritten == nil {
 			unwritten = l.tell(c)
 		}
@@ -116,20 +108,15 @@ func (l *lookout) look(ctx context.Context, first bool) error {
 func lasting(err error) bool { return !errors.Is(err, holdfast.ErrUnavailable) }
 
 // tell prints a change.
-func (w *Watch) tell(c snapshot.Change) error {
+func (w *Watch) tell(c lockinfo.Change) error {
 	if w.Format == formatLines {
-		document := change{Version: show.Version, At: c.Now.At.UTC(), Event: string(c.Event), Name: c.Name}
-		if c.Event != snapshot.Freed {
-			lock := show.LockOf(c.Now)
-			document.Lock = &lock
-		}
-		return w.document(document)
+		return w.document(c)
 	}
-	text, style := c.Sentence()
+	text, style := snapshot.Sentence(c)
 	if w.page().Colors {
 		text = style.Styled(text)
 	}
-	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.Now.At.Local().Format(time.TimeOnly), show.Text(c.Name), text)
+	_, err := fmt.Fprintf(w.Out, "%s  %s  %s\n", c.After.At.Local().Format(time.TimeOnly), show.Text(c.After.Name), text)
 	return err
 }
 

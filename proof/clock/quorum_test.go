@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/embedded"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
@@ -43,7 +44,7 @@ func convene(t *testing.T, shows [3]time.Time, f func(*council)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(nodes, func(node holdfast.QuorumNode) bool { return !node.Counts }) {
+			if !slices.ContainsFunc(nodes, func(node lockinfo.Master) bool { return !node.Counts }) {
 				break
 			}
 			if tries++; tries == 100 {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -90,7 +91,7 @@ func (b *bed) under(t *testing.T, prefix string) *bed {
 		eventually(t, "all masters count", func() bool {
 			_, err := founder.Quorum(t.Context())
 			nodes, fails := judge.Quorum(t.Context())
-			return err == nil && fails == nil && !slices.ContainsFunc(nodes, func(n holdfast.QuorumNode) bool { return !n.Counts })
+			return err == nil && fails == nil && !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return !n.Counts })
 		})
 	}
 	return &other

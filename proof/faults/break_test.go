@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
@@ -220,8 +221,8 @@ func (k *breaker) one(ctx context.Context) {
 		return
 	}
 	hold := info.Holds[rand.IntN(len(info.Holds))]
-	offered := hold.State == holdfast.HoldHandedOver
-	if !offered && (hold.State != holdfast.HoldHeld || rand.IntN(3) > 0) {
+	offered := hold.State == lockinfo.StateHandedOver
+	if !offered && (hold.State != lockinfo.StateHeld || rand.IntN(3) > 0) {
 		return
 	}
 	if k.op.Break(ctx, name, hold.LastToken) == nil {

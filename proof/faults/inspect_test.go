@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The answers of Inspect under load are compared with what the callers themselves know. Nothing
@@ -163,7 +164,7 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 		return
 	}
 	u.told.Add(1)
-	holds, places := map[string]holdfast.HoldInfo{}, map[string]holdfast.WaiterInfo{}
+	holds, places := map[string]lockinfo.Hold{}, map[string]lockinfo.Waiter{}
 	taken := int64(0)
 	for _, hold := range info.Holds {
 		holds[hold.Label] = hold
@@ -171,7 +172,7 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 	}
 	for i, w := range info.Queue {
 		places[w.Label] = w
-		if w.Place != i+1 || w.Alive == holdfast.AliveNo || w.Since.After(info.At) {
+		if w.Place != i+1 || w.Alive == lockinfo.AliveNo || w.Since.After(info.At) {
 			u.Errorf("place %d at %v: %+v", i+1, info.At, w)
 		}
 	}
@@ -195,8 +196,8 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 			u.certain.Add(1)
 		case holding:
 			right := holds && !waits && hold.Token <= lease.Token() && lease.Token() <= hold.LastToken && hold.Remaining > 0 && !hold.Since.After(info.At) &&
-				(hold.State == holdfast.HoldHeld || hold.State == holdfast.HoldHandedOver) // a message may have handed it over
-			if !right || hold.Mode == holdfast.ModeWrites && len(info.Holds) != 1 {
+				(hold.State == lockinfo.StateHeld || hold.State == lockinfo.StateHandedOver) // a message may have handed it over
+			if !right || (hold.Mode == lockinfo.ModeExclusive || hold.Mode == lockinfo.ModeWrites) && len(info.Holds) != 1 {
 				u.Errorf("%s holds with token %d, which is told as %+v", label, lease.Token(), info)
 			}
 			u.certain.Add(1)

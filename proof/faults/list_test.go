@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Among many keys of others, List tells all locks in constant memory, and no command of it holds up
@@ -51,7 +52,7 @@ func TestListAmongManyKeys(t *testing.T) {
 		}
 		number, ok := strings.CutPrefix(info.Name, "lock ")
 		n, err := strconv.Atoi(number)
-		if ok && err == nil && n < locks && info.State == holdfast.StateHeld && info.Holds[0].Token == one.Token() {
+		if ok && err == nil && n < locks && info.State() == lockinfo.StateHeld && info.Holds[0].Token == one.Token() {
 			seen[n] = true
 		} else if info.Name != "template" {
 			t.Fatalf("got %+v", info)

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -81,7 +82,7 @@ func denied(err error) bool {
 		var failure *holdfast.StoreError
 		return errors.As(err, &failure) && failure.Kind == holdfast.StoreDenied
 	}
-	return slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool {
+	return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool {
 		var failure *holdfast.StoreError
 		return errors.As(n.Err, &failure) && failure.Kind == holdfast.StoreDenied
 	})

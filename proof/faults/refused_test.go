@@ -153,7 +153,7 @@ func refusedAs(err error, kind holdfast.StoreKind) bool {
 		return is(err)
 	}
 	n := 0
-	for _, node := range none.Nodes {
+	for _, node := range none.Masters {
 		if is(node.Err) {
 			n++
 		}

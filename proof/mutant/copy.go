@@ -9,7 +9,7 @@ import (
 
 // modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{
-	"cmd", "dashboard", "fence", "holdfasttest", "internal", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
+	"cmd", "dashboard", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
 }
 
 // Copy copies the sources that the checks need from the repository at root into dir.

@@ -169,7 +169,7 @@ func denied(err error) bool {
 	if !errors.As(err, &quorum) {
 		return false
 	}
-	for _, n := range quorum.Nodes {
+	for _, n := range quorum.Masters {
 		var refused *holdfast.StoreError
 		if !errors.As(n.Err, &refused) || refused.Kind != holdfast.StoreDenied {
 			return false

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // TestBreak: with two of five masters away a hold can be broken, by a client that has heard of
@@ -32,7 +33,7 @@ func TestBreak(t *testing.T) {
 		t.Errorf("before the release: %v", err)
 	}
 	info, err := op.Inspect(t.Context(), "x")
-	if err != nil || info.State != holdfast.StateRemainder || info.Masters[0].Err == nil || info.Masters[1].Err == nil {
+	if err != nil || info.State() != lockinfo.StateBroken || info.Masters[0].Err == nil || info.Masters[1].Err == nil {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
@@ -80,7 +81,7 @@ func TestBreakWithoutAMajority(t *testing.T) {
 		master.Continue()
 	}
 	var none *holdfast.QuorumError
-	if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || len(none.Nodes) != 5 {
+	if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || len(none.Masters) != 5 {
 		t.Fatalf("got %v", err)
 	}
 	t.Log(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The verdict of Inspect under load is compared with what the callers themselves know. Nothing
@@ -107,7 +108,7 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 	if err != nil || !answered(info) {
 		return // a machine stood still
 	}
-	told := map[string]holdfast.HoldInfo{}
+	told := map[string]lockinfo.Hold{}
 	for _, hold := range info.Holds {
 		told[hold.Label] = hold
 	}
@@ -120,8 +121,8 @@ func (u *truth) inspect(ctx context.Context, c *holdfast.Client, name int) {
 }
 
 // compare compares what is told of one caller with the lease that it has; nil: it has none.
-func (u *truth) compare(info holdfast.LockInfo, lease *holdfast.Lease, hold holdfast.HoldInfo, told bool) {
-	right := told && info.State == holdfast.StateHeld && len(info.Holds) == 1
+func (u *truth) compare(info lockinfo.Info, lease *holdfast.Lease, hold lockinfo.Hold, told bool) {
+	right := told && info.State() == lockinfo.StateHeld && len(info.Holds) == 1
 	switch {
 	case lease == nil && told:
 		u.Errorf("a caller that holds nothing is told as %+v", hold)
@@ -136,7 +137,7 @@ func (u *truth) compare(info holdfast.LockInfo, lease *holdfast.Lease, hold hold
 }
 
 // answered tells whether all masters answered.
-func answered(info holdfast.LockInfo) bool {
+func answered(info lockinfo.Info) bool {
 	for _, m := range info.Masters {
 		if m.Err != nil || !m.Counts {
 			return false

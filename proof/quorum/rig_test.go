@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/history"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
@@ -227,7 +228,7 @@ func (w *worker) answer(name string, options ...holdfast.Option) (h *hold, err e
 func unanswered(err error) bool {
 	var none *holdfast.QuorumError
 	return errors.Is(err, holdfast.ErrUnavailable) &&
-		(!errors.As(err, &none) || slices.ContainsFunc(none.Nodes, func(n holdfast.QuorumNode) bool { return n.Err != nil }))
+		(!errors.As(err, &none) || slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return n.Err != nil }))
 }
 
 func (w *worker) take(kind history.Kind, name string, limit time.Duration, take func(context.Context) (*holdfast.Lease, error)) (*hold, error) {

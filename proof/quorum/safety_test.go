@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // TestValidity: answers take an eighth of the TTL, and trust is counted from the sending all the
@@ -150,7 +151,7 @@ func TestMajorityGone(t *testing.T) {
 		if !errors.As(err, &none) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) {
 			t.Fatalf("%s: got %v", what, err)
 		}
-		if limit := maxTTL/6 + 200*time.Millisecond; measured() && took > limit || none.Need != 3 || len(none.Nodes) != 5 {
+		if limit := maxTTL/6 + 200*time.Millisecond; measured() && took > limit || none.Need != 3 || len(none.Masters) != 5 {
 			t.Errorf("%s: after %v (at most %v): %v", what, took, limit, none)
 		}
 		return none
@@ -158,9 +159,9 @@ func TestMajorityGone(t *testing.T) {
 	var none *holdfast.QuorumError
 	r.until("those that live say so", func() bool { // where they are slow, the refusal does not wait for them
 		none = refuse("three killed")
-		return none.Nodes[0].Err == nil && none.Nodes[1].Err == nil
+		return none.Masters[0].Err == nil && none.Masters[1].Err == nil
 	})
-	for i, node := range none.Nodes {
+	for i, node := range none.Masters {
 		if dead := i >= 2; dead != (node.Err != nil) || dead == node.Counts {
 			t.Errorf("killed %v: %v", dead, node)
 		}
@@ -175,7 +176,7 @@ func TestMajorityGone(t *testing.T) {
 	}
 	r.until("a master says that it is young", func() bool { // the client library takes its time to connect again
 		none = refuse("three empty")
-		for _, node := range none.Nodes {
+		for _, node := range none.Masters {
 			if node.Err == nil && !node.Counts && node.Why != "" {
 				return true
 			}
@@ -293,7 +294,7 @@ func TestKept(t *testing.T) {
 				t.Fatal(node)
 			}
 		}
-		return !slices.ContainsFunc(nodes, func(n holdfast.QuorumNode) bool { return n.Err != nil })
+		return !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return n.Err != nil })
 	})
 	if err := h.release(); err != nil {
 		t.Error(err)

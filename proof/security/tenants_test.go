@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/permissions"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -124,7 +125,7 @@ func TestTenantWithScanSeesKeysOfOthers(t *testing.T) {
 	for prefix, as := range map[string]func(*redis.Options){"with": with, "without": without} {
 		c := harness.Locker(t, srv.Addr(), &holdfast.Config{Prefix: prefix}, as)
 		mine := harness.Lock(t, c.Mutex("n"))
-		if info, err := c.Inspect(t.Context(), "n"); err != nil || info.State != holdfast.StateHeld {
+		if info, err := c.Inspect(t.Context(), "n"); err != nil || info.State() != lockinfo.StateHeld {
 			t.Errorf("Inspect: %+v, %v", info, err)
 		}
 		var listed []string

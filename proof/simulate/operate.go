@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -73,14 +74,14 @@ func (w *world) breakSeen(c *client, o *Operation) {
 		}
 		holds := info.Holds
 		if o.Late {
-			holds = slices.DeleteFunc(slices.Clone(holds), func(h holdfast.HoldInfo) bool { return h.State != holdfast.HoldHandedOver })
+			holds = slices.DeleteFunc(slices.Clone(holds), func(h lockinfo.Hold) bool { return h.State != lockinfo.StateHandedOver })
 		}
 		if len(holds) == 0 {
 			pass(2 * time.Millisecond)
 			continue
 		}
 		hold := holds[o.Which%uint64(len(holds))]
-		if w.plan.Mode == Calm && w.plan.Strict && hold.State == holdfast.HoldHandedOver {
+		if w.plan.Mode == Calm && w.plan.Strict && hold.State == lockinfo.StateHandedOver {
 			return // the order of the calls is checked, and its waiter would join the queue anew
 		}
 		w.breakHold(c, o, &hold)
@@ -90,7 +91,7 @@ func (w *world) breakSeen(c *client, o *Operation) {
 
 // breakHold breaks a hold. The remainder keeps others out for as long as the hold was trusted
 // before, at least, unless its holder releases it.
-func (w *world) breakHold(c *client, o *Operation, hold *holdfast.HoldInfo) {
+func (w *world) breakHold(c *client, o *Operation, hold *lockinfo.Hold) {
 	a, until := attempt{nil, hold.Token, hold.LastToken}, map[*holding]time.Time{}
 	w.mu.Lock()
 	w.ledger.breaks[o.Name] = append(w.ledger.breaks[o.Name], a)
@@ -108,7 +109,7 @@ func (w *world) breakHold(c *client, o *Operation, hold *holdfast.HoldInfo) {
 		}
 	}
 	w.mu.Unlock()
-	if err == nil && hold.State == holdfast.HoldHandedOver {
+	if err == nil && hold.State == lockinfo.StateHandedOver {
 		w.operated(c, "break of a hand-over", nil)
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // founded begins the run's time when new masters count.
@@ -28,7 +28,7 @@ func (w *world) counting() error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(nodes, func(n holdfast.QuorumNode) bool { return !n.Counts }) {
+		if !slices.ContainsFunc(nodes, func(n lockinfo.Master) bool { return !n.Counts }) {
 			return nil
 		}
 	}

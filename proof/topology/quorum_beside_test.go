@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
@@ -45,7 +46,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(nodes, func(node holdfast.QuorumNode) bool { return node.Err != nil || !node.Counts })
+			return !slices.ContainsFunc(nodes, func(node lockinfo.Master) bool { return node.Err != nil || !node.Counts })
 		})
 	}
 	everywhere()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
+	"github.com/holdfast-go/holdfast/lockinfo"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
@@ -43,7 +44,7 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	for key, name := range keys {
 		before[key] = harness.Must(t, srv, "DUMP", key)
 		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
-		if err != nil || info.State != holdfast.StateForeign || !strings.Contains(info.Foreign, key) || info.At.IsZero() {
+		if err != nil || info.State() != lockinfo.StateForeign || !strings.Contains(info.Foreign, key) || info.At.IsZero() {
 			t.Errorf("%s: %+v, %v", name, info, err)
 		}
 	}
@@ -52,7 +53,7 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.State != holdfast.StateForeign || info.Foreign == "" {
+		if info.State() != lockinfo.StateForeign || info.Foreign == "" {
 			t.Errorf("listed %+v", info)
 		}
 		listed[info.Name] = info.Foreign
@@ -77,7 +78,7 @@ func TestInspectPayloadsThatAreNone(t *testing.T) {
 		harness.Must(t, srv, "SET", harness.KeyOf(name), "2mx:"+id+token+payload, "PX", 600_000)
 		harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":line", 1763700000000001, "2mx:"+strings.ToLower(id)+payload)
 		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
-		if err != nil || info.State != holdfast.StateHeld || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 || len(info.Queue) != 1 {
+		if err != nil || info.State() != lockinfo.StateHeld || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 || len(info.Queue) != 1 {
 			t.Errorf("%s: %+v, %v", name, info, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // A Page says how something is written: to what, for how wide a terminal (0: none), and whether in
@@ -21,18 +21,18 @@ func (p Page) Table(columns []Column) *Table {
 }
 
 // Detail writes what is known of a name, without its queue.
-func (p Page) Detail(info holdfast.LockInfo) error {
+func (p Page) Detail(info lockinfo.Info) error {
 	lines := [][2]Cell{{{"name", Heading}, {Text: Text(info.Name)}}}
 	if info.Kind != "" {
-		lines = append(lines, [2]Cell{{"kind", Heading}, {Text: Lines(info.Kind)}})
+		lines = append(lines, [2]Cell{{"kind", Heading}, {Text: Lines(string(info.Kind))}})
 	}
 	lines = append(lines, [2]Cell{{"state", Heading}, state(info)})
 	switch {
 	case info.Foreign != "":
 		lines = append(lines, [2]Cell{{"foreign", Heading}, {Text: Lines(info.Foreign)}})
-	case info.Permits > 0:
+	case info.Kind == lockinfo.KindSemaphore:
 		lines = append(lines, [2]Cell{{"permits", Heading}, {Text: fmt.Sprintf("%d, %d of them taken", info.Permits, info.Taken)}})
-	case info.State == holdfast.StateSet || info.State == holdfast.StateOpen:
+	case info.Kind == lockinfo.KindLatch:
 		lines = append(lines, [2]Cell{{"count", Heading}, {Text: fmt.Sprintf("%d to count down", info.Count)}})
 	}
 	lines = append(lines, [2]Cell{{"holds", Heading}, {Text: count(info.Holders, len(info.Holds))}})
@@ -62,7 +62,7 @@ func count(all, shown int) string {
 	return fmt.Sprint(all)
 }
 
-func (p Page) masters(info holdfast.LockInfo) error {
+func (p Page) masters(info lockinfo.Info) error {
 	if len(info.Masters) == 0 {
 		return nil
 	}
@@ -83,21 +83,15 @@ func (p Page) masters(info holdfast.LockInfo) error {
 }
 
 // Verdict says what the masters of a quorum say together.
-func Verdict(info holdfast.LockInfo) string {
-	counting := 0
-	for _, m := range info.Masters {
-		if m.Err == nil && m.Counts {
-			counting++
-		}
-	}
-	need := len(info.Masters)/2 + 1
+func Verdict(info lockinfo.Info) string {
+	counting, need := lockinfo.Counting(info.Masters)
 	if counting < need {
 		return fmt.Sprintf("verdict: none, %d of %d masters count, %d are needed", counting, len(info.Masters), need)
 	}
-	return fmt.Sprintf("verdict: %s, by %d of %d masters that count", Lines(string(info.State)), counting, len(info.Masters))
+	return fmt.Sprintf("verdict: %s, by %d of %d masters that count", Lines(string(info.State())), counting, len(info.Masters))
 }
 
-func (p Page) holds(info holdfast.LockInfo) error {
+func (p Page) holds(info lockinfo.Info) error {
 	if len(info.Holds) == 0 {
 		return nil
 	}

@@ -2,11 +2,10 @@ package show
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // LockColumns are the columns of a list of locks.
@@ -15,22 +14,22 @@ var LockColumns = []Column{
 	{Title: "HELD", Right: true}, {Title: "LEFT", Right: true}, {Title: "WAIT", Right: true},
 }
 
-// LockRow is a row of a list of locks. It tells the hold that has held for longest.
-func LockRow(info holdfast.LockInfo) []Cell {
+// LockRow is a row of a list of locks. It shows its Holder.
+func LockRow(info lockinfo.Info) []Cell {
 	row := []Cell{
 		{Text: Text(info.Name)}, {Text: kind(info)}, state(info), {}, {}, {}, {}, {Text: strconv.Itoa(info.Waiters)},
 	}
 	if info.Waiters > 0 {
 		row[7].Style = Warning
 	}
-	switch info.State {
-	case holdfast.StateForeign:
+	switch info.State() {
+	case lockinfo.StateForeign:
 		row[3] = Cell{"none of ours", Faint}
 		row[7].Text = ""
-	case holdfast.StateSet, holdfast.StateOpen:
+	case lockinfo.StateSet, lockinfo.StateOpen:
 		row[3].Text = fmt.Sprintf("%d to count down", info.Count)
 	}
-	if h, ok := Oldest(info); ok {
+	if h, ok := info.Holder(); ok {
 		row[3].Text = holder(h)
 		if info.Holders > 1 {
 			row[3].Text += fmt.Sprintf(" +%d", info.Holders-1)
@@ -42,53 +41,32 @@ func LockRow(info holdfast.LockInfo) []Cell {
 	return row
 }
 
-// Oldest is the hold that has held for longest. Remainders come last.
-func Oldest(info holdfast.LockInfo) (holdfast.HoldInfo, bool) {
-	if len(info.Holds) == 0 {
-		return holdfast.HoldInfo{}, false
+func kind(info lockinfo.Info) string {
+	if info.Kind == lockinfo.KindSemaphore {
+		return fmt.Sprintf("%s %d/%d", Lines(string(info.Kind)), info.Taken, info.Permits)
 	}
-	return slices.MinFunc(info.Holds, func(a, b holdfast.HoldInfo) int {
-		if x, y := remains(a), remains(b); x != y {
-			if x {
-				return 1
-			}
-			return -1
-		}
-		return a.Since.Compare(b.Since)
-	}), true
-}
-
-// remains reports whether a hold is a remainder.
-func remains(h holdfast.HoldInfo) bool {
-	return h.State != holdfast.HoldHeld && h.State != holdfast.HoldHandedOver
-}
-
-func kind(info holdfast.LockInfo) string {
-	if info.Permits > 0 {
-		return fmt.Sprintf("%s %d/%d", Lines(info.Kind), info.Taken, info.Permits)
-	}
-	return Lines(info.Kind)
+	return Lines(string(info.Kind))
 }
 
 // state is the state of a name, and what is the matter with its holds.
-func state(info holdfast.LockInfo) Cell {
-	text := Lines(string(info.State))
-	if slices.ContainsFunc(info.Holds, func(h holdfast.HoldInfo) bool { return h.Late }) {
+func state(info lockinfo.Info) Cell {
+	text := Lines(string(info.State()))
+	if info.Late() {
 		return Cell{text + ", late", Warning}
 	}
-	switch info.State {
-	case holdfast.StateFree, holdfast.StateForeign, holdfast.StateOpen:
+	switch info.State() {
+	case lockinfo.StateFree, lockinfo.StateForeign, lockinfo.StateOpen:
 		return Cell{text, Faint}
-	case holdfast.StateRemainder:
+	case lockinfo.StateBroken:
 		return Cell{text, Bad}
-	case holdfast.StateMinHold, holdfast.StateHandedOver:
+	case lockinfo.StateMinHold, lockinfo.StateHandedOver:
 		return Cell{text, Warning}
 	}
 	return Cell{text, Good}
 }
 
 // holder names the process of a hold.
-func holder(h holdfast.HoldInfo) string {
+func holder(h lockinfo.Hold) string {
 	if h.Label != "" {
 		return Text(h.Label)
 	}
@@ -111,7 +89,7 @@ var HoldColumns = []Column{
 }
 
 // HoldRow is a row of a list of holds.
-func HoldRow(h holdfast.HoldInfo, info holdfast.LockInfo) []Cell {
+func HoldRow(h lockinfo.Hold, info lockinfo.Info) []Cell {
 	row := []Cell{
 		{Text: holder(h)}, {Text: process(h.Host, h.PID)}, {Text: mode(h.Mode, h.Permits)}, {Text: strconv.FormatInt(h.Token, 10)}, {Text: "?"},
 		{Text: since(h.Since, info.At)}, {Text: Age(h.Remaining)}, {Text: "?"}, holdState(h), {},
@@ -131,12 +109,12 @@ func HoldRow(h holdfast.HoldInfo, info holdfast.LockInfo) []Cell {
 	return row
 }
 
-func holdState(h holdfast.HoldInfo) Cell {
+func holdState(h lockinfo.Hold) Cell {
 	text := Lines(string(h.State))
 	switch {
 	case h.Late:
 		return Cell{text + ", late", Warning}
-	case h.State == holdfast.HoldHeld:
+	case h.State == lockinfo.StateHeld:
 		return Cell{text, Good}
 	case h.By != "":
 		return Cell{text + " by " + Text(h.By), Bad}
@@ -144,11 +122,11 @@ func holdState(h holdfast.HoldInfo) Cell {
 	return Cell{text, Warning}
 }
 
-func mode(m holdfast.HoldMode, permits int64) string {
+func mode(m lockinfo.Mode, permits int64) string {
 	switch {
-	case m == holdfast.ModePermits && permits == 1:
+	case m == lockinfo.ModePermits && permits == 1:
 		return "1 permit"
-	case m == holdfast.ModePermits:
+	case m == lockinfo.ModePermits:
 		return fmt.Sprintf("%d permits", permits)
 	}
 	return Lines(string(m))
@@ -161,7 +139,7 @@ var WaiterColumns = []Column{
 }
 
 // WaiterRow is a row of a queue.
-func WaiterRow(w holdfast.WaiterInfo, info holdfast.LockInfo) []Cell {
+func WaiterRow(w lockinfo.Waiter, info lockinfo.Info) []Cell {
 	row := []Cell{
 		{Text: strconv.Itoa(w.Place)}, {Text: Lines(w.ID)}, {Text: Text(w.Label)}, {Text: process(w.Host, w.PID)}, {Text: mode(w.Mode, w.Permits)},
 		{Text: since(w.Since, info.At)}, {Text: Lines(string(w.Alive))}, {}, {},
@@ -175,7 +153,7 @@ func WaiterRow(w holdfast.WaiterInfo, info holdfast.LockInfo) []Cell {
 	if w.Kept {
 		row[4].Text += ", kept"
 	}
-	if w.Alive == holdfast.AliveNo {
+	if w.Alive == lockinfo.AliveNo {
 		row[6].Style = Warning
 	}
 	under := make([]string, len(w.Under))
@@ -190,7 +168,7 @@ func WaiterRow(w holdfast.WaiterInfo, info holdfast.LockInfo) []Cell {
 var MasterColumns = []Column{{Title: "MASTER"}, {Title: "COUNTS"}, {Title: "SAYS", Flex: true}}
 
 // MasterRow is a row of what the masters of a quorum say.
-func MasterRow(m holdfast.MasterInfo) []Cell {
+func MasterRow(m lockinfo.Master) []Cell {
 	row := []Cell{{Text: Text(m.Node)}, {Text: "yes"}, {Text: "free"}}
 	if !m.Counts {
 		row[1] = Cell{"no", Warning}
@@ -202,13 +180,13 @@ func MasterRow(m holdfast.MasterInfo) []Cell {
 	}
 	switch {
 	case m.Err != nil:
-		row[2] = Cell{Lines(m.Err.Error()), Bad}
+		row[2] = Cell{Lines(m.Why), Bad}
 	case m.Foreign != "":
 		row[2] = Cell{"foreign: " + Lines(m.Foreign), Bad}
 	case len(says) > 0:
 		row[2].Text = strings.Join(says, "; ")
 	}
-	if m.Why != "" {
+	if m.Err == nil && m.Why != "" {
 		row[2].Text += " (" + Lines(m.Why) + ")"
 	}
 	return row

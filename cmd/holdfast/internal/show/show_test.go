@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // hostile are texts that a terminal would obey, or that look like others.
@@ -72,7 +71,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		shown := Text(in)
-		document, err := JSON(Lock{Name: in}, "")
+		document, err := JSON(lockinfo.Info{Name: in}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,12 +85,9 @@ func FuzzText(f *testing.F) {
 				t.Fatalf("%q: %q is no UTF-8", in, text)
 			}
 		}
-		var back Lock
-		if err := json.Unmarshal([]byte(document), &back); err != nil {
-			t.Fatalf("%s: %v", document, err)
-		}
-		if utf8.ValidString(in) && back.Name != in {
-			t.Fatalf("%q came back as %q", in, back.Name)
+		var back lockinfo.Info
+		if err := json.Unmarshal([]byte(document), &back); in != "" && (err != nil || back.Name != in) {
+			t.Fatalf("%q came back as %q, %v", in, back.Name, err)
 		}
 	})
 }
@@ -111,32 +107,32 @@ func TestAge(t *testing.T) {
 var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 // locks are names in every state.
-func locks() []holdfast.LockInfo {
-	hold := func(state holdfast.HoldState, label string, mode holdfast.HoldMode, token int64, held time.Duration) holdfast.HoldInfo {
-		return holdfast.HoldInfo{State: state, Label: label, Host: "a", PID: 12, Mode: mode, Token: token, LastToken: token + 63,
+func locks() []lockinfo.Info {
+	hold := func(state lockinfo.State, label string, mode lockinfo.Mode, token int64, held time.Duration) lockinfo.Hold {
+		return lockinfo.Hold{State: state, Label: label, Host: "a", PID: 12, Mode: mode, Token: token, LastToken: token + 63,
 			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-2 * time.Second)}
 	}
-	late := hold(holdfast.HoldHeld, "cron@b/7", holdfast.ModeWrites, 18, 3*time.Hour)
+	late := hold(lockinfo.StateHeld, "cron@b/7", lockinfo.ModeExclusive, 18, 3*time.Hour)
 	late.Late, late.Renewed = true, at.Add(-9*time.Second)
-	broken := hold(holdfast.HoldBroken, "worker", holdfast.ModeWrites, 19, time.Minute)
+	broken := hold(lockinfo.StateBroken, "worker", lockinfo.ModeExclusive, 19, time.Minute)
 	broken.By = "ops\x1b[2J"
-	fixed := hold(holdfast.HoldHeld, "batch", holdfast.ModeReads, 21, time.Second)
+	fixed := hold(lockinfo.StateHeld, "batch", lockinfo.ModeReads, 21, time.Second)
 	fixed.Fixed, fixed.Owner = true, "team a"
-	permits := hold(holdfast.HoldHeld, "pool", holdfast.ModePermits, 22, time.Second)
+	permits := hold(lockinfo.StateHeld, "pool", lockinfo.ModePermits, 22, time.Second)
 	permits.Permits = 2
-	return []holdfast.LockInfo{
-		{Name: "order:42", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{hold(holdfast.HoldHeld, "web@a/12", holdfast.ModeWrites, 17, 185*time.Second)},
-			Holders: 1, Waiters: 2, Queue: []holdfast.WaiterInfo{
-				{ID: "abcdefgh23456723", Place: 1, Label: "web@b/3", Host: "b", PID: 3, Mode: holdfast.ModeWrites, Since: at.Add(-4 * time.Second), Alive: holdfast.AliveYes, Under: []string{"other", "evil\x07"}},
-				{ID: "bcdefgh234567234", Label: "step", Mode: holdfast.ModeWrites, Since: at.Add(-time.Second), Alive: holdfast.AliveNo, Kept: true},
+	return []lockinfo.Info{
+		{Name: "order:42", Kind: "mutex", At: at, Holds: []lockinfo.Hold{hold(lockinfo.StateHeld, "web@a/12", lockinfo.ModeExclusive, 17, 185*time.Second)},
+			Holders: 1, Waiters: 2, Queue: []lockinfo.Waiter{
+				{ID: "abcdefgh23456723", Place: 1, Label: "web@b/3", Host: "b", PID: 3, Mode: lockinfo.ModeExclusive, Since: at.Add(-4 * time.Second), Alive: lockinfo.AliveYes, Under: []string{"other", "evil\x07"}},
+				{ID: "bcdefgh234567234", Label: "step", Mode: lockinfo.ModeExclusive, Since: at.Add(-time.Second), Alive: lockinfo.AliveNo, Kept: true},
 			}},
-		{Name: "late", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{late}, Holders: 1},
-		{Name: "broken", Kind: "mutex", State: holdfast.StateRemainder, At: at, Holds: []holdfast.HoldInfo{broken}, Holders: 1},
-		{Name: "docs", Kind: "rwmutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{fixed, hold(holdfast.HoldHeld, "older", holdfast.ModeReads, 20, time.Hour)}, Holders: 2},
-		{Name: "pool", Kind: "semaphore", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{permits}, Holders: 1, Permits: 5, Taken: 2},
-		{Name: "ready", Kind: "latch", State: holdfast.StateSet, At: at, Count: 3},
-		{Name: "\xff\u202eevil", Kind: "mutex", State: holdfast.StateFree, At: at, Waiters: 1},
-		{Name: "holdfast:{odd}", State: holdfast.StateForeign, At: at, Foreign: "a list, and no lock"},
+		{Name: "late", Kind: "mutex", At: at, Holds: []lockinfo.Hold{late}, Holders: 1},
+		{Name: "broken", Kind: "mutex", At: at, Holds: []lockinfo.Hold{broken}, Holders: 1},
+		{Name: "docs", Kind: "rwmutex", At: at, Holds: []lockinfo.Hold{fixed, hold(lockinfo.StateHeld, "older", lockinfo.ModeReads, 20, time.Hour)}, Holders: 2},
+		{Name: "pool", Kind: "semaphore", At: at, Holds: []lockinfo.Hold{permits}, Holders: 1, Permits: 5, Taken: 2},
+		{Name: "ready", Kind: "latch", At: at, Count: 3},
+		{Name: "\xff\u202eevil", Kind: "mutex", At: at, Waiters: 1},
+		{Name: "holdfast:{odd}", At: at, Foreign: "a list, and no lock"},
 	}
 }
 
@@ -155,7 +151,7 @@ func TestListOfLocks(t *testing.T) {
 NAME              KIND           STATE       HOLDER           TOKEN   HELD  LEFT  WAIT
 order:42          mutex          held        web@a/12            17  3m05s   13s     2
 late              mutex          held, late  cron@b/7            18  3h00m   13s     0
-broken            mutex          remainder   worker              19  1m00s   13s     0
+broken            mutex          broken      worker              19  1m00s   13s     0
 docs              rwmutex        held        older +1            20  1h00m   13s     0
 pool              semaphore 2/5  held        pool                22   1.0s   13s     0
 ready             latch          set         3 to count down                         0
@@ -223,15 +219,15 @@ func TestDetail(t *testing.T) {
 	time.Local = time.UTC
 	defer func() { time.Local = zone }()
 	quorum := locks()[0]
-	quorum.Masters = []holdfast.MasterInfo{
+	quorum.Masters = []lockinfo.Master{
 		{Node: "node 1", Counts: true, Holds: quorum.Holds},
 		{Node: "node 2", Why: "born 3m ago"},
-		{Node: "node 3", Err: errors.New("dial: refused\x1b[1m")},
+		{Node: "node 3", Why: "dial: refused\x1b[1m", Err: errors.New("holdfast: inspect at node 3: dial: refused\x1b[1m")},
 	}
 	many := locks()[3]
 	many.Holders = 120
 	for _, test := range []struct {
-		info holdfast.LockInfo
+		info lockinfo.Info
 		want string
 	}{
 		{locks()[0], `
@@ -241,18 +237,18 @@ state    held
 holds    1
 waiting  2
 
-HOLDER    HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-web@a/12  a/12      writes     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
+HOLDER    HOST/PID  MODE       TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+web@a/12  a/12      exclusive     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
 `},
 		{locks()[2], `
 name     broken
 kind     mutex
-state    remainder
+state    broken
 holds    1
 waiting  0
 
-HOLDER  HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-worker  a/12      writes     19  11-24 02:13:05  1m00s   13s  2.0s ago  broken by "ops\x1b[2J"
+HOLDER  HOST/PID  MODE       TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+worker  a/12      exclusive     19  11-24 02:13:05  1m00s   13s  2.0s ago  broken by "ops\x1b[2J"
 `},
 		{many, `
 name     docs
@@ -290,8 +286,8 @@ node 2  no      free (born 3m ago)
 node 3  no      dial: refused\x1b[1m
 verdict: none, 1 of 3 masters count, 2 are needed
 
-HOLDER    HOST/PID  MODE    TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
-web@a/12  a/12      writes     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
+HOLDER    HOST/PID  MODE       TOKEN  SINCE            HELD  LEFT  RENEWED   STATE
+web@a/12  a/12      exclusive     17  11-24 02:11:00  3m05s   13s  2.0s ago  held
 `},
 	} {
 		var out bytes.Buffer
@@ -316,9 +312,9 @@ func TestQueue(t *testing.T) {
 	}
 	_ = table.Flush()
 	want := `
-PLACE  WAITER            LABEL    HOST/PID  MODE          WAITED  ALIVE  HOLDS MEANWHILE
-    1  abcdefgh23456723  web@b/3  b/3       writes          4.0s  yes    other, "evil\a"
-    -  bcdefgh234567234  step     ?         writes, kept    1.0s  no
+PLACE  WAITER            LABEL    HOST/PID  MODE             WAITED  ALIVE  HOLDS MEANWHILE
+    1  abcdefgh23456723  web@b/3  b/3       exclusive          4.0s  yes    other, "evil\a"
+    -  bcdefgh234567234  step     ?         exclusive, kept    1.0s  no
 `
 	if got := "\n" + out.String(); got != want {
 		t.Errorf("got:%s\nwant:%s", got, want)
@@ -326,7 +322,7 @@ PLACE  WAITER            LABEL    HOST/PID  MODE          WAITED  ALIVE  HOLDS M
 }
 
 func TestCycle(t *testing.T) {
-	got := Cycle(holdfast.Deadlock{Members: []holdfast.DeadlockMember{
+	got := Cycle(lockinfo.Deadlock{Members: []lockinfo.Member{
 		{Label: "a", Holds: "x", Token: 1, Waits: "y\x1b"}, {Host: "h", PID: 2, Holds: "y\x1b", Token: 2, Waits: "x"}}})
 	want := "  a holds x (token 1) and waits for \"y\\x1b\"\n  h/2 holds \"y\\x1b\" (token 2) and waits for x\n"
 	if got != want {
@@ -334,77 +330,15 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// The contract of docs/json.md.
-func TestJSON(t *testing.T) {
-	document := LockOf(locks()[0])
-	document.Version = Version
-	got, err := JSON(document, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"version":1,"name":"order:42","kind":"mutex","state":"held","at":"2026-11-24T02:14:05Z","holders":1,"waiters":2,` +
-		`"holds":[{"state":"held","label":"web@a/12","host":"a","pid":12,"mode":"writes","token":17,"last_token":80,` +
-		`"since":"2026-11-24T02:11:00Z","remaining_seconds":13,"ttl_seconds":15,"fixed":false,"renewed":"2026-11-24T02:14:03Z","late":false}],` +
-		`"queue":[{"id":"abcdefgh23456723","place":1,"label":"web@b/3","host":"b","pid":3,"mode":"writes","since":"2026-11-24T02:14:01Z","alive":"yes","kept":false,"under":["other","evil\u0007"]},` +
-		`{"id":"bcdefgh234567234","place":0,"label":"step","mode":"writes","since":"2026-11-24T02:14:04Z","alive":"no","kept":true}]}`
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got, _ = JSON(LockOf(locks()[6]), ""); !strings.HasPrefix(got, `{"name":"\ufffd\u202eevil","name_base64":"/+KArmV2aWw="`) {
-		t.Errorf("got %s", got)
-	}
-}
-
-// A capture loses nothing: all that it stores comes back.
-func TestInfoReversesLockOf(t *testing.T) {
-	for _, info := range locks() {
-		text, err := JSON(LockOf(info), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stored Lock
-		if err := json.Unmarshal([]byte(text), &stored); err != nil {
-			t.Fatal(err)
-		}
-		if back, err := stored.Info(); err != nil || !reflect.DeepEqual(back, info) {
-			t.Errorf("%v\ngot  %+v\nwant %+v", err, back, info)
-		}
-	}
-	for name, bad := range map[string]Lock{"empty": {}, "no state": {Name: "x"}, "no base64": {Name: "x", State: "held", NameBase64: "%"}} {
-		if _, err := bad.Info(); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-// The numbers of a semaphore and of a latch are there also if they are 0, and those of other kinds
-// are not.
-func TestJSONNumbersOfAKind(t *testing.T) {
-	for _, tt := range []struct {
-		info holdfast.LockInfo
-		want string // between the queue and the end
-	}{
-		{holdfast.LockInfo{Name: "a", Kind: "semaphore", State: holdfast.StateFree, Permits: 5}, `,"permits":5,"taken":0}`},
-		{holdfast.LockInfo{Name: "a", Kind: "latch", State: holdfast.StateOpen}, `,"count":0}`},
-		{holdfast.LockInfo{Name: "a", Kind: "mutex", State: holdfast.StateHeld}, `}`},
-		{holdfast.LockInfo{Name: "a", State: holdfast.StateFree}, `}`},
-	} {
-		text, err := JSON(LockOf(tt.info), "")
-		if err != nil || !strings.HasSuffix(text, `"queue":[]`+tt.want) {
-			t.Errorf("%+v is %s, %v", tt.info, text, err)
-		}
-	}
-}
-
 // On 80 columns each table fits: columns that can be spared are left out before names get too short
 // to be read.
 func TestTablesFitEightyColumns(t *testing.T) {
 	at := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
-	held := holdfast.HoldInfo{State: holdfast.HoldHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR", Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
-		Mode: holdfast.ModeWrites, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour), Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
-	waiter := holdfast.WaiterInfo{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host, PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: holdfast.AliveYes}
-	info := holdfast.LockInfo{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", State: holdfast.StateHeld, At: at, Holds: []holdfast.HoldInfo{held}, Holders: 1,
-		Queue: []holdfast.WaiterInfo{waiter}, Waiters: 1}
+	held := lockinfo.Hold{State: lockinfo.StateHeld, Owner: "RGV5XFOEFRZX7FQ6DTB2DTAXLR", Label: "billing-worker-7@eu-west-1-prod-0042/31337", Host: "prod-0042", PID: 31337,
+		Mode: lockinfo.ModeExclusive, Token: 1795536162229845, LastToken: 1795536162229845, Since: at.Add(-time.Hour), Renewed: at.Add(-4 * time.Second), Remaining: 11 * time.Second, TTL: 15 * time.Second}
+	waiter := lockinfo.Waiter{ID: "lodewukrlx5x5hvc", Place: 1, Owner: held.Owner, Label: held.Label, Host: held.Host, PID: held.PID, Mode: held.Mode, Since: held.Since, Alive: lockinfo.AliveYes}
+	info := lockinfo.Info{Name: "order:42:customer:8812:invoice:2026-11", Kind: "mutex", At: at, Holds: []lockinfo.Hold{held}, Holders: 1,
+		Queue: []lockinfo.Waiter{waiter}, Waiters: 1}
 	for name, table := range map[string]struct {
 		columns    []Column
 		row        []Cell

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The format of a capture. The first line is a header. Each other line is a snapshot.
 const (
 	captureKind    = "holdfast top"
-	captureVersion = 1
+	captureVersion = 2
 
 	mostBytes = 256 << 20 // of a file
 	mostLine  = 32 << 20  // of a snapshot
@@ -34,11 +35,11 @@ type header struct {
 }
 
 type stored struct {
-	At    time.Time   `json:"at"`
-	Took  float64     `json:"took_seconds"`
-	Total int         `json:"total"`
-	Locks []show.Lock `json:"locks"`
-	Error string      `json:"error,omitempty"`
+	At    time.Time       `json:"at"`
+	Took  float64         `json:"took_seconds"`
+	Total int             `json:"total"`
+	Locks []lockinfo.Info `json:"locks"`
+	Error string          `json:"error,omitempty"`
 }
 
 // A Writer writes snapshots to a file.
@@ -71,14 +72,12 @@ func Create(path, server string) (*Writer, error) {
 // Add writes a snapshot as one line, in one write. The error is ErrFull if the file would become
 // too large; then nothing is written.
 func (w *Writer) Add(s Snapshot) error {
-	out := stored{At: s.At.UTC(), Took: s.Took.Seconds(), Total: s.Total, Locks: []show.Lock{}}
+	out := stored{At: s.At.UTC(), Took: s.Took.Seconds(), Total: s.Total, Locks: []lockinfo.Info{}}
 	if s.Err != nil {
 		out.Error = s.Err.Error()
 	}
 	for _, info := range s.Locks {
-		info.Holds = info.Holds[:min(len(info.Holds), mostHolds)]
-		info.Queue = info.Queue[:min(len(info.Queue), mostQueue)]
-		out.Locks = append(out.Locks, show.LockOf(info))
+		out.Locks = append(out.Locks, info.Cut(mostHolds, mostQueue))
 	}
 	for {
 		text, err := show.JSON(out, "")
@@ -206,16 +205,9 @@ func (c *Capture) read(i int) (Snapshot, error) {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: in.At, Took: time.Duration(in.Took * float64(time.Second)), Total: in.Total}
+	s := Snapshot{At: in.At, Took: time.Duration(in.Took * float64(time.Second)), Total: in.Total, Locks: in.Locks}
 	if in.Error != "" {
 		s.Err = errors.New(in.Error)
-	}
-	for _, lock := range in.Locks {
-		info, err := lock.Info()
-		if err != nil {
-			return Snapshot{}, err
-		}
-		s.Locks = append(s.Locks, info)
 	}
 	return s, nil
 }

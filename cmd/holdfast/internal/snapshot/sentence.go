@@ -2,62 +2,61 @@ package snapshot
 
 import (
 	"fmt"
+	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Sentence says what a change is, without the name, safe for a terminal.
-func (c Change) Sentence() (string, show.Style) {
-	now, _ := holderOf(c.Now)
+func Sentence(c lockinfo.Change) (string, show.Style) {
+	now, _ := c.After.Holder()
 	switch c.Event {
-	case Held:
+	case lockinfo.EventHeld:
 		text := fmt.Sprintf("held by %s, token %d", show.Text(now.Label), now.Token)
-		if c.Before.Token == 0 && !now.Since.IsZero() && c.Now.At.Sub(now.Since) > 2e9 {
-			text += ", for " + show.Age(c.Now.At.Sub(now.Since))
+		before := heldBefore(c)
+		if held := c.After.At.Sub(now.Since); before == "" && !now.Since.IsZero() && held > 2*time.Second {
+			text += ", for " + show.Age(held)
 		}
-		return text + c.held(), show.Good
-	case Freed:
-		return "free" + c.held(), show.Faint
-	case Ended:
-		text := string(c.Now.State)
-		if len(c.Now.Holds) > 0 {
-			h := c.Now.Holds[0]
-			text = show.Lines(string(h.State))
-			if h.By != "" {
-				text += " by " + show.Text(h.By)
-			}
+		return text + before, show.Good
+	case lockinfo.EventFreed:
+		return "free" + heldBefore(c), show.Faint
+	case lockinfo.EventEnded:
+		text := show.Lines(string(c.After.State()))
+		if now.By != "" {
+			text += " by " + show.Text(now.By)
 		}
-		return text + c.held(), show.Bad
-	case Waiting:
-		return fmt.Sprintf("%d waiting, before %d", c.Now.Waiters, c.Before.Waiters), show.Plain
-	case Holders:
-		return fmt.Sprintf("%d holders, before %d", c.Now.Holders, c.Before.Holders), show.Plain
-	case Late:
-		return late(c.Now), show.Warning
-	case Renewed:
+		return text + heldBefore(c), show.Bad
+	case lockinfo.EventWaiting:
+		return fmt.Sprintf("%d waiting, before %d", c.After.Waiters, c.Before.Waiters), show.Plain
+	case lockinfo.EventHolders:
+		return fmt.Sprintf("%d holders, before %d", c.After.Holders, c.Before.Holders), show.Plain
+	case lockinfo.EventLate:
+		return late(c.After), show.Warning
+	case lockinfo.EventRenewed:
 		return "renewed again", show.Good
-	case Counted:
-		return fmt.Sprintf("%s, %d to count down", show.Lines(string(c.Now.State)), c.Now.Count), show.Plain
-	case Foreign:
-		return "foreign: " + show.Lines(c.Now.Foreign), show.Warning
+	case lockinfo.EventCounted:
+		return fmt.Sprintf("%s, %d to count down", show.Lines(string(c.After.State())), c.After.Count), show.Plain
+	case lockinfo.EventForeign:
+		return "foreign: " + show.Lines(c.After.Foreign), show.Warning
 	}
 	return show.Lines(string(c.Event)), show.Plain
 }
 
-// held says who held the name before, and for how long as far as it was seen.
-func (c Change) held() string {
-	if c.Before.Token == 0 {
+// heldBefore says who held the name before, and for how long as far as it was seen.
+func heldBefore(c lockinfo.Change) string {
+	before, held := c.Before.Holder()
+	if !held || before.Remainder() {
 		return ""
 	}
-	text := "; was held by " + show.Text(c.Before.Holder)
-	if !c.Before.Since.IsZero() {
-		text += ", for " + show.Age(c.Before.At.Sub(c.Before.Since)) + " or more"
+	text := "; was held by " + show.Text(before.Label)
+	if !before.Since.IsZero() {
+		text += ", for " + show.Age(c.Before.At.Sub(before.Since)) + " or more"
 	}
 	return text
 }
 
-func late(info holdfast.LockInfo) string {
+func late(info lockinfo.Info) string {
 	for _, h := range info.Holds {
 		if h.Late {
 			return fmt.Sprintf("late: %s renewed it %s ago, %s left", show.Text(h.Label), show.Age(info.At.Sub(h.Renewed)), show.Age(h.Remaining))

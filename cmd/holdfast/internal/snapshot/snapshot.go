@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // An Order says which names come first.
@@ -29,13 +29,13 @@ const (
 )
 
 // A Compare tells which of two names comes first.
-type Compare func(a, b holdfast.LockInfo) int
+type Compare func(a, b lockinfo.Info) int
 
 // Orders are all orders.
 var Orders = []Order{ByAge, ByWaiters, ByName}
 
 // Compare tells which of two names comes first.
-func (o Order) Compare(a, b holdfast.LockInfo) int {
+func (o Order) Compare(a, b lockinfo.Info) int {
 	var order int
 	switch o {
 	case ByWaiters:
@@ -48,7 +48,7 @@ func (o Order) Compare(a, b holdfast.LockInfo) int {
 
 // byAge compares by the time of the grant: ages at the moments of two requests say less. Names that
 // nobody holds come last, and before them those of which no grant is known.
-func byAge(a, b holdfast.LockInfo) int {
+func byAge(a, b lockinfo.Info) int {
 	x, held := since(a)
 	y, heldToo := since(b)
 	switch {
@@ -63,7 +63,7 @@ func byAge(a, b holdfast.LockInfo) int {
 }
 
 // since is the time of the oldest grant that is known.
-func since(info holdfast.LockInfo) (oldest time.Time, known bool) {
+func since(info lockinfo.Info) (oldest time.Time, known bool) {
 	for _, h := range info.Holds {
 		if !h.Since.IsZero() && (!known || h.Since.Before(oldest)) {
 			oldest, known = h.Since, true
@@ -76,14 +76,14 @@ func since(info holdfast.LockInfo) (oldest time.Time, known bool) {
 type Snapshot struct {
 	At    time.Time // of this host, when the look began
 	Took  time.Duration
-	Total int                 // how many names there were
-	Locks []holdfast.LockInfo // the first of them, in order
-	Err   error               // of a look that failed; then there is nothing else
+	Total int             // how many names there were
+	Locks []lockinfo.Info // the first of them, in order
+	Err   error           // of a look that failed; then there is nothing else
 }
 
 // Take looks once, and keeps the first names in the order of compare. After an error the Snapshot
 // is of no use.
-func Take(names iter.Seq2[holdfast.LockInfo, error], compare Compare, keep int) (Snapshot, error) {
+func Take(names iter.Seq2[lockinfo.Info, error], compare Compare, keep int) (Snapshot, error) {
 	s := Snapshot{At: time.Now()}
 	seen, first := NewWindow(), ranking{compare: compare}
 	for info, err := range names {
@@ -103,7 +103,7 @@ func Take(names iter.Seq2[holdfast.LockInfo, error], compare Compare, keep int) 
 		}
 	}
 	slices.SortFunc(first.locks, compare)
-	s.Locks = slices.CompactFunc(first.locks, func(a, b holdfast.LockInfo) bool { return a.Name == b.Name })
+	s.Locks = slices.CompactFunc(first.locks, func(a, b lockinfo.Info) bool { return a.Name == b.Name })
 	s.Took = time.Since(s.At)
 	return s, nil
 }
@@ -111,7 +111,7 @@ func Take(names iter.Seq2[holdfast.LockInfo, error], compare Compare, keep int) 
 // A ranking is a heap of names with the last one of the order at the top.
 type ranking struct {
 	compare Compare
-	locks   []holdfast.LockInfo
+	locks   []lockinfo.Info
 }
 
 // Len implements heap.Interface.
@@ -124,7 +124,7 @@ func (r *ranking) Less(i, j int) bool { return r.compare(r.locks[i], r.locks[j])
 func (r *ranking) Swap(i, j int) { r.locks[i], r.locks[j] = r.locks[j], r.locks[i] }
 
 // Push implements heap.Interface.
-func (r *ranking) Push(x any) { r.locks = append(r.locks, x.(holdfast.LockInfo)) }
+func (r *ranking) Push(x any) { r.locks = append(r.locks, x.(lockinfo.Info)) }
 
 // Pop implements heap.Interface.
 func (r *ranking) Pop() any {

@@ -13,35 +13,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
-func lock(name string, token int64, held time.Duration, waiters int) holdfast.LockInfo {
-	return holdfast.LockInfo{Name: name, Kind: "mutex", State: holdfast.StateHeld, At: at, Holders: 1, Waiters: waiters,
-		Holds: []holdfast.HoldInfo{{State: holdfast.HoldHeld, Label: "l" + name, Mode: holdfast.ModeWrites, Token: token, Since: at.Add(-held)}}}
+func lock(name string, token int64, held time.Duration, waiters int) lockinfo.Info {
+	return lockinfo.Info{Name: name, Kind: "mutex", At: at, Holders: 1, Waiters: waiters,
+		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l" + name, Mode: lockinfo.ModeExclusive, Token: token, Since: at.Add(-held)}}}
 }
 
-func names(err error, infos ...holdfast.LockInfo) iter.Seq2[holdfast.LockInfo, error] {
-	return func(yield func(holdfast.LockInfo, error) bool) {
+func names(err error, infos ...lockinfo.Info) iter.Seq2[lockinfo.Info, error] {
+	return func(yield func(lockinfo.Info, error) bool) {
 		for _, info := range infos {
 			if !yield(info, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(holdfast.LockInfo{}, err)
+			yield(lockinfo.Info{}, err)
 		}
 	}
 }
 
 func TestTakeKeepsTheFirstOfTheOrder(t *testing.T) {
-	var all []holdfast.LockInfo
+	var all []lockinfo.Info
 	for i := range 500 {
 		all = append(all, lock(fmt.Sprintf("n%03d", i), int64(i+1), time.Duration(i%97)*time.Second, i%13))
 	}
-	all = append(all, holdfast.LockInfo{Name: "queue only", State: holdfast.StateFree, At: at, Waiters: 1})
+	all = append(all, lockinfo.Info{Name: "queue only", Kind: lockinfo.KindMutex, At: at, Waiters: 1})
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = append(all, all[:50]...) // a SCAN may tell a name twice
 	for _, order := range Orders {
@@ -80,38 +80,32 @@ func TestWindowIsBounded(t *testing.T) {
 	}
 }
 
-func TestFollowerTellsDifferences(t *testing.T) {
+// A Follower knows what it was told before, follows as many names as it may, and takes nothing for
+// free that was not told.
+func TestFollower(t *testing.T) {
 	f := &Follower{Limit: 3}
-	look := func(err error, infos ...holdfast.LockInfo) string {
+	look := func(err error, infos ...lockinfo.Info) string {
 		var told []string
-		if e := f.Look(names(err, infos...), func(c Change) { told = append(told, c.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
+		if e := f.Look(names(err, infos...), func(c lockinfo.Change) { told = append(told, c.After.Name+" "+string(c.Event)) }); !errors.Is(e, err) {
 			t.Fatalf("got %v", e)
 		}
 		slices.Sort(told)
 		return strings.Join(told, ", ")
 	}
-	late := lock("a", 2, time.Minute, 1)
-	late.Holds[0].Late = true
-	broken := lock("a", 2, time.Minute, 1)
-	broken.State, broken.Holds[0].State = holdfast.StateRemainder, holdfast.HoldBroken
-	two := lock("b", 5, time.Minute, 0)
-	two.Holders = 2
+	latch := lockinfo.Info{Name: "l", Kind: lockinfo.KindLatch, At: at}
 	away := errors.New("away")
 	for i, step := range []struct {
 		err   error
-		infos []holdfast.LockInfo
+		infos []lockinfo.Info
 		want  string
 	}{
-		{nil, []holdfast.LockInfo{lock("a", 1, 0, 0), lock("b", 5, 0, 2)}, "a held, b held, b waiting"},
-		{nil, []holdfast.LockInfo{lock("a", 1, 0, 0), lock("b", 5, 0, 2)}, ""},
-		{nil, []holdfast.LockInfo{lock("a", 2, 0, 1), two, lock("a", 2, 0, 1)}, "a held, a waiting, b holders, b waiting"},
-		{nil, []holdfast.LockInfo{late, two}, "a late"},
-		{away, []holdfast.LockInfo{lock("a", 2, time.Minute, 1)}, "a renewed"}, // and b is not taken for free
-		{nil, []holdfast.LockInfo{broken, two}, "a ended"},
-		{nil, []holdfast.LockInfo{two, {Name: "l", State: holdfast.StateSet, Count: 3, At: at}}, "a freed, l counted"},
-		{nil, []holdfast.LockInfo{two, {Name: "l", State: holdfast.StateOpen, At: at}, {Name: "f", State: holdfast.StateForeign, At: at}}, "f foreign, l counted"},
-		{nil, []holdfast.LockInfo{lock("new", 9, 0, 0), two, {Name: "l", State: holdfast.StateOpen, At: at}}, "f freed"}, // no room yet
-		{nil, []holdfast.LockInfo{lock("new", 9, 0, 0), two}, "l freed, new held"},
+		{nil, []lockinfo.Info{lock("a", 1, 0, 0), lock("b", 5, 0, 2)}, "a held, b held, b waiting"},
+		{nil, []lockinfo.Info{lock("a", 2, 0, 1), lock("b", 5, 0, 2), lock("a", 2, 0, 1)}, "a held, a waiting"},
+		{away, []lockinfo.Info{lock("a", 2, 0, 3)}, "a waiting"}, // and b is not taken for free
+		{nil, []lockinfo.Info{lock("b", 5, 0, 2), latch}, "a freed, l counted"},
+		{nil, []lockinfo.Info{lock("b", 5, 0, 2), latch, {Name: "f", Foreign: "a list"}}, "f foreign"},
+		{nil, []lockinfo.Info{lock("new", 9, 0, 0), lock("b", 5, 0, 2), latch}, "f freed"}, // no room yet
+		{nil, []lockinfo.Info{lock("new", 9, 0, 0), lock("b", 5, 0, 2)}, "l freed, new held"},
 	} {
 		if got := look(step.err, step.infos...); got != step.want {
 			t.Errorf("step %d: got %q, want %q", i, got, step.want)
@@ -127,15 +121,15 @@ func TestFollowerTellsWhen(t *testing.T) {
 	var f Follower
 	f.Limit = 9
 	for _, step := range []struct {
-		infos []holdfast.LockInfo
+		infos []lockinfo.Info
 		known bool
 	}{
-		{[]holdfast.LockInfo{{Name: "odd", State: holdfast.StateForeign}}, false},
-		{[]holdfast.LockInfo{lock("a", 1, 0, 0), {Name: "odd 2", State: holdfast.StateForeign}}, true},
+		{[]lockinfo.Info{{Name: "odd", Foreign: "a list"}}, false},
+		{[]lockinfo.Info{lock("a", 1, 0, 0), {Name: "odd 2", Foreign: "a list"}}, true},
 	} {
-		err := f.Look(names(nil, step.infos...), func(c Change) {
-			if c.Now.At.IsZero() || step.known && c.Event == Foreign && !c.Now.At.Equal(at) {
-				t.Errorf("%s %s at %v", c.Name, c.Event, c.Now.At)
+		err := f.Look(names(nil, step.infos...), func(c lockinfo.Change) {
+			if c.After.At.IsZero() || step.known && c.Event == lockinfo.EventForeign && !c.After.At.Equal(at) {
+				t.Errorf("%s %s at %v", c.After.Name, c.Event, c.After.At)
 			}
 		})
 		if err != nil {
@@ -154,9 +148,9 @@ func TestCaptureComesBack(t *testing.T) {
 	many.Holders = 30
 	for range 30 {
 		many.Holds = append(many.Holds, many.Holds[0])
-		many.Queue = append(many.Queue, holdfast.WaiterInfo{ID: "x", Place: 1, Label: "w", Alive: holdfast.AliveYes})
+		many.Queue = append(many.Queue, lockinfo.Waiter{ID: "x", Place: 1, Label: "w", Alive: lockinfo.AliveYes})
 	}
-	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7, Locks: []holdfast.LockInfo{lock("a", 1, time.Hour, 2), many}}
+	first := Snapshot{At: at, Took: 5 * time.Millisecond, Total: 7, Locks: []lockinfo.Info{lock("a", 1, time.Hour, 2), many}}
 	for _, s := range []Snapshot{first, {At: at.Add(time.Second), Err: errors.New("away")}} {
 		if err := w.Add(s); err != nil {
 			t.Fatal(err)
@@ -198,14 +192,14 @@ func TestCaptureIsBounded(t *testing.T) {
 	}
 	defer w.Close()
 	w.size = mostBytes - 100
-	if err := w.Add(Snapshot{At: at, Locks: []holdfast.LockInfo{lock("a", 1, 0, 0)}}); !errors.Is(err, ErrFull) {
+	if err := w.Add(Snapshot{At: at, Locks: []lockinfo.Info{lock("a", 1, 0, 0)}}); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v", err)
 	}
 	long := lock(strings.Repeat("\x01", 1<<10), 1, 0, 0)
 	for range mostHolds {
 		long.Holds = append(long.Holds, long.Holds[0])
 	}
-	var locks []holdfast.LockInfo
+	var locks []lockinfo.Info
 	for range 600 {
 		locks = append(locks, long)
 	}
@@ -216,18 +210,19 @@ func TestCaptureIsBounded(t *testing.T) {
 }
 
 func TestOpenRefusesInWords(t *testing.T) {
-	const head = `{"capture":"holdfast top","version":1,"server":"s","at":"2026-11-24T02:14:05Z"}` + "\n"
+	const head = `{"capture":"holdfast top","version":2,"server":"s","at":"2026-11-24T02:14:05Z"}` + "\n"
 	const good = `{"at":"2026-11-24T02:14:05Z","took_seconds":0.1,"total":0,"locks":[]}` + "\n"
 	dir := t.TempDir()
 	for name, test := range map[string]struct{ text, want string }{
-		"empty":       {"", "no capture"},
-		"text":        {"hello\nworld\n", "no capture"},
-		"other JSON":  {`{"version":1}` + "\n", "no capture"},
-		"binary":      {strings.Repeat("\x00", 100_000), "no capture"},
-		"newer":       {strings.Replace(head, `"version":1`, `"version":7`, 1) + good, "format 7, and this holdfast reads 1"},
-		"no snapshot": {head, "no snapshot"},
-		"only a cut":  {head + good[:20], "no snapshot"},
-		"long line":   {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
+		"empty":              {"", "no capture"},
+		"text":               {"hello\nworld\n", "no capture"},
+		"other JSON":         {`{"version":1}` + "\n", "no capture"},
+		"binary":             {strings.Repeat("\x00", 100_000), "no capture"},
+		"newer":              {strings.Replace(head, `"version":2`, `"version":7`, 1) + good, "format 7, and this holdfast reads 2"},
+		"the version before": {strings.Replace(head, `"version":2`, `"version":1`, 1) + good, "format 1, and this holdfast reads 2"},
+		"no snapshot":        {head, "no snapshot"},
+		"only a cut":         {head + good[:20], "no snapshot"},
+		"long line":          {head + strings.Repeat("x", mostLine+1), "snapshot 1 has more than 32 MiB"},
 	} {
 		path := filepath.Join(dir, "f")
 		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {

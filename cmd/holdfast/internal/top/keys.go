@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // key does what a key says.
@@ -155,9 +156,9 @@ func (m *Model) typed(name, text string) {
 
 // arrange chooses and sorts the names of the last look. The cursor stays on its name.
 func (m *Model) arrange() {
-	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info holdfast.LockInfo) bool { return !matches(info, m.filter) })
+	m.locks = slices.DeleteFunc(slices.Clone(m.now.Locks), func(info lockinfo.Info) bool { return !matches(info, m.filter) })
 	slices.SortFunc(m.locks, m.order.Compare)
-	if i := slices.IndexFunc(m.locks, func(info holdfast.LockInfo) bool { return info.Name == m.cursor }); i >= 0 {
+	if i := slices.IndexFunc(m.locks, func(info lockinfo.Info) bool { return info.Name == m.cursor }); i >= 0 {
 		m.row = i
 	}
 	if m.row = max(min(m.row, len(m.locks)-1), 0); m.row < len(m.locks) {
@@ -174,7 +175,7 @@ func (m *Model) ask() {
 		}
 		info = m.locks[m.row]
 	}
-	hold, held := show.Oldest(info)
+	hold, held := info.Holder()
 	if m.mode == detailing && held {
 		hold = info.Holds[m.hold]
 	}

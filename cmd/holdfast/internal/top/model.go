@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 // A question is about breaking a hold.
 type question struct {
 	name string
-	hold holdfast.HoldInfo
+	hold lockinfo.Hold
 	then mode // after the answer
 }
 
@@ -51,21 +52,21 @@ type Model struct {
 	filter        string
 
 	now     snapshot.Snapshot
-	before  map[string]int64    // the tokens of the look before; nil before the second
-	changes map[string]string   // marks of names that changed since
-	locks   []holdfast.LockInfo // of now: those that the filter chooses, in order
-	at      int                 // in the recording
-	away    string              // why the last look failed
-	since   time.Time           // away since
+	before  []lockinfo.Info   // the names of the look before; nil before the second
+	changes map[string]string // marks of names that changed since
+	locks   []lockinfo.Info   // of now: those that the filter chooses, in order
+	at      int               // in the recording
+	away    string            // why the last look failed
+	since   time.Time         // away since
 
 	cursor string // the chosen name
 	row    int    // where it is, or was
 	top    int    // the first row that is shown
 
-	detail holdfast.LockInfo // of detailing
-	gone   string            // why the detail could not be read
-	hold   int               // the chosen hold
-	scroll int               // the first line of the detail that is shown
+	detail lockinfo.Info // of detailing
+	gone   string        // why the detail could not be read
+	hold   int           // the chosen hold
+	scroll int           // the first line of the detail that is shown
 
 	asked   question
 	message string // what became of the last action
@@ -110,7 +111,7 @@ type (
 		wrong string
 	}
 	detailed struct {
-		holdfast.LockInfo
+		lockinfo.Info
 		wrong string
 	}
 	broken struct {
@@ -147,7 +148,7 @@ func (m *Model) later(took time.Duration) tea.Cmd {
 func (m *Model) look() tea.Cmd {
 	ctx, server, order, filter := m.ctx, m.server, m.order, m.filter
 	return func() tea.Msg {
-		s, err := Look(ctx, server, func(a, b holdfast.LockInfo) int {
+		s, err := Look(ctx, server, func(a, b lockinfo.Info) int {
 			if x, y := matches(a, filter), matches(b, filter); x != y {
 				if x {
 					return -1
@@ -188,7 +189,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case detailed:
 		if msg.Name == m.detail.Name {
 			if m.gone = msg.wrong; msg.wrong == "" {
-				m.setDetail(msg.LockInfo)
+				m.setDetail(msg.Info)
 			}
 		}
 	case broken:
@@ -226,21 +227,18 @@ func (m *Model) record(s snapshot.Snapshot) {
 
 // show takes what a look saw.
 func (m *Model) show(s snapshot.Snapshot) {
-	tokens := make(map[string]int64, len(s.Locks))
 	m.changes = map[string]string{}
-	for _, info := range s.Locks {
-		var token int64
-		if h, ok := show.Oldest(info); ok {
-			token = h.Token
-		}
-		tokens[info.Name] = token
-		if before, known := m.before[info.Name]; m.before != nil && !known {
-			m.changes[info.Name] = "+"
-		} else if known && before != token {
-			m.changes[info.Name] = "*"
+	if m.before != nil {
+		for _, c := range lockinfo.Changes(m.before, s.Locks) {
+			switch {
+			case c.Before.Name == "":
+				m.changes[c.After.Name] = "+"
+			case c.Event == lockinfo.EventHeld || c.Event == lockinfo.EventEnded:
+				m.changes[c.After.Name] = "*"
+			}
 		}
 	}
-	m.now, m.before = s, tokens
+	m.now, m.before = s, append([]lockinfo.Info{}, s.Locks...)
 	m.arrange()
 	if m.server == nil {
 		for _, info := range s.Locks {
@@ -249,13 +247,13 @@ func (m *Model) show(s snapshot.Snapshot) {
 				return
 			}
 		}
-		m.setDetail(holdfast.LockInfo{Name: m.detail.Name, State: holdfast.StateFree, At: s.At})
+		m.setDetail(lockinfo.Info{Name: m.detail.Name, At: s.At})
 	}
 }
 
 // setDetail takes what is known of the name of the detail. The chosen hold stays the same one, as
 // long as it is there.
-func (m *Model) setDetail(info holdfast.LockInfo) {
+func (m *Model) setDetail(info lockinfo.Info) {
 	var token int64
 	if m.hold < len(m.detail.Holds) {
 		token = m.detail.Holds[m.hold].Token
@@ -281,7 +279,7 @@ func (m *Model) became(b broken) string {
 }
 
 // matches reports whether a filter chooses a name: by a part of the name or of a holder's label.
-func matches(info holdfast.LockInfo, filter string) bool {
+func matches(info lockinfo.Info, filter string) bool {
 	if filter == "" || contains(info.Name, filter) {
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,37 +15,38 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 var at = time.Date(2026, 11, 24, 2, 14, 5, 0, time.UTC)
 
 // A fake is a server whose names the test says.
 type fake struct {
-	locks  []holdfast.LockInfo
+	locks  []lockinfo.Info
 	err    error
 	broken []string
 }
 
-func (f *fake) List(context.Context, holdfast.ListOptions) iter.Seq2[holdfast.LockInfo, error] {
-	return func(yield func(holdfast.LockInfo, error) bool) {
+func (f *fake) List(context.Context, holdfast.ListOptions) iter.Seq2[lockinfo.Info, error] {
+	return func(yield func(lockinfo.Info, error) bool) {
 		for _, info := range f.locks {
 			if !yield(info, nil) {
 				return
 			}
 		}
 		if f.err != nil {
-			yield(holdfast.LockInfo{}, f.err)
+			yield(lockinfo.Info{}, f.err)
 		}
 	}
 }
 
-func (f *fake) Inspect(_ context.Context, name string) (holdfast.LockInfo, error) {
+func (f *fake) Inspect(_ context.Context, name string) (lockinfo.Info, error) {
 	for _, info := range f.locks {
 		if info.Name == name {
 			return info, f.err
 		}
 	}
-	return holdfast.LockInfo{Name: name, State: holdfast.StateFree, At: at}, f.err
+	return lockinfo.Info{Name: name, At: at}, f.err
 }
 
 func (f *fake) Break(_ context.Context, name string, token int64) error {
@@ -55,7 +57,8 @@ func (f *fake) Break(_ context.Context, name string, token int64) error {
 	for i, info := range f.locks {
 		for j, h := range info.Holds {
 			if info.Name == name && h.Token == token {
-				f.locks[i].State, f.locks[i].Holds[j].State, f.locks[i].Holds[j].By = holdfast.StateRemainder, holdfast.HoldBroken, "me"
+				f.locks[i].Holds = slices.Clone(info.Holds) // what was told before stays as it was
+				f.locks[i].Holds[j].State, f.locks[i].Holds[j].By = lockinfo.StateBroken, "me"
 				return nil
 			}
 		}
@@ -63,12 +66,12 @@ func (f *fake) Break(_ context.Context, name string, token int64) error {
 	return holdfast.ErrNotHeld
 }
 
-func lock(name string, token int64, held time.Duration, waiters int) holdfast.LockInfo {
-	info := holdfast.LockInfo{Name: name, Kind: "mutex", State: holdfast.StateHeld, At: at, Holders: 1, Waiters: waiters,
-		Holds: []holdfast.HoldInfo{{State: holdfast.HoldHeld, Label: "l-" + name, Host: "h", PID: 1, Mode: holdfast.ModeWrites, Token: token,
+func lock(name string, token int64, held time.Duration, waiters int) lockinfo.Info {
+	info := lockinfo.Info{Name: name, Kind: "mutex", At: at, Holders: 1, Waiters: waiters,
+		Holds: []lockinfo.Hold{{State: lockinfo.StateHeld, Label: "l-" + name, Host: "h", PID: 1, Mode: lockinfo.ModeExclusive, Token: token,
 			Since: at.Add(-held), Remaining: 13 * time.Second, TTL: 15 * time.Second, Renewed: at.Add(-time.Second)}}}
 	for i := range waiters {
-		info.Queue = append(info.Queue, holdfast.WaiterInfo{ID: "abcdefgh2345672" + fmt.Sprint(i), Place: i + 1, Label: "w", Mode: holdfast.ModeWrites, Since: at, Alive: holdfast.AliveYes})
+		info.Queue = append(info.Queue, lockinfo.Waiter{ID: "abcdefgh2345672" + fmt.Sprint(i), Place: i + 1, Label: "w", Mode: lockinfo.ModeExclusive, Since: at, Alive: lockinfo.AliveYes})
 	}
 	return info
 }
@@ -80,7 +83,7 @@ type rig struct {
 	fake *fake
 }
 
-func newRig(t *testing.T, locks ...holdfast.LockInfo) *rig {
+func newRig(t *testing.T, locks ...lockinfo.Info) *rig {
 	zone := time.Local
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = zone })
@@ -157,8 +160,8 @@ looking every second (it took 4 ms): what lasts for less may not be seen
 
 `
 
-func three() []holdfast.LockInfo {
-	return []holdfast.LockInfo{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0), lock("c", 13, time.Second, 2)}
+func three() []lockinfo.Info {
+	return []lockinfo.Info{lock("b", 11, time.Minute, 0), lock("evil\x1b[2J", 12, time.Hour, 0), lock("c", 13, time.Second, 2)}
 }
 
 func TestListIsSorted(t *testing.T) {
@@ -221,7 +224,7 @@ func TestFilter(t *testing.T) {
 
 // Of many names the filter's are kept, whatever the order.
 func TestFilterReachesBehindTheFirst(t *testing.T) {
-	var locks []holdfast.LockInfo
+	var locks []lockinfo.Info
 	for i := range 3 * kept {
 		locks = append(locks, lock(fmt.Sprintf("n%04d", i), int64(i+1), time.Hour-time.Duration(i)*time.Second, 0))
 	}
@@ -235,7 +238,7 @@ func TestFilterReachesBehindTheFirst(t *testing.T) {
 }
 
 func TestLongListsScroll(t *testing.T) {
-	var locks []holdfast.LockInfo
+	var locks []lockinfo.Info
 	for i := range 50 {
 		locks = append(locks, lock(fmt.Sprintf("n%02d", i), int64(i+1), time.Hour-time.Duration(i)*time.Minute, 0))
 	}
@@ -265,8 +268,8 @@ state    held
 holds    1
 waiting  2
 
-HOLDER  HOST/PID  MODE    TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
-l-c     h/1       writes     13  11-24 02:14:04  1.0s   13s  1.0s ago  held
+HOLDER  HOST/PID  MODE       TOKEN  SINCE           HELD  LEFT  RENEWED   STATE
+l-c     h/1       exclusive     13  11-24 02:14:04  1.0s   13s  1.0s ago  held
 
 
 esc back  ↑↓ scroll  tab next hold  b break  q quit
@@ -323,7 +326,7 @@ func TestBreakChoosesAHold(t *testing.T) {
 	r.has("docs has several holds: enter shows them, and tab chooses one")
 	r.press("enter", "tab")
 	r.has("chosen: hold 2 of 2, token 6, of other")
-	r.fake.locks[0].Holds = []holdfast.HoldInfo{several.Holds[1], several.Holds[0]}
+	r.fake.locks[0].Holds = []lockinfo.Hold{several.Holds[1], several.Holds[0]}
 	r.look() // the same hold, at another place
 	r.has("token 6, of other")
 	r.press("b", "y")

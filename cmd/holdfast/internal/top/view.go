@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/snapshot"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // View implements tea.Model.
@@ -43,7 +43,7 @@ func (m *Model) head() []string {
 		if info.Waiters > 0 {
 			contended++
 		}
-		if slices.ContainsFunc(info.Holds, func(h holdfast.HoldInfo) bool { return h.Late }) {
+		if slices.ContainsFunc(info.Holds, func(h lockinfo.Hold) bool { return h.Late }) {
 			late++
 		}
 	}

@@ -1,0 +1,339 @@
+package lockinfo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Version is the version of the form in JSON. A version may get more fields. A field that goes
+// away, or means something else, makes a new version.
+const Version = 2
+
+// A Document is a value with the Version of its form. In JSON the version is the first field of the
+// value, which is an object. To read one, Value is a pointer.
+type Document struct{ Value any }
+
+// MarshalJSON implements json.Marshaler.
+func (d Document) MarshalJSON() ([]byte, error) {
+	text, err := encode(d.Value)
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := bytes.CutPrefix(text, []byte("{"))
+	if !ok {
+		return nil, errors.New("lockinfo: a document is a JSON object")
+	}
+	between := ","
+	if string(fields) == "}" {
+		between = ""
+	}
+	return append(fmt.Appendf(nil, `{"version":%d%s`, Version, between), fields...), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses another version.
+func (d *Document) UnmarshalJSON(text []byte) error {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	if head.Version != Version {
+		return fmt.Errorf("lockinfo: the document has the version %d, and this program reads %d", head.Version, Version)
+	}
+	return json.Unmarshal(text, d.Value)
+}
+
+// Each type in the form of JSON has the fields that differ in it, and all others in an embedded
+// type. A part of a value is put into its form with the whole, as nested Marshalers cost twice.
+type (
+	infoFields   Info
+	holdFields   Hold
+	waiterFields Waiter
+	masterFields Master
+	memberFields Member
+
+	infoJSON struct {
+		Name       string `json:"name"`
+		NameBase64 []byte `json:"name_base64,omitempty"`
+		Kind       Kind   `json:"kind,omitempty"`
+		State      State  `json:"state"`
+		infoFields
+		Holds   []holdJSON   `json:"holds"`
+		Queue   []waiterJSON `json:"queue"`
+		Permits *int64       `json:"permits,omitempty"` // of a semaphore, and of no other
+		Taken   *int64       `json:"taken,omitempty"`   // of a semaphore, and of no other
+		Count   *int64       `json:"count,omitempty"`   // of a latch, and of no other
+		Masters []masterJSON `json:"masters,omitempty"`
+	}
+
+	holdJSON struct {
+		holdFields
+		Remaining float64 `json:"remaining_seconds"`
+		TTL       float64 `json:"ttl_seconds"`
+	}
+
+	waiterJSON struct {
+		waiterFields
+		UnderBase64 [][]byte `json:"under_base64,omitempty"` // all of them, if one is no UTF-8
+	}
+
+	masterJSON struct {
+		masterFields
+		Error string     `json:"error,omitempty"`
+		Age   float64    `json:"age_seconds,omitempty"`
+		Holds []holdJSON `json:"holds"`
+	}
+)
+
+// MarshalJSON implements json.Marshaler.
+func (i Info) MarshalJSON() ([]byte, error) {
+	out := infoJSON{Name: i.Name, NameBase64: bytesOf(i.Name), Kind: i.Kind, State: i.State(), infoFields: infoFields(i),
+		Holds: each(i.Holds, Hold.json), Queue: each(i.Queue, Waiter.json), Masters: each(i.Masters, Master.json)}
+	out.At = i.At.UTC()
+	switch i.Kind {
+	case KindSemaphore:
+		out.Permits, out.Taken = &i.Permits, &i.Taken
+	case KindLatch:
+		out.Count = &i.Count
+	}
+	return encode(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses an Info without a name, and one whose state
+// is not what its other fields say. Then the Info stays as it was.
+func (i *Info) UnmarshalJSON(text []byte) error {
+	var in infoJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out := Info(in.infoFields)
+	out.Name, out.Kind = nameOf(in.Name, in.NameBase64), in.Kind
+	out.Holds, out.Masters = eachOrNil(in.Holds, holdJSON.hold), eachOrNil(in.Masters, masterJSON.master)
+	for _, w := range in.Queue {
+		waiter, err := w.waiter()
+		if err != nil {
+			return err
+		}
+		out.Queue = append(out.Queue, waiter)
+	}
+	for _, number := range []struct{ from, to *int64 }{{in.Permits, &out.Permits}, {in.Taken, &out.Taken}, {in.Count, &out.Count}} {
+		if number.from != nil {
+			*number.to = *number.from
+		}
+	}
+	if out.Name == "" {
+		return errors.New("lockinfo: an info has no name")
+	}
+	if is := out.State(); is != in.State {
+		return fmt.Errorf("lockinfo: the state of %q is %q, and its other fields say %q", out.Name, in.State, is)
+	}
+	*i = out
+	return nil
+}
+
+func (h Hold) json() holdJSON {
+	h.Since, h.Renewed = h.Since.UTC(), h.Renewed.UTC()
+	return holdJSON{holdFields(h), seconds(h.Remaining), seconds(h.TTL)}
+}
+
+func (h holdJSON) hold() Hold {
+	out := Hold(h.holdFields)
+	out.Remaining, out.TTL = duration(h.Remaining), duration(h.TTL)
+	return out
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h Hold) MarshalJSON() ([]byte, error) { return encode(h.json()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *Hold) UnmarshalJSON(text []byte) error {
+	var in holdJSON
+	err := json.Unmarshal(text, &in)
+	if err == nil {
+		*h = in.hold()
+	}
+	return err
+}
+
+func (w Waiter) json() waiterJSON {
+	w.Since = w.Since.UTC()
+	out := waiterJSON{waiterFields: waiterFields(w)}
+	if slices.ContainsFunc(w.Under, func(name string) bool { return !utf8.ValidString(name) }) {
+		out.UnderBase64 = each(w.Under, func(name string) []byte { return []byte(name) })
+	}
+	return out
+}
+
+func (w waiterJSON) waiter() (Waiter, error) {
+	out := Waiter(w.waiterFields)
+	if w.UnderBase64 != nil && len(w.UnderBase64) != len(out.Under) {
+		return out, errors.New("lockinfo: under and under_base64 have not the same length")
+	}
+	for i, name := range w.UnderBase64 {
+		out.Under[i] = string(name)
+	}
+	return out, nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (w Waiter) MarshalJSON() ([]byte, error) { return encode(w.json()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Waiter) UnmarshalJSON(text []byte) error {
+	var in waiterJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out, err := in.waiter()
+	if err == nil {
+		*w = out
+	}
+	return err
+}
+
+func (m Master) json() masterJSON {
+	out := masterJSON{masterFields: masterFields(m), Age: seconds(m.Age), Holds: each(m.Holds, Hold.json)}
+	if m.Err != nil {
+		out.Error = m.Err.Error()
+	}
+	return out
+}
+
+func (m masterJSON) master() Master {
+	out := Master(m.masterFields)
+	out.Holds, out.Age = eachOrNil(m.Holds, holdJSON.hold), duration(m.Age)
+	if m.Error != "" {
+		out.Err = errors.New(m.Error)
+	}
+	return out
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Master) MarshalJSON() ([]byte, error) { return encode(m.json()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Master) UnmarshalJSON(text []byte) error {
+	var in masterJSON
+	err := json.Unmarshal(text, &in)
+	if err == nil {
+		*m = in.master()
+	}
+	return err
+}
+
+type memberJSON struct {
+	memberFields
+	HoldsBase64 []byte `json:"holds_base64,omitempty"`
+	WaitsBase64 []byte `json:"waits_base64,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Member) MarshalJSON() ([]byte, error) {
+	return encode(memberJSON{memberFields(m), bytesOf(m.Holds), bytesOf(m.Waits)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Member) UnmarshalJSON(text []byte) error {
+	var in memberJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out := Member(in.memberFields)
+	out.Holds, out.Waits = nameOf(out.Holds, in.HoldsBase64), nameOf(out.Waits, in.WaitsBase64)
+	*m = out
+	return nil
+}
+
+type changeJSON struct {
+	At         time.Time `json:"at"`
+	Event      Event     `json:"event"`
+	Name       string    `json:"name"`
+	NameBase64 []byte    `json:"name_base64,omitempty"`
+	Lock       *Info     `json:"lock,omitempty"`   // none of a name that is free
+	Before     *Info     `json:"before,omitempty"` // none of a name that was not there
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Change) MarshalJSON() ([]byte, error) {
+	out := changeJSON{At: c.After.At.UTC(), Event: c.Event, Name: c.After.Name, NameBase64: bytesOf(c.After.Name)}
+	if c.Event != EventFreed {
+		out.Lock = &c.After
+	}
+	if c.Before.Name != "" {
+		out.Before = &c.Before
+	}
+	return encode(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Change) UnmarshalJSON(text []byte) error {
+	var in changeJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out := Change{Event: in.Event, After: Info{Name: nameOf(in.Name, in.NameBase64), At: in.At}}
+	if in.Lock != nil {
+		out.After = *in.Lock
+	}
+	if in.Before != nil {
+		out.Before = *in.Before
+	}
+	*c = out
+	return nil
+}
+
+// encode returns the JSON of a value in one line. Characters that HTML obeys stay as they are: an
+// encoder around this one escapes them if it is to.
+func encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// bytesOf returns the bytes of a name that JSON cannot have as a text, and nil for any other.
+func bytesOf(name string) []byte {
+	if utf8.ValidString(name) {
+		return nil
+	}
+	return []byte(name)
+}
+
+// nameOf is the reverse of bytesOf.
+func nameOf(text string, exactly []byte) string {
+	if exactly != nil {
+		return string(exactly)
+	}
+	return text
+}
+
+// each translates each of a list, which is not nil then: JSON shows it although it is empty.
+func each[A, B any](all []A, translate func(A) B) []B {
+	out := make([]B, len(all))
+	for i := range all {
+		out[i] = translate(all[i])
+	}
+	return out
+}
+
+// eachOrNil translates each of a list. If there is none, the list is nil.
+func eachOrNil[A, B any](all []A, translate func(A) B) []B {
+	if len(all) == 0 {
+		return nil
+	}
+	return each(all, translate)
+}
+
+func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+
+func duration(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds*1e6)) * time.Microsecond
+}
