@@ -34,8 +34,8 @@ type ListOptions struct {
 // left out. Of a quorum each name is told as all masters say. A minority of masters that do not
 // answer is no error: a majority knows each hold.
 //
-// A key that begins as ours do and is none of ours comes with lockinfo.StateForeign, and its key as Name, if
-// what follows the prefix matches the pattern and no condition but the pattern is set.
+// A key that begins as ours do and is none of ours comes with lockinfo.StateForeign, and its key as
+// Name, if what follows the prefix matches the pattern and no condition but the pattern is set.
 //
 // The stream ends after an error, which is as for Inspect. SCAN needs a permission of its own,
 // which patterns of keys do not limit: a user with it sees the names of all keys of the server.

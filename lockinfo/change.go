@@ -25,8 +25,8 @@ type Change struct {
 	Before, After Info
 }
 
-// Changes returns the differences between two snapshots of all names. A name that comes twice in one
-// counts once. The time of EventFreed is the latest of the second snapshot.
+// Changes returns the differences between two snapshots of all names. A name that comes twice in
+// one counts once. The time of EventFreed is the latest of the second snapshot.
 func Changes(before, after []Info) []Change {
 	gone := make(map[string]*Info, len(before))
 	for i := range before {

@@ -61,5 +61,5 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 		}
 	}
 	expect(`^deadlock 1 of 1:\n(  "a\\x1b\[2J" holds x \(token \d+\) and waits for y\n|  b holds y \(token \d+\) and waits for x\n){2}$`)
-	expect(`(?s)^\{\n  "version": 1,\n  "deadlocks": \[\n.*"label": "b",\n +"host": ".*"holds": "y",\n +"token": \d+,\n +"waits": "x"`, "-o", "json")
+	expect(`(?s)^\{\n  "version": 2,\n  "deadlocks": \[\n.*"label": "b",\n +"host": ".*"holds": "y",\n +"token": \d+,\n +"waits": "x"`, "-o", "json")
 }

@@ -217,9 +217,10 @@ The keys of every master are read by SCAN. A name that is used for a shorter tim
 missed. Without --sort the names are printed as they come, and a list of up to 1,000 is a table in
 the order of the names. With --sort the first 1,000 are printed.
 
-STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others until
-its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or foreign. A hold is late if its last renewal is more than half a TTL ago: its
-process may be stopped or cut off. HELD is since the grant, and LEFT until the end unless renewed.
+STATE is held, handed over (to a waiter that has not confirmed it), broken (and kept from others
+until its holder has stopped), min hold, free (there are only waiters), set or open (a latch), or
+foreign. A hold is late if its last renewal is more than half a TTL ago: its process may be stopped
+or cut off. HELD is since the grant, and LEFT until the end unless renewed.
 
 Exit codes: 0 all names were read; 64 usage; 69 no server, or it cannot serve now; 77 the server
 refuses this client: to look for names takes the permission +scan.`,

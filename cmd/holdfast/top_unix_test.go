@@ -203,15 +203,15 @@ holds  1
 waiting  2
 
 HOLDER  HOST/PID  MODE  TOKEN  SINCE  HELD  LEFT  RENEWED  STATE
-web@a  HOST  writes  TOKEN  WHEN  T  T  T ago  held
+web@a  HOST  exclusive  TOKEN  WHEN  T  T  T ago  held
 
 PLACE  WAITER  LABEL  HOST/PID  MODE  WAITED  ALIVE
-  1  WAITER  "cron@0\u202e"  HOST  writes  T  yes
+  1  WAITER  "cron@0\u202e"  HOST  exclusive  T  yes
 
 esc back  ↑↓ scroll  tab next hold  b break  q quit
 `)
 	x.do("resize-window", "-x", "120", "-y", "30")
-	x.has("  1  WAITER  \"cron@0\\u202e\"  HOST  writes  T  yes\n  2  WAITER  \"cron@1\\u202e\"")
+	x.has("  1  WAITER  \"cron@0\\u202e\"  HOST  exclusive  T  yes\n  2  WAITER  \"cron@1\\u202e\"")
 	x.press("Escape")
 	x.has("/ filter") // otherwise the terminal takes both keys for one
 	x.press("/")
