@@ -185,12 +185,15 @@ func (e *LostError) Unwrap() error { return e.Err }
 // single server. It is sure of a node of a cluster that answered, or refused the connection. For a
 // master of a quorum, Node is "node 1" and so on.
 type StoreError struct {
-	Op      string    // the operation, such as "lock"
-	Name    string    // the lock
-	Node    string    // empty if it is not known
-	Kind    StoreKind // why
-	Applied Applied   // whether the request took effect
-	Err     error     // what the client library or the server said
+	Op   string    // the operation, such as "lock"
+	Name string    // the lock
+	Node string    // empty if it is not known
+	Kind StoreKind // why
+	Err  error     // what the client library or the server said
+
+	// MayHaveApplied says that it is not known whether the request took effect. Otherwise it did
+	// not.
+	MayHaveApplied bool
 }
 
 func (e *StoreError) Error() string {
@@ -206,7 +209,11 @@ func (e *StoreError) Error() string {
 
 // why returns the error without the operation, the name and the server.
 func (e *StoreError) why() string {
-	return fmt.Sprintf("%s (%s): %s", e.Kind, e.Applied, inner(e.Err))
+	applied := "not applied"
+	if e.MayHaveApplied {
+		applied = "may have been applied"
+	}
+	return fmt.Sprintf("%s (%s): %s", e.Kind, applied, inner(e.Err))
 }
 
 // Is matches ErrUnavailable if the server could not be asked or cannot serve now.
@@ -249,15 +256,6 @@ const (
 	// StoreEvicts: maxmemory is set, and the policy is another than noeviction. So the server may
 	// evict the key of a hold. Only Client.Ready says so.
 	StoreEvicts StoreKind = "may evict keys"
-)
-
-// Applied says whether a request that failed took effect.
-type Applied string
-
-// The values of Applied.
-const (
-	NotApplied     Applied = "not applied"
-	AppliedUnknown Applied = "may have been applied"
 )
 
 // An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, with two
@@ -371,17 +369,13 @@ func published(op, name string, err error) error {
 	case errors.As(err, &uncertain):
 		return compose(": ", ErrUncertain, public(op, name, uncertain.Err))
 	case errors.As(err, &foreign):
-		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign, Applied: NotApplied,
-			Err: errors.New(foreign.Text())}
+		return &StoreError{Op: foreign.Op, Name: foreign.Name, Node: foreign.Node, Kind: StoreForeign, Err: errors.New(foreign.Text())}
 	case errors.As(err, &failure):
 		if e := quorumError(failure); e != nil {
 			return e
 		}
-		e := &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Applied: NotApplied, Err: failure.Err}
-		if failure.Unknown {
-			e.Applied = AppliedUnknown
-		}
-		return e
+		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Err: failure.Err,
+			MayHaveApplied: failure.Unknown}
 	}
 	return err
 }

@@ -54,8 +54,8 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 //
 // If an answer is lost, Set asks again, for up to Config.ReleaseTimeout or until ctx ends. This
 // does not set the latch twice. The error is then a *StoreError, or a *WaitError if ctx ended. The
-// *StoreError in either says with Applied whether the latch may have been set. Other errors are
-// ErrClosed and an *ArgumentError.
+// *StoreError in either says with MayHaveApplied whether the latch may have been set. Other errors
+// are ErrClosed and an *ArgumentError.
 func (l *Latch) Set(ctx context.Context, count int) error {
 	if err := l.check(ctx); err != nil {
 		return err

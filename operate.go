@@ -22,7 +22,7 @@ import (
 // as for Inspect, and:
 //
 //   - ErrNotHeld: the name has no hold with this token. Nothing was touched.
-//   - A *StoreError whose Applied is AppliedUnknown: Break may be called again.
+//   - A *StoreError that says MayHaveApplied: Break may be called again.
 //   - A *QuorumError: no majority of the masters has ended the hold. The masters that ended it take
 //     that back. The holder may have been told all the same, and then gives the lock back. Break
 //     may be called again.

@@ -358,7 +358,7 @@ func latchKinds(e *env) {
 func (e *env) foreign(err error) {
 	e.Helper()
 	var refused *holdfast.StoreError
-	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.Applied != holdfast.NotApplied ||
+	if !errors.As(err, &refused) || refused.Kind != holdfast.StoreForeign || refused.MayHaveApplied ||
 		errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) {
 		e.Errorf("got %v, want a StoreError about another kind", err)
 	}

@@ -223,7 +223,7 @@ func unknown(lease *holdfast.Lease, err error) error {
 	}
 	var failure *holdfast.StoreError
 	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) ||
-		errors.As(err, &failure) && failure.Applied != holdfast.AppliedUnknown {
+		errors.As(err, &failure) && !failure.MayHaveApplied {
 		return fmt.Errorf("the try was answered %w", err)
 	}
 	return nil

@@ -146,7 +146,7 @@ func refusals(t *testing.T, b *bed) {
 func refusedAs(err error, kind holdfast.StoreKind) bool {
 	is := func(err error) bool {
 		var failure *holdfast.StoreError
-		return errors.As(err, &failure) && failure.Kind == kind && failure.Applied == holdfast.NotApplied
+		return errors.As(err, &failure) && failure.Kind == kind && !failure.MayHaveApplied
 	}
 	var none *holdfast.QuorumError
 	if !errors.As(err, &none) {

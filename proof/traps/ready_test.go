@@ -35,7 +35,7 @@ func readiness(t *testing.T, c *holdfast.Client) (err error) {
 func isKind(t *testing.T, err error, kind holdfast.StoreKind, text string, unavailable bool) {
 	t.Helper()
 	var failure *holdfast.StoreError
-	if !errors.As(err, &failure) || failure.Kind != kind || failure.Applied != holdfast.NotApplied || failure.Op != "ready" ||
+	if !errors.As(err, &failure) || failure.Kind != kind || failure.MayHaveApplied || failure.Op != "ready" ||
 		failure.Node == "" || !strings.Contains(err.Error(), text) || errors.Is(err, holdfast.ErrUnavailable) != unavailable {
 		t.Errorf("got %v (%+v), want the kind %q", err, failure, kind)
 	}
