@@ -14,12 +14,21 @@ import (
 // FENCE is the key with the largest token, and lies in the slot of KEY, as "{order:42}:fence" and
 // "{order:42}" do. It never expires. The script runs COMMAND KEY ARGUMENT... in the same step, and
 // returns its reply. A reading command raises the fence too, and comes before all that depends on
-// what it reads. If the token is late, the command does not run, and [RedisError] tells.
+// what it reads. If the token is late, the command does not run, and [RedisError] tells. Neither does
+// it if TOKEN, or what FENCE has, is no number from 1 to 2^53-1, as the tokens of leases are.
 //
 // Locks and data may lie on one server or on two. A fail-over to a replica that lags behind takes
 // both the fence and the data back.
-const RedisScript = `local largest, token = tonumber(redis.call('GET', KEYS[1]) or 0), tonumber(ARGV[1])
-if token < largest then
+const RedisScript = `local function token(text)
+  local number = string.match(text, '^[1-9]%d*$') and tonumber(text)
+  return number and number < 9007199254740992 and number
+end
+local mine, fence = token(ARGV[1]), redis.call('GET', KEYS[1])
+local largest = fence and token(fence) or not fence and 0
+if not mine or not largest then
+  return redis.error_reply('ERR a token is from 1 to 2^53-1: ' .. (mine and 'the fence has none' or 'this is none'))
+end
+if mine < largest then
   return redis.error_reply(string.format('LATE %.0f', largest))
 end
 redis.call('SET', KEYS[1], ARGV[1])

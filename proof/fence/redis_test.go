@@ -3,6 +3,7 @@ package fence_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -103,15 +104,36 @@ func TestRedisScriptRunsAnyCommand(t *testing.T) {
 	})
 }
 
-// A fence that is no number lets nobody write.
-func TestRedisScriptForeignKey(t *testing.T) {
+// What is no token of a lease is refused, as fence.SQL refuses it: to Lua some of it is larger than
+// all tokens, or neither smaller nor larger. A fence with such a value lets nobody write.
+func TestRedisScriptRefusesWhatIsNoToken(t *testing.T) {
 	onRedis(t, func(t *testing.T, rdb *redis.Client) {
-		rdb.Set(t.Context(), "{order:42}:fence", "something else", 0)
-		if _, err := fenced(t.Context(), rdb, 17, "", "SET", 1); err == nil || errors.Is(err, fence.ErrLate) {
-			t.Errorf("got %v", err)
+		const guard, data = "{order:42}:fence", "{order:42}"
+		write := func(token any) error {
+			return redis.NewScript(fence.RedisScript).Run(t.Context(), rdb, []string{guard, data}, token, "SET", "written").Err()
 		}
-		if n := rdb.Exists(t.Context(), "{order:42}").Val(); n != 0 {
-			t.Error("it wrote")
+		refused := func(token any, fenced string) {
+			t.Helper()
+			if err := write(token); err == nil || errors.Is(fence.RedisError(err, "order:42", 1), fence.ErrLate) || !strings.Contains(err.Error(), "2^53-1") {
+				t.Errorf("token %q at a fence of %q: %v", token, fenced, err)
+			}
+			if got := rdb.MGet(t.Context(), guard, data).Val(); fmt.Sprint(got[0]) != fenced || got[1] != nil {
+				t.Errorf("token %q wrote, and the fence of %q is %v", token, fenced, got[0])
+			}
+		}
+		rdb.Set(t.Context(), guard, 17, 0)
+		wrong := []string{"nan", "NaN", "-nan", "inf", "-inf", "", "x", "0", "-1", "+18", "18.5", "18.0", "1e3", "0x18", "018", " 18", "18 ", "18\n", "18\x00",
+			"9007199254740992", "99999999999999999999", strings.Repeat("9", 400)}
+		for _, token := range wrong {
+			refused(token, "17")
+		}
+		for _, value := range append(wrong, "something else") {
+			rdb.Set(t.Context(), guard, value, 0)
+			refused(18, value)
+		}
+		rdb.Del(t.Context(), guard)
+		if err := write("9007199254740991"); err != nil {
+			t.Error(err)
 		}
 	})
 }

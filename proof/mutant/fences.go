@@ -12,8 +12,12 @@ func fenceMutants() []Mutant {
 		{"fence: the transaction goes on", fence("TestSQLRefusesSmallerTokensAlone/SQLite"), []Patch{{sql,
 			"		_ = tx.Rollback() //", "		//"}}},
 		{"fence: Redis does not compare", fence("TestRedisScriptRefusesSmallerTokensAlone"), []Patch{{redis,
-			"if token < largest then", "if false then"}}},
+			"if mine < largest then", "if false then"}}},
 		{"fence: Redis forgets the token", fence("TestRedisScriptRefusesSmallerTokensAlone"), []Patch{{redis,
 			"redis.call('SET', KEYS[1], ARGV[1])\n", ""}}},
+		{"fence: Redis takes what is no token", fence("TestRedisScriptRefusesWhatIsNoToken"), []Patch{{redis,
+			"string.match(text, '^[1-9]%d*$') and tonumber(text)", "tonumber(text)"}}},
+		{"fence: Redis takes a fence that is no token", fence("TestRedisScriptRefusesWhatIsNoToken"), []Patch{{redis,
+			"if not mine or not largest then", "if not mine then"}}},
 	}
 }
