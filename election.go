@@ -144,19 +144,23 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	}
 	leader, ok := leaderOf(standing)
 	if !ok {
-		return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, shortened(e.name))
+		return Leader{}, e.noLeader()
 	}
 	return leader, nil
 }
 
+func (e *Election) noLeader() error { return fmt.Errorf("%w of %q", ErrNoLeader, shortened(e.name)) }
+
 // Observe yields the present leader, if there is one, and then every new leader, until ctx ends or
-// the loop is left. A slow loop may miss some leaders, but never the latest. Messages make Observe
-// quick, but it does not depend on them: a missed message costs a few seconds. Observe waits for a
+// the loop is left. When a leader has gone and there is no new one, Observe yields the zero Leader
+// once, with an error that matches ErrNoLeader, and goes on. A slow loop may miss some leaders, but
+// never the latest state. Messages make Observe quick, but it does not depend on them: a missed
+// message, or a leader that crashed without a successor, costs a few seconds. Observe waits for a
 // server that is away.
 //
-// The last pair has no leader but an error. It is a *WaitError if ctx ended, ErrClosed, an
-// *ArgumentError, or a *StoreError for a refusal that waiting does not cure. Each use of the
-// sequence begins anew.
+// Any other error is in the last pair, which has no leader. It is a *WaitError if ctx ended,
+// ErrClosed, an *ArgumentError, or a *StoreError for a refusal that waiting does not cure. Each use
+// of the sequence begins anew.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.check(ctx); err != nil {
@@ -166,14 +170,19 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 		var leader Leader
 		for {
 			standing, err := e.lock.Await(ctx, func(s protocol.Standing) bool {
-				next, ok := leaderOf(s)
-				return ok && (next.Owner != leader.Owner || next.Token != leader.Token)
+				next, _ := leaderOf(s)
+				return next.Owner != leader.Owner || next.Token != leader.Token
 			})
 			if err != nil {
 				yield(Leader{}, public("observe", e.name, err))
 				return
 			}
-			if leader, _ = leaderOf(standing); !yield(leader, nil) {
+			var none error
+			var leads bool
+			if leader, leads = leaderOf(standing); !leads {
+				none = e.noLeader()
+			}
+			if !yield(leader, none) {
 				return
 			}
 		}

@@ -85,16 +85,13 @@ func (e *HeldError) Error() string {
 // Is matches ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// heldBy says who holds, and since when. The date is told only of a hold older than a day.
+// heldBy says who holds, and since when, in the zone of this process.
 func heldBy(holder string, since time.Time) string {
 	text := fmt.Sprintf("held by %q since ", shortened(holder))
-	switch {
-	case since.IsZero():
+	if since.IsZero() {
 		return text + "unknown"
-	case time.Since(since) > 24*time.Hour:
-		return text + since.Format(time.DateTime)
 	}
-	return text + since.Format(time.TimeOnly)
+	return text + since.Format(time.RFC3339)
 }
 
 // A WaitError says that the waiting for a lock ended. It matches ErrWaitOver if the time of

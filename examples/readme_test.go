@@ -303,7 +303,7 @@ func TestReadmeErrorIsThatOfTheLibrary(t *testing.T) {
 	}
 	since := time.Now()
 	told := &holdfast.HeldError{Kind: "mutex", Name: "clean up", Holder: "api@host1/4711", Since: since, Holders: 1, Remaining: 13 * time.Second}
-	if got := strings.Replace(told.Error(), since.Format(time.TimeOnly), "02:14:05", 1); got != blocks[0][1] {
+	if got := strings.Replace(told.Error(), since.Format(time.RFC3339), "2026-11-26T02:14:05+01:00", 1); got != blocks[0][1] {
 		t.Errorf("the README has\n%s\nand the error is\n%s", blocks[0][1], got)
 	}
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -300,28 +301,37 @@ func electionRunClosed(e *env) {
 	e.is(run.result(), holdfast.ErrClosed)
 }
 
-// observe collects leaders until ctx ends.
+// observe collects leaders until ctx ends. A zero Leader says that nobody leads.
 func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *call) {
 	leaders := make(chan holdfast.Leader, 100)
 	return leaders, e.start(func() error {
+		known := holdfast.Leader{}
 		for leader, err := range c.Election(name).Observe(ctx) {
-			if err != nil {
+			switch nobody := errors.Is(err, holdfast.ErrNoLeader); {
+			case err != nil && !nobody:
 				return err
+			case nobody != (leader == holdfast.Leader{}) || leader == known:
+				return fmt.Errorf("told %+v, %v after %+v", leader, err, known)
 			}
+			known = leader
 			leaders <- leader
 		}
 		return errors.New("it ended without an error")
 	})
 }
 
-func (e *env) next(leaders <-chan holdfast.Leader) holdfast.Leader {
+// next returns the next leader that is told, or that nobody leads any more.
+func (e *env) next(leaders <-chan holdfast.Leader, nobody bool) holdfast.Leader {
 	e.Helper()
-	select {
-	case leader := <-leaders:
-		return leader
-	case <-time.After(patience):
-		e.Fatal("no leader is told")
-		return holdfast.Leader{}
+	for end := time.After(patience); ; {
+		select {
+		case leader := <-leaders:
+			if nobody == (leader == holdfast.Leader{}) {
+				return leader
+			}
+		case <-end:
+			e.Fatal("no leader is told, or not that nobody leads")
+		}
 	}
 }
 
@@ -332,14 +342,15 @@ func electionObserve(e *env) {
 	lease := e.campaign(a.Election(name))
 	leaders, done := e.observe(ctx, c)
 	for i := range 6 {
-		if leader := e.next(leaders); leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Label != []string{"A", "B"}[i%2] {
+		if leader := e.next(leaders, false); leader.Owner != lease.Owner() || leader.Token != lease.Token() || leader.Label != []string{"A", "B"}[i%2] {
 			e.Fatalf("got %+v, want %q with %d", leader, lease.Owner(), lease.Token())
 		}
 		e.release(lease)
 		lease = e.campaign([]*client{b, a}[i%2].Election(name))
 	}
-	e.next(leaders)
+	e.next(leaders, false)
 	e.release(lease)
+	e.next(leaders, true)
 	cancel()
 	e.is(done.result(), context.Canceled)
 	if n := len(leaders); n > 0 {
@@ -356,7 +367,7 @@ func electionObserveEarly(e *env) {
 	leaders, done = e.observe(ctx, b)
 	b.await(holdfast.EventWatching, 1)
 	lease := e.campaign(a.Election(name))
-	if leader := e.next(leaders); leader.Owner != lease.Owner() {
+	if leader := e.next(leaders, false); leader.Owner != lease.Owner() {
 		e.Errorf("got %+v", leader)
 	}
 	e.release(lease)
@@ -370,6 +381,9 @@ func electionObserveSlow(e *env) {
 	lease := e.campaign(a.Election(name))
 	told := 0
 	for leader, err := range b.Election(name).Observe(e.ctx()) {
+		if errors.Is(err, holdfast.ErrNoLeader) { // it is told between two leaders
+			continue
+		}
 		e.ok(err)
 		if told++; told == 1 {
 			for range 3 {
