@@ -56,6 +56,8 @@ func clientMutants() []Mutant {
 			"\te.mu.after(func() { e.reports.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
 		{"the confirmation of a hand-over told as a renewal", root("TestConfirmationIsNoRenewal"), []Patch{{engine + "watchdog.go",
 			"\t\tif h.promised < ttl {", "\t\tif false {"}}},
+		{"nobody leads, not told", suite("election/observe_every_leader"), []Patch{{"election.go",
+			"				none = e.noLeader()\n", ""}}},
 		{"a candidate told as slow", root("TestElectionIsNotSlow"), []Patch{{engine + "slow.go",
 			"return l.spec.Kind == protocol.Election", "return false"}}},
 		{"a panic of Config.Class not caught", root("TestClassOfForeignName"), []Patch{{"classes.go",
