@@ -115,10 +115,10 @@ func TestRedisScriptRefusesWhatIsNoToken(t *testing.T) {
 		refused := func(token any, fenced string) {
 			t.Helper()
 			if err := write(token); err == nil || errors.Is(fence.RedisError(err, "order:42", 1), fence.ErrLate) || !strings.Contains(err.Error(), "2^53-1") {
-				t.Errorf("token %q at a fence of %q: %v", token, fenced, err)
+				t.Errorf("token %v at a fence of %q: %v", token, fenced, err)
 			}
 			if got := rdb.MGet(t.Context(), guard, data).Val(); fmt.Sprint(got[0]) != fenced || got[1] != nil {
-				t.Errorf("token %q wrote, and the fence of %q is %v", token, fenced, got[0])
+				t.Errorf("token %v wrote, and the fence of %q is %v", token, fenced, got[0])
 			}
 		}
 		rdb.Set(t.Context(), guard, 17, 0)

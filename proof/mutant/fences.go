@@ -18,6 +18,6 @@ func fenceMutants() []Mutant {
 		{"fence: Redis takes what is no token", fence("TestRedisScriptRefusesWhatIsNoToken"), []Patch{{redis,
 			"string.match(text, '^[1-9]%d*$') and tonumber(text)", "tonumber(text)"}}},
 		{"fence: Redis takes a fence that is no token", fence("TestRedisScriptRefusesWhatIsNoToken"), []Patch{{redis,
-			"if not mine or not largest then", "if not mine then"}}},
+			"token(fence) or not fence and 0", "token(fence) or 0"}}},
 	}
 }
