@@ -63,6 +63,10 @@ func WithoutRenewal() Option {
 // WithMaxHold bounds how long one lease lasts, however well it is renewed; at least 100 ms. The
 // expiry at the server is never set past the max hold. The lease's context ends a margin earlier,
 // with a *LostError. A max hold below the TTL lowers the TTL.
+//
+// The lease ends by the clocks of its process, whatever becomes of the server's clock. If that one
+// is set back, the server keeps a hold that nobody releases for as much longer. See Client.Attach
+// for a lease that changes its process.
 func WithMaxHold(d time.Duration) Option {
 	return func(s *settings) { s.MaxHold, s.given = d, s.given|optMaxHold }
 }

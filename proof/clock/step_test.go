@@ -143,3 +143,49 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 		}
 	}
 }
+
+// The server's clock is set back by ten seconds while a lease lasts that has an end of its own. Its
+// process goes by its own clock. A process that attaches the lease after that knows of the grant by
+// the server's clock alone, and ends the lease later. So does the server, which lets nobody in
+// before.
+func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
+	const ends, back, attached = 20 * time.Second, 10 * time.Second, 5 * time.Second
+	for name, c := range map[string]struct {
+		option   holdfast.Option
+		reason   holdfast.LossReason
+		attaches bool
+		late     time.Duration // how much later the lease ends
+	}{
+		"max hold":              {holdfast.WithMaxHold(ends), holdfast.LossMaxHold, false, 0},
+		"max hold, attached":    {holdfast.WithMaxHold(ends), holdfast.LossMaxHold, true, back},
+		"not renewed":           {holdfast.WithoutRenewal(), holdfast.LossExpired, false, 0},
+		"not renewed, attached": {holdfast.WithoutRenewal(), holdfast.LossExpired, true, attached}, // a TTL after that
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, s *scene) {
+				a, b, third := s.actor("a"), s.actor("b"), s.actor("c")
+				granted := time.Now()
+				lease := s.lock(a, "n", holdfast.WithTTL(ends), c.option)
+				pass(attached)
+				s.clock.Ahead(-back)
+				if c.attaches {
+					ticket, err := lease.Detach()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if lease, err = b.Attach(t.Context(), ticket); err != nil {
+						t.Fatal(err)
+					}
+				}
+				waiter := s.wait(third, "n")
+				at := lost(t, lease, c.reason)
+				if took, want := at.Sub(granted), ends+c.late-margin(ends); took > want || took < want-want/50 {
+					t.Errorf("ended after %v, want %v", took, want)
+				}
+				if g := s.take(waiter); g.err != nil || g.at.Before(at) || g.at.Sub(granted) > ends+back+slowAsk { // nobody releases the lease
+					t.Errorf("the next got in after %v, %v", g.at.Sub(granted), g.err)
+				}
+			})
+		})
+	}
+}

@@ -54,6 +54,8 @@ func clientMutants() []Mutant {
 			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"}}},
 		{"loss told before the context ends", root("TestLossIsToldAfterTheEnd"), []Patch{{engine + "events.go",
 			"\te.mu.after(func() { e.reports.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
+		{"a max hold counted from Attach on", clock("TestServerStepsBackUnderLeasesThatEnd/max_hold,_attached"), []Patch{{engine + "attach.go",
+			"h.maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add", "h.maxHoldEnd = time.Now().Add(o.MaxHold).Add"}}},
 		{"the confirmation of a hand-over told as a renewal", root("TestConfirmationIsNoRenewal"), []Patch{{engine + "watchdog.go",
 			"\t\tif h.promised < ttl {", "\t\tif false {"}}},
 		{"nobody leads, not told", suite("election/observe_every_leader"), []Patch{{"election.go",
