@@ -107,10 +107,10 @@ func (l *Lease) Detach() (Ticket, error) {
 // the server's time. From then on the lease is as any other: it is renewed, and Release gives it
 // back. One WithoutRenewal is not prolonged: it ends when it would have ended.
 //
-// A max hold, a min hold and the end of a lease WithoutRenewal count from the grant, by the server's
-// clock alone. If that clock was set back since the grant, they end later by as much; a lease
-// WithoutRenewal ends a TTL after Attach at the latest. The server keeps the hold for as long, so
-// nobody else is let in before.
+// A max hold, a min hold and the end of a lease WithoutRenewal count from the grant, by the
+// server's clock alone. If that clock was set back since the grant, they end later by as much;
+// a lease WithoutRenewal ends a TTL after Attach at the latest. The server keeps the hold for as
+// long, so nobody else is let in before.
 //
 // TTL, label and all other options are those of the detached lease, not of this client. The client
 // must have its Config.Prefix and its servers. The lease has the values of ctx. ctx bounds the
