@@ -7,15 +7,6 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// A DeadlockError says that a wait ended because the caller was part of a deadlock
-// (WithDeadlockCheck). The error of the call is a *WaitError that holds it. The caller is the first
-// member, and holds what the last one waits for.
-type DeadlockError struct {
-	Deadlock lockinfo.Deadlock
-}
-
-func (e *DeadlockError) Error() string { return prefix + "deadlock: " + e.Deadlock.String() }
-
 // Deadlocks returns the deadlocks of callers that wait with WithDeadlockCheck, and ends none of
 // them. It looks at all names of the servers, so it needs the permission to SCAN, and lasts as long
 // as that takes. If there seem to be deadlocks, it waits for up to 10 s and looks at these again:

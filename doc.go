@@ -174,8 +174,8 @@
 //
 //   - An *ArgumentError means that an argument is bad. Nothing was sent, or nothing was changed.
 //   - A *HeldError (ErrHeld) means that another contender holds the lock, or that a latch is set.
-//   - A *WaitError means that the context ended the waiting, or that the time of WithWait was over
-//     (ErrWaitOver). If it holds a *DeadlockError, the caller was part of a deadlock.
+//   - A *WaitError means that a wait ended. Its Reason says by what: the context, the time of
+//     WithWait (ErrWaitOver), an operator who evicted the waiter, or a deadlock.
 //   - A *LostError (ErrLost) means that a lease was lost.
 //   - A *TicketError (ErrTicket) means that a ticket cannot be attached, or waited with.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Errors that errors.Is matches.
@@ -94,12 +95,11 @@ func heldBy(holder string, since time.Time) string {
 	return text + since.Format(time.RFC3339)
 }
 
-// A WaitError says that the waiting for a lock ended. It matches ErrWaitOver if the time of
-// WithWait or Config.Wait was over, and then none of the context's errors. It holds
-// an *EvictedError if an operator took the waiter out of the queue (Client.Evict), and
-// a *DeadlockError if the caller was part of a deadlock (WithDeadlockCheck). Then it matches no
-// error of a context either. Otherwise ctx ended it: it matches what ctx.Err said (context.Canceled
-// or context.DeadlineExceeded) and the cause of ctx. It matches ErrUnavailable if no answer of the
+// A WaitError says that the waiting for a lock ended, and its Reason says by what. It matches
+// ErrWaitOver if the time of WithWait or Config.Wait was over, and then none of the context's
+// errors. If ctx ended it, it matches what ctx.Err said (context.Canceled or
+// context.DeadlineExceeded) and the cause of ctx. If an operator evicted the waiter, or the caller
+// was part of a deadlock, it matches none of these. It matches ErrUnavailable if no answer of the
 // server ever came, and never ErrHeld.
 type WaitError struct {
 	Name   string
@@ -108,7 +108,13 @@ type WaitError struct {
 	Token  int64         // the first fencing token of its hold; 0 if it is not told
 	Since  time.Time     // when its hold was granted, by the server's clock; zero if that is not known
 	Waited time.Duration // since the call began
-	Err    error         // ErrWaitOver, an *EvictedError, a *DeadlockError, or how ctx ended and its cause; and the last *StoreError if the server was away
+	Reason Reason        // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
+	By     string        // the label of the client that evicted the waiter, if one did
+	Err    error         // ErrWaitOver, or how ctx ended and its cause; and the last *StoreError if the server was away
+
+	// Deadlock is the cycle of WaitDeadlock. The caller is its first member, and holds what the
+	// last one waits for.
+	Deadlock lockinfo.Deadlock
 }
 
 func (e *WaitError) Error() string {
@@ -117,32 +123,54 @@ func (e *WaitError) Error() string {
 		holder = ", " + heldBy(e.Holder, e.Since)
 	}
 	waited := e.Waited.Round(time.Millisecond)
-	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, inner(e.Err))
+	return fmt.Sprintf("%swaited %v for %q%s: %s", prefix, waited, shortened(e.Name), holder, e.why())
 }
 
-// Unwrap returns what ended the waiting.
+// why returns what ended the waiting.
+func (e *WaitError) why() string {
+	switch e.Reason {
+	case WaitEvicted:
+		return string(e.Reason) + byWhom(e.By)
+	case WaitDeadlock:
+		return string(e.Reason) + ": " + e.Deadlock.String()
+	}
+	return inner(e.Err)
+}
+
+// Unwrap returns ErrWaitOver, or how ctx ended; nil after an eviction or a deadlock.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// A LossReason says how a lease was lost.
-type LossReason string
+// A Reason says why a wait ended, why a lease was lost, or why a ticket cannot be attached.
+type Reason string
 
-// The ways in which a lease is lost.
+// The reasons of a WaitError.
 const (
-	LossExpired LossReason = "no renewal was confirmed in time"
-	LossGone    LossReason = "the hold is not there any more" // deleted, or the server forgot it
-	LossMaxHold LossReason = "the max hold is over"
-	LossForeign LossReason = "the key was overwritten"
+	WaitOver     Reason = "the time to wait is over" // of WithWait or Config.Wait
+	WaitContext  Reason = "the context ended"
+	WaitEvicted  Reason = "taken out of the queue" // by an operator, with Client.Evict
+	WaitDeadlock Reason = "deadlock"               // the caller was part of one: WithDeadlockCheck
+)
+
+// The reasons of a LostError.
+const (
+	LossExpired Reason = "no renewal was confirmed in time"
+	LossGone    Reason = "the hold is not there any more" // deleted, or the server forgot it
+	LossMaxHold Reason = "the max hold is over"
+	LossForeign Reason = "the key was overwritten"
 
 	// LossBroken: an operator ended the hold with Client.Break. Other contenders are kept out until
 	// the lease is released, or until its TTL is over.
-	LossBroken LossReason = "it was broken"
+	LossBroken Reason = "it was broken"
 )
 
-// Code returns the reason in a word, as it is used for metrics: "expired", "gone", "max_hold",
-// "foreign", "broken", or "other" for none of the constants.
-func (r LossReason) Code() string {
-	code, known := map[LossReason]string{
+// Code returns the reason in a word, as it is used for metrics. Of a loss it is "expired", "gone",
+// "max_hold", "foreign" or "broken"; of a wait "over", "context", "evicted" or "deadlock"; of
+// a ticket "prefix", "format", "gone" or "broken". It is "other" for none of the constants.
+func (r Reason) Code() string {
+	code, known := map[Reason]string{
 		LossExpired: "expired", LossGone: "gone", LossMaxHold: "max_hold", LossForeign: "foreign", LossBroken: "broken",
+		WaitOver: "over", WaitContext: "context", WaitEvicted: "evicted", WaitDeadlock: "deadlock",
+		TicketPrefix: "prefix", TicketFormat: "format", TicketGone: "gone", TicketBroken: "broken",
 	}[r]
 	if !known {
 		return "other"
@@ -154,20 +182,25 @@ func (r LossReason) Code() string {
 type LostError struct {
 	Name   string
 	Token  int64
-	Reason LossReason
+	Reason Reason
 	By     string // the label of the client that broke the hold, if one did
 	Err    error  // the last failure of a renewal, if any
 }
 
 func (e *LostError) Error() string {
-	text := fmt.Sprintf("holdfast: lost %q (token %d): %s", shortened(e.Name), e.Token, e.Reason)
-	if e.By != "" {
-		text += fmt.Sprintf(" by %q", shortened(e.By))
-	}
+	text := fmt.Sprintf("holdfast: lost %q (token %d): %s%s", shortened(e.Name), e.Token, e.Reason, byWhom(e.By))
 	if e.Err != nil {
 		text += ": " + inner(e.Err)
 	}
 	return text
+}
+
+// byWhom names the client that ended a hold or a wait, if it is known.
+func byWhom(label string) string {
+	if label == "" {
+		return ""
+	}
+	return fmt.Sprintf(" by %q", shortened(label))
 }
 
 // Is matches ErrLost.
@@ -316,7 +349,7 @@ func joinArguments(first, second error) error {
 
 // lostError returns the cause that ends a lease's context.
 func lostError(lost engine.Lost) error {
-	reason := map[engine.Why]LossReason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
+	reason := map[engine.Why]Reason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
 		engine.Foreign: LossForeign, engine.Broken: LossBroken}[lost.Why]
 	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
 }
@@ -380,20 +413,20 @@ func published(op, name string, err error) error {
 func waitError(name string, ended *engine.WaitEnded) error {
 	a := ended.Answer
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
-		Waited: ended.Waited, Err: ended.Err}
+		Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
 	var evicted *protocol.Evicted
 	var deadlock *engine.Deadlock
 	switch {
 	case errors.As(ended.Err, &evicted):
-		out.Err = &EvictedError{By: evicted.By}
+		out.Reason, out.By, out.Err = WaitEvicted, evicted.By, nil
 		return out
 	case errors.As(ended.Err, &deadlock):
-		out.Err = &DeadlockError{deadlockOf(deadlock)}
+		out.Reason, out.Deadlock, out.Err = WaitDeadlock, deadlockOf(deadlock), nil
 		return out
 	}
 	failure := public("lock", name, ended.Failure)
 	if errors.Is(ended.Err, protocol.ErrWaitOver) {
-		out.Err = ErrWaitOver
+		out.Reason, out.Err = WaitOver, ErrWaitOver
 		if failure != nil {
 			failure = withoutContext{failure}
 		}

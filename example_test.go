@@ -319,7 +319,7 @@ func ExampleClient_Attach() {
 }
 
 // Two callers may move things in opposite directions at the same time, and each holds what the
-// other one waits for. Then one of the calls ends with a *DeadlockError. It has given back what it
+// other one waits for. Then one of the calls ends, and names the cycle. It has given back what it
 // held, so it begins anew, and the other one goes on. Where the names are known beforehand,
 // Client.All takes them together without that.
 func ExampleWithDeadlockCheck() {
@@ -337,9 +337,9 @@ func ExampleWithDeadlockCheck() {
 	}
 	for {
 		err := move("shelf 1", "shelf 2")
-		var deadlock *holdfast.DeadlockError
-		if errors.As(err, &deadlock) {
-			log.Print(deadlock) // who holds what, and waits for what
+		var waited *holdfast.WaitError
+		if errors.As(err, &waited) && waited.Reason == holdfast.WaitDeadlock {
+			log.Print(waited.Deadlock) // who holds what, and waits for what
 			continue
 		}
 		if err != nil {

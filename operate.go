@@ -104,10 +104,10 @@ func breakable(in protocol.Inspection, force bool) protocol.Kind {
 var ErrNotWaiting = errors.New("holdfast: not waiting")
 
 // Evict takes a waiter out of the queue: the one with the ID that Inspect or Queue told. Its call
-// ends with a *WaitError that holds an *EvictedError. One goroutine of its process has the place.
-// If others of the process wait for the name too, the next one joins at the end of the queue. The
-// errors are as for Inspect, and ErrNotWaiting: no waiter has this ID, as it holds or has left.
-// A quorum refuses it, as it has no queue.
+// ends with a *WaitError whose Reason is WaitEvicted, and whose By is the label of this client. One
+// goroutine of its process has the place. If others of the process wait for the name too, the next
+// one joins at the end of the queue. The errors are as for Inspect, and ErrNotWaiting: no waiter
+// has this ID, as it holds or has left. A quorum refuses it, as it has no queue.
 func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	if err := c.operates(ctx, "Client.Evict", name); err != nil {
 		return err
@@ -140,13 +140,6 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 		}
 	}
 }
-
-// An EvictedError says that an operator took a waiter out of the queue.
-type EvictedError struct {
-	By string // the label of the operator's client
-}
-
-func (e *EvictedError) Error() string { return "holdfast: taken out of the queue by " + e.By }
 
 // operated translates the error of a call of an operator.
 func operated(op, name string, err error) error {

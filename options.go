@@ -121,8 +121,8 @@ func WithLabel(label string) Option {
 // WithDeadlockCheck ends a wait that would last for ever, as callers wait for each other in a
 // cycle. It is for callers that lock one name while they hold another, where no order of names can
 // be kept. In a cycle of callers with this option one call ends, that of the caller that began to
-// wait last. Its error is a *WaitError that holds a *DeadlockError. The caller should release what
-// it holds, and begin anew. All others go on to wait.
+// wait last. Its error is a *WaitError whose Reason is WaitDeadlock, and whose Deadlock names the
+// cycle. The caller should release what it holds, and begin anew. All others go on to wait.
 //
 // The leases under which a caller waits are those that the context of the call carries: it is, or
 // comes from, Lease.Context or Lease.Bind, or is that of Do. The names that a Group has while it

@@ -106,8 +106,8 @@ func validKeep(keep time.Duration) bool {
 // The ticket gets the lock only by asking on a cluster without sharded channels (Redis before 7),
 // and where the server refuses PUBSUB. Callers behind it that wait all the time may then pass it.
 //
-// An operator may evict the ticket (Client.Evict). Then the error is a *WaitError that holds an
-// *EvictedError, and the place is gone.
+// An operator may evict the ticket (Client.Evict). Then the error is a *WaitError whose Reason is
+// WaitEvicted, and the place is gone.
 //
 // After an error nothing is attached. The other errors are:
 //

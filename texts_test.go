@@ -50,6 +50,12 @@ func TestTexts(t *testing.T) {
 			lost, `lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
 			[]error{ErrLost, refused},
 		},
+		"wait of an evicted waiter": {
+			wait(&protocol.Evicted{By: "OP"}, true, nil), `waited 1s for "n": taken out of the queue by "OP"`, nil,
+		},
+		"wait in a deadlock": {
+			wait(&engine.Deadlock{Members: make([]engine.DeadlockMember, 1)}, true, nil), `waited 1s for "n": deadlock: "" holds "" and waits for ""`, nil,
+		},
 		"wait, and the server is away": {
 			wait(context.DeadlineExceeded, false, failure),
 			`waited 1s for "n": context deadline exceeded; lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
@@ -121,7 +127,7 @@ func ended(cause error) context.Context {
 
 // Users make errors of these types, too, for their tests.
 func TestTextsWithoutCause(t *testing.T) {
-	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &DeadlockError{}, &QuorumError{Masters: make([]lockinfo.Master, 1)}} {
+	for _, err := range []error{&StoreError{}, &WaitError{}, &LostError{}, &WaitError{Reason: WaitEvicted}, &WaitError{Reason: WaitDeadlock}, &QuorumError{Masters: make([]lockinfo.Master, 1)}} {
 		if !strings.HasPrefix(err.Error(), prefix) {
 			t.Errorf("got %s", err)
 		}

@@ -22,30 +22,27 @@ import (
 // then.
 type Ticket string
 
-// A TicketReason says why a ticket cannot be attached.
-type TicketReason string
-
 // The reasons of a TicketError.
 const (
 	// TicketPrefix: the ticket is of clients with another Config.Prefix.
-	TicketPrefix TicketReason = "it is of clients with another prefix"
+	TicketPrefix Reason = "it is of clients with another prefix"
 
 	// TicketFormat: another version of this library wrote the ticket, or a client on other servers.
 	// A ticket of a quorum is of use to a quorum with as many masters only.
-	TicketFormat TicketReason = "it has another format"
+	TicketFormat Reason = "it has another format"
 
 	// TicketGone: the server has no such hold, and no such place. Nobody can tell whether it was
 	// released, has expired, or is at another server.
-	TicketGone TicketReason = "there is no such hold or place: it was released, has expired, or is at another server"
+	TicketGone Reason = "there is no such hold or place: it was released, has expired, or is at another server"
 
 	// TicketBroken: an operator ended the hold with Client.Break.
-	TicketBroken TicketReason = "the hold was broken"
+	TicketBroken Reason = "the hold was broken"
 )
 
 // A TicketError says why a ticket cannot be attached. It matches ErrTicket.
 type TicketError struct {
 	Name   string // the lock, or of a group the name of which this is true; empty if it cannot be read
-	Reason TicketReason
+	Reason Reason
 	By     string // the label of the client that broke the hold, if one did
 }
 
@@ -54,11 +51,7 @@ func (e *TicketError) Error() string {
 	if e.Name != "" {
 		text += fmt.Sprintf(" of %q", shortened(e.Name))
 	}
-	text += ": " + string(e.Reason)
-	if e.By != "" {
-		text += fmt.Sprintf(", %q", shortened(e.By))
-	}
-	return text
+	return text + ": " + string(e.Reason) + byWhom(e.By)
 }
 
 // Is matches ErrTicket.

@@ -90,7 +90,7 @@ func TestTicketDowngradeUnderWay(t *testing.T) {
 
 func TestTicketErrorTexts(t *testing.T) {
 	for want, err := range map[string]*holdfast.TicketError{
-		`holdfast: ticket of "n": the hold was broken, "B"`:             {Name: "n", Reason: holdfast.TicketBroken, By: "B"},
+		`holdfast: ticket of "n": the hold was broken by "B"`:           {Name: "n", Reason: holdfast.TicketBroken, By: "B"},
 		`holdfast: ticket of "n": it is of clients with another prefix`: {Name: "n", Reason: holdfast.TicketPrefix},
 		`holdfast: ticket: it has another format`:                       {Reason: holdfast.TicketFormat},
 	} {

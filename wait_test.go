@@ -63,7 +63,7 @@ func TestWithWait(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			err := wait(ctx)
 			var waited *holdfast.WaitError
-			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || waited.Waited != most {
+			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || waited.Reason != holdfast.WaitOver || waited.Waited != most {
 				t.Errorf("%s: %v", name, err)
 			}
 			for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {

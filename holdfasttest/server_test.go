@@ -36,7 +36,7 @@ func lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
 	return lease
 }
 
-func lost(t *testing.T, err error, reason holdfast.LossReason) {
+func lost(t *testing.T, err error, reason holdfast.Reason) {
 	t.Helper()
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) || lost.Reason != reason {

@@ -24,7 +24,7 @@
 //	lock.class        what holdfast.Config.Class makes of the name; absent if that is empty
 //	lock.outcome      as holdfast.Event.Outcome
 //	lock.contended    whether the caller had to wait
-//	lock.loss.reason  as holdfast.LossReason.Code
+//	lock.loss.reason  as holdfast.Reason.Code
 //
 // Requests have two others alone:
 //

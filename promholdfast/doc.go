@@ -19,7 +19,7 @@
 //
 // All but the last have the labels kind (mutex, rwmutex, semaphore, election or latch) and class,
 // which holdfast.Config.Class makes of the name, and which is empty without it. The outcomes are
-// those of holdfast.Event.Outcome, and the reasons those of holdfast.LossReason.Code. The labels of
+// those of holdfast.Event.Outcome, and the reasons those of holdfast.Reason.Code. The labels of
 // requests are the fields of a telemetry.Request. The name of a lock is no label: 10,000 names
 // would make 10,000 series. A group has the figures of each of its names. An Observer that calls
 // this one must be a telemetry.RequestObserver too, or no requests are counted: holdfast.Observers

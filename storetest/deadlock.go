@@ -58,14 +58,13 @@ func (e *env) waitsUnder(lease *holdfast.Lease, c *client, lock locks) *waiter {
 }
 
 // victim waits for the end of a call that a cycle of so many ends.
-func (e *env) victim(w *waiter, members int) *holdfast.DeadlockError {
+func (e *env) victim(w *waiter, members int) lockinfo.Deadlock {
 	e.Helper()
 	if !within(4*patience, w.over) {
 		e.Fatal("it still waits")
 	}
 	var waited *holdfast.WaitError
-	var deadlock *holdfast.DeadlockError
-	if !errors.As(w.err, &waited) || !errors.As(w.err, &deadlock) {
+	if !errors.As(w.err, &waited) || waited.Reason != holdfast.WaitDeadlock || waited.By != "" || waited.Err != nil {
 		e.Fatalf("it ended with %v, %v", w.lease, w.err)
 	}
 	for _, other := range []error{holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld, holdfast.ErrUnavailable} {
@@ -73,10 +72,10 @@ func (e *env) victim(w *waiter, members int) *holdfast.DeadlockError {
 			e.Errorf("%q matches %q", w.err, other)
 		}
 	}
-	if n := len(deadlock.Deadlock.Members); n != members || waited.Name != deadlock.Deadlock.Members[0].Waits || waited.Waited <= 0 {
+	if n := len(waited.Deadlock.Members); n != members || waited.Name != waited.Deadlock.Members[0].Waits || waited.Waited <= 0 {
 		e.Errorf("a cycle of %d, want %d: %v", n, members, w.err)
 	}
-	return deadlock
+	return waited.Deadlock
 }
 
 func deadlockOfTwo(e *env) {
@@ -88,7 +87,7 @@ func deadlockOfTwo(e *env) {
 		{Label: "second", Holds: "b", Token: ofB.Token(), Waits: "a"},
 		{Label: "first", Holds: "a", Token: ofA.Token(), Waits: "b"},
 	}
-	for i, m := range e.victim(second, 2).Deadlock.Members {
+	for i, m := range e.victim(second, 2).Members {
 		m.Host, m.PID = "", 0
 		if m != want[i] {
 			e.Errorf("member %d is %+v, want %+v", i, m, want[i])

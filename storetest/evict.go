@@ -43,8 +43,8 @@ func (w *waiter) evicted() {
 	w.e.Helper()
 	lease, err := w.result()
 	var ended *holdfast.WaitError
-	var evicted *holdfast.EvictedError
-	if lease != nil || !errors.As(err, &ended) || ended.Name != name || !errors.As(err, &evicted) || evicted.By != "OP" {
+	if lease != nil || !errors.As(err, &ended) || ended.Name != name || ended.Reason != holdfast.WaitEvicted || ended.By != "OP" ||
+		ended.Err != nil || len(ended.Deadlock.Members) > 0 {
 		w.e.Errorf("the wait ended with %v, %v", lease, err)
 	}
 	for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrWaitOver, context.Canceled, context.DeadlineExceeded} {

@@ -47,7 +47,7 @@ func (e *env) attached(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 }
 
 // useless fails unless a ticket is refused for a reason.
-func (e *env) useless(err error, reason holdfast.TicketReason) {
+func (e *env) useless(err error, reason holdfast.Reason) {
 	e.Helper()
 	var refused *holdfast.TicketError
 	if !errors.As(err, &refused) || !errors.Is(err, holdfast.ErrTicket) || refused.Reason != reason {

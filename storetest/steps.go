@@ -121,7 +121,7 @@ func (e *env) is(err error, targets ...error) {
 }
 
 // lost fails unless err is a *LostError for this reason.
-func (e *env) lost(err error, reason holdfast.LossReason) {
+func (e *env) lost(err error, reason holdfast.Reason) {
 	e.Helper()
 	var lost *holdfast.LostError
 	if !errors.As(err, &lost) || !errors.Is(err, holdfast.ErrLost) || lost.Reason != reason {
@@ -222,8 +222,12 @@ func (w *waiter) in() *holdfast.Lease {
 func (w *waiter) gaveUp(standard error) *holdfast.WaitError {
 	w.e.Helper()
 	lease, err := w.result()
+	reason := holdfast.WaitContext
+	if standard == holdfast.ErrWaitOver {
+		reason = holdfast.WaitOver
+	}
 	var ended *holdfast.WaitError
-	if lease != nil || !errors.As(err, &ended) || !errors.Is(err, standard) || errors.Is(err, holdfast.ErrHeld) {
+	if lease != nil || !errors.As(err, &ended) || ended.Reason != reason || !errors.Is(err, standard) || errors.Is(err, holdfast.ErrHeld) {
 		w.e.Fatalf("a wait that ended: %v, %v; want a WaitError that is %v", lease, err, standard)
 	}
 	return ended

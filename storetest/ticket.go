@@ -58,7 +58,7 @@ func (e *env) attach(c *client, ticket holdfast.Ticket) *holdfast.Lease {
 }
 
 // unattachable tries a ticket that is of no use.
-func (e *env) unattachable(c *client, ticket holdfast.Ticket, reason holdfast.TicketReason) *holdfast.TicketError {
+func (e *env) unattachable(c *client, ticket holdfast.Ticket, reason holdfast.Reason) *holdfast.TicketError {
 	e.Helper()
 	lease, err := e.reach(attaching(c, ticket))
 	var refused *holdfast.TicketError

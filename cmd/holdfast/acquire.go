@@ -182,7 +182,9 @@ func (a *Acquire) refused(ctx context.Context, err error) error {
 	if busy == nil {
 		return failed
 	}
-	if a.Keep > 0 && !errors.As(err, new(*holdfast.EvictedError)) {
+	var waited *holdfast.WaitError
+	evicted := errors.As(err, &waited) && waited.Reason == holdfast.WaitEvicted
+	if a.Keep > 0 && !evicted {
 		busy.text += "; the place is kept, and its ticket in " + a.File
 	}
 	return &exitError{exitBusy, busy}

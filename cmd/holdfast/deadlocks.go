@@ -66,7 +66,7 @@ func newDeadlocks() *cobra.Command {
 		Short: "Show callers that wait for each other",
 		Long: `Show cycles of callers of which each waits for a name that the next one holds. Only callers with
 WithDeadlockCheck say what they hold while they wait. Each of them ends its own cycles after a while
-(a *DeadlockError), so that a cycle shown here may be gone. Waits for semaphores, waits at a quorum
+(WaitDeadlock), so that a cycle shown here may be gone. Waits for semaphores, waits at a quorum
 and callers without the option are not seen. If there seem to be cycles, it looks at them again, for
 up to 10 s. Nothing is ended by this command: break and evict do that.
 

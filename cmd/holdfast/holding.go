@@ -122,8 +122,8 @@ func busyOf(err error) *busyError {
 		if waited.Holder != "" {
 			holder = ", held by " + show.Text(waited.Holder)
 		}
-		if evicted := new(holdfast.EvictedError); errors.As(err, &evicted) {
-			holder += "; taken out of the queue by " + show.Text(evicted.By)
+		if waited.Reason == holdfast.WaitEvicted {
+			holder += "; " + string(waited.Reason) + " by " + show.Text(waited.By)
 		}
 		return &busyError{text: fmt.Sprintf("waited %v for %q%s", round(waited.Waited), waited.Name, holder), holder: waited.Holder, waited: waited.Waited}
 	}

@@ -152,7 +152,7 @@ func TestServerStepsBackUnderLeasesThatEnd(t *testing.T) {
 	const ends, back, attached = 20 * time.Second, 10 * time.Second, 5 * time.Second
 	for name, c := range map[string]struct {
 		option   holdfast.Option
-		reason   holdfast.LossReason
+		reason   holdfast.Reason
 		attaches bool
 		late     time.Duration // how much later the lease ends
 	}{

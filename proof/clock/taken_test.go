@@ -14,7 +14,7 @@ func TestLeaseKeyTakenIsLost(t *testing.T) {
 	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
 	for name, test := range map[string]struct {
 		command []any // empty: DEL
-		reason  holdfast.LossReason
+		reason  holdfast.Reason
 		waiting bool
 	}{
 		"deleted":                     {nil, holdfast.LossGone, false},

@@ -13,7 +13,7 @@ import (
 func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Millisecond }
 
 // lost waits for the end of a lease, checks that it was lost, and why, and returns when.
-func lost(t *testing.T, lease *holdfast.Lease, reason holdfast.LossReason) time.Time {
+func lost(t *testing.T, lease *holdfast.Lease, reason holdfast.Reason) time.Time {
 	t.Helper()
 	select {
 	case <-lease.Done():

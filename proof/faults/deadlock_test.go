@@ -37,13 +37,13 @@ func lockInCycle(c *holdfast.Client, m member, say func(what, name string, token
 	bound, stop := held.Bind(ctx)
 	defer stop()
 	waited, err := c.Mutex(m.Waits, holdfast.WithDeadlockCheck()).Lock(bound)
-	var deadlock *holdfast.DeadlockError
+	var ended *holdfast.WaitError
 	switch {
 	case err == nil:
 		say("in", m.Waits, waited.Token())
 		err = waited.Release(ctx)
-	case errors.As(err, &deadlock):
-		say("deadlock", m.Waits, int64(len(deadlock.Deadlock.Members)))
+	case errors.As(err, &ended) && ended.Reason == holdfast.WaitDeadlock:
+		say("deadlock", m.Waits, int64(len(ended.Deadlock.Members)))
 		err = nil
 	}
 	if err = errors.Join(err, held.Release(ctx)); err != nil {

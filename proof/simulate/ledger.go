@@ -330,12 +330,11 @@ func (l *ledger) stuck(r *room) {
 func (l *ledger) reason(w *wait, err error) string {
 	var held *holdfast.HeldError
 	var wait *holdfast.WaitError
-	var evicted *holdfast.EvictedError
 	var argument *holdfast.ArgumentError
 	switch {
 	case w.client.dead:
 		return "dead"
-	case errors.As(err, &evicted):
+	case errors.As(err, &wait) && wait.Reason == holdfast.WaitEvicted:
 		return l.evicted(w)
 	case errors.As(err, &wait):
 		return "gave up"

@@ -106,7 +106,7 @@ func TestMutexDoLearnsOfLossFromRelease(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c, other := harness.Locker(t, srv.Addr(), harness.Brief(time.Minute)), harness.Locker(t, srv.Addr(), harness.Brief(time.Minute))
-	for name, reason := range map[string]holdfast.LossReason{"gone": holdfast.LossGone, "overwritten": holdfast.LossForeign} {
+	for name, reason := range map[string]holdfast.Reason{"gone": holdfast.LossGone, "overwritten": holdfast.LossForeign} {
 		t.Run(name, func(t *testing.T) {
 			fault := errors.New("half done")
 			err := c.Mutex(name).Do(t.Context(), func(context.Context) error {

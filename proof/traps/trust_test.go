@@ -75,7 +75,7 @@ func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 func TestLeaseKeyTamperedIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		reason holdfast.LossReason
+		reason holdfast.Reason
 		tamper []any
 	}{
 		"deleted":     {holdfast.LossGone, []any{"DEL", harness.KeyOf("n")}},
