@@ -130,7 +130,7 @@ func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
 	}
 	done.Wait()
 	for _, h := range a.holds {
-		e.Replaced(h.ticket.ID) // it may be attached here
+		e.Broken(h.ticket.ID) // it may be attached here
 	}
 	return a.failed()
 }
@@ -147,10 +147,10 @@ func (h *hold) drop(ctx context.Context) error {
 
 // dropped judges the answer to the free of a ticket that was not attached.
 func dropped(name string, was bool, err error) error {
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	switch {
-	case errors.As(err, &replaced):
-		return &AttachError{Name: name, Why: Broken, By: replaced.By}
+	case errors.As(err, &broken):
+		return &AttachError{Name: name, Why: Broken, By: broken.By}
 	case err == nil && !was:
 		return &AttachError{Name: name, Why: Gone}
 	}
@@ -263,10 +263,10 @@ func (a *attachment) renew(ctx context.Context, limit time.Duration, request fun
 // missing says why an answer tells of no hold; nil: it is there.
 func (h *hold) missing(r protocol.Renewed) error {
 	name := h.lock.spec.Name
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	switch {
-	case errors.As(r.Err, &replaced):
-		return &AttachError{Name: name, Why: Broken, By: replaced.By}
+	case errors.As(r.Err, &broken):
+		return &AttachError{Name: name, Why: Broken, By: broken.By}
 	case r.Err != nil:
 		return r.Err
 	case !r.Held:

@@ -122,7 +122,7 @@ func TestBreakForgedMessage(t *testing.T) {
 			lease := a.holds(engine.Options{Fixed: fixed})
 			began := time.Now()
 			for range 3 {
-				a.Engine.Replaced(protocol.ID(lease.Owner()))
+				a.Engine.Broken(protocol.ID(lease.Owner()))
 			}
 			synctest.Wait()
 			if asked := len(a.since(began, "renew")); asked == 0 || asked > 3 {

@@ -28,7 +28,7 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 			_, err := l.resource.Free(ctx, request)
 			var pause time.Duration
 			var failure *protocol.Failure
-			if replaced := (*protocol.Replaced)(nil); errors.As(err, &replaced) {
+			if broken := (*protocol.Broken)(nil); errors.As(err, &broken) {
 				err = nil
 			}
 			switch {

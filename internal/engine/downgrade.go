@@ -159,7 +159,7 @@ func (d *downgrade) ask() (ended bool) {
 func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl time.Duration) (ended bool) {
 	e, h := d.engine, d.hold
 	var failure *protocol.Failure
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	failed := errors.As(err, &failure)
 	switch {
 	case !h.live():
@@ -169,8 +169,8 @@ func (d *downgrade) apply(answer protocol.Answer, err error, sent time.Time, ttl
 		return false
 	case failed:
 		d.refused(err)
-	case errors.As(err, &replaced):
-		h.brokenBy = replaced.By
+	case errors.As(err, &broken):
+		h.brokenBy = broken.By
 		d.lose(Broken)
 	case err != nil:
 		h.failure = err

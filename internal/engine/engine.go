@@ -194,9 +194,9 @@ func (e *Engine) Nudge(id protocol.ID, after time.Duration) {
 	}
 }
 
-// Replaced implements protocol.Sink. A message proves nothing: the server is asked. A ticket that
+// Broken implements protocol.Sink. A message proves nothing: the server is asked. A ticket that
 // waits may have been handed the name before, by a message that has not come yet.
-func (e *Engine) Replaced(id protocol.ID) {
+func (e *Engine) Broken(id protocol.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if h := e.watchdog.find(id); h != nil {

@@ -187,13 +187,13 @@ func (k keptAttempt) gone() error { return &AttachError{Name: k.name, Why: Gone}
 // says neither.
 func (k keptAttempt) refusedPlace(err error) error {
 	var evicted *protocol.Evicted
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	switch {
 	case errors.As(err, &evicted):
 		return k.endedBy(err)
-	case errors.As(err, &replaced):
+	case errors.As(err, &broken):
 		k.engine.abandon([]*attempt{k.attempt})
-		return &AttachError{Name: k.name, Why: Broken, By: replaced.By}
+		return &AttachError{Name: k.name, Why: Broken, By: broken.By}
 	}
 	return nil
 }

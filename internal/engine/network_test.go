@@ -237,7 +237,7 @@ func (m *mailbox) Nudge(id protocol.ID, after time.Duration) {
 	m.deliver(func() { m.Sink.Nudge(id, after) })
 }
 
-func (m *mailbox) Replaced(id protocol.ID) { m.deliver(func() { m.Sink.Replaced(id) }) }
+func (m *mailbox) Broken(id protocol.ID) { m.deliver(func() { m.Sink.Broken(id) }) }
 
 func (m *mailbox) deliver(message func()) {
 	m.network.mu.Lock()

@@ -134,9 +134,9 @@ func (e *Engine) freed(h *hold, removed bool, err error) error {
 		return nil
 	}
 	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: Gone}
-	var replaced *protocol.Replaced
-	if errors.As(err, &replaced) {
-		lost.Why, lost.By = Broken, replaced.By
+	var broken *protocol.Broken
+	if errors.As(err, &broken) {
+		lost.Why, lost.By = Broken, broken.By
 	} else if err != nil { // the key is another's now
 		lost.Why, lost.Err = Foreign, err
 	}

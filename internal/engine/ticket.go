@@ -53,11 +53,11 @@ func (a *attempt) adoptResize(ctx context.Context, err error) bool {
 // dropBroken changes to a new ticket if err says that the hold of the ticket was broken. No lease
 // was made of it, so what is left of it is given back at once.
 func (a *attempt) dropBroken(err error) bool {
-	var replaced *protocol.Replaced
-	if !errors.As(err, &replaced) {
+	var broken *protocol.Broken
+	if !errors.As(err, &broken) {
 		return false
 	}
-	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", replaced.By)
+	a.engine.config.Logger.Warn("holdfast: the hold was broken before it was taken up; asking anew", "name", a.name, "by", broken.By)
 	a.to(attemptQueued) // the server has something of the ticket
 	a.replace(a.lock, a.ticket.NoMessages)
 	return true

@@ -159,13 +159,13 @@ func (e *Engine) applyQuery(h *hold, r protocol.Renewed) {
 // The engine's mutex is held.
 func (e *Engine) denied(h *hold, r protocol.Renewed) bool {
 	var foreign *protocol.Foreign
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	switch {
 	case errors.As(r.Err, &foreign):
 		h.failure = r.Err
 		e.lose(h, Foreign)
-	case errors.As(r.Err, &replaced):
-		h.brokenBy = replaced.By
+	case errors.As(r.Err, &broken):
+		h.brokenBy = broken.By
 		e.lose(h, Broken)
 	case r.Err == nil && !r.Held:
 		e.lose(h, Gone)

@@ -45,7 +45,7 @@
 //	w  nobody, and watchers are told: an election
 //	o  those of its owner
 //	s  those that share: readers, and all of a semaphore as far as its permits go
-//	-  a remainder: what is left of a hold; nobody can renew, resume or enter it
+//	-  a remainder: what is left of a hold; nobody can renew or enter it
 //
 // Each member starts with a ticket. So the same read shows another kind or format, which is refused
 // and left as it was.
@@ -99,28 +99,23 @@
 //
 // # Remainders
 //
-// A hold becomes a remainder if it is released before its min hold is over, if another caller takes
-// it over, and if an operator breaks it. The remainder excludes others as the hold did, to the end
-// of the min hold, or to the end that the hold had. Its ticket is that of the hold with the mode
-// "-". Its payload is that of the hold with three extras more:
+// A hold becomes a remainder if it is released before its min hold is over, and if an operator
+// breaks it. The remainder excludes others as the hold did, to the end of the min hold, or to the
+// end that the hold had. Its ticket is that of the hold with the mode "-". Its payload is that of
+// the hold with two extras more:
 //
-//	why   "k" for a min hold, "r" after a resume, "b" of a broken hold
-//	by    the label of the caller that took the hold over or broke it
-//	to    the id of the ticket that took over, or of the last that took over from it; else empty
+//	why   "k" for a min hold, "b" of a broken hold
+//	by    the label of the caller that broke the hold; else empty
 //
-// The ticket of "to" holds beside the remainder, so the state is a set until one of the two is
-// left. The remainder keeps out all other resumes. An owner enters beside a hold of its own only if
-// every remainder is its own as well.
+// An owner enters beside a hold of its own only if every remainder is its own as well.
 //
-// A resume is told to the former holder's process on its channel, and otherwise by the answer to
-// its next renewal. Its free removes the remainder, or ends it at the end of its min hold, and is
-// answered "was taken over". Without a free the remainder ends by itself.
-//
-// A break is told in the same way. It names the hold by any token of its block. It breaks a hold
-// that was handed over and not yet taken up as well: what is left of that lasts for the claim. Then
-// the next ask of the ticket is answered "was broken". A break of what another break left of a hold
-// is answered as the first. A break by force leaves nothing of a hold or a remainder, and hands
-// over.
+// A break names the hold by any token of its block. It is told to the holder's process on its
+// channel, and otherwise by the answer to its next renewal. Its free removes the remainder, or ends
+// it at the end of its min hold, and is answered "was broken". Without a free the remainder ends by
+// itself. A break breaks a hold that was handed over and not yet taken up as well: what is left of
+// that lasts for the claim. Then the next ask of the ticket is answered "was broken". A break of
+// what another break left of a hold is answered as the first. A break by force leaves nothing of a
+// hold or a remainder, and hands over.
 //
 // # Handing over
 //
@@ -144,7 +139,7 @@
 //	2G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
 //	2N ID AFTER                   it is to ask after so many ms, or something that it watches has
 //	                              changed
-//	2R ID                         its hold may have been taken over or broken: it is to ask
+//	2R ID                         its hold may have been broken: it is to ask
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.
@@ -205,8 +200,8 @@
 //   - A kept ticket never joins the queue again by asking. If it has neither a place nor a hold,
 //     the answer is "B", and nothing is changed for it. A place whose life is over is none.
 //
-// After a Resume a former holder with a kept ticket learns of it by its next renewal: it does not
-// listen with the ticket any more.
+// A holder with a kept ticket learns of a break by its next renewal: it does not listen with the
+// ticket any more.
 //
 // # Time
 //

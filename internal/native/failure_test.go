@@ -15,7 +15,7 @@ import (
 // Every command of the scripts that can raise an error says by a name which key it is about.
 func TestScriptsNameTheirKeys(t *testing.T) {
 	all := loadScripts()
-	for _, s := range []script{all.ask, all.free, all.renew, all.resume, all.downgrade, all.resize, all.look, all.inspect, all.all, all.latch} {
+	for _, s := range []script{all.ask, all.free, all.renew, all.downgrade, all.resize, all.look, all.inspect, all.all, all.latch} {
 		for _, line := range s.Unnamed() {
 			t.Errorf("%s: which keys are they in %q?", s.Name, line)
 		}

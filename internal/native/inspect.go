@@ -236,12 +236,12 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 		return out
 	}
 	// A hand-over that is not taken up ends with its claim. A hold that was asked for or renewed
-	// ends later: a TTL is at least three claims. The server counts in milliseconds.
-	const rounding = 2000
+	// ends later: a TTL is at least two claims. The server may stand still within a script, between
+	// the time of the grant and that from which the claim counts.
 	if p.ttl > 0 {
 		out.Renewed = min(now, end-p.ttl.Microseconds())
 	}
-	if out.Since > 0 && end <= out.Token+p.claim.Microseconds()+rounding {
+	if out.Since > 0 && end <= out.Token+p.claim.Microseconds()*3/2 {
 		out.State, out.Renewed = protocol.HoldOffered, out.Since
 	}
 	out.Renewed = max(out.Renewed, out.Since)
@@ -250,13 +250,10 @@ func (r *resource) readHold(ticket, token, text string, end, now int64) protocol
 
 // remainderOf is what a remainder says of itself: why it is there, and by whom.
 func remainderOf(p payload) (protocol.HoldState, string) {
-	switch p.extra("why") {
-	case "k":
-		return protocol.HoldMinHold, ""
-	case "b":
+	if p.extra("why") == "b" {
 		return protocol.HoldBroken, p.extra("by")
 	}
-	return protocol.HoldTakenOver, p.extra("by")
+	return protocol.HoldMinHold, ""
 }
 
 // readPlace reads a place in the queue.

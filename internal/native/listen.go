@@ -88,7 +88,7 @@ func (m messageReader) Message(channel, text string) {
 	ticket, rest := protocol.ID(text[head:head+id]), text[head+id:]
 	switch text[1] {
 	case 'R':
-		m.sink.Replaced(ticket)
+		m.sink.Broken(ticket)
 	case 'N':
 		if after, ok := readMillis(rest); ok {
 			m.sink.Nudge(ticket, after)

@@ -130,7 +130,7 @@ func renewal(all []protocol.Renewal, part []int) []any {
 // reportRenewals answers each renewal of a part.
 func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire.Reply, done func(int, protocol.Renewed)) {
 	text, _ := reply.Value.(string)
-	letters, takers, ok := readRenewals(text, len(part))
+	letters, breakers, ok := readRenewals(text, len(part))
 	for at, i := range part {
 		r := all[i].Resource.(*resource)
 		err := r.failureOf(&p.scripts.renew, reply, r.keys.state)
@@ -141,7 +141,7 @@ func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire
 		case !ok:
 			done(i, protocol.Renewed{Err: r.at(reply, r.unreadable("renew", reply.Value))})
 		case letters[at] == 'R':
-			done(i, protocol.Renewed{Err: r.replaced(takers[at])})
+			done(i, protocol.Renewed{Err: r.broken(breakers[at])})
 		case letters[at] == 'F':
 			done(i, protocol.Renewed{Err: r.at(reply, r.foreign("renew", ""))})
 		case letters[at] == '1' && all[i].TTL > 0 && r.unconfirmed("renew", reply) != nil:
@@ -153,8 +153,8 @@ func (p *Protocol) reportRenewals(all []protocol.Renewal, part []int, reply wire
 }
 
 // readRenewals splits a reply of renew.lua: a letter for each of so many renewals, and for each "R"
-// who took the hold over. It is false if the reply is none.
-func readRenewals(text string, renewals int) (letters string, takers map[int]string, ok bool) {
+// who broke the hold. It is false if the reply is none.
+func readRenewals(text string, renewals int) (letters string, breakers map[int]string, ok bool) {
 	if len(text) < renewals {
 		return "", nil, false
 	}
@@ -165,13 +165,13 @@ func readRenewals(text string, renewals int) (letters string, takers map[int]str
 		}
 		size, tail, found := strings.Cut(rest, ":")
 		n, fine := wire.Number(size)
-		if !found || !fine || n < 1 || n > int64(len(tail)) {
+		if !found || !fine || n < 0 || n > int64(len(tail)) {
 			return "", nil, false
 		}
-		if takers == nil {
-			takers = make(map[int]string)
+		if breakers == nil {
+			breakers = make(map[int]string)
 		}
-		takers[at], rest = tail[:n], tail[n:]
+		breakers[at], rest = tail[:n], tail[n:]
 	}
-	return letters, takers, rest == ""
+	return letters, breakers, rest == ""
 }

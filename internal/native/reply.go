@@ -39,8 +39,8 @@ func (r *resource) parse(op, text string) (out reading, ok bool) {
 		out.refused = &protocol.Upgrade{Name: r.spec.Name}
 		return out, true
 	case 'R':
-		out.refused = r.replaced(rest)
-		return out, out.refused != nil
+		out.refused = r.broken(rest)
+		return out, true
 	case 'E':
 		out.refused = &protocol.Evicted{Name: r.spec.Name, By: rest}
 		return out, true
@@ -113,14 +113,8 @@ func holder(member string) (protocol.Party, int64) {
 	return p.party(member), first
 }
 
-// replaced reads who took a hold over or broke it: a letter that says how, and the label. Nil: the
-// text says nothing.
-func (r *resource) replaced(text string) error {
-	if text == "" {
-		return nil
-	}
-	return &protocol.Replaced{Name: r.spec.Name, By: text[1:], Broken: text[0] == 'b'}
-}
+// broken is the error for the holder of a hold that a caller with a label broke.
+func (r *resource) broken(by string) error { return &protocol.Broken{Name: r.spec.Name, By: by} }
 
 // foreign says what stands at the key, from the first bytes of it.
 func (r *resource) foreign(op, is string) *protocol.Foreign {

@@ -34,7 +34,7 @@ func (liar) Describe(context.Context) (wire.Topology, error) { return wire.Topol
 func FuzzReplies(f *testing.F) {
 	const ticket = "2mx:0123456789012345678901"
 	for shape := range byte(6) {
-		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:rowner",
+		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:bowner",
 			"Rrsomebody", "R", "R8:rsomebody", "R9:rsomebody", "R-1:r",
 			"B|||", "L1795231125887127", "F2sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
 			"B1|2|3|4|" + ticket + "17952311258871271:1:1:9223372036854775807:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
@@ -71,8 +71,6 @@ func FuzzReplies(f *testing.F) {
 		r := p.Bind(specOf("n"))
 		answer, err := r.Ask(ctx, ask)
 		judge("ask", answer, err)
-		answer, err = r.Resume(ctx, ask, "o", 1)
-		judge("resume", answer, err)
 		answer, err = r.Downgrade(ctx, ask)
 		judge("downgrade", answer, err)
 		answers, err := p.AskAll(ctx, []protocol.Asking{{Resource: r, Ask: ask}})
@@ -128,5 +126,5 @@ type hearsay struct {
 
 func (h *hearsay) Granted(g protocol.Grant)                 { h.heard, h.grant = true, &g }
 func (h *hearsay) Nudge(_ protocol.ID, after time.Duration) { h.heard, h.after = true, after }
-func (h *hearsay) Replaced(protocol.ID)                     { h.heard = true }
+func (h *hearsay) Broken(protocol.ID)                       { h.heard = true }
 func (h *hearsay) Gap()                                     {}

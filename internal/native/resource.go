@@ -139,13 +139,6 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	})
 }
 
-// Resume implements protocol.Resource.
-func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.answered(ctx, &r.p.scripts.resume, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter, owner, wire.Digits16(token))
-	})
-}
-
 // Downgrade implements protocol.Resource.
 func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	spec := r.spec

@@ -17,7 +17,7 @@ type script struct {
 
 // scripts are the operations. They are read when a Protocol is made, so importing the package does
 // nothing.
-type scripts struct{ ask, swap, free, renew, resume, downgrade, resize, look, inspect, all, latch, breaks, evict script }
+type scripts struct{ ask, swap, free, renew, downgrade, resize, look, inspect, all, latch, breaks, evict script }
 
 func loadScripts() *scripts {
 	four := []string{"state", "clock", "queue", "watchers"}
@@ -31,7 +31,6 @@ func loadScripts() *scripts {
 		swap:      load("lock", "ask", true, four),
 		free:      load("release", "free", false, four, "queue"),
 		renew:     load("renew", "renew", true, []string{"key"}),
-		resume:    load("resume", "resume", true, four, "queue"),
 		downgrade: load("downgrade", "downgrade", true, four),
 		resize:    load("resize", "resize", false, four, "queue"),
 		look:      load("look", "look", false, four),

@@ -15,11 +15,11 @@
 //  4. Server times are of one clock that the protocol names; the engine compares them with each
 //     other alone.
 //
-// A remainder is what is left of a hold that another caller took over, or that was released before
-// its min hold was over. It excludes others as the hold did, to the end that the hold had, but not
-// the caller that took over. No caller can renew, resume or enter it. The former holder's Free ends
-// it, at the earliest at the end of the min hold. So nobody else is let in while the former holder
-// may still trust its hold. Without a Free it ends by itself.
+// A remainder is what is left of a hold that an operator broke, or that was released before its min
+// hold was over. It excludes others as the hold did, to the end that the hold had. No caller can
+// renew or enter it. The Free of the holder ends what a Break left, at the earliest at the end of
+// the min hold. So nobody else is let in while the holder may still trust its hold. Without a Free
+// it ends by itself.
 //
 // A ticket is the identity of one attempt, from the first Ask to the last Free. A grant is the
 // passage from waiting to holding, by an answer or, later, by a message. Package engine has a

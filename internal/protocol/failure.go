@@ -121,20 +121,13 @@ func (m *Mismatch) Error() string {
 	return fmt.Sprintf("%q has %d permits, not %d", m.Name, m.Have, m.Want)
 }
 
-// A Replaced is a hold that another caller has taken over, or ended: what is left of it is
-// a remainder.
-type Replaced struct {
-	Name   string
-	By     string // the label of that caller
-	Broken bool   // that caller ended the hold (Break), and did not go on with it
+// A Broken is a hold that an operator has broken: what is left of it is a remainder.
+type Broken struct {
+	Name string
+	By   string // the label of the operator
 }
 
-func (r *Replaced) Error() string {
-	if r.Broken {
-		return fmt.Sprintf("%q was broken by %q", r.Name, r.By)
-	}
-	return fmt.Sprintf("%q was taken over by %q", r.Name, r.By)
-}
+func (b *Broken) Error() string { return fmt.Sprintf("%q was broken by %q", b.Name, b.By) }
 
 // An Upgrade is an Ask to exclude others from an owner that shares the name already. Two owners
 // that did so would wait for each other for ever, so it is refused. Nothing was changed.

@@ -70,18 +70,17 @@ type HoldState int
 
 // The states of a hold.
 const (
-	HoldTaken     HoldState = iota + 1 // its ticket holds
-	HoldOffered                        // handed over, and not known to be taken up
-	HoldMinHold                        // a remainder: released before its min hold was over
-	HoldTakenOver                      // a remainder: another caller took it over (Resume)
-	HoldBroken                         // a remainder: a Break ended it
+	HoldTaken   HoldState = iota + 1 // its ticket holds
+	HoldOffered                      // handed over, and not known to be taken up
+	HoldMinHold                      // a remainder: released before its min hold was over
+	HoldBroken                       // a remainder: a Break ended it
 )
 
 // A Hold is a hold, or what remains of one.
 type Hold struct {
 	ID      ID // the ticket's: never shown to users
 	State   HoldState
-	By      string // of a remainder: the label of the caller that took it over or broke it
+	By      string // of a broken hold: the label of the operator that broke it
 	Party   Party
 	Process string // host/pid/random, as its channel says; empty: not known
 	Shared  bool
@@ -135,9 +134,9 @@ type Found struct {
 	Node    string // of a quorum: the node that told it first
 }
 
-// A Break ends the hold that has a token. The hold becomes a remainder, as after a Resume: it
-// excludes others until its holder frees it, or to the end that it had. If Force is set nothing is
-// left of it, and others are let in at once; then a remainder can be ended as well.
+// A Break ends the hold that has a token. The hold becomes a remainder: it excludes others until
+// its holder frees it, or to the end that it had. If Force is set nothing is left of it, and others
+// are let in at once; then a remainder can be ended as well.
 type Break struct {
 	Kind  Kind
 	Token int64  // any of the hold's block

@@ -125,23 +125,18 @@ type Spec struct {
 // for concurrent use.
 type Resource interface {
 	// Ask asks for the name. An error is a *Failure, a *Foreign, a *Mismatch, an *Upgrade or an
-	// *Evicted; or a *Replaced: the ticket held, and a Break made of that hold a remainder.
+	// *Evicted; or a *Broken: the ticket held, and a Break made of that hold a remainder.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
 	// Free gives back a hold or a place in the queue, and lets the next in. It tells whether there
-	// was any. A *Replaced: the hold had become a remainder; it is removed, or ends at Keep if that
-	// is sooner.
+	// was any. A *Broken: a Break had made of the hold a remainder; it is removed, or ends at Keep
+	// if that is sooner.
 	Free(ctx context.Context, free Free) (was bool, err error)
-
-	// Resume makes the hold of an owner, with a token that it was granted, a remainder. It grants
-	// the name to the ticket of the Ask beside it. The holder is nudged with Sink.Replaced. Held,
-	// or Busy when there is no such hold.
-	Resume(ctx context.Context, ask Ask, owner string, token int64) (Answer, error)
 
 	// Downgrade turns the exclusive hold of a ticket into one of this resource, which is shared. It
 	// has the same id and tokens, and the TTL of the Ask from now on; nobody gets in between.
 	// Queued tickets that share enter. Held, or Busy when there is no such hold.
-	// A *Replaced: the hold has become a remainder.
+	// A *Broken: a Break has made of the hold a remainder.
 	Downgrade(ctx context.Context, ask Ask) (Answer, error)
 
 	// Origin says, for another process, what this one alone knows of the hold of a ticket that was
@@ -330,10 +325,6 @@ type Free struct {
 	// Keep is the server time, in microseconds, before which nobody else may enter: the end of a
 	// min hold. Else 0.
 	Keep int64
-
-	// Undo gives back a Resume that is no lease. The hold that it replaced is there again, where
-	// the servers still know it.
-	Undo bool
 }
 
 // A Renewal prolongs one hold.
@@ -350,7 +341,7 @@ type Renewal struct {
 	Trusted time.Time
 }
 
-// Renewed answers a Renewal. A *Replaced is an answer: the hold has become a remainder. With
+// Renewed answers a Renewal. A *Broken is an answer: the hold has become a remainder. With
 // another error it is unknown whether the hold was prolonged.
 type Renewed struct {
 	Held bool // the hold is there, and prolonged
@@ -365,9 +356,9 @@ type Sink interface {
 	// Nudge says that a ticket should ask once the time has passed.
 	Nudge(id ID, after time.Duration)
 
-	// Replaced says that the hold of a ticket may have become a remainder. The answer to a renewal
-	// says whether it has.
-	Replaced(id ID)
+	// Broken says that the hold of a ticket may have been broken. The answer to a renewal says
+	// whether it was.
+	Broken(id ID)
 
 	// Gap says that messages may have been missed.
 	Gap()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ func breaks(token int64) protocol.Break {
 
 // broke is the error of a holder whose hold was broken by "breaker".
 func broke(err error) bool {
-	var replaced *protocol.Replaced
-	return errors.As(err, &replaced) && *replaced == protocol.Replaced{Name: "x", By: "breaker", Broken: true}
+	var broken *protocol.Broken
+	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: "breaker"}
 }
 
 // doBreak breaks the hold of x with this token. So many nodes do not answer. It asks again if a
@@ -54,8 +55,8 @@ func doBreak(t *testing.T, p *Protocol, token int64, dead int) (bool, error) {
 func TestBreakIsAgreedOn(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhh": "done", "hhd": "done", "h-h": "done", "hht": "done", "hhr": "done",
-		"h--": "none", "---": "none", "--d": "none", "rrr": "none", "rrh": "none", "bbb": "none", "tth": "none",
-		"hdd": "failed", "h-d": "failed", "ddd": "failed", "r-d": "none",
+		"h--": "none", "---": "none", "--d": "none", "rrr": "done", "rrh": "done", "r--": "none", "tth": "none",
+		"hdd": "failed", "h-d": "failed", "ddd": "failed", "r-d": "failed",
 		"hhhdd": "done", "hhh--": "done", "hh---": "none", "hhd--": "failed", "hhddd": "failed", "hhdd-": "failed",
 	} {
 		t.Run(masters, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestBreakIsAgreedOn(t *testing.T) {
 				got = "done"
 			case !done && errors.As(err, &failure) && errors.As(err, &none):
 				got = "failed"
-				if marked := strings.Contains(masters, "h"); failure.Unknown != marked {
+				if marked := strings.ContainsAny(masters, "hr"); failure.Unknown != marked {
 					t.Errorf("it may have taken effect: %v, want %v", failure.Unknown, marked)
 				}
 			case err != nil:
@@ -85,14 +86,17 @@ func TestBreakIsAgreedOn(t *testing.T) {
 			quiet(t, p)
 			for i, s := range servers {
 				all := fields(t, s)
-				if want != "done" || masters[i] != 'h' {
-					if !maps.Equal(all, before[i]) {
+				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
+				switch {
+				case want == "done" && masters[i] == 'h':
+					if hold != "" || remainder[:64] != before[i][string(id(1))][:64] || !strings.Contains(remainder, "by:7:breakerof:22:") {
 						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 					}
-					continue
-				}
-				hold, remainder := all[string(id(1))], all["-"+string(id(1))]
-				if hold != "" || remainder[:64] != before[i][string(id(1))][:64] || !strings.Contains(remainder, "why:1:bby:7:breakerof:22:") {
+				case want == "done" && masters[i] == 'r': // it was broken before, and by both now
+					if hold != "" || remainder[:64] != before[i]["-"+string(id(1))][:64] || !strings.Contains(remainder, "by:2:byof:44:") {
+						t.Errorf("master %d has %q, had %q", i+1, all, before[i])
+					}
+				case !maps.Equal(all, before[i]):
 					t.Errorf("master %d has %q, had %q", i+1, all, before[i])
 				}
 			}
@@ -141,72 +145,54 @@ func TestForceAndEvictAreRefused(t *testing.T) {
 	}
 }
 
-// A broken is a hold of owner "o", id 1, that one master alone has made a remainder of, for the
-// Break with id 7.
-func broken(t *testing.T) *half {
-	t.Helper()
-	h := halfResumed(t, time.Minute, time.Minute)
-	h.frees(t, 2, 'u', 1, 0)
-	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
-		t.Fatalf("got %q, want %q", got, h.held)
-	}
-	h.breaks(t, 7)
-	return h
-}
-
-// breaks breaks the hold at the master alone.
-func (h *half) breaks(t *testing.T, n int) *breakReply {
-	t.Helper()
-	b := breaks(h.token)
-	a := h.r.breakAt(h.n, id(n), b, time.Now().Add(enough))
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
-	return a
-}
-
 // The remainder that a Break leaves at a master is no hold: no request of the holder, late or
-// twice, makes it one, prolongs it or leaves a place. It keeps all others out, of its owner too. No
-// caller takes it over. A release of an earlier round leaves it.
+// twice, makes it one, prolongs it or leaves a place. It keeps all others out, of its owner too. A
+// release of an earlier round leaves it.
 func TestBrokenIsNoHold(t *testing.T) {
 	is := func(t *testing.T, a *reply, status byte) {
 		t.Helper()
-		if a.status != status || status == 'R' && a.by != (taker{"breaker", true}) {
+		if a.status != status || status == 'R' && a.by != "breaker" {
 			t.Errorf("got %q by %v, want %q", a.status, a.by, status)
 		}
 	}
-	for what, request := range map[string]func(t *testing.T, h *half){
-		"ask":              func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, nil), 'R') },
-		"ask to wait":      func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }), 'R') },
-		"repair":           func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.repair = true }), 'R') },
-		"resume by itself": func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 1, takesOver("o", h.token)), 'R') },
-		"resume":           func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 3, takesOver("o", h.token)), 'B') },
-		"its owner":        func(t *testing.T, h *half) { is(t, h.asks(t, h.r, 3, nil), 'B') },
-		"another owner":    func(t *testing.T, h *half) { is(t, h.asks(t, h.of("p"), 3, nil), 'B') },
-		"nobody": func(t *testing.T, h *half) {
+	for what, request := range map[string]func(t *testing.T, h *atOne){
+		"ask": func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 1, nil), 'R') },
+		"ask to wait": func(t *testing.T, h *atOne) {
+			is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.ask.Join = true }), 'R')
+		},
+		"repair":        func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 1, func(t *acquisition) { t.repair = true }), 'R') },
+		"its owner":     func(t *testing.T, h *atOne) { is(t, h.asks(t, h.r, 3, nil), 'B') },
+		"another owner": func(t *testing.T, h *atOne) { is(t, h.asks(t, h.of("p"), 3, nil), 'B') },
+		"nobody": func(t *testing.T, h *atOne) {
 			if a := h.asks(t, h.of(""), 3, nil); a.status != 'B' || !onlyRemainders(a.holder) || a.party != (protocol.Party{}) {
 				t.Errorf("got %+v", a)
 			}
 		},
-		"renewal": func(t *testing.T, h *half) {
+		"renewal": func(t *testing.T, h *atOne) {
 			for _, ttl := range []time.Duration{0, time.Hour} {
-				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0] != (taker{"breaker", true}) {
+				if a := h.renews(t, 1, ttl); a.text != "R" || a.by[0] != "breaker" {
 					t.Errorf("for %v: %q by %v", ttl, a.text, a.by)
 				}
 			}
 		},
-		"downgrade": func(t *testing.T, h *half) {
+		"downgrade": func(t *testing.T, h *atOne) {
 			asked := ask(1)
 			is(t, h.r.downgradeAt(h.n, &asked), 'R')
 		},
-		"give-back of an earlier round": func(t *testing.T, h *half) {
-			for _, how := range []byte("quw") {
+		"look": func(t *testing.T, h *atOne) {
+			s := h.r.lookAt(h.n, "", time.Now().Add(enough))
+			if s.err != nil || s.Holders != 1 || s.state != nameRemaindersOnly || s.id != "" || s.Token != 0 || s.Holder != (protocol.Party{}) {
+				t.Errorf("got %+v", s)
+			}
+		},
+		"give-back of an earlier round": func(t *testing.T, h *atOne) {
+			for _, how := range []byte("qw") {
 				h.frees(t, 1, how, 0, 0)
 			}
 		},
-		"waits no more":               func(t *testing.T, h *half) { h.frees(t, 1, 'p', endless, 0) },
-		"the same Break":              func(t *testing.T, h *half) { h.breaks(t, 7) },
-		"taking back what never came": func(t *testing.T, h *half) { h.frees(t, 8, 'b', endless, 0) },
+		"waits no more":               func(t *testing.T, h *atOne) { h.frees(t, 1, 'p', endless, 0) },
+		"the same Break":              func(t *testing.T, h *atOne) { h.breaks(t, 7) },
+		"taking back what never came": func(t *testing.T, h *atOne) { h.frees(t, 8, 'b', endless, 0) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := broken(t)
@@ -283,31 +269,42 @@ func TestReleaseOfABrokenHold(t *testing.T) {
 	}
 }
 
-// A Resume and a Break meet at one master: where the Resume is undone, the hold is as it was, and
-// the hold that it replaced stays a remainder after the Break alone is taken back.
-func TestBreakOfAResumedHold(t *testing.T) {
-	h := halfResumed(t, time.Minute, time.Minute)
-	resumed := h.all(t)
-	h.token = h.next
+// A Break that is taken back after the end of the hold leaves nothing: a key without a TTL would
+// stay for ever.
+func TestBreakIsTakenBackLate(t *testing.T) {
+	h := heldAtOne(t, "o", 3*time.Second)
 	h.breaks(t, 7)
-	if got := h.all(t); got[string(id(2))] != "" || got["-"+string(id(2))] == "" || got["-"+string(id(1))] != resumed["-"+string(id(1))] {
-		t.Errorf("broken: %q", got)
+	over := end(t, h.remainder(t))
+	eventually(t, "its time is over", func() bool {
+		seconds, _ := strconv.ParseInt(do(t, h.server, "TIME").([]any)[0].(string), 10, 64)
+		return seconds > over/1000
+	})
+	h.frees(t, 7, 'b', endless, 0)
+	if left := do(t, h.server, "EXISTS", "q:{%quorum}:x"); left != int64(0) {
+		t.Errorf("held: %v", left)
 	}
+}
+
+// Of two holds of an owner that were broken, taking one Break back leaves the other.
+func TestBreaksOfTwoHolds(t *testing.T) {
+	h := broken(t)
+	one := h.all(t)
+	h.breaks(t, 9)
+	h.frees(t, 9, 'b', endless, 0)
+	h.frees(t, 7, 'b', endless, 0)
+	if a := h.asks(t, h.r, 2, nil); !a.won() {
+		t.Fatalf("beside its owner: %c", a.status)
+	}
+	two := value(t, h.server, 2)
+	h.breaks(t, 7)
+	h.token, _ = wire.Number(two[16:32])
+	h.breaks(t, 8)
 	if a := h.asks(t, h.r, 3, nil); a.status != 'B' {
 		t.Errorf("beside two remainders: %c", a.status)
 	}
-	h.frees(t, 7, 'b', endless, 0)
-	if got := h.all(t); !maps.Equal(got, resumed) {
-		t.Errorf("taken back: %q, was %q", got, resumed)
-	}
-	h.breaks(t, 8)
-	h.frees(t, 2, 'u', 1, 0)
-	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
-		t.Errorf("undone: %q, want %q", got, h.held)
-	}
 	h.frees(t, 8, 'b', endless, 0)
-	if got := h.all(t); len(got) != 1 || got[string(id(1))] != h.held {
-		t.Errorf("undone and taken back: %q, want %q", got, h.held)
+	if got := h.all(t); len(got) != 2 || got[string(id(2))] != two || got["-"+string(id(1))] != one["-"+string(id(1))] {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -322,7 +319,7 @@ func TestBreakEndsAHold(t *testing.T) {
 	if done, err := doBreak(t, other, held.Token, 0); !done || err != nil {
 		t.Fatalf("got %v, %v", done, err)
 	}
-	eventually(t, "the holder is told", func() bool { return heard.taken(id(1)) > 0 })
+	eventually(t, "the holder is told", func() bool { return heard.breaks(id(1)) > 0 })
 	quiet(t, other)
 	busy := try(t, mutexOf(other), 2)
 	if want(t, "another", busy, protocol.Busy); busy.Holder != (protocol.Party{}) || busy.Token != 0 {

@@ -22,7 +22,6 @@ const placeLife = 18 * time.Second
 const (
 	freeHolder  = 'f' // a holder frees
 	freeQuietly = 'q' // a try that failed
-	freeUndo    = 'u' // the same, and it undoes a resume
 	freeWaiter  = 'w' // a waiter gave up
 	freePlace   = 'p' // it waits no more, and holds elsewhere: a hold stays
 	freeBreak   = 'b' // the id is that of a Break, which is taken back
@@ -171,8 +170,8 @@ func (n *node) keepCleanups(c ...cleanup) {
 var errEarlier = errors.New("an earlier request is on its way, and got no answer yet")
 
 // freeHold gives one ticket back at the node. It tells whether the ticket had a hold there ('1'),
-// had none ('0'), or had one that another caller took over or broke ('R').
-func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by taker, err error) {
+// had none ('0'), or had one that was broken ('R'), by a caller with the label by.
+func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by string, err error) {
 	r := c.resource
 	if !n.awaitAsks(c.id, deadline) {
 		return 0, by, &protocol.Failure{Op: "release", Name: r.spec.Name, Node: nodeName(n.index), Reason: protocol.NoAnswer, Err: errEarlier}
@@ -194,7 +193,7 @@ func (n *node) freeHold(c *cleanup, deadline time.Time) (status byte, by taker, 
 	}
 	fine := text == "0" || text == "1"
 	if text[0] == 'R' {
-		by, fine = takenBy(text[1:])
+		by, fine = text[1:], true
 	}
 	if !fine {
 		return 0, by, n.unreadable("release", r.spec.Name, text)

@@ -4,13 +4,13 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "b866a2f3cfabfb20186ff150d6a29ba5f7fa71bf",
-	"break":     "bcad9558d112e94758a52cac5a5156b48cde4d1d",
-	"downgrade": "b36ec814c760d6793f6dbb802b18ac3870f8f7c8",
-	"free":      "5fc42115eea50763bcdbe3d977736859bbcb6603",
-	"inspect":   "6f056a12d4cb75113c932b171e6ed85d5af2e5b6",
-	"known":     "22cad9d42edb6437a0c42a1f0563697b6dfcdcbf",
-	"look":      "cdf95fc145f0234960381e7c2e457f1a61e75b2b",
-	"node":      "79cb88c23b7e43694e34ea1bb7311cd74cfeed49",
-	"renew":     "1a64b5c531eaa6782b405f850470ea6c8792fb50",
+	"ask":       "e6e8ce0385089266a6f1a95e11098ea570710a21",
+	"break":     "91cd88a17acdf1338533852e65fd3b6c912dff0f",
+	"downgrade": "3137804a55d451706d8f96663b5839b737f73967",
+	"free":      "4619bef70744cdd317daa55c96d03208ca0f88b9",
+	"inspect":   "9448e832d608af99176fd9299f2496a8ab9fb703",
+	"known":     "96d00c824562e3a8efbe7957adc6a82e0d17a64e",
+	"look":      "9dd8fcfef70d865cff31897d3d06d1e7bbd82c2c",
+	"node":      "29c8cc407d45dc3413eca8b541112652e0a3bdbb",
+	"renew":     "47482cae11fdba1ca9867537288c229d36f966c4",
 }

@@ -19,8 +19,7 @@
 //
 //	field    value
 //	id       a hold: mode (3), end (13, ms), first and last token (16 each), round (16), payload
-//	"-" id   the remainder of a hold that another caller took over or broke: what the hold was, with
-//	         extras
+//	"-" id   the remainder of a hold that was broken: what the hold was, with extras
 //	REST x   what min holds leave of holds that exclude; REST s: of holds that share
 //
 // A mode is the format number, the kind (m mutex, r read-write, e election), and "x" or "s": the
@@ -29,19 +28,16 @@
 // that the hold is fixed. The channel is that of the holder's process, or empty if no message
 // reaches it. An extra is "name:length:value", and readers skip the names that they do not know.
 // The hold of a ticket with a trace has the extra "trace". The extras of a remainder begin with
-// these three:
+// these two:
 //
-//	why   "r": another caller took the hold over; "b": another caller broke it
-//	by    the label of that caller
-//	to    of "r": the id that the remainder does not exclude, and the number of callers after the
-//	      first
-//	of    of "b": the ids of the Breaks that ended the hold here; none if it ended for good
+//	by    the label of the caller that broke the hold
+//	of    the ids of the Breaks that ended the hold here; none if it ended for good
 //
 // A message is the format number, what it says, the id of the ticket that it says it to, and the
 // rest:
 //
 //	2N ID AFTER   the ticket is to ask after so many ms, or something that it watches has changed
-//	2R ID         its hold was taken over or broken at this node
+//	2R ID         its hold was broken at this node
 //
 // A client that meets a value of another format says so and touches nothing, also if the time of
 // the value is over. It does not wake waiters of another format, and drops messages of one.
@@ -104,50 +100,11 @@
 // should the first not come. No order is promised. Where only remainders are left, the node tells
 // the waiters when the last of them ends, and tells them again if a release ends it before.
 //
-// # Taking over
-//
-// A Resume is an Ask that names the owner and a token of a hold. It wins a node that knows this
-// hold and no other hold that excludes the caller. There the caller gets a hold, and the old hold
-// becomes a remainder with the end that it had. The node tells the former holder's channel.
-//
-// A remainder excludes others at its node as the hold did. It does not exclude the caller that took
-// over, nor the next caller that takes over from that one. No request prolongs a remainder, takes
-// it over or enters it. Beside a hold of its own owner a caller enters only if all remainders there
-// are of that owner too. The same goes for a Resume that takes over one of several holds of an
-// owner. An Ask with the id of a remainder is told "busy" and leaves no place.
-//
-// A remainder ends in four ways:
-//
-//  1. The former holder's release ends it, or shortens it to the end of the min hold.
-//  2. Its time ends it.
-//  3. A Resume that failed is undone: the remainder is the hold again, as it was, and what the
-//     Resume had from earlier callers goes back to that hold.
-//  4. The release of an Ask that failed ends it, by the rounds as above: that hold was nobody's
-//     lease.
-//
-// The release of the caller that took over leaves it.
-//
-// A renewal of the hold is answered "taken over" where the node has its remainder. A majority of
-// yes is a yes, whatever a minority says. Where a majority of yes is impossible, and a node says
-// "taken over", the hold is replaced. Then nothing is given back yet: the engine releases the hold
-// one margin after it ended the context. A node that has the remainder is never told of the hold
-// again, neither by a renewal nor by a repair of tokens that is on its way.
-//
-// A release says that the hold is given back if a majority had it. Otherwise it says that the hold
-// was replaced if any node says so, also where nodes do not answer. The release has ended the
-// remainder at that node, so a second release would find nothing there and could take the hold for
-// given back.
-//
-// A process that listens hears of it from each node. It believes no message: its engine asks the
-// nodes. The engine is told when a majority has sent the message, and once more 100 ms after the
-// first message, because messages can be lost. The second also covers a question that went out too
-// early.
-//
 // # Breaking
 //
 // A Break asks all nodes to end the hold that has a token. A node that knows it makes a remainder
-// of it, with the end that it had, and tells the holder's channel. This remainder excludes
-// everybody, the owner too. It keeps the id of the Break. The answers come to one of these:
+// of it, with the end that it had, and tells the holder's channel. The remainder keeps the id of
+// the Break. The answers come to one of these:
 //
 //	done          the hold is broken at a majority of the nodes that count, by this Break or others
 //	no such hold  a majority of them does not know the hold: it is nobody's lease
@@ -159,10 +116,33 @@
 // taken back once the request can take effect no more, as that of an Ask. A node that does not
 // answer for 18 s keeps the remainder to its end.
 //
-// The holder learns of it as after a Resume, and its release ends the remainder. Its engine
-// releases the hold when the holder's code has stopped. After that, neither a Break nor taking one
-// back finds anything. The remainder of a min hold has no ids, so it stays, too. An Ask whose
-// ticket was broken before it held is told so, and its client gives the ticket up.
+// A remainder excludes others at its node as the hold did. No request prolongs a remainder or
+// enters it. Beside a hold of its own owner a caller enters only if all remainders there are of
+// that owner too. An Ask with the id of a remainder is told that the hold was broken, leaves no
+// place, and its client gives the ticket up. A remainder ends in four ways:
+//
+//  1. The holder's release ends it, or shortens it to the end of the min hold.
+//  2. Its time ends it.
+//  3. The Break is taken back.
+//  4. The release of an Ask that failed ends it, by the rounds as above: that hold was nobody's
+//     lease.
+//
+// A renewal of the hold is answered "broken" where the node has its remainder. A majority of yes is
+// a yes, whatever a minority says. Where a majority of yes is impossible, and a node says "broken",
+// the hold is broken. Then nothing is given back yet: the engine releases the hold when the
+// holder's code has stopped. After that, neither a Break nor taking one back finds anything. The
+// remainder of a min hold has no ids, so it stays, too. A node that has the remainder is never told
+// of the hold again, neither by a renewal nor by a repair of tokens that is on its way.
+//
+// A release says that the hold is given back if a majority had it. Otherwise it says that the hold
+// was broken if any node says so, also where nodes do not answer. The release has ended the
+// remainder at that node, so a second release would find nothing there and could take the hold for
+// given back.
+//
+// A process that listens hears of it from each node. It believes no message: its engine asks the
+// nodes. The engine is told when a majority has sent the message, and once more 100 ms after the
+// first message, because messages can be lost. The second also covers a question that went out too
+// early.
 //
 // A Break that failed may have told the holder all the same, as both ask the nodes at different
 // times. Then the holder has lost its lease, and gives it back. A hold cannot be broken by force:
@@ -239,9 +219,7 @@
 //
 // # Exclusion
 //
-// Claim: no two holds that exclude each other are trusted at one moment, unless one took over from
-// the other. A hold takes over from another if its Resume named that one, or if it takes over from
-// a hold that did.
+// Claim: no two holds that exclude each other are trusted at one moment.
 //
 // Let A and B be trusted at a moment t, by their last confirmed rounds or renewals, which were sent
 // at a and b. Each was confirmed by a majority of nodes that counted when they answered, so some
@@ -254,32 +232,29 @@
 //     sends a Free, and what gives a round back touches neither the hold of a later one, nor one
 //     that was confirmed anew since.
 //  2. Its time was over: then trust was over before.
-//  3. A Resume or a Break made it a remainder, and n ended that. The remainder has the end of the
-//     hold, so if its time was over, trust was over before. If A's release ended it, A's engine had
-//     ended trust before it sent the release: the holder had released, or the engine had been told
-//     that the hold was gone, or replaced and a margin ago. The release of a failed Ask leaves a
-//     remainder alone if its hold was confirmed since, as in 1.
-//  4. The Resume was undone, or the Break taken back: then A's hold is there again, with the end
-//     that it had, and we are at the beginning. The Resume is undone only if it is nobody's lease.
-//     So no hold is trusted that took over from A by it. A Break makes no hold.
+//  3. A Break made it a remainder, and n ended that. The remainder has the end of the hold, so if
+//     its time was over, trust was over before. If A's release ended it, A's engine had ended trust
+//     before it sent the release. The release of a failed Ask leaves a remainder alone if its hold
+//     was confirmed since, as in 1.
+//  4. The Break was taken back: then A's hold is there again, with the end that it had, and we are
+//     at the beginning. A Break makes no hold.
 //  5. n forgot it: then n did not count at b', as a' + TTL was not over. For it counts again, if a
 //     majority did not forget, after a majority R of other nodes that count was asked for the
 //     longest TTL; R has a node that confirmed A, too, and knows it from A's ask; and that node has
 //     not forgotten it and come to count again before n. Contradiction.
 //
-// Case 3 needs no majority: a remainder keeps others out at each node where a Resume or a Break
-// ended the hold, and nowhere is anything else changed. So it does not matter whether that was
-// agreed on, nor whether the caller that took over has given back since, nor in which order nodes
-// hear of it. The remainder of a Break lets in nobody that the hold kept out, and ends when the
-// hold would have ended; taking it back changes neither. So it does not matter either whether a
-// Break comes late, twice, or after it was taken back. A node that restarts has the remainder with
-// its ids, or neither, or what it had before; unless it wrote every change down, it does not count.
+// Case 3 needs no majority: a remainder keeps others out at each node where a Break ended the hold,
+// and nowhere is anything else changed. So it does not matter whether that was agreed on, nor in
+// which order nodes hear of it. The remainder lets in nobody that the hold kept out, and ends when
+// the hold would have ended; taking the Break back changes neither. So it does not matter either
+// whether a Break comes late, twice, or after it was taken back. A node that restarts has the
+// remainder with its ids, or neither, or what it had before; unless it wrote every change down, it
+// does not count.
 //
 // A remainder at a minority does no harm. It excludes no more callers than the hold did, and no
-// longer. A's renewals are confirmed by the other nodes. When the Resume is undone, or the Break
-// taken back, A's hold is there again. If the client that sent it is gone, its hold there ends with
-// its own TTL, and the remainder with the end that A's hold had; the next renewal of A then sets
-// A's hold there again. Until then A has one node less to lose.
+// longer. A's renewals are confirmed by the other nodes. When the Break is taken back, A's hold is
+// there again. If the client that sent it is gone, the remainder has the end that A's hold had; the
+// next renewal of A then sets A's hold there again. Until then A has one node less to lose.
 //
 // # Tokens
 //

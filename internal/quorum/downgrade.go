@@ -38,10 +38,10 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 // A downgradeTally counts the answers to a downgrade.
 type downgradeTally struct {
 	tally
-	named    map[int64]int // how many nodes name a token
-	best     *reply        // with the token that most nodes name
-	replaced *reply        // of a node where the hold was taken over or broken
-	none     int           // nodes without the hold
+	named  map[int64]int // how many nodes name a token
+	best   *reply        // with the token that most nodes name
+	broken *reply        // of a node where the hold was broken
+	none   int           // nodes without the hold
 }
 
 func (t *downgradeTally) take(a *reply) {
@@ -55,7 +55,7 @@ func (t *downgradeTally) take(a *reply) {
 	case 'B':
 		t.none++
 	case 'R':
-		t.replaced = a
+		t.broken = a
 		t.none++
 	}
 }
@@ -66,8 +66,8 @@ func (t *downgradeTally) decided() (answer protocol.Answer, decided bool, err er
 	switch {
 	case t.won >= t.need && t.best != nil && (t.named[t.best.first] >= t.need || t.pending == 0):
 		return protocol.Answer{Status: protocol.Held, Token: t.best.first, Block: t.best.final - t.best.first + 1, Server: p.now()}, true, nil
-	case t.none > few && t.replaced != nil:
-		return answer, true, t.replaced.by.replaced(t.r.spec.Name)
+	case t.none > few && t.broken != nil:
+		return answer, true, &protocol.Broken{Name: t.r.spec.Name, By: t.broken.by}
 	case t.none > few:
 		return protocol.Answer{Status: protocol.Busy, Server: p.now()}, true, nil
 	case t.foreign > few:

@@ -12,13 +12,12 @@ import (
 )
 
 // A client that meets a lock of an earlier format says so, and touches nothing: neither what is
-// held, nor what a resume had replaced, nor what is over.
+// held, nor what is over.
 func TestAnEarlierFormat(t *testing.T) {
 	ms := func(after time.Duration) string { return wire.Digits16(time.Now().Add(after).UnixMilli())[3:] }
 	tokens := wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1)
 	for what, keeps := range map[string][]any{
 		"a hold":               {string(id(1)), "1mx" + ms(time.Minute) + tokens + "1:olabel"},
-		"a hold and a resume":  {string(id(2)), "1mx" + ms(time.Minute) + tokens + "0:", "<" + string(id(2)), string(id(1)) + "1mx" + ms(time.Minute) + tokens + "0:"},
 		"the rest of min hold": {strings.Repeat("~", 21) + "x", "1mx" + ms(time.Minute) + tokens + "0:"},
 		"what is over":         {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel"},
 		"what is over, and one of ours": {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel",
@@ -38,7 +37,7 @@ func TestAnEarlierFormat(t *testing.T) {
 			for op, f := range map[string]func() error{
 				"ask":         func() error { _, err := r.Ask(t.Context(), ask(4)); return err },
 				"ask to wait": func() error { _, err := r.Ask(t.Context(), joins); return err },
-				"resume":      func() error { _, err := r.Resume(t.Context(), ask(4), string(id(1)), 7); return err },
+				"break":       func() error { _, err := p.Break(t.Context(), "x", breaks(7)); return err },
 				"downgrade":   func() error { _, err := r.Downgrade(t.Context(), ask(1)); return err },
 				"look":        func() error { _, err := r.Look(t.Context(), &protocol.Ticket{ID: id(5)}); return err },
 				"free":        func() error { _, err := r.Free(t.Context(), protocol.Free{Ticket: ask(1).Ticket}); return err },
@@ -143,11 +142,13 @@ func TestExtrasAreSkipped(t *testing.T) {
 	if want(t, "ask", busy, protocol.Busy); busy.Holder != (protocol.Party{Owner: "o", Label: "label"}) || busy.Token != 7 {
 		t.Errorf("got %+v", busy)
 	}
-	takes := &acquisition{r: p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by"}).(*resource), ask: ask(2), owner: "o", token: wire.Digits16(7), outcome: newOutcome()}
-	if a := takes.askAt(p.nodes[0], 1, 1e15*5); !a.won() {
-		t.Fatalf("resume: %+v", a)
+	if a := r.(*resource).breakAt(p.nodes[0], id(7), breaks(7), time.Now().Add(enough)); a.err != nil {
+		t.Fatal(a.err)
 	}
-	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r.(*resource), id: id(2), round: 1, how: 'u'}, time.Now().Add(enough)); err != nil {
+	if got := fields(t, servers[0])["-"+string(id(1))]; !strings.HasSuffix(got, "think:2:ab"+"since:3:xyzlabel") {
+		t.Errorf("broken: %q", got)
+	}
+	if _, _, err := p.nodes[0].freeHold(&cleanup{resource: r.(*resource), id: id(7), round: endless, how: 'b'}, time.Now().Add(enough)); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, servers[0], 1); got != text {

@@ -10,7 +10,7 @@ import (
 
 // Free implements protocol.Resource: it asks all nodes and waits for a majority. The other answers
 // are handled in the background. The hold is given back if a majority had it. Otherwise it was
-// taken over if any node says so: the same question finds nothing there again.
+// broken if any node says so: the same question finds nothing there again.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -33,7 +33,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		if decided, was, err := out.decided(); decided {
 			return was, err
 		}
-		if out.failures > len(p.nodes)-p.need && late == nil { // a node that lives may say that it was taken over
+		if out.failures > len(p.nodes)-p.need && late == nil { // a node that lives may say that it was broken
 			late = time.After(lateAnswers)
 		}
 	}
@@ -41,7 +41,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 		return false, out.noMajority()
 	}
 	// A majority answered, and the nodes that did not may have had the hold.
-	return out.replaced == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.replaced
+	return out.broken == nil && out.yes > 0 && out.yes+out.failures >= p.need, out.broken
 }
 
 // sendFree gives a ticket back at all nodes.
@@ -49,9 +49,6 @@ func (r *resource) sendFree(free protocol.Free, deadline time.Time) <-chan *repl
 	p := r.p
 	p.markFreed(free.Ticket.ID)
 	c := r.freeOf(free.Ticket)
-	if free.Undo {
-		c.how = freeUndo
-	}
 	if free.Keep > 0 {
 		c.keep = p.local(free.Keep)
 	}
@@ -71,7 +68,7 @@ func (r *resource) sendFree(free protocol.Free, deadline time.Time) <-chan *repl
 type freeTally struct {
 	r                          *resource
 	yes, no, foreign, failures int
-	replaced, foreigner        error // the answer of such a node
+	broken, foreigner          error // the answer of such a node
 	answers                    []Node
 }
 
@@ -89,8 +86,8 @@ func (f *freeTally) take(a *reply) {
 		answer.Answer = "given back"
 	case a.status == 'R':
 		f.no++
-		f.replaced = a.by.replaced(f.r.spec.Name)
-		answer.Answer = a.by.did()
+		f.broken = &protocol.Broken{Name: f.r.spec.Name, By: a.by}
+		answer.Answer = "broken"
 	default:
 		f.no++
 		answer.Answer = "not held"
@@ -107,8 +104,8 @@ func (f *freeTally) decided() (decided, was bool, err error) {
 		return true, true, nil
 	case f.foreign > few:
 		return true, false, f.foreigner
-	case f.no > few, f.failures > few && f.replaced != nil:
-		return true, false, f.replaced
+	case f.no > few, f.failures > few && f.broken != nil:
+		return true, false, f.broken
 	}
 	return false, false, nil
 }

@@ -95,8 +95,6 @@ func FuzzReplies(f *testing.F) {
 			}
 			answer, err := r.Ask(ctx, ask)
 			judge("ask", answer, err)
-			answer, err = r.Resume(ctx, ask, "o", 1)
-			judge("resume", answer, err)
 			answer, err = r.Downgrade(ctx, ask)
 			judge("downgrade", answer, err)
 			_, _ = r.Free(ctx, protocol.Free{Ticket: ask.Ticket})

@@ -254,11 +254,7 @@ func holdOf(prefix, field, value string, now int64) (hold protocol.Hold, kind pr
 	case onlyRemainders(hold.ID):
 		hold.State = protocol.HoldMinHold
 	case remains && len(id) == idSize:
-		hold.ID, hold.State = protocol.ID(id), protocol.HoldTakenOver
-		if extra(p.extras, "why") == "b" {
-			hold.State = protocol.HoldBroken
-		}
-		hold.By = extra(p.extras, "by")
+		hold.ID, hold.State, hold.By = protocol.ID(id), protocol.HoldBroken, extra(p.extras, "by")
 	default:
 		hold.Renewed = min(hold.Until-p.ttl.Microseconds(), now)
 	}

@@ -39,16 +39,16 @@ func TestInspectAgrees(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhh": "held 7", "hh-": "held 7", "hhd": "held 7", "h-d": "held 7", "hdd": "held 7", "thh": "held 7", "tth": "held 0",
 		"ttd": "held 0", "h--": "", "---": "", "--d": "", "-dd": "",
-		"hhr": "held 7", "hrr": "taken over by by 7", "rrr": "taken over by by 7", "rd-": "taken over by by 7", "r-h": "taken over by by 7",
-		"hrd": "held 7", "bbh": "taken over by by 7, held 8", "r--": "",
-		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "taken over by by 7", "hhhrr": "held 7",
+		"hhr": "held 7", "hrr": "broken by by 7", "rrr": "broken by by 7", "rd-": "broken by by 7", "r-h": "broken by by 7",
+		"hrd": "held 7", "bbh": "broken by by 7, held 8", "r--": "",
+		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "broken by by 7", "hhhrr": "held 7",
 	} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "2mx")
 			in := inspect(t, p, "x")
 			var told []string
 			for _, h := range in.Holds {
-				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldTakenOver: "taken over by " + h.By}[h.State]
+				text := map[protocol.HoldState]string{protocol.HoldTaken: "held", protocol.HoldBroken: "broken by " + h.By}[h.State]
 				told = append(told, text+" "+strings.TrimLeft(wire.Digits16(h.Token)[:15], "0")+wire.Digits16(h.Token)[15:])
 				if left := time.Duration(h.Until-in.Server) * time.Microsecond; left <= 0 || left > time.Minute {
 					t.Errorf("%s ends in %v", text, left)

@@ -55,9 +55,9 @@ type listening struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
-	mu         sync.Mutex
-	closed     bool
-	replacedAt map[protocol.ID]uint16 // the nodes that said of a hold that it was taken over, a moment ago
+	mu       sync.Mutex
+	closed   bool
+	brokenAt map[protocol.ID]uint16 // the nodes that said of a hold that it was broken, a moment ago
 }
 
 // ListenTicket implements protocol.Protocol: there are no kept places.
@@ -115,7 +115,7 @@ func (e messageReader) Message(channel, text string) {
 	id, rest := protocol.ID(text[head:head+idSize]), text[head+idSize:]
 	switch text[1] {
 	case 'R':
-		e.replaced(id, e.node)
+		e.broken(id, e.node)
 	case 'N':
 		after, ok := wire.Number(rest)
 		if !ok || after < 0 {
@@ -127,32 +127,32 @@ func (e messageReader) Message(channel, text string) {
 	}
 }
 
-// replaced takes a node's word that a hold was taken over there. Its holder asks when a majority
-// says so, and a little after the first message. The messages of others may be lost, and a message
-// that came while it asked may have told it nothing.
-func (l *listening) replaced(id protocol.ID, node int) {
+// broken takes a node's word that a hold was broken there. Its holder asks when a majority says so,
+// and a little after the first message. The messages of others may be lost, and a message that came
+// while it asked may have told it nothing.
+func (l *listening) broken(id protocol.ID, node int) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return
 	}
-	if l.replacedAt == nil {
-		l.replacedAt = make(map[protocol.ID]uint16)
+	if l.brokenAt == nil {
+		l.brokenAt = make(map[protocol.ID]uint16)
 	}
-	before := l.replacedAt[id]
+	before := l.brokenAt[id]
 	after := before | 1<<node
-	l.replacedAt[id] = after
+	l.brokenAt[id] = after
 	if before == 0 {
-		l.all.Go(func() { l.replacedLater(id) })
+		l.all.Go(func() { l.brokenLater(id) })
 	}
 	l.mu.Unlock()
 	if bits.OnesCount16(before) < l.p.need && bits.OnesCount16(after) >= l.p.need {
-		l.sink.Replaced(id)
+		l.sink.Broken(id)
 	}
 }
 
-func (l *listening) replacedLater(id protocol.ID) {
-	timer := time.NewTimer(replacedAfter)
+func (l *listening) brokenLater(id protocol.ID) {
+	timer := time.NewTimer(brokenAfter)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -160,10 +160,10 @@ func (l *listening) replacedLater(id protocol.ID) {
 		return
 	}
 	l.mu.Lock()
-	delete(l.replacedAt, id)
+	delete(l.brokenAt, id)
 	l.mu.Unlock()
-	l.sink.Replaced(id)
+	l.sink.Broken(id)
 }
 
-// replacedAfter is how long nodes have to say what a majority of them says of a hold.
-const replacedAfter = 100 * time.Millisecond
+// brokenAfter is how long nodes have to say what a majority of them says of a hold.
+const brokenAfter = 100 * time.Millisecond

@@ -249,8 +249,8 @@ func (r *resource) lookArgs(watcher protocol.ID, how string) []any {
 	}
 }
 
-// A nameState is what a node keeps of a name. A remainder is what is left of a hold that another
-// caller took over, or of a min hold: it keeps others out as the hold did, and has no holder.
+// A nameState is what a node keeps of a name. A remainder is what is left of a hold that was
+// broken, or of a min hold: it keeps others out as the hold did, and has no holder.
 type nameState int
 
 const (

@@ -191,7 +191,6 @@ func TestAnotherKind(t *testing.T) {
 			for range 5 {
 				for op, f := range map[string]func() error{
 					"ask":       func() error { _, err := r.Ask(t.Context(), ask(3)); return err },
-					"resume":    func() error { _, err := r.Resume(t.Context(), ask(3), "o", 7); return err },
 					"downgrade": func() error { _, err := r.Downgrade(t.Context(), ask(3)); return err },
 					"look":      func() error { _, err := r.Look(t.Context(), nil); return err },
 					"free": func() error {

@@ -23,9 +23,9 @@ func hears(t *testing.T, servers []wire.Store, p *Protocol) *nudges {
 	return heard
 }
 
-// A process that listens is told that its hold was taken over: when a majority says so, and once
-// more, as what came meanwhile may have told it nothing. A holder that cannot hear is told nothing.
-func TestFormerHolderIsTold(t *testing.T) {
+// A process that listens is told that its hold was broken: when a majority says so, and once more,
+// as what came meanwhile may have told it nothing. A holder that cannot hear is told nothing.
+func TestHolderIsToldOfABreak(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
 	deaf := ask(3)
@@ -37,25 +37,19 @@ func TestFormerHolderIsTold(t *testing.T) {
 	}
 	held := hold(t, mutexOf(p), servers, 1)
 	heard := hears(t, servers, p)
-	for _, c := range []struct {
-		r     protocol.Resource
-		n     int
-		token int64
-	}{{other.Bind(protocol.Spec{Name: "y", Kind: protocol.Mutex, Life: time.Minute}), 3, silent.Token}, {mutexOf(other), 1, held.Token}} {
-		answer, err := c.r.Resume(t.Context(), ask(10+c.n), string(id(c.n)), c.token)
-		if err != nil {
-			t.Fatal(err)
+	for name, token := range map[string]int64{"x": held.Token, "y": silent.Token} {
+		if done, err := other.Break(t.Context(), name, breaks(token)); !done || err != nil {
+			t.Fatal(name, done, err)
 		}
-		want(t, "resume", answer, protocol.Held)
 	}
-	eventually(t, "it is told twice", func() bool { return heard.taken(id(1)) >= 2 })
-	if heard.taken(id(3)) != 0 || heard.taken(id(11)) != 0 || heard.taken(id(13)) != 0 {
-		t.Errorf("told: %q", heard.replaced)
+	eventually(t, "it is told twice", func() bool { return heard.breaks(id(1)) >= 2 })
+	if heard.breaks(id(3)) != 0 {
+		t.Errorf("told: %q", heard.broken)
 	}
 }
 
 // The word of a minority is told too, as the messages of others may be lost.
-func TestFormerHolderIsToldByOne(t *testing.T) {
+func TestHolderIsToldByOne(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
 	held := hold(t, mutexOf(p), servers, 1)
@@ -64,11 +58,10 @@ func TestFormerHolderIsToldByOne(t *testing.T) {
 	for !strings.Contains(value(t, servers[at], 1), wire.Digits16(held.Token)) {
 		at++
 	}
-	takes := &acquisition{r: mutexOf(other).(*resource), ask: ask(2), owner: string(id(1)), token: wire.Digits16(held.Token), outcome: newOutcome()}
-	if a := takes.askAt(other.nodes[at], 1, held.Token+1e9); !a.won() {
-		t.Fatalf("resume at one master: %+v", a)
+	if a := mutexOf(other).(*resource).breakAt(other.nodes[at], id(8), breaks(held.Token), time.Now().Add(enough)); a.err != nil {
+		t.Fatal(a.err)
 	}
-	eventually(t, "it is told", func() bool { return heard.taken(id(1)) == 1 })
+	eventually(t, "it is told", func() bool { return heard.breaks(id(1)) == 1 })
 	renew(t, p, protocol.Renewal{Resource: mutexOf(p), Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
 	if fields(t, servers[at])["-"+string(id(1))] == "" {
 		t.Error("a message has ended the remainder")
@@ -90,8 +83,8 @@ func TestOtherMessages(t *testing.T) {
 		do(t, s, "PUBLISH", p.channel, "2N"+string(id(2))+"0")
 	}
 	eventually(t, "the last were heard", func() bool { return heard.count(id(2)) == 3 })
-	if heard.count(id(1)) != 0 || heard.taken(id(1)) != 0 {
-		t.Errorf("told: %q, %q", heard.ids, heard.replaced)
+	if heard.count(id(1)) != 0 || heard.breaks(id(1)) != 0 {
+		t.Errorf("told: %q, %q", heard.ids, heard.broken)
 	}
 }
 
@@ -103,18 +96,18 @@ func waitsAt(t *testing.T, servers []wire.Store, n int64) {
 	}
 }
 
-// When a remainder alone is left, a waiter is told how long it keeps others out, and again when the
-// former holder has stopped before.
+// When a remainder alone is left, a waiter is told how long it keeps others out, and again when its
+// holder has stopped before.
 func TestWaiterBehindARemainder(t *testing.T) {
 	servers := start(t)
 	p, other := client(t, servers, true, id(0)), client(t, servers, true, id(7))
-	heard, r := hears(t, servers, p), mutexOf(other)
+	heard, r := hears(t, servers, p), other.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Owner: "o", Life: time.Minute})
 	held := hold(t, r, servers, 1)
-	taken, err := r.Resume(t.Context(), ask(2), string(id(1)), held.Token)
-	if err != nil {
-		t.Fatal(err)
+	want(t, "its owner", try(t, r, 2), protocol.Held)
+	quiet(t, other)
+	if done, err := doBreak(t, other, held.Token, 0); !done || err != nil {
+		t.Fatal(done, err)
 	}
-	want(t, "resume", taken, protocol.Held)
 	quiet(t, other)
 	waits := ask(3)
 	waits.Join = true

@@ -98,31 +98,3 @@ func holderOf(text string) (id protocol.ID, token int64, who protocol.Party, ok 
 
 // onlyRemainders tells whether an id is that of nobody, where only remainders are left (state.lua).
 func onlyRemainders(id protocol.ID) bool { return strings.HasPrefix(string(id), "~") }
-
-// A taker is the caller that took a hold over, or broke it.
-type taker struct {
-	label  string
-	broken bool
-}
-
-// takenBy reads who took a hold over or broke it: a letter that says why, and the label. It is
-// false if the text says nothing.
-func takenBy(text string) (by taker, ok bool) {
-	if text == "" {
-		return by, false
-	}
-	return taker{label: text[1:], broken: text[0] == 'b'}, true
-}
-
-// replaced is what the holder is told.
-func (t taker) replaced(name string) *protocol.Replaced {
-	return &protocol.Replaced{Name: name, By: t.label, Broken: t.broken}
-}
-
-// did is the same in one or two words.
-func (t taker) did() string {
-	if t.broken {
-		return "broken"
-	}
-	return "taken over"
-}

@@ -49,7 +49,7 @@ type renewalRound struct {
 // A renewalVerdict counts the answers about one hold.
 type renewalVerdict struct {
 	yes, no, foreign int
-	by               *taker // the caller that took the hold over or broke it, if a node says so
+	by               *string // the label of the caller that broke the hold, if a node says so
 	decided, held    bool
 	missing          []*node
 }
@@ -150,7 +150,7 @@ func (t *renewalRound) decide(i int, v *renewalVerdict, pending int) {
 	case v.no+v.foreign > few && v.foreign+pending <= few: // else the key may yet be of another kind
 		v.decided = true
 		if v.by != nil { // others are kept out until its holder has stopped
-			t.done(i, protocol.Renewed{Err: v.by.replaced(r.spec.Name)})
+			t.done(i, protocol.Renewed{Err: &protocol.Broken{Name: r.spec.Name, By: *v.by}})
 			return
 		}
 		t.done(i, protocol.Renewed{})
@@ -177,8 +177,8 @@ type renewalReply struct {
 	node   *node
 	facts  facts
 	counts bool
-	text   string        // a letter each
-	by     map[int]taker // of holds that were taken over or broken
+	text   string         // a letter each
+	by     map[int]string // of holds that were broken
 	err    error
 }
 
@@ -239,14 +239,13 @@ func (a *renewalReply) read(renewals int) bool {
 		}
 		size, tail, found := strings.Cut(rest, ":")
 		n, ok := wire.Number(size)
-		if !found || !ok || n < 1 || n > int64(len(tail)) {
+		if !found || !ok || n < 0 || n > int64(len(tail)) {
 			return false
 		}
 		if a.by == nil {
-			a.by = make(map[int]taker)
+			a.by = make(map[int]string)
 		}
-		a.by[i], _ = takenBy(tail[:n])
-		rest = tail[n:]
+		a.by[i], rest = tail[:n], tail[n:]
 	}
 	return rest == ""
 }

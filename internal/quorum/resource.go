@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
 // format is the number of this wire format, the first byte of every mode and message.
@@ -77,8 +76,6 @@ type acquisition struct {
 	r       *resource
 	ask     protocol.Ask
 	waited  time.Duration
-	owner   string // of the hold to take over; empty: none
-	token   string
 	repair  bool // set again a hold that is ours, with its token
 	outcome *outcome
 }
@@ -94,12 +91,6 @@ func newOutcome() *outcome { return &outcome{known: make(chan struct{})} }
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	return r.acquire(ctx, &acquisition{r: r, ask: ask, outcome: newOutcome()})
-}
-
-// Resume implements protocol.Resource. A majority of nodes must know of the hold. If fewer do, the
-// hold is as it was.
-func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	return r.acquire(ctx, &acquisition{r: r, ask: ask, owner: owner, token: wire.Digits16(token), outcome: newOutcome()})
 }
 
 // acquire asks in rounds. It asks again at once with a larger token if that is all that was
@@ -255,8 +246,8 @@ func (r *resource) failed(op string, err error) error {
 	var failure *protocol.Failure
 	var foreign *protocol.Foreign
 	var upgrade *protocol.Upgrade
-	var replaced *protocol.Replaced
-	if errors.As(err, &failure) || errors.As(err, &foreign) || errors.As(err, &upgrade) || errors.As(err, &replaced) {
+	var broken *protocol.Broken
+	if errors.As(err, &failure) || errors.As(err, &foreign) || errors.As(err, &upgrade) || errors.As(err, &broken) {
 		return err
 	}
 	return &protocol.Failure{Op: op, Name: r.spec.Name, Reason: protocol.NoAnswer, Err: err}

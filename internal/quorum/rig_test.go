@@ -197,10 +197,10 @@ func heardAt(t *testing.T, servers []wire.Store, p *Protocol) {
 
 // A nudges is a sink that remembers.
 type nudges struct {
-	mu       sync.Mutex
-	ids      []protocol.ID
-	afters   []time.Duration // of each
-	replaced []protocol.ID
+	mu     sync.Mutex
+	ids    []protocol.ID
+	afters []time.Duration // of each
+	broken []protocol.ID
 }
 
 // Granted implements protocol.Sink.
@@ -209,11 +209,11 @@ func (*nudges) Granted(protocol.Grant) {}
 // Gap implements protocol.Sink.
 func (*nudges) Gap() {}
 
-// Replaced implements protocol.Sink.
-func (n *nudges) Replaced(id protocol.ID) {
+// Broken implements protocol.Sink.
+func (n *nudges) Broken(id protocol.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.replaced = append(n.replaced, id)
+	n.broken = append(n.broken, id)
 }
 
 // Nudge implements protocol.Sink.
@@ -235,11 +235,11 @@ func (n *nudges) last(id protocol.ID) (after time.Duration, ok bool) {
 	return after, ok
 }
 
-// taken is how often an id was said to have been taken over.
-func (n *nudges) taken(id protocol.ID) (count int) {
+// breaks is how often the hold of an id was said to be broken.
+func (n *nudges) breaks(id protocol.ID) (count int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, other := range n.replaced {
+	for _, other := range n.broken {
 		if other == id {
 			count++
 		}
@@ -256,4 +256,25 @@ func (n *nudges) count(id protocol.ID) (count int) {
 		}
 	}
 	return count
+}
+
+// fields are what a master keeps of x: by id, and "-" before that of a remainder.
+func fields(t *testing.T, s wire.Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	words, _ := do(t, s, "HGETALL", "q:{%quorum}:x").([]any)
+	for i := 0; i < len(words); i += 2 {
+		all[words[i].(string)] = words[i+1].(string)
+	}
+	return all
+}
+
+// end is when a hold, or what is left of it, ends at its master, in its ms.
+func end(t *testing.T, value string) int64 {
+	t.Helper()
+	if len(value) < 16 {
+		t.Fatalf("no hold: %q", value)
+	}
+	at, _ := wire.Number(value[3:16])
+	return at
 }

@@ -25,7 +25,7 @@ type reply struct {
 	token            int64 // of the holder; 0: none is accepted here
 	party            protocol.Party
 
-	by taker // if the hold was taken over or broken: the caller that did
+	by string // if the hold was broken: the label of the caller that did it
 }
 
 // won tells whether the node keeps the name for us.
@@ -134,11 +134,7 @@ func (t *acquisition) cleanUpAfter(a *reply, round int64, held bool) {
 		}
 		return
 	}
-	how := byte(freeQuietly)
-	if t.owner != "" {
-		how = freeUndo
-	}
-	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: how, notBefore: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
+	c := cleanup{resource: t.r, id: t.ask.Ticket.ID, round: round, how: freeQuietly, notBefore: time.Now(), until: t.ask.Deadline.Add(t.ask.TTL)}
 	switch {
 	case a.won():
 		a.node.addCleanup(c)
@@ -194,7 +190,7 @@ func (t *acquisition) words(notAfter string, round, first int64) []any {
 	return []any{nil, nil, 4, r.state, r.waiting, r.watching, r.p.factsKey(),
 		string(ask.Ticket.ID), r.mode, r.payloadOf(ask.Ticket), r.spec.Owner, wire.Millis(ask.TTL), notAfter, mode, wire.Digits16(first),
 		wire.Digits16(first + ask.Ticket.Block - 1), wire.Digits16(round), r.field, release, r.waiter(ask.Ticket),
-		t.waited.Microseconds(), r.life, t.owner, t.token, r.p.config.MaxTTL.Milliseconds()}
+		t.waited.Microseconds(), r.life, r.p.config.MaxTTL.Milliseconds()}
 }
 
 // read takes a reply apart; false if it is none of ours.
@@ -210,7 +206,7 @@ func (a *reply) read(text string) bool {
 	case 'B':
 		ok = a.readBusy(rest)
 	case 'R':
-		a.by, ok = takenBy(rest)
+		a.by = rest
 	case 'T', 'Y', 'U':
 	default:
 		return false

@@ -89,7 +89,7 @@ func (t *tally) judge() {
 		t.verdict = tokenRefused
 	case t.won+t.pending >= t.need:
 	case t.broken != nil: // the ticket cannot hold any more
-		t.verdict, t.err = failed, t.broken.by.replaced(t.r.spec.Name)
+		t.verdict, t.err = failed, &protocol.Broken{Name: t.r.spec.Name, By: t.broken.by}
 	case t.upgrades > 0 && (t.upgrades >= t.need || t.pending == 0):
 		t.verdict, t.err = failed, &protocol.Upgrade{Name: t.r.spec.Name}
 	case t.foreign > t.nodes-t.need:
@@ -239,7 +239,7 @@ func (a *reply) describe() string {
 	case 'U':
 		return "shared by the same owner"
 	case 'R':
-		return a.by.did()
+		return "broken"
 	case 'B':
 		if a.party.Label != "" {
 			return fmt.Sprintf("held by %q", a.party.Label)

@@ -48,8 +48,6 @@ type try struct {
 	took      bool                 // an answer said that it holds
 	open      bool                 // its last ask opened its kept place
 	listening []protocol.Listening // of a kept place: on both sides, while a process waits with the ticket
-
-	resumed *try // whose hold it took over, if it asked for that
 }
 
 // A pair is one name on both sides.
@@ -91,10 +89,10 @@ func plain(err error) string {
 	var mismatch *protocol.Mismatch
 	var upgrade *protocol.Upgrade
 	var foreign *protocol.Foreign
-	var replaced *protocol.Replaced
+	var broken *protocol.Broken
 	switch {
-	case errors.As(err, &replaced):
-		return fmt.Sprintf("replaced by %q", replaced.By)
+	case errors.As(err, &broken):
+		return fmt.Sprintf("broken by %q", broken.By)
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("mismatch %d, %d", mismatch.Have, mismatch.Want)
 	case errors.As(err, &upgrade):
@@ -141,24 +139,6 @@ func (p *pair) ask(t *rapid.T, a *try, join bool) {
 			a.inLine = true
 		}
 		a.took = a.took || got.Status == protocol.Held
-		s.subscribers.grant(a.ticket.ID, got)
-		return p.said(got), err
-	})
-}
-
-// resume takes over the hold of an attempt, or repeats that.
-func (p *pair) resume(t *rapid.T, a, old *try) {
-	if a.spec.Shared {
-		t.Skip("it shares")
-	}
-	owner := old.spec.Owner
-	if owner == "" {
-		owner = string(old.ticket.ID)
-	}
-	what := fmt.Sprintf("resume %s of %q as %s by %d, owner %q", old.ticket.ID, owner, a.ticket.ID, a.client, a.spec.Owner)
-	p.both(t, what, a.client, func(s *side, c protocol.Protocol) (string, error) {
-		got, err := c.Bind(a.spec).Resume(context.Background(), protocol.Ask{Ticket: a.ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
-			owner, s.subscribers.token(old.ticket.ID))
 		s.subscribers.grant(a.ticket.ID, got)
 		return p.said(got), err
 	})
@@ -323,11 +303,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 			p.ask(t, next, false)
 		},
 		"ask again": func(t *rapid.T) {
-			a := p.some(t)
-			if a.resumed != nil {
-				t.Skip("it resumes")
-			}
-			p.ask(t, a, true)
+			p.ask(t, p.some(t), true)
 		},
 		"free": func(t *rapid.T) {
 			a := p.some(t)
@@ -351,6 +327,16 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 				return text, err
 			})
 		},
+		"break": func(t *rapid.T) {
+			a := p.some(t)
+			force := rapid.IntRange(0, 3).Draw(t, "force") == 0
+			ahead := rapid.SampledFrom([]int64{0, a.ticket.Block - 1}).Draw(t, "ahead") // any token of its block
+			p.both(t, fmt.Sprintf("break %s, by force: %v", a.ticket.ID, force), 0, func(s *side, c protocol.Protocol) (string, error) {
+				done, err := c.Break(context.Background(), p.name, protocol.Break{Kind: p.kind, Token: s.subscribers.token(a.ticket.ID) + ahead,
+					By: "op", Force: force})
+				return fmt.Sprint(done), err
+			})
+		},
 		"look": func(t *rapid.T) {
 			p.both(t, "look", 0, func(_ *side, c protocol.Protocol) (string, error) {
 				got, err := c.Bind(protocol.Spec{Name: p.name, Kind: p.kind, Claim: claim, Life: forever}).Look(context.Background(), nil)
@@ -359,24 +345,6 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		},
 	}
 	if p.kind != protocol.Semaphore {
-		actions["resume"] = func(t *rapid.T) {
-			old := p.some(t)
-			p.n++
-			a := &try{client: rapid.IntRange(0, clients-1).Draw(t, "client"), spec: p.spec(t)}
-			a.spec.Shared = false
-			a.spec.Label = "resumed it"
-			a.ticket = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
-			a.resumed = old
-			p.tries = append(p.tries, a)
-			p.resume(t, a, old)
-		}
-		actions["resume again"] = func(t *rapid.T) {
-			a := p.some(t)
-			if a.resumed == nil {
-				t.Skip("it resumed nothing")
-			}
-			p.resume(t, a, a.resumed)
-		}
 		actions["ask and release"] = func(t *rapid.T) {
 			old := p.some(t)
 			if p.sides[0].subscribers.token(old.ticket.ID) == 0 || old.inLine || old.spec.Owner != "" {

@@ -12,241 +12,187 @@ import (
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
-// A taken is a hold that another caller has taken over, and the requests that may come late.
-type taken struct {
+// A brokenHold is a hold that an operator has broken, and the requests that may come late.
+type brokenHold struct {
 	*testing.T
 	p     protocol.Protocol
-	spec  protocol.Spec // of the former holder
+	spec  protocol.Spec
 	old   protocol.Ticket
 	token int64
-
-	to    protocol.Spec // of the caller that took over
-	now   protocol.Ticket
-	third protocol.Spec // of one that both exclude
 }
 
-func (k *taken) ask(spec protocol.Spec, ticket protocol.Ticket, join bool, release *protocol.Ticket) protocol.Answer {
-	k.Helper()
-	answer, err := k.p.Bind(spec).Ask(k.Context(), protocol.Ask{Ticket: ticket, Join: join, Release: release, TTL: forever,
+// onBothSides runs a test on the memory and on the scripts, with a hold of a spec that was broken.
+func onBothSides(t *testing.T, name string, spec protocol.Spec, test func(*brokenHold)) {
+	server := memory.New(protocol.Features{Queue: true, Tokens: true})
+	srv := redisserver.Start(t)
+	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
+		t.Run(side+name, func(t *testing.T) {
+			k := &brokenHold{T: t, p: p, spec: spec, old: ticket()}
+			k.spec.Name, k.spec.Label, k.spec.Claim, k.spec.Life = fmt.Sprintf("broken %d", runs.Add(1)), "holder", forever, forever
+			answer, err := k.ask(k.spec, k.old, true, nil)
+			if err != nil || answer.Status != protocol.Held {
+				t.Fatalf("got %+v, %v", answer, err)
+			}
+			k.token = answer.Token
+			k.breaks()
+			test(k)
+		})
+	}
+}
+
+func ticket() protocol.Ticket { return protocol.Ticket{ID: id(runs.Add(1)), Block: 1} }
+
+func (k *brokenHold) ask(spec protocol.Spec, ticket protocol.Ticket, join bool, release *protocol.Ticket) (protocol.Answer, error) {
+	return k.p.Bind(spec).Ask(k.Context(), protocol.Ask{Ticket: ticket, Join: join, Release: release, TTL: forever,
 		Deadline: time.Now().Add(time.Minute)})
-	if err != nil {
-		k.Fatal(err)
-	}
-	return answer
 }
 
-func (k *taken) resume(spec protocol.Spec, ticket protocol.Ticket) protocol.Answer {
+func (k *brokenHold) breaks() {
 	k.Helper()
-	owner := k.spec.Owner
-	if owner == "" {
-		owner = string(k.old.ID)
+	done, err := k.p.Break(k.Context(), k.spec.Name, protocol.Break{Kind: k.spec.Kind, Token: k.token, By: "op"})
+	if err != nil || !done {
+		k.Fatalf("Break: %v, %v", done, err)
 	}
-	answer, err := k.p.Bind(spec).Resume(k.Context(), protocol.Ask{Ticket: ticket, TTL: forever, Deadline: time.Now().Add(time.Minute)},
-		owner, k.token)
-	if err != nil {
-		k.Fatal(err)
-	}
-	return answer
 }
 
-func (k *taken) renew(spec protocol.Spec, ticket protocol.Ticket, token int64, ttl time.Duration) (renewed protocol.Renewed) {
-	k.p.Renew(context.Background(), []protocol.Renewal{{Resource: k.p.Bind(spec), Ticket: ticket, Token: token, TTL: ttl}},
+func (k *brokenHold) renew(ttl time.Duration) (renewed protocol.Renewed) {
+	k.p.Renew(context.Background(), []protocol.Renewal{{Resource: k.p.Bind(k.spec), Ticket: k.old, Token: k.token, TTL: ttl}},
 		func(_ int, r protocol.Renewed) { renewed = r })
 	return renewed
 }
 
-func (k *taken) free(spec protocol.Spec, ticket protocol.Ticket, keep int64) (bool, error) {
-	return k.p.Bind(spec).Free(context.Background(), protocol.Free{Ticket: ticket, Keep: keep})
+func (k *brokenHold) free(ticket protocol.Ticket, keep int64) (bool, error) {
+	return k.p.Bind(k.spec).Free(context.Background(), protocol.Free{Ticket: ticket, Keep: keep})
 }
 
-// replaced fails unless an answer says that the hold was taken over, and by whom.
-func (k *taken) replaced(what string, err error) {
+// broken fails unless an answer says that the hold was broken, and by whom.
+func (k *brokenHold) broken(what string, err error) {
 	k.Helper()
-	var said *protocol.Replaced
-	if !errors.As(err, &said) || said.By != k.to.Label {
-		k.Errorf("%s: got %v, want that %q took it over", what, err, k.to.Label)
+	var said *protocol.Broken
+	if !errors.As(err, &said) || said.By != "op" {
+		k.Errorf("%s: got %v, want that it was broken", what, err)
 	}
 }
 
-// apart fails if somebody is let in, or waits.
-func (k *taken) apart(what string) {
+// apart fails if somebody is let in, or waits: another, or the owner.
+func (k *brokenHold) apart(what string) {
 	k.Helper()
-	if answer := k.ask(k.third, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, false, nil); answer.Status != protocol.Busy || answer.Waiters != 0 {
-		k.Errorf("%s: got %+v for a third", what, answer)
-	}
-}
-
-// held fails unless the caller that took over holds.
-func (k *taken) held(what string) {
-	k.Helper()
-	if answer := k.ask(k.to, k.now, false, nil); answer.Status != protocol.Held {
-		k.Errorf("%s: got %+v for the caller that took over", what, answer)
-	}
-}
-
-// Every request of the former holder that comes late, each of them twice, finds that its hold was
-// taken over, and lets nobody in. Its release alone ends the remainder of the hold.
-func TestRemainderLateRequests(t *testing.T) {
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
-	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
-		for name, spec := range map[string]protocol.Spec{
-			"mutex":           {Kind: protocol.Mutex},
-			"mutex of owner":  {Kind: protocol.Mutex, Owner: "me"},
-			"writer":          {Kind: protocol.ReadWrite},
-			"writer of owner": {Kind: protocol.ReadWrite, Owner: "me"},
-			"leader":          {Kind: protocol.Election},
-		} {
-			t.Run(side+"/"+name, func(t *testing.T) {
-				k := &taken{T: t, p: p, spec: spec}
-				k.spec.Name, k.spec.Claim, k.spec.Life = fmt.Sprintf("late %d", runs.Add(1)), forever, forever
-				k.spec.Label, k.to, k.third = "former", k.spec, k.spec
-				k.to.Label, k.third.Owner = "present", ""
-				k.old, k.now = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
-				k.token = k.ask(k.spec, k.old, true, nil).Token
-				present := k.resume(k.to, k.now)
-				if present.Status != protocol.Held || present.Token <= k.token {
-					t.Fatalf("got %+v after token %d", present, k.token)
-				}
-				k.late(present.Token)
-			})
+	for _, owner := range []string{"", k.spec.Owner} {
+		spec := k.spec
+		spec.Owner = owner
+		if answer, err := k.ask(spec, ticket(), false, nil); err != nil || answer.Status != protocol.Busy || answer.Waiters != 0 {
+			k.Errorf("%s: got %+v, %v for owner %q", what, answer, err, owner)
 		}
+	}
+}
+
+// Every request of the holder that comes late, each of them twice, finds that its hold was broken,
+// and lets nobody in. Its release alone ends the remainder of the hold.
+func TestRemainderLateRequests(t *testing.T) {
+	for name, spec := range map[string]protocol.Spec{
+		"mutex":           {Kind: protocol.Mutex},
+		"mutex of owner":  {Kind: protocol.Mutex, Owner: "me"},
+		"writer":          {Kind: protocol.ReadWrite},
+		"writer of owner": {Kind: protocol.ReadWrite, Owner: "me"},
+		"leader":          {Kind: protocol.Election},
+	} {
+		onBothSides(t, "/"+name, spec, (*brokenHold).late)
 	}
 }
 
 // late sends the requests.
-func (k *taken) late(present int64) {
+func (k *brokenHold) late() {
 	for again := range 2 {
 		when := fmt.Sprintf(", sent %d times", again+1)
 		for _, join := range []bool{false, true} {
-			if answer := k.ask(k.spec, k.old, join, nil); answer.Status != protocol.Busy {
-				k.Errorf("ask%s: got %+v", when, answer)
-			}
+			_, err := k.ask(k.spec, k.old, join, nil)
+			k.broken("ask"+when, err)
 		}
-		k.replaced("renew"+when, k.renew(k.spec, k.old, k.token, forever).Err)
-		k.replaced("check"+when, k.renew(k.spec, k.old, k.token, 0).Err)
+		k.broken("renew"+when, k.renew(forever).Err)
+		k.broken("check"+when, k.renew(0).Err)
 		if k.spec.Kind == protocol.ReadWrite {
 			shared := k.spec
 			shared.Shared = true
 			_, err := k.p.Bind(shared).Downgrade(k.Context(), protocol.Ask{Ticket: k.old, TTL: forever, Deadline: time.Now().Add(time.Minute)})
-			k.replaced("downgrade"+when, err)
+			k.broken("downgrade"+when, err)
 		}
-		if answer := k.resume(k.to, k.now); answer.Status != protocol.Held || answer.Token != present {
-			k.Errorf("the resume%s: got %+v, want token %d", when, answer, present)
-		}
-		if answer := k.resume(k.to, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}); answer.Status != protocol.Busy {
-			k.Errorf("another resume%s: got %+v", when, answer)
-		}
-		k.held("after late requests" + when)
+		k.breaks()
 		k.apart("after late requests" + when)
 	}
 	hour := time.Now().Add(forever / 2).UnixMicro()
 	for again := range 2 { // with the rest of a min hold
-		_, err := k.free(k.spec, k.old, hour)
-		k.replaced(fmt.Sprintf("release with a min hold, sent %d times", again+1), err)
-		k.held("after a release with a min hold")
+		_, err := k.free(k.old, hour)
+		k.broken(fmt.Sprintf("release with a min hold, sent %d times", again+1), err)
 	}
-	if was, err := k.free(k.to, k.now, 0); !was || err != nil {
-		k.Errorf("release of the caller that took over: %v, %v", was, err)
-	}
-	k.apart("while the min hold of the former holder lasts")
-	k.replaced("renew after that", k.renew(k.spec, k.old, k.token, forever).Err)
-	if look, err := k.p.Bind(k.third).Look(k.Context(), nil); err != nil || look.Holder.Label != "" || look.Holders != 1 {
+	k.apart("while the min hold of the holder lasts")
+	k.broken("renew after that", k.renew(forever).Err)
+	if look, err := k.p.Bind(k.spec).Look(k.Context(), nil); err != nil || look.Holder.Label != "" || look.Holders != 1 {
 		k.Errorf("a remainder alone is told as %+v, %v", look, err)
 	}
-	_, err := k.free(k.spec, k.old, 0)
-	k.replaced("release", err)
-	if was, err := k.free(k.spec, k.old, 0); was || err != nil {
+	_, err := k.free(k.old, 0)
+	k.broken("release", err)
+	if was, err := k.free(k.old, 0); was || err != nil {
 		k.Errorf("release, sent twice: %v, %v", was, err)
 	}
-	next := protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
-	if answer := k.ask(k.third, next, false, nil); answer.Status != protocol.Held {
-		k.Errorf("got %+v after all releases", answer)
+	next := ticket()
+	if answer, err := k.ask(k.spec, next, false, nil); err != nil || answer.Status != protocol.Held {
+		k.Errorf("got %+v, %v after all releases", answer, err)
 	}
-	if renewed := k.renew(k.spec, k.old, k.token, forever); renewed.Held || renewed.Err != nil {
+	if renewed := k.renew(forever); renewed.Held || renewed.Err != nil {
 		k.Errorf("renew after all releases: %+v", renewed)
 	}
-	if was, err := k.free(k.third, next, 0); !was || err != nil {
-		k.Errorf("release of the third: %v, %v", was, err)
+	if was, err := k.free(next, 0); !was || err != nil {
+		k.Errorf("release of the next: %v, %v", was, err)
 	}
 }
 
-// A process that asks anew and gives its former hold back in the same request ends the remainder,
-// and waits behind the caller that took over.
+// A process that asks anew and gives its broken hold back in the same request ends the remainder.
 func TestRemainderReleasedByTheNextAsk(t *testing.T) {
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
-	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
-		t.Run(side, func(t *testing.T) {
-			spec := protocol.Spec{Name: "swap", Kind: protocol.Mutex, Label: "present", Claim: forever, Life: forever}
-			k := &taken{T: t, p: p, spec: spec, to: spec, third: spec}
-			k.old, k.now = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
-			k.token = k.ask(spec, k.old, true, nil).Token
-			k.resume(spec, k.now)
-			next := protocol.Ticket{ID: id(runs.Add(1)), Block: 1, NoMessages: true}
-			for range 2 {
-				if answer := k.ask(spec, next, true, &k.old); answer.Status != protocol.Queued || answer.Holders != 1 {
-					t.Errorf("got %+v", answer)
-				}
+	onBothSides(t, "", protocol.Spec{Kind: protocol.Mutex}, func(k *brokenHold) {
+		next := ticket()
+		for range 2 {
+			if answer, err := k.ask(k.spec, next, true, &k.old); err != nil || answer.Status != protocol.Held {
+				k.Errorf("got %+v, %v", answer, err)
 			}
-			if was, err := k.free(spec, k.old, 0); was || err != nil {
-				t.Errorf("a remainder was left: %v, %v", was, err)
-			}
-			if was, err := k.free(spec, k.now, 0); !was || err != nil {
-				t.Errorf("release: %v, %v", was, err)
-			}
-			if answer := k.ask(spec, next, true, nil); answer.Status != protocol.Held {
-				t.Errorf("got %+v", answer)
-			}
-			_, _ = k.free(spec, next, 0)
-		})
-	}
+		}
+		if was, err := k.free(k.old, 0); was || err != nil {
+			k.Errorf("a remainder was left: %v, %v", was, err)
+		}
+		if was, err := k.free(next, 0); !was || err != nil {
+			k.Errorf("release: %v, %v", was, err)
+		}
+	})
 }
 
 // A group is refused as long as a remainder keeps one of its names, also for a request of the
-// former holder that comes late, and no longer: not when another member of the set would have
-// lasted.
+// holder that comes late, and no longer.
 func TestRemainderKeepsGroupsOut(t *testing.T) {
-	server := memory.New(protocol.Features{Queue: true, Tokens: true})
-	srv := redisserver.Start(t)
-	for side, p := range map[string]protocol.Protocol{"memory": server.Connect("model"), "scripts": scripts(t, srv.Addr(), "model", 1, nil)} {
-		t.Run(side, func(t *testing.T) {
-			spec := protocol.Spec{Name: "one of two", Kind: protocol.Mutex, Label: "present", Claim: forever, Life: forever}
-			other := spec
-			other.Name = "the other of two"
-			k := &taken{T: t, p: p, spec: spec, to: spec, third: spec}
-			k.old, k.now = protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, protocol.Ticket{ID: id(runs.Add(1)), Block: 1}
-			group := func(ticket protocol.Ticket) []protocol.Asking {
-				until := time.Now().Add(time.Minute)
-				return []protocol.Asking{{Resource: p.Bind(spec), Ask: protocol.Ask{Ticket: ticket, TTL: forever, Deadline: until}},
-					{Resource: p.Bind(other), Ask: protocol.Ask{Ticket: protocol.Ticket{ID: id(runs.Add(1)), Block: 1}, TTL: forever, Deadline: until}}}
-			}
-			refused := func(what string, ticket protocol.Ticket) {
-				t.Helper()
-				if answers, err := p.AskAll(t.Context(), group(ticket)); err != nil || answers[0].Status != protocol.Busy || answers[0].Holders != 1 {
-					t.Errorf("%s: got %+v, %v", what, answers, err)
+	onBothSides(t, "", protocol.Spec{Kind: protocol.Mutex}, func(k *brokenHold) {
+		other := k.spec
+		other.Name += ", the other of two"
+		group := func(first protocol.Ticket) ([]protocol.Answer, error) {
+			until := time.Now().Add(time.Minute)
+			return k.p.AskAll(k.Context(), []protocol.Asking{{Resource: k.p.Bind(k.spec), Ask: protocol.Ask{Ticket: first, TTL: forever, Deadline: until}},
+				{Resource: k.p.Bind(other), Ask: protocol.Ask{Ticket: ticket(), TTL: forever, Deadline: until}}})
+		}
+		for range 2 {
+			for what, first := range map[string]protocol.Ticket{"the holder": k.old, "another": ticket()} {
+				if answers, err := group(first); err != nil || answers[0].Status != protocol.Busy || answers[0].Holders != 1 {
+					k.Errorf("%s: got %+v, %v", what, answers, err)
 				}
 			}
-			k.token = k.ask(spec, k.old, true, nil).Token
-			k.resume(spec, k.now)
-			for range 2 {
-				refused("the former holder", k.old)
-				refused("another", protocol.Ticket{ID: id(runs.Add(1)), Block: 1})
+		}
+		_, err := k.free(k.old, time.Now().Add(50*time.Millisecond).UnixMicro())
+		k.broken("release with a min hold", err)
+		for deadline := time.Now().Add(time.Minute); ; {
+			answers, err := group(ticket())
+			if errors.Is(err, protocol.ErrApart) || err == nil && answers[0].Status == protocol.Held {
+				break
 			}
-			_, _ = k.free(spec, k.now, 0)
-			refused("beside the remainder", protocol.Ticket{ID: id(runs.Add(1)), Block: 1})
-			_, err := k.free(spec, k.old, time.Now().Add(50*time.Millisecond).UnixMicro())
-			k.replaced("release with a min hold", err)
-			for deadline := time.Now().Add(time.Minute); ; {
-				answers, err := p.AskAll(t.Context(), group(protocol.Ticket{ID: id(runs.Add(1)), Block: 1}))
-				if errors.Is(err, protocol.ErrApart) || err == nil && answers[0].Status == protocol.Held {
-					break
-				}
-				if err != nil || time.Now().After(deadline) {
-					t.Fatalf("after the min hold: %+v, %v", answers, err)
-				}
-				<-time.After(10 * time.Millisecond)
+			if err != nil || time.Now().After(deadline) {
+				k.Fatalf("after the min hold: %+v, %v", answers, err)
 			}
-		})
-	}
+			<-time.After(10 * time.Millisecond)
+		}
+	})
 }

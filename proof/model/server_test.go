@@ -108,11 +108,11 @@ func scripts(t *testing.T, addr, prefix string, process int, marks chan<- string
 
 // subscribers are what the clients of one side were told, by ticket, and how often each.
 type subscribers struct {
-	mu       sync.Mutex
-	granted  map[protocol.ID]int
-	nudged   map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
-	replaced map[protocol.ID]bool  // the former holder, that another took its hold over
-	tokens   map[protocol.ID]int64 // also of those that were answered
+	mu      sync.Mutex
+	granted map[protocol.ID]int
+	nudged  map[protocol.ID]bool  // the first in the queue, that a remainder keeps out; not how often
+	broken  map[protocol.ID]bool  // the holder, that its hold was broken
+	tokens  map[protocol.ID]int64 // also of those that were answered
 }
 
 // forget begins anew, for the next name. No message about an earlier name is under way.
@@ -121,12 +121,12 @@ func (e *subscribers) forget() {
 	defer e.mu.Unlock()
 	clear(e.granted)
 	clear(e.nudged)
-	clear(e.replaced)
+	clear(e.broken)
 	clear(e.tokens)
 }
 
 func newSubscribers() *subscribers {
-	return &subscribers{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, replaced: map[protocol.ID]bool{},
+	return &subscribers{granted: map[protocol.ID]int{}, nudged: map[protocol.ID]bool{}, broken: map[protocol.ID]bool{},
 		tokens: map[protocol.ID]int64{}}
 }
 
@@ -145,9 +145,9 @@ func (e *subscribers) Nudge(id protocol.ID, _ time.Duration) {
 
 func (e *subscribers) Gap() {}
 
-func (e *subscribers) Replaced(id protocol.ID) {
+func (e *subscribers) Broken(id protocol.ID) {
 	e.mu.Lock()
-	e.replaced[id] = true
+	e.broken[id] = true
 	e.mu.Unlock()
 }
 
@@ -177,8 +177,8 @@ func (e *subscribers) told() string {
 	for id := range e.nudged {
 		all = append(all, fmt.Sprintf("%s nudged", id))
 	}
-	for id := range e.replaced {
-		all = append(all, fmt.Sprintf("%s replaced", id))
+	for id := range e.broken {
+		all = append(all, fmt.Sprintf("%s broken", id))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")

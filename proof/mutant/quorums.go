@@ -86,8 +86,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTheLongestTTLIsKeptWithTheHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/round.go",
-				Old:  "t.owner, t.token, r.p.config.MaxTTL.Milliseconds()}\n",
-				New:  "t.owner, t.token, 0}\n",
+				Old:  "r.life, r.p.config.MaxTTL.Milliseconds()}\n",
+				New:  "r.life, 0}\n",
 			}},
 		},
 		{
@@ -140,8 +140,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestARepairAsksWhoHolds"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
-				Old:  "if other or kept or held_off or late or ARGV[16] ~= '' and not old and not mine then\n",
-				New:  "if ARGV[7] ~= 'r' and (other or kept or held_off or late or ARGV[16] ~= '' and not old and not mine) then\n",
+				Old:  "if other or kept or held_off then\n",
+				New:  "if ARGV[7] ~= 'r' and (other or kept or held_off) then\n",
 			}},
 		},
 		{
@@ -163,12 +163,12 @@ func quorumMutants() []Mutant {
 			}},
 		},
 		{
-			Name:   "quorum: a resume that is not agreed on ends what it replaced",
-			Caught: inside("TestResumeShortensNothing"),
+			Name:   "quorum: a break ends what it leaves before the end of the hold",
+			Caught: inside("TestBreakIsAgreedOn"),
 			Patches: []Patch{{
-				File: "internal/quorum/lua/ask.lua",
-				Old:  "remaining(holds[old], label, id))\n",
-				New:  "remaining(string.sub(holds[old], 1, 3) .. string.format('%013.0f', ends) .. string.sub(holds[old], 17), label, id))\n",
+				File: "internal/quorum/lua/break.lua",
+				Old:  "broken(value, ARGV[4], ARGV[3]))\n",
+				New:  "broken(string.sub(value, 1, 3) .. string.format('%013.0f', ms + 1000) .. string.sub(value, 17), ARGV[4], ARGV[3]))\n",
 			}},
 		},
 		{
@@ -230,13 +230,13 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestRemainderIsNotRepaired"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/ask.lua",
-				Old:  "if other or kept or held_off or late or ",
-				New:  "if other or kept or held_off or ",
+				Old:  "if late then\n",
+				New:  "if late and ARGV[7] ~= 'r' then\n",
 			}},
 		},
 		{
-			Name:   "quorum: a hold that was taken over is given back before its holder has stopped",
-			Caught: inside("TestRenewalOfAHoldThatWasTakenOver"),
+			Name:   "quorum: a hold that was broken is given back before its holder has stopped",
+			Caught: inside("TestRenewalOfABrokenHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/renew.go",
 				Old:  "\t\tif v.by != nil {",
@@ -244,11 +244,11 @@ func quorumMutants() []Mutant {
 			}},
 		},
 		{
-			Name:   "quorum: what was taken over is said to be given back",
-			Caught: inside("TestFreeOfAHoldThatWasTakenOver"),
+			Name:   "quorum: what was broken is said to be given back",
+			Caught: inside("TestFreeOfABrokenHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/free.lua",
-				Old:  "  return 'R' .. said\n",
+				Old:  "  return 'R' .. by\n",
 				New:  "  return '1'\n",
 			}},
 		},
@@ -302,8 +302,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestReleaseOfABrokenHold"),
 			Patches: []Patch{{
 				File: "internal/quorum/lua/free.lua",
-				Old:  "broken_by(late, '') or passed(",
-				New:  "late or passed(",
+				Old:  "with_breaks(late, '')\n",
+				New:  "late\n",
 			}},
 		},
 		{

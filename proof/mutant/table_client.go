@@ -178,7 +178,7 @@ func clientMutants() []Mutant {
 		{"min hold forgotten once lost", clock("TestLeaseReleaseAfterLossLetsNextIn"), []Patch{{engine + "loss.go",
 			"		e.cleanup(mode, h.freeRequest(),", "		request := h.freeRequest()\n		request.Keep = 0\n		e.cleanup(mode, request,"}}},
 		{"loss believed by its message", inEngine("TestBreakForgedMessage"), []Patch{{engine + "engine.go",
-			"		_ = e.queryHold(ctx, h)", "		e.applyQuery(h, protocol.Renewed{Err: &protocol.Replaced{}})\n		_ = ctx"}}},
+			"		_ = e.queryHold(ctx, h)", "		e.applyQuery(h, protocol.Renewed{Err: &protocol.Broken{}})\n		_ = ctx"}}},
 		{"remainder given back on receipt", inEngine("TestBreakForgedMessage"), []Patch{{engine + "engine.go",
 			"	e.busy.Add(1)\n	go func() {\n", "	e.cleanup(h.lock, h.freeRequest(), time.Now().Add(h.lock.options.TTL), time.Time{})\n	e.busy.Add(1)\n	go func() {\n"}}},
 		{"trust without an end", fault("processes_stopped"), []Patch{{engine + "times.go",

@@ -80,7 +80,7 @@ func scriptMutants() []Mutant {
 		{"break without token check", suite("break/needs_the_token_of_the_hold"), []Patch{{lua + "break.lua",
 			"  if first <= ARGV[2] and ARGV[2] <= string.format(", "  if first and string.format("}}},
 		{"entry before a break is confirmed", suite("break/lets_the_next_in_after_the_release"), []Patch{{lua + "break.lua",
-			"  remain(found, 'b', ARGV[3], '')\n", "  redis.call('DEL', state)\n  exclusive, shares, alone = {}, 0, nil\n  hand_on(nil)\n"}}},
+			"  remain(found, 'b', ARGV[3])\n", "  redis.call('DEL', state)\n  exclusive, shares, alone = {}, 0, nil\n  hand_on(nil)\n"}}},
 		{"evicted ticket joins again", suite("evict/ends_the_wait,_and_the_others_keep_their_places"), []Patch{{lua + "ask.lua",
 			"local by = ARGV[5] ~= 't' and evicted(ticket)\n", "local by = nil\n"}}},
 		{"remainder given back as a hold", suite("break/behind_a_min_hold"), []Patch{{lua + "free.lua",

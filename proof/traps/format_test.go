@@ -55,7 +55,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	if err := operator.Break(harness.Within(t, harness.Patience), "broken", 1763700000000000); err != nil {
 		t.Fatal(err)
 	}
-	want := laterExtras + "why:1:bby:7:presentto:0:" + "former"
+	want := laterExtras + "why:1:bby:7:present" + "former"
 	members := harness.Must(t, srv, "ZRANGE", harness.KeyOf("broken"), 0, -1).([]any)
 	found := false
 	for _, member := range members {

@@ -10,7 +10,7 @@
 --       "F" what               the key is of another kind or format, and was not touched; "f" what: the queue is
 --       "M" permits            the semaphore is in use with another number of permits
 --       "U"                    the owner shares the name and now asks to exclude others
---       "R" why by             the ticket held, and a caller with that label broke its hold: why is "b"
+--       "R" by                 the ticket held, and a caller with that label broke its hold
 --       "E" by                 a caller with that label took the ticket out of the queue
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
 -- become a remainder is told "B", and so is "a" or "l" of a kept place that is gone.
@@ -82,12 +82,12 @@ if token then
   return held(token)
 end
 local rest = remainder(ticket)
-if rest then -- it comes late: the hold was released, taken over or broken
+if rest then -- it comes late: the hold was released or broken
   if kept then
     leave(ticket, payload)
   end
-  local said = taken(rest)
-  return said and string.sub(said, 1, 1) == 'b' and 'R' .. said or 'B' .. describe(count())
+  local by = broken_by(rest)
+  return by and 'R' .. by or 'B' .. describe(count())
 end
 local by = ARGV[5] ~= 't' and evicted(ticket)
 if by then
@@ -108,7 +108,7 @@ local _, permits = demand(payload)
 if permits and capacity and capacity ~= permits and not waits then -- a waiter from before a Resize goes on
   return 'M' .. whole(capacity)
 end
-local given = ARGV[8] and (mine(ARGV[8], ARGV[9]) and ARGV[8] .. ARGV[9] or replaced(ARGV[8]))
+local given = ARGV[8] and (mine(ARGV[8], ARGV[9]) and ARGV[8] .. ARGV[9] or broken(ARGV[8]))
 if given and alone then
   redis.call('DEL', state)
   exclusive, alone = {}, nil

@@ -24,7 +24,7 @@ for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '
     break
   end
 end
-local again = rest and extra(string.sub(found, 27), 'why') == 'b'
+local again = rest and broken_by(found)
 if not found or rest and not again and ARGV[4] ~= 'f' then
   return 0
 end
@@ -48,7 +48,7 @@ if ARGV[4] == 'f' then
   hand_on(nil, rest)
   elects = elects and not exclusive[1] -- otherwise its watchers know the next leader
 elseif not again then
-  remain(found, 'b', ARGV[3], '')
+  remain(found, 'b', ARGV[3])
   tell()
 end
 if elects then

@@ -3,7 +3,7 @@
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload
 --       of the hold that excludes
--- reply as for ask; "B" when there is no such hold; "R" why by    it was taken over by a caller with that label
+-- reply as for ask; "B" when there is no such hold; "R" by    a caller with that label broke it
 -- The token stays. Replays: as for ask.
 
 --@include letters
@@ -26,7 +26,7 @@ if token then
 else
   token = mine(ARGV[5], ARGV[6])
   if not token then
-    local _, reply = replaced(ARGV[5])
+    local _, reply = broken(ARGV[5])
     return reply or 'B' .. describe(count())
   end
   if alone then

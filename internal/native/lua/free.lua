@@ -2,8 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0"
--- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" why by    the hold was taken over by a caller with
---       that label: what remained of it is removed, or ends at 3 if that is sooner
+-- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" by    a caller with that label broke the hold:
+--       what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. Commands that free memory come before those that need it.
 
 --@include letters
@@ -50,14 +50,14 @@ local odd = look(ticket)
 if odd then
   return odd
 end
-if leave(ticket, payload) and not mine(ticket, payload) and not replaced(ticket) then -- a kept place stays with an offer
+if leave(ticket, payload) and not mine(ticket, payload) and not broken(ticket) then -- a kept place stays with an offer
   hand_on(nil, true)
   return 1
 end
 local left = math.ceil((tonumber(ARGV[3]) - tonumber(now)) / 1000)
 local given, reply = ticket .. payload, 1
 if not mine(ticket, payload) then
-  given, reply = replaced(ticket)
+  given, reply = broken(ticket)
   if not given then
     readmit(ticket)
     return 0
@@ -76,7 +76,7 @@ if left <= 0 then
     changed()
   end
 elseif reply == 1 then
-  remain(given, 'k', '', '', left)
+  remain(given, 'k', '', left)
   tell()
 else
   shorten(given, left)

@@ -38,12 +38,9 @@ local function leftover(ticket)
   return string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4, 26)
 end
 
--- taken is what a remainder of a hold that was taken over tells: why, and by whom; nil of one that
--- a min hold left.
-local function taken(remainder)
+-- broken_by is the label of the caller that broke the hold of which a remainder is left; nil of one
+-- that a min hold left.
+local function broken_by(remainder)
   local payload = string.sub(remainder, 27)
-  local why = extra(payload, 'why')
-  if why and why ~= 'k' then
-    return why .. extra(payload, 'by')
-  end
+  return extra(payload, 'why') == 'b' and extra(payload, 'by') or nil
 end

@@ -2,8 +2,8 @@
 --
 -- KEYS  the states of the names
 -- ARGV  for each name five: ticket with token, payload, TTL in ms (0: only look), floor and ceiling (server us, or "0")
--- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format, "R" taken over by another
---       caller, or broken; then for each "R" the length of what follows, ":", why and the label of that caller
+-- reply a character a name: "1" held, "0" not (any more) this ticket's, "F" of another kind or format, "R" broken; then for
+--       each "R" the length of what follows, ":", and the label of the caller that broke it
 -- Never makes a hold, and never revives one whose time is over.
 
 --@include letters
@@ -39,15 +39,15 @@ local function wrong(answer)
   return string.find(answer.err, 'WRONGTYPE', 1, true)
 end
 
--- replaced tells whether the hold of a ticket was taken over, and takes down by whom.
+-- broken tells whether the hold of a ticket was broken, and takes down by whom.
 local told = {}
-local function replaced(key, ticket)
+local function broken(key, ticket)
   local rest = leftover(ticket)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '1', '+inf')) do
     if string.sub(member, 1, 26) == rest and redis.call('ZSCORE', key, member) % SHARED > clock() then
-      local said = taken(member)
-      if said then
-        table.insert(told, #said .. ':' .. said)
+      local by = broken_by(member)
+      if by then
+        table.insert(told, #by .. ':' .. by)
         return true
       end
     end
@@ -80,7 +80,7 @@ local function renew(key, at)
   end
   local base = string.byte(ticket, 3) == MODE_SHARED and SHARED or 0
   if not ends then
-    return replaced(key, ticket) and 'R' or '0'
+    return broken(key, ticket) and 'R' or '0'
   end
   if tonumber(ends) <= clock() + base then
     return '0'

@@ -130,13 +130,13 @@ local function remainder(ticket)
   end
 end
 
--- replaced is the remainder of a ticket's hold that was taken over, and the reply that says so; nil
--- when it was not.
-local function replaced(ticket)
+-- broken is the remainder of a ticket's hold that was broken, and the reply that says so; nil when
+-- it was not.
+local function broken(ticket)
   local left = remainder(ticket)
-  local said = left and taken(left)
-  if said then
-    return left, 'R' .. said
+  local by = left and broken_by(left)
+  if by then
+    return left, 'R' .. by
   end
 end
 
@@ -174,12 +174,12 @@ local function last(ticket, payload, ttl)
 end
 
 -- remain makes a hold a remainder: it excludes others as before, for so many ms, or as long as the
--- hold had left, but no caller can renew, resume or enter it. Why, by and to are its extras.
-local function remain(member, why, by, to, left)
+-- hold had left, but no caller can renew or enter it. Why and by are its extras.
+local function remain(member, why, by, left)
   local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
   local token, rest, shared = mine(ticket, payload), leftover(ticket), string.byte(ticket, 3) == MODE_SHARED
   local front, channel, owner, extras, text = string.match(payload, '^([%d/]+:%d+:%d+f?:)(%d+):(%d+):(%d+):(.*)$')
-  local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by .. 'to:' .. #to .. ':' .. to, channel + owner + extras
+  local more, at = 'why:' .. #why .. ':' .. why .. 'by:' .. #by .. ':' .. by, channel + owner + extras
   payload = front .. channel .. ':' .. owner .. ':' .. whole(extras + #more) .. ':' ..
     string.sub(text, 1, at) .. more .. string.sub(text, at + 1)
   for i, other in ipairs(exclusive) do
@@ -208,21 +208,6 @@ local function remain(member, why, by, to, left)
       redis.call('ZADD', state, whole(ends), rest .. payload, '-' .. token, 't' .. rest)
     end
     redis.call('ZREM', state, member, 't' .. ticket)
-  end
-end
-
--- retarget lets a remainder of the set not exclude another id: the id that took over from the one
--- that it did not exclude. Both are of one length, so the payload stays as long as it is.
-local function retarget(member, from, to)
-  local note = 'to:' .. #from .. ':'
-  local at = string.find(member, note .. from, 27, true)
-  local changed = string.sub(member, 1, at + #note - 1) .. to .. string.sub(member, at + #note + #from)
-  redis.call('ZADD', state, redis.call('ZSCORE', state, member), changed)
-  redis.call('ZREM', state, member)
-  for i, other in ipairs(exclusive) do
-    if other == member then
-      exclusive[i] = changed
-    end
   end
 end
 
@@ -346,13 +331,12 @@ end
 -- admit makes a ticket hold.
 local function admit(ticket, payload, token, ttl)
   local mode = string.byte(ticket, 3)
-  local beside = exclusive[1] or shares > 0
   if mode == MODE_SHARED then
     shares = shares + 1
   else
     table.insert(exclusive, ticket .. payload)
   end
-  if (mode == MODE_EXCLUSIVE or mode == MODE_ELECTION) and not beside then
+  if mode == MODE_EXCLUSIVE or mode == MODE_ELECTION then
     alone = ticket .. token .. payload
     redis.call('SET', state, alone, 'PX', ttl)
   else

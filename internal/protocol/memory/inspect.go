@@ -56,7 +56,7 @@ func (n *name) inUse(now int64) bool {
 
 // inspect is what is told of a hold.
 func (e *entry) inspect() protocol.Hold {
-	states := map[state]protocol.HoldState{held: protocol.HoldTaken, kept: protocol.HoldMinHold, replaced: protocol.HoldTakenOver, broken: protocol.HoldBroken}
+	states := map[state]protocol.HoldState{held: protocol.HoldTaken, kept: protocol.HoldMinHold, broken: protocol.HoldBroken}
 	is := states[e.state]
 	if is == protocol.HoldTaken && e.offered {
 		is = protocol.HoldOffered
@@ -122,16 +122,19 @@ func (c *Client) Break(ctx context.Context, of string, b protocol.Break) (bool, 
 		id := h.ticket.ID
 		if b.Force {
 			before := n.next()
+			if h.state != held { // as after the release of what a Break left
+				before = nil
+			}
 			h.until = now
 			n.sweep(now, "")
 			s.changed(n, before, 0, now)
 		} else if h.state == held {
-			h.state, h.by, h.to = broken, b.By, ""
+			h.state, h.by = broken, b.By
 			n.lapses(h)
 			n.nudgeFirst(nil, now)
 		}
 		n.stir()
-		h.tell(func(sink protocol.Sink) { sink.Replaced(id) })
+		h.tell(func(sink protocol.Sink) { sink.Broken(id) })
 		return true, nil
 	}
 	return false, nil

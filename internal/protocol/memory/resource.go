@@ -68,9 +68,9 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	gone, left := kept && ask.InLine && find(n.queue, ask.Ticket.ID) == nil, n.remainder(ask.Ticket.ID)
 	if gone || left != nil { // the place is gone, or the request comes late
-		n.leave(ask.Ticket.ID) // of a kept place whose hold was taken over before it was taken up
+		n.leave(ask.Ticket.ID) // of a kept place whose hold was broken before it was taken up
 		if left != nil && left.state == broken {
-			return protocol.Answer{}, left.replacement()
+			return protocol.Answer{}, left.breakage()
 		}
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
 	}
@@ -119,54 +119,6 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	return n.busy(protocol.Queued, ask.Ticket.ID, now), nil
 }
 
-// Resume implements protocol.Resource.
-//
-//nolint:gocyclo // the definition of a resume, in one piece
-func (r *resource) Resume(ctx context.Context, ask protocol.Ask, owner string, token int64) (protocol.Answer, error) {
-	s := r.client.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := over(ctx, "resume", r.spec.Name, ask.Deadline); err != nil {
-		return protocol.Answer{}, err
-	}
-	now := s.now()
-	n, err := r.open("resume", ask.Ticket.ID, now)
-	if err != nil {
-		return protocol.Answer{}, err
-	}
-	if h := find(n.holds, ask.Ticket.ID); h != nil { // asked before
-		h.until = now + ask.TTL.Microseconds()
-		h.offered, h.prolonged = false, now
-		return h.answer(now), nil
-	}
-	for _, h := range n.holds {
-		if h.state == held && !h.spec.Shared && (h.spec.Owner == owner || h.spec.Owner == "" && string(h.ticket.ID) == owner) && owner != "" &&
-			h.token <= token && token < h.token+h.ticket.Block && n.leaves(h, r.spec) {
-			for _, left := range n.holds {
-				if left.state == replaced && left.to == h.ticket.ID {
-					left.to = ask.Ticket.ID
-				}
-			}
-			h.state, h.by, h.to = replaced, r.spec.Label, ask.Ticket.ID
-			id := h.ticket.ID
-			h.tell(func(sink protocol.Sink) { sink.Replaced(id) })
-			ticket := ask.Ticket
-			ticket.Block = 1
-			return s.hold(n, &entry{ticket: ticket, spec: r.spec, client: r.client}, now, ask.TTL).answer(now), nil
-		}
-	}
-	return n.busy(protocol.Busy, ask.Ticket.ID, now), nil
-}
-
-// leaves tells whether all other holds are of the owner that wants to take this one over, and so
-// are the remainders of holds that it did not take over itself. Otherwise they exclude that owner.
-func (n *name) leaves(taken *entry, to protocol.Spec) bool {
-	return !slices.ContainsFunc(n.holds, func(h *entry) bool {
-		lineage := h.state == replaced && h.to == taken.ticket.ID
-		return h != taken && !lineage && (to.Owner == "" || h.spec.Owner != to.Owner)
-	})
-}
-
 // Free implements protocol.Resource.
 func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	s := r.client.server
@@ -182,11 +134,11 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	}
 	n.busied = slices.DeleteFunc(n.busied, func(e *entry) bool { return e.ticket.ID == free.Ticket.ID })
 	delete(n.evicted, free.Ticket.ID)
-	if left := n.remainder(free.Ticket.ID); left != nil && left.taken() && left.spec.Shared == r.spec.Shared {
+	if left := n.remainder(free.Ticket.ID); left != nil && left.state == broken && left.spec.Shared == r.spec.Shared {
 		n.leave(free.Ticket.ID)
 		n.end(left, free.Keep, now)
 		s.changed(n, nil, free.Keep, now)
-		return false, left.replacement()
+		return false, left.breakage()
 	}
 	h := r.mine(n, free.Ticket.ID)
 	if n.leave(free.Ticket.ID) && h == nil {
@@ -280,8 +232,8 @@ func (r *resource) renew(ctx context.Context, renewal protocol.Renewal) protocol
 		return protocol.Renewed{Err: err}
 	}
 	h := r.mine(n, renewal.Ticket.ID)
-	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.taken() {
-		return protocol.Renewed{Err: left.replacement()}
+	if left := n.remainder(renewal.Ticket.ID); h == nil && left != nil && left.state == broken {
+		return protocol.Renewed{Err: left.breakage()}
 	}
 	if h != nil && renewal.TTL > 0 {
 		h.until = max(now+renewal.TTL.Microseconds(), renewal.Floor)

@@ -57,8 +57,7 @@ type eviction struct {
 type entry struct {
 	ticket protocol.Ticket
 	state  state
-	by     string      // of a hold that was taken over: the label of the caller that took it over
-	to     protocol.ID // and the id of the last such caller, which it does not exclude
+	by     string // of a hold that was broken: the label of the operator
 	spec   protocol.Spec
 	client *Client
 	until  int64 // server time: the end of the hold, or of the place in the queue
@@ -95,22 +94,16 @@ func (e *entry) tell(message func(protocol.Sink)) {
 	}
 }
 
-// taken tells whether another caller took the hold over, or ended it.
-func (e *entry) taken() bool { return e.state == replaced || e.state == broken }
-
-// replacement is the error for the holder of a hold that was taken.
-func (e *entry) replacement() error {
-	return &protocol.Replaced{Name: e.spec.Name, By: e.by, Broken: e.state == broken}
-}
+// breakage is the error for the holder of a hold that was broken.
+func (e *entry) breakage() error { return &protocol.Broken{Name: e.spec.Name, By: e.by} }
 
 // A state is what an entry of the holds is.
 type state int
 
 const (
-	held     state = iota
-	kept           // a remainder: the hold was released before its min hold was over
-	replaced       // a remainder: another caller took the hold over
-	broken         // a remainder: another caller ended the hold
+	held   state = iota
+	kept         // a remainder: the hold was released before its min hold was over
+	broken       // a remainder: an operator ended the hold
 )
 
 // New makes a server that knows no name.

@@ -147,8 +147,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 		return protocol.Answer{}, err
 	}
 	h := find(n.holds, ask.Ticket.ID)
-	if left := n.remainder(ask.Ticket.ID); h == nil && left != nil && left.taken() {
-		return protocol.Answer{}, left.replacement()
+	if left := n.remainder(ask.Ticket.ID); h == nil && left != nil && left.state == broken {
+		return protocol.Answer{}, left.breakage()
 	}
 	if h == nil {
 		return n.busy(protocol.Busy, ask.Ticket.ID, now), nil

@@ -1,22 +1,21 @@
--- ask: hold a name at this node, or be remembered as one who waits, or only look; or take over the hold of an owner.
+-- ask: hold a name at this node, or be remembered as one who waits, or only look.
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches, 4 facts of the node
 -- ARGV  1 id, 2 mode, 3 payload, 4 owner, 5 TTL in ms, 6 not after (server us), 7 "j" join,
 --       "t" try, "r" repair, 8 first and 9 last token proposed, 10 round, 11 bucket, 12 id to give
 --       back or "", 13 length ":" owner channel, or "" when no message reaches it, 14 us since when
---       it waits, 15 ms that it is remembered, 16 owner or id and 17 token of the hold to take
---       over, or "" and "", 18 ms of the longest TTL that the client may ask for
+--       it waits, 15 ms that it is remembered, 16 ms of the longest TTL that the client may ask for
 -- reply "H" facts first last       it holds, and its tokens are accepted
 --       "T" facts                  it holds, but a larger token was accepted before
 --       "B" facts remaining "|" holders "|" waiters "|" id first payload    another holds, or a
 --                                  remainder keeps it out
 --       "Y" facts                  what it gave back is left to a waiter
 --       "U" facts                  its owner shares the name, and it excludes
---       "R" facts why by           it held, and a caller with that label broke the hold
+--       "R" facts by               it held, and a caller with that label broke the hold
 --       "F" what                   the key is of another kind or format, and was not touched
 --       "L" now                    it came too late and did nothing
--- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. An id
--- whose hold was taken over is told "B". Neither that nor one whose hold was broken leaves a place.
+-- Replays: an id that holds keeps its place, with the full TTL; its tokens rise or stay. One whose
+-- hold was broken leaves no place.
 
 --@include state
 if now > ARGV[6] then
@@ -28,7 +27,7 @@ local holds, left = live(key, mode)
 if not holds then
   return 'F' .. left
 end
-local head, last = facts(KEYS[4], ARGV[11], ARGV[18]) -- so whatever forgets the TTL forgets the hold
+local head, last = facts(KEYS[4], ARGV[11], ARGV[16]) -- so whatever forgets the TTL forgets the hold
 local given = ARGV[12] ~= '' and (holds[ARGV[12]] or left['-' .. ARGV[12]])
 if ARGV[12] ~= '' then
   redis.call('ZREM', KEYS[2], ARGV[12] .. mode .. ARGV[13])
@@ -45,7 +44,10 @@ end
 
 local shares = string.sub(mode, 3) == 's'
 local mine, late = holds[id], left['-' .. id]
-local old, other, named -- the hold to take over, a hold that keeps it out, and a hold that is there
+if late then
+  return 'R' .. head .. last .. broken_by(late)
+end
+local other, named -- a hold that keeps it out, and a hold that is there
 local own, reads, shared = false, false, false -- its owner excludes others, or shares; another shares as it does
 local barred = false -- it is kept out by some that share
 local count, hard, soft = 0, nil, nil -- when the first is over that keeps it out and excludes, or that keeps it out otherwise
@@ -55,10 +57,7 @@ for held, value in pairs(holds) do
     local excludes, same = string.sub(value, 3, 3) ~= 's', owner ~= '' and theirs == owner
     count, named = count + 1, smaller(held, named)
     own, reads = own or same and excludes, reads or same and not excludes
-    if ARGV[16] ~= '' and excludes and ARGV[17] >= string.sub(value, 17, 32) and ARGV[17] <= string.sub(value, 33, 48) and
-      (theirs == ARGV[16] or theirs == '' and held == ARGV[16]) then
-      old = held
-    elseif not same and excludes then
+    if not same and excludes then
       other, hard = smaller(held, other), math.min(hard or ends_at(value), ends_at(value))
     elseif not same and not shares then
       other, soft, barred = smaller(held, other), math.min(soft or ends_at(value), ends_at(value)), true
@@ -66,19 +65,17 @@ for held, value in pairs(holds) do
     shared = shared or not same and not excludes and shares
   end
 end
-if reads and not shares and not mine and not late then
+if reads and not shares and not mine then
   return 'U' .. head .. last
 end
 
--- A remainder excludes as the hold did, but not the id that took over, nor the next that takes over
--- from that id. Beside a remainder of its owner a caller enters only where a hold of that owner
--- excludes others, too.
+-- A remainder excludes as the hold did. Beside a remainder of its owner a caller enters only where
+-- a hold of that owner excludes others, too.
 local kept, remainders = false, 0
 for _, value in pairs(left) do
-  local to = successor(value)
   local _, theirs = parts(value, PAYLOAD)
   local excludes = string.sub(value, 3, 3) ~= 's'
-  local beside = mine or to and (to == id or to == old) or own and theirs == owner
+  local beside = mine or own and theirs == owner
   remainders = remainders + 1
   if not beside and not excludes and shares then
     shared = true
@@ -104,7 +101,7 @@ end
 -- second, so that their time ends; not a sharer whose owner shares already. A time that is yet to
 -- come says that the clock was set back since.
 local held_off = false
-if shared and not (other or kept or mine or reads or late) and ARGV[7] ~= 'r' then
+if shared and not (other or kept or mine or reads) and ARGV[7] ~= 'r' then
   local since = redis.call('ZSCORE', KEYS[2], '!')
   local past = since and ms - math.floor(since / 1000)
   if past and past >= 0 and past < HELD_OFF then
@@ -112,12 +109,9 @@ if shared and not (other or kept or mine or reads or late) and ARGV[7] ~= 'r' th
   end
 end
 
-if late and breaks_of(late) then
-  return 'R' .. head .. last .. taken(late)
-end
-if other or kept or held_off or late or ARGV[16] ~= '' and not old and not mine then
+if other or kept or held_off then
   local waiters = redis.call('ZCARD', KEYS[2])
-  if waiter and ARGV[7] == 'j' and not late then
+  if waiter and ARGV[7] == 'j' then
     redis.call('ZADD', KEYS[2], string.format('%.0f', tonumber(now) - tonumber(ARGV[14])), waiter)
     if not shares and barred then
       redis.call('ZADD', KEYS[2], now, '!')
@@ -154,20 +148,6 @@ if mine then
     round = string.sub(mine, 49, 64)
   end
   ends = math.max(ends, ends_at(mine)) -- it may have been confirmed for so long
-end
-if old then
-  for field, value in pairs(left) do
-    if successor(value) == old then
-      redis.call('HSET', key, field, passed(value, id, 1))
-    end
-  end
-  local _, _, _, label = parts(ARGV[3], 1)
-  local channel = parts(holds[old], PAYLOAD)
-  redis.call('HSET', key, '-' .. old, remaining(holds[old], label, id))
-  redis.call('HDEL', key, old)
-  if channel ~= '' then
-    redis.pcall('PUBLISH', channel, FORMAT .. 'R' .. old)
-  end
 end
 redis.call('HSET', key, id, mode .. string.format('%013.0f', ends) .. first .. final .. round .. ARGV[3])
 outlive(key, ends)

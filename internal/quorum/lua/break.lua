@@ -37,7 +37,7 @@ for field, value in pairs(left) do
   local breaks = breaks_of(value)
   if breaks and meant(value) then
     if breaks ~= '' and not but_for(breaks, ARGV[3]) then
-      redis.call('HSET', key, field, broken_by(value, breaks .. ARGV[3]))
+      redis.call('HSET', key, field, with_breaks(value, breaks .. ARGV[3]))
     end
     return 'X' .. head .. last .. string.sub(field, 2)
   end

@@ -4,7 +4,7 @@
 -- ARGV  1 id, 2 mode, 3 TTL in ms, 4 bucket, 5 length ":" owner channel, or "" when no message reaches it
 -- reply "H" facts first last    it holds, and shares
 --       "B" facts "0|0|0|"      there is no such hold
---       "R" facts why by        it was taken over or broken by a caller with that label
+--       "R" facts by            a caller with that label broke it
 --       "F" what                the key is of another kind or format, and was not touched
 -- Replays: a hold that shares already is told so, with the full TTL.
 
@@ -23,7 +23,7 @@ if not mine then
     wake(KEYS[2], 0)
   end
   if left['-' .. id] then
-    return 'R' .. head .. last .. taken(left['-' .. id])
+    return 'R' .. head .. last .. broken_by(left['-' .. id])
   end
   return 'B' .. head .. last .. '0|0|0|'
 end

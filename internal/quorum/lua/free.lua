@@ -2,13 +2,13 @@
 --
 -- KEYS  1 state of the name, 2 who waits, 3 who watches
 -- ARGV  1 id, 2 mode, 3 round: a hold of a later one stays, 4 ms for which nobody may enter (the rest of a min hold), or "0",
---       5 "f" a holder frees, "q" quietly: a try that failed, "u" the same, undoing a resume, "w" a waiter gave up, "p" it
---       does not wait any more, and holds elsewhere: a hold stays,
+--       5 "f" a holder frees, "q" quietly: a try that failed, "w" a waiter gave up, "p" it does not wait any more, and holds
+--       elsewhere: a hold stays,
 --       6 length ":" owner channel, or "" when no message reached it
 -- reply "1"         there was a hold, or a remainder that the break had made
 --       "0"         there was none
---       "R" why by  it was taken over or broken by a caller with that label: what remained of it is
---                   removed, or ends after 4 if that is sooner
+--       "R" by      a caller with that label broke it: what remained of it is removed, or ends
+--                   after 4 if that is sooner
 --       "F" what    the key is of another kind or format, and was not touched
 -- Replays find nothing and change nothing. Commands that free memory come before those that need it.
 
@@ -32,7 +32,7 @@ local function take_back()
       redis.call('HSET', key, string.sub(field, 2), before(value)) -- first: an empty key is gone, with its TTL
       redis.call('HDEL', key, field)
     elseif others then
-      redis.call('HSET', key, field, broken_by(value, others))
+      redis.call('HSET', key, field, with_breaks(value, others))
     end
   end
   return was
@@ -47,30 +47,6 @@ local function meant(value)
 end
 local mine, late = meant(holds[id]), meant(left['-' .. id])
 local keep = tonumber(ARGV[4])
-
--- undo brings back the hold that a resume has taken over, if its remainder is there. Remainders
--- that the resume had from earlier callers go back to that hold.
-local function undo()
-  local old
-  for field, value in pairs(left) do
-    local to, more = successor(value)
-    if to == id and more == 0 then
-      old = string.sub(field, 2)
-    end
-  end
-  if not old then
-    return false
-  end
-  redis.call('HDEL', key, '-' .. old)
-  redis.call('HSET', key, old, before(left['-' .. old]))
-  for field, value in pairs(left) do
-    local to, more = successor(value)
-    if to == id and more > 0 then
-      redis.call('HSET', key, field, passed(value, old, -1))
-    end
-  end
-  return true
-end
 
 -- rest is what a min hold leaves of a hold. With what others have left it is one: as long as the
 -- longer, and of their owner if that is the same, else of nobody.
@@ -99,25 +75,21 @@ local function expire()
   end
 end
 
-local said = late and taken(late)
+local by = late and broken_by(late)
 if late then
   redis.call('HDEL', key, '-' .. id)
   if keep <= 0 then
     left['-' .. id] = nil
-  else -- it goes on as if another had taken over since, or broken it for good: no undo brings it back
+  else -- it is broken for good: taking a break back does not bring it back
     local ends = math.min(ms + keep, ends_at(late))
     late = string.sub(late, 1, 3) .. string.format('%013.0f', ends) .. string.sub(late, 17)
-    left['-' .. id] = breaks_of(late) and broken_by(late, '') or passed(late, successor(late), 1)
+    left['-' .. id] = with_breaks(late, '')
     redis.call('HSET', key, '-' .. id, left['-' .. id])
   end
 end
 if mine then
   redis.call('HDEL', key, id)
   holds[id] = nil
-end
-if how == 'u' and (mine or late) and undo() then
-  expire()
-  return mine and '1' or '0'
 end
 if mine and keep > 0 then
   rest()
@@ -142,7 +114,7 @@ end
 if shared or opened then
   after = 0
 end
-local ends = mine and (how == 'f' or how == 'u') or late and how == 'f' or how == 'w'
+local ends = mine and how == 'f' or late and how == 'f' or how == 'w'
 if opened or (shared or not next(holds)) and ends or late and own then
   wake(KEYS[2], after, early)
 end
@@ -150,6 +122,6 @@ if mine and how == 'f' then
   changed(KEYS[3])
 end
 if late and how == 'f' then
-  return 'R' .. said
+  return 'R' .. by
 end
 return mine and '1' or '0'

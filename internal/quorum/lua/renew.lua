@@ -3,8 +3,8 @@
 -- KEYS  1 facts of the node, then the states of the names
 -- ARGV  for each name five: id, mode, TTL in ms (0: only look), server us at which the hold must end, or "", first token
 -- reply "R" facts, and a character a name: "1" held, "T" held, with other tokens, "0" not (any
---       more), "R" taken over or broken by another caller, "F" of another type, kind or format; then for each
---       "R" the length of what follows, ":", why, and the label of that caller
+--       more), "R" broken, "F" of another type, kind or format; then for each "R" the length of what
+--       follows, ":", and the label of the caller that broke it
 -- Never makes a hold, and never revives one whose time is over. One that was downgraded, and excludes here, shares from now on.
 
 --@include state
@@ -24,8 +24,8 @@ local function renew(key, at)
     return '0'
   end
   if late then
-    local said = taken(late)
-    table.insert(told, #said .. ':' .. said)
+    local by = broken_by(late)
+    table.insert(told, #by .. ':' .. by)
     return 'R'
   end
   local ttl, held = tonumber(ARGV[at + 2]), string.sub(value, 1, 3)

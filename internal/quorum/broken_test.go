@@ -13,9 +13,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/wire"
 )
 
-// remains is what a master keeps of a hold of this mode that id 2, labelled "by", has taken over.
-func remains(mode string) string {
-	extras := "why:1:rby:2:byto:23:" + string(id(2)) + "0"
+// remains is what a master keeps of a hold of this mode that a caller with a label broke, by
+// a Break with id 6.
+func remains(mode, by string) string {
+	extras := fmt.Sprintf("by:%d:%sof:22:%s", len(by), by, id(6))
 	return strings.TrimSuffix(written(mode, 7, 7), "0:") + fmt.Sprintf("%d:%s", len(extras), extras)
 }
 
@@ -40,9 +41,9 @@ func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Prot
 		case 't':
 			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 0, 0))
 		case 'r':
-			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode))
+			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode, "by"))
 		case 'b':
-			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode), string(id(2)), written(mode, 8, 8)+"by")
+			do(t, s, "HSET", "q:{%quorum}:x", remainder, remains(mode, "by"), string(id(2)), written(mode, 8, 8)+"by")
 		case 'd':
 			do(t, s, "HSET", "q:{%quorum}:x", hold, written(mode, 7, 7))
 			all[i].shut()
@@ -51,20 +52,20 @@ func arranged(t *testing.T, masters, mode string) (servers []wire.Store, p *Prot
 	return servers, p
 }
 
-// isReplaced tells whether an error says that "by" took the name over.
-func isReplaced(err error) bool {
-	var replaced *protocol.Replaced
-	return errors.As(err, &replaced) && *replaced == protocol.Replaced{Name: "x", By: "by"}
+// isBroken tells whether an error says that "by" broke the hold.
+func isBroken(err error) bool {
+	var broken *protocol.Broken
+	return errors.As(err, &broken) && *broken == protocol.Broken{Name: "x", By: "by"}
 }
 
-// A hold is given back where a majority had it. Where any master says else that it was taken over,
-// it was: never is what may have been said to be given back, and a second question finds nothing.
-func TestFreeOfAHoldThatWasTakenOver(t *testing.T) {
+// A hold is given back where a majority had it. Where any master says else that it was broken, it
+// was: a second question finds nothing there, and must not take that for given back.
+func TestFreeOfABrokenHold(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "given back", "hhh": "given back", "hhd": "given back", "hdh": "given back", "hd-": "given back",
-		"rrh": "replaced", "bbh": "replaced", "rrr": "replaced", "rrd": "replaced", "r-h": "replaced", "rdh": "replaced", "rdd": "replaced",
+		"rrh": "broken", "bbh": "broken", "rrr": "broken", "rrd": "broken", "r-h": "broken", "rdh": "broken", "rdd": "broken",
 		"---": "none", "--d": "none", "ddh": "failed",
-		"hhhrr": "given back", "rrrhh": "replaced", "rrhhd": "replaced", "rhh--": "replaced", "rrhdd": "replaced",
+		"hhhrr": "given back", "rrrhh": "broken", "rrhhd": "broken", "rhh--": "broken", "rrhdd": "broken",
 	} {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
@@ -80,8 +81,8 @@ func TestFreeOfAHoldThatWasTakenOver(t *testing.T) {
 				switch {
 				case was && err == nil:
 					got = "given back"
-				case !was && isReplaced(err):
-					got = "replaced"
+				case !was && isBroken(err):
+					got = "broken"
 				case err != nil:
 					got = "failed"
 				}
@@ -105,14 +106,14 @@ func TestFreeOfAHoldThatWasTakenOver(t *testing.T) {
 }
 
 // A majority of yes is a yes, whatever a minority says. Where a majority cannot be, and a master
-// says that the hold was taken over, it was; then nothing is given back before its holder has
-// stopped. A master where it was taken over is not told of it again.
-func TestRenewalOfAHoldThatWasTakenOver(t *testing.T) {
+// says that the hold was broken, it was; then nothing is given back before its holder has stopped.
+// A master where it was broken is not told of it again.
+func TestRenewalOfABrokenHold(t *testing.T) {
 	for masters, want := range map[string]string{
 		"hhr": "held", "hhb": "held", "rhh": "held", "hth": "held", "thr": "held",
-		"rrh": "replaced", "bbh": "replaced", "brr": "replaced", "r-h": "replaced", "rrd": "replaced",
+		"rrh": "broken", "bbh": "broken", "brr": "broken", "r-h": "broken", "rrd": "broken",
 		"rhd": "failed", "---": "gone",
-		"hhhrr": "held", "rrrhh": "replaced", "r--hh": "replaced", "rhhdd": "failed",
+		"hhhrr": "held", "rrrhh": "broken", "r--hh": "broken", "rhhdd": "failed",
 	} {
 		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
 			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
@@ -126,8 +127,8 @@ func TestRenewalOfAHoldThatWasTakenOver(t *testing.T) {
 						switch {
 						case r.Held && r.Err == nil:
 							got = "held"
-						case !r.Held && isReplaced(r.Err):
-							got = "replaced"
+						case !r.Held && isBroken(r.Err):
+							got = "broken"
 						case r.Err != nil:
 							got = "failed"
 						}
@@ -156,7 +157,7 @@ func TestRenewalOfAHoldThatWasTakenOver(t *testing.T) {
 }
 
 // Names of one command are told apart, also what is said of each.
-func TestRenewalsOfHoldsThatWereTakenOver(t *testing.T) {
+func TestRenewalsOfBrokenHolds(t *testing.T) {
 	servers, p := arranged(t, "bbh", "2mx")
 	var renewals []protocol.Renewal
 	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
@@ -164,12 +165,10 @@ func TestRenewalsOfHoldsThatWereTakenOver(t *testing.T) {
 		name := fmt.Sprint("y", i)
 		r := p.Bind(protocol.Spec{Name: name, Kind: protocol.Mutex, Life: time.Minute})
 		want(t, "hold", try(t, r, 1), protocol.Held)
-		if label, taken := labels[i]; taken {
-			extras := fmt.Sprintf("why:1:rby:%d:%sto:23:%s0", len(label), label, id(2))
+		if label, broken := labels[i]; broken {
 			for _, s := range servers {
 				do(t, s, "DEL", "q:{%quorum}:"+name)
-				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)),
-					strings.TrimSuffix(written("2mx", 7, 7), "0:")+fmt.Sprintf("%d:%s", len(extras), extras))
+				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("2mx", label))
 			}
 		}
 		renewals = append(renewals, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Minute})
@@ -178,9 +177,9 @@ func TestRenewalsOfHoldsThatWereTakenOver(t *testing.T) {
 	reported := 0
 	p.Renew(t.Context(), renewals, func(i int, r protocol.Renewed) {
 		reported++
-		var replaced *protocol.Replaced
-		label, taken := labels[i]
-		if taken != errors.As(r.Err, &replaced) || !taken && !r.Held || taken && (replaced.By != label || replaced.Name != fmt.Sprint("y", i)) {
+		var said *protocol.Broken
+		label, broken := labels[i]
+		if broken != errors.As(r.Err, &said) || !broken && !r.Held || broken && (said.By != label || said.Name != fmt.Sprint("y", i)) {
 			t.Errorf("%d: got %+v", i, r)
 		}
 	})
@@ -189,10 +188,10 @@ func TestRenewalsOfHoldsThatWereTakenOver(t *testing.T) {
 	}
 }
 
-// A downgrade of what was taken over says so.
-func TestDowngradeOfAHoldThatWasTakenOver(t *testing.T) {
-	for masters, want := range map[string]string{"hhr": "held", "rrh": "replaced", "rrd": "replaced", "r-h": "replaced", "---": "busy", "rhd": "failed",
-		"hhhrr": "held", "rrrhh": "replaced"} {
+// A downgrade of what was broken says so.
+func TestDowngradeOfABrokenHold(t *testing.T) {
+	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken", "---": "busy", "rhd": "failed",
+		"hhhrr": "held", "rrrhh": "broken"} {
 		t.Run(masters, func(t *testing.T) {
 			_, p := arranged(t, masters, "2rx")
 			for range 2 {
@@ -200,8 +199,8 @@ func TestDowngradeOfAHoldThatWasTakenOver(t *testing.T) {
 				answer, err := reader(p, "").Downgrade(t.Context(), asks)
 				got := map[protocol.Status]string{protocol.Held: "held", protocol.Busy: "busy"}[answer.Status]
 				switch {
-				case isReplaced(err):
-					got = "replaced"
+				case isBroken(err):
+					got = "broken"
 				case err != nil:
 					got = "failed"
 				}
@@ -214,7 +213,7 @@ func TestDowngradeOfAHoldThatWasTakenOver(t *testing.T) {
 }
 
 // Remainders are nobody's; beside them the holder is named, with its token.
-func TestLookAtWhatWasTakenOver(t *testing.T) {
+func TestLookAtABrokenHold(t *testing.T) {
 	by := protocol.Party{Owner: string(id(2)), Label: "by", Unnamed: true}
 	for _, c := range []struct {
 		masters string
@@ -269,9 +268,9 @@ func TestBusyTellsTheToken(t *testing.T) {
 	}
 }
 
-// The remainder that a resume leaves at a majority keeps others out until the former holder has
-// stopped or its time is over, also while the resumer is gone and a master does not answer; at a
-// minority it keeps nobody from what a majority agrees on.
+// The remainder that a break leaves at a majority keeps others out until the holder has stopped or
+// its time is over, also while a master does not answer; at a minority it keeps nobody from what a
+// majority agrees on.
 func TestOthersAreKeptOutByAMajority(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
@@ -285,39 +284,7 @@ func TestOthersAreKeptOutByAMajority(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), enough)
 			defer cancel()
-			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isReplaced(err) {
-				t.Errorf("release: %v", err)
-			}
-			eventually(t, "it is free", func() bool { return try(t, mutexOf(p), 3).Status == protocol.Held })
-		})
-	}
-}
-
-// A resume at a majority replaces the hold, and at a minority it does not, also when a master does
-// not answer.
-func TestResumeAtAMajority(t *testing.T) {
-	for masters, takes := range map[string]bool{"hhh": true, "hhd": true, "hh-": true, "h--": false, "htt": false, "hht": true, "rrh": false, "bbh": false, "hhhdd": true, "hh---": false} {
-		t.Run(masters, func(t *testing.T) {
-			servers, p := arranged(t, masters, "2mx")
-			r := p.Bind(protocol.Spec{Name: "x", Kind: protocol.Mutex, Label: "by", Life: time.Minute})
-			answer, err := r.Resume(t.Context(), ask(4), string(id(1)), 7)
-			if err != nil || (answer.Status == protocol.Held) != takes {
-				t.Fatalf("got %+v, %v", answer, err)
-			}
-			quiet(t, p)
-			for i, s := range servers {
-				if all := fields(t, s); masters[i] == 'h' && (all["-"+string(id(1))] == "") == takes {
-					t.Errorf("master %d has %q", i+1, all)
-				}
-			}
-			if !takes {
-				return
-			}
-			free(t, r, 4)
-			want(t, "another, when the resumer is gone", try(t, mutexOf(p), 3), protocol.Busy)
-			ctx, cancel := context.WithTimeout(t.Context(), enough)
-			defer cancel()
-			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isReplaced(err) {
+			if _, err := mutexOf(p).Free(ctx, protocol.Free{Ticket: ask(1).Ticket}); !isBroken(err) {
 				t.Errorf("release: %v", err)
 			}
 			eventually(t, "it is free", func() bool { return try(t, mutexOf(p), 3).Status == protocol.Held })
