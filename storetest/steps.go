@@ -223,7 +223,7 @@ func (w *waiter) gaveUp(standard error) *holdfast.WaitError {
 	w.e.Helper()
 	lease, err := w.result()
 	reason := holdfast.WaitContext
-	if standard == holdfast.ErrWaitOver {
+	if errors.Is(standard, holdfast.ErrWaitOver) {
 		reason = holdfast.WaitOver
 	}
 	var ended *holdfast.WaitError
