@@ -35,7 +35,7 @@ func (c *cluster) node(address string) (*node, error) {
 func (c *cluster) Do(ctx context.Context, address string, commands []store.Command) []store.Reply {
 	n, err := c.node(address)
 	if err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	replies := n.do(ctx, commands)
 	if len(replies) > 0 && errors.Is(replies[0].Err, redis.ErrClosed) { // the client gave the node up
@@ -93,6 +93,12 @@ func (c *cluster) Refresh(ctx context.Context, _ string) error {
 	defer c.mu.Unlock()
 	c.nodes = nodes
 	return nil
+}
+
+func (c *cluster) Renew(address string) {
+	if n, err := c.node(address); err == nil {
+		n.renew()
+	}
 }
 
 func (c *cluster) Listen(ctx context.Context, address string, sharded bool, events store.Events) (store.Listener, error) {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,12 +30,12 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 	rdb := n.rdb
 	if deadline, ok := ctx.Deadline(); ok {
 		if time.Until(deadline) <= 0 {
-			return unsent(len(commands), context.DeadlineExceeded)
+			return store.Unsent(len(commands), context.DeadlineExceeded)
 		}
 		rdb = n.bounded
 	}
 	if err := ctx.Err(); err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	if len(commands) == 1 {
 		alone := &struct {
@@ -60,4 +61,31 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 		replies[i] = sent[i].answer()
 	}
 	return replies
+}
+
+// renewTime bounds renew, which makes a connection if another caller has just taken the last one
+// that rested.
+const renewTime = 100 * time.Millisecond
+
+// renew ends the connections of the pool that rest. Each gets a command that cannot be written, so
+// that go-redis closes it.
+func (n *node) renew() {
+	rdb := n.rdb.WithTimeout(0) // with options of its own
+	rdb.Options().ContextTimeoutEnabled = true
+	rdb.Options().Limiter = nil // which need not know
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	for range rdb.PoolStats().IdleConns {
+		if ctx.Err() == nil && rdb.PoolStats().IdleConns > 0 {
+			_ = rdb.Process(ctx, &command{Cmd: *redis.NewCmd(ctx, unwritable{})})
+		}
+	}
+}
+
+// An unwritable is an argument that no command can have.
+type unwritable struct{}
+
+// MarshalBinary implements encoding.BinaryMarshaler, for go-redis.
+func (unwritable) MarshalBinary() ([]byte, error) {
+	return nil, errors.New("redisstore: the connection is ended")
 }

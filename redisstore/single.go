@@ -33,7 +33,7 @@ func (s *single) is(node string) error {
 
 func (s *single) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	if err := s.is(node); err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	return s.do(ctx, commands)
 }
@@ -43,6 +43,12 @@ func (s *single) Nodes(context.Context) (store.Nodes, error) {
 }
 
 func (s *single) Refresh(context.Context, string) error { return nil }
+
+func (s *single) Renew(node string) {
+	if s.is(node) == nil {
+		s.renew()
+	}
+}
 
 func (s *single) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
 	if err := errors.Join(s.is(node), ctx.Err()); err != nil {

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,28 +18,28 @@ import (
 func New(rdb redis.UniversalClient) store.Store {
 	switch rdb := rdb.(type) {
 	case nil:
-		return unusable{errors.New("redisstore: the client is nil")}
+		return store.Unusable(errors.New("redisstore: the client is nil"))
 	case *redis.Client:
 		if !made(func() { _ = *rdb.Options() }) {
-			return unusable{errors.New("redisstore: the *redis.Client is nil, or not from redis.NewClient or redis.NewFailoverClient")}
+			return store.Unusable(errors.New("redisstore: the *redis.Client is nil, or not from redis.NewClient or redis.NewFailoverClient"))
 		}
 		if isURL(rdb.Options().Addr) {
-			return unusable{errAddress}
+			return store.Unusable(errAddress)
 		}
 		return &single{id: rdb.Options().Addr, node: newNode(rdb)}
 	case *redis.ClusterClient:
 		if !made(func() { _ = *rdb.Options() }) {
-			return unusable{errors.New("redisstore: the *redis.ClusterClient is nil, or not from redis.NewClusterClient")}
+			return store.Unusable(errors.New("redisstore: the *redis.ClusterClient is nil, or not from redis.NewClusterClient"))
 		}
 		if slices.ContainsFunc(rdb.Options().Addrs, isURL) {
-			return unusable{errAddress}
+			return store.Unusable(errAddress)
 		}
 		return &cluster{rdb: rdb}
 	case *redis.Ring:
-		return unusable{errors.New("redisstore: a *redis.Ring cannot hold locks: its servers know nothing of each other, " +
-			"and a lock would be forgotten when one comes or goes; give each server a client and use holdfast.NewQuorum")}
+		return store.Unusable(errors.New("redisstore: a *redis.Ring cannot hold locks: its servers know nothing of each other, " +
+			"and a lock would be forgotten when one comes or goes; give each server a client and use holdfast.NewQuorum"))
 	}
-	return unusable{fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb)}
+	return store.Unusable(fmt.Errorf("redisstore: a %T is neither *redis.Client nor *redis.ClusterClient", rdb))
 }
 
 // errAddress shows nothing of the URL, which may hold a password. Every error of a connection to
@@ -58,31 +57,4 @@ func made(read func()) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	read()
 	return
-}
-
-// An unusable store says why it is.
-type unusable struct{ why error }
-
-// Unusable makes holdfast.New refuse it.
-func (u unusable) Unusable() error { return u.why }
-
-func (u unusable) Do(_ context.Context, _ string, commands []store.Command) []store.Reply {
-	return unsent(len(commands), u.why)
-}
-
-func (u unusable) Nodes(context.Context) (store.Nodes, error) { return store.Nodes{}, u.why }
-
-func (u unusable) Refresh(context.Context, string) error { return u.why }
-
-func (u unusable) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
-	return nil, u.why
-}
-
-// unsent says of so many commands that they were not sent.
-func unsent(n int, err error) []store.Reply {
-	replies := make([]store.Reply, n)
-	for i := range replies {
-		replies[i] = store.Reply{Err: err, Unsent: true}
-	}
-	return replies
 }

@@ -39,7 +39,7 @@ func (c *cluster) look() map[string]rueidis.Client {
 func (c *cluster) Do(ctx context.Context, address string, commands []store.Command) []store.Reply {
 	client, err := c.at(address)
 	if err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	return send(ctx, client, commands)
 }
@@ -52,6 +52,12 @@ func (c *cluster) Nodes(context.Context) (store.Nodes, error) {
 func (c *cluster) Refresh(ctx context.Context, key string) error {
 	poke(ctx, c.client, key)
 	return over(ctx)
+}
+
+func (c *cluster) Renew(address string) {
+	if client, err := c.at(address); err == nil {
+		renew(client)
+	}
 }
 
 func (c *cluster) Listen(ctx context.Context, address string, sharded bool, events store.Events) (store.Listener, error) {

@@ -1,6 +1,7 @@
 package rueidisstore_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -22,7 +23,9 @@ func login(user, password string) func(*rueidis.ClientOption) {
 }
 
 func TestSeam(t *testing.T) {
-	for name, protocol := range protocols {
+	clients := maps.Clone(protocols)
+	clients["pipelining"] = func(o *rueidis.ClientOption) { o.AlwaysPipelining = true }
+	for name, protocol := range clients {
 		t.Run(name, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			single := func(o *rueidis.ClientOption) { o.ForceSingleClient = true }

@@ -1,5 +1,5 @@
 // Package store is the seam between holdfast and the clients of Redis and Valkey: the types that an
-// adapter implements, and no code.
+// adapter implements, and a few lines that all adapters need.
 //
 // Users of holdfast get a Store from an adapter, such as redisstore.New, and pass it to
 // holdfast.New. They need this package only to name the type, as for holdfast.NewQuorum:
@@ -15,6 +15,7 @@
 //	above, in holdfast                       below, in an adapter
 //	which node serves a slot                 which nodes the client has met (Nodes, Refresh)
 //	MOVED, ASK, WAIT, what may go elsewhere  one flush to one connection, each command once (Do)
+//	which connection is of no use            the next one is new (Renew)
 //	which channel is subscribed where        one connection for messages (Listen)
 //	pauses, signs of life, gaps              what the server said on it, and why it ended (Events)
 //

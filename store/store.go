@@ -27,6 +27,17 @@ type Store interface {
 	// stays what it was.
 	Refresh(ctx context.Context, key string) error
 
+	// Renew has later commands to a node, and later listeners there, go over connections that are
+	// made after the call. The caller has found a connection silent, or leading to a server that is
+	// not the right one any more, such as a master that became a replica. What is under way goes
+	// on. Renew does not wait for a server, and does nothing for a node that the client has not
+	// met.
+	//
+	// A store on a client with a pool ends the connections that rest there, also those that others
+	// have used. It ends none that is in use, or that carries the commands of several callers at a
+	// time. One that was in use may be used again, and the caller then finds it out again.
+	Renew(node string)
+
 	// Listen opens a connection for messages at a node. The connection carries nothing else. A
 	// sharded one subscribes by SSUBSCRIBE. Ctx bounds the opening alone, and Listen returns when
 	// ctx is over at the latest. On failure there is no connection, and events gets nothing.
@@ -66,7 +77,7 @@ type Reply struct {
 	Refused string
 
 	// Err is set when no answer came: the network, a deadline, a closed client. The effect of the
-	// command is unknown, unless Unsent is set.
+	// command is unknown, unless Unsent is set. A *PoolError says that no server is to blame.
 	Err error
 
 	// Unsent is true when Err is known to have happened before a byte of the command was written.

@@ -40,6 +40,8 @@ func (fakeStore) Nodes(context.Context) (store.Nodes, error) { return store.Node
 // Refresh implements store.Store.
 func (fakeStore) Refresh(context.Context, string) error { return nil }
 
+func (fakeStore) Renew(string) {}
+
 // Listen implements store.Store.
 func (fakeStore) Listen(context.Context, string, bool, store.Events) (store.Listener, error) {
 	return nil, errors.New("no messages here")

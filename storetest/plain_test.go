@@ -84,6 +84,15 @@ func (p *plain) Nodes(context.Context) (store.Nodes, error) {
 
 func (p *plain) Refresh(context.Context, string) error { return nil }
 
+func (p *plain) Renew(string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.idle {
+		_ = c.Close()
+	}
+	p.idle = nil
+}
+
 func (p *plain) Address() string { return p.address }
 
 // take is a connection that nobody else uses.

@@ -37,6 +37,7 @@ func Seam(t *testing.T, b SeamBackend) {
 	}{
 		{"answers", seamAnswers}, {"in order on one connection", seamInOrder}, {"nodes", seamNodes},
 		{"the deadline bounds", seamBounded}, {"sent once", seamOnce}, {"unsent", seamUnsent},
+		{"renewed", seamRenewed}, {"renewed, silent", seamRenewedSilent},
 		{"channels", seamChannels}, {"a channel is refused", seamRefused}, {"the connection ends", seamEnds},
 		{"a silent server", seamSilent}, {"a channel moves", seamMoves},
 	} {
@@ -84,6 +85,15 @@ func (s *seam) must(st store.Store, node string, args ...any) any {
 		s.Fatalf("%v at %q: %+v", args, node, r)
 	}
 	return r.Value
+}
+
+// master is the first node that is one: a replica refuses WAIT.
+func (s *seam) master(st store.Store, nodes []string) string {
+	s.Helper()
+	return nodes[slices.IndexFunc(nodes, func(node string) bool {
+		role, _ := s.must(st, node, "ROLE").([]any)
+		return len(role) > 0 && role[0] == "master"
+	})]
 }
 
 // Every kind of answer is told from the others, each command for itself, alone and among others.
@@ -175,10 +185,7 @@ func seamNodes(s *seam) {
 // unsent.
 func seamBounded(s *seam) {
 	st, nodes := s.open()
-	master := nodes[slices.IndexFunc(nodes, func(node string) bool { // a replica refuses WAIT
-		role, _ := s.must(st, node, "ROLE").([]any)
-		return len(role) > 0 && role[0] == "master"
-	})]
+	master := s.master(st, nodes)
 	for _, n := range []int{1, 3} {
 		commands := slices.Repeat([]store.Command{{"WAIT", 100, 0}}, n) // as many replicas never are
 		began := time.Now()
@@ -243,4 +250,71 @@ func seamUnsent(s *seam) {
 	if !gone {
 		s.Error("never unsent, and no server is there")
 	}
+}
+
+// After Renew, commands and listeners have new connections, and those that rested are gone.
+func seamRenewed(s *seam) {
+	st, nodes := s.open()
+	node := s.master(st, nodes)
+	old := s.used(st, node, 5)
+	st.Renew(node)
+	if id := s.must(st, node, "CLIENT", "ID").(int64); id <= slices.Max(old) {
+		s.Errorf("a command has connection %d, of %d", id, old)
+	}
+	l, e := s.listen(st, node, false)
+	s.ask(l.Subscribe(s.ctx(), "seam:renewed"))
+	e.comes("+seam:renewed", 1)
+	left := func() []int64 {
+		return slices.DeleteFunc(slices.Clone(old), func(id int64) bool {
+			list, _ := s.must(st, node, "CLIENT", "LIST", "ID", id).(string)
+			return !strings.Contains(list, "id=")
+		})
+	}
+	if !soon(func() bool { return len(left()) == 0 }) {
+		s.Errorf("connections %d are left, of %d", left(), old)
+	}
+	st.Renew("127.0.0.1:1") // which nobody knows
+}
+
+// used has n connections used at one time, so that as many rest afterwards, and returns their ids.
+func (s *seam) used(st store.Store, node string, n int) []int64 {
+	s.Helper()
+	ids := make(chan int64, n)
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			r := st.Do(s.ctx(), node, []store.Command{{"CLIENT", "ID"}, {"WAIT", 100, 300}}) // for as many replicas as never are
+			id, _ := r[0].Value.(int64)
+			ids <- id
+		})
+	}
+	all.Wait()
+	close(ids)
+	old := make([]int64, 0, n)
+	for id := range ids {
+		old = append(old, id)
+	}
+	return old
+}
+
+// After Renew, connections that fell silent are used no more. New ones work.
+func seamRenewedSilent(s *seam) {
+	if s.backend.At == nil {
+		s.Skip("no proxy between")
+	}
+	p := fault.Start(s.T, s.backend.Address)
+	st := s.backend.At(s.T, p.Addr())
+	old := s.used(st, "", 5)
+	p.Strand()
+	began := time.Now()
+	st.Renew("")
+	if took := time.Since(began); took > patience/2 {
+		s.Errorf("waited %v", took)
+	}
+	if id := s.must(st, "", "CLIENT", "ID").(int64); id <= slices.Max(old) {
+		s.Errorf("a command has connection %d, of %d", id, old)
+	}
+	l, e := s.listen(st, "", false)
+	s.ask(l.Subscribe(s.ctx(), "seam:renewed"))
+	e.comes("+seam:renewed", 1)
 }

@@ -3,6 +3,7 @@
 package valkeystore_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/valkey-io/valkey-go"
@@ -24,7 +25,9 @@ func login(user, password string) func(*valkey.ClientOption) {
 }
 
 func TestSeam(t *testing.T) {
-	for name, protocol := range protocols {
+	clients := maps.Clone(protocols)
+	clients["pipelining"] = func(o *valkey.ClientOption) { o.AlwaysPipelining = true }
+	for name, protocol := range clients {
 		t.Run(name, func(t *testing.T) {
 			srv := redisserver.Start(t)
 			single := func(o *valkey.ClientOption) { o.ForceSingleClient = true }

@@ -4,6 +4,8 @@ package valkeystore
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -17,7 +19,7 @@ const patience = 10 * time.Second
 // send sends the commands to one server, each once, in one flush, and returns their replies.
 func send(ctx context.Context, client valkey.Client, commands []store.Command) []store.Reply {
 	if err := over(ctx); err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -27,7 +29,7 @@ func send(ctx context.Context, client valkey.Client, commands []store.Command) [
 	if len(commands) == 1 {
 		only, err := build(client, commands[0])
 		if err != nil {
-			return unsent(1, err)
+			return store.Unsent(1, err)
 		}
 		return []store.Reply{answer(client.Do(ctx, only))}
 	}
@@ -35,7 +37,7 @@ func send(ctx context.Context, client valkey.Client, commands []store.Command) [
 	for i, command := range commands {
 		var err error
 		if built[i], err = build(client, command); err != nil {
-			return unsent(len(commands), err)
+			return store.Unsent(len(commands), err)
 		}
 	}
 	replies := make([]store.Reply, len(commands))
@@ -58,4 +60,55 @@ func over(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
+}
+
+// renewTime bounds the waiting for renew. A DialFn that takes no context may hold it up.
+const renewTime = 100 * time.Millisecond
+
+// renew ends the connections for blocking commands that rest, and returns when that is done, or
+// after renewTime.
+func renew(client valkey.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	go func() {
+		defer cancel()
+		for range 10_000 { // more than any pool has
+			if !endResting(client) {
+				return
+			}
+		}
+	}()
+	<-ctx.Done()
+}
+
+// endResting ends the connection that the client would use next, and reports whether one rested. It
+// sends a command that is too late to be written, after which the client closes the connection. If
+// the client pipelines on all connections, the command may be answered instead.
+func endResting(client valkey.Client) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime/10)
+	defer cancel()
+	late := &lateContext{Context: ctx}
+	reply := answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
+	if late.used.Load() || errors.Is(reply.Err, valkey.ErrClosing) {
+		return false
+	}
+	if reply.Err == nil { // the client would use the last one that was used
+		dedicated, _ := client.Dedicate()
+		dedicated.Close()
+	}
+	return true
+}
+
+// A lateContext is a context whose deadline is over, though it does not say so yet. The client
+// writes nothing under it. Only in order to make a connection, or to wait for one, the client
+// derives contexts from it.
+type lateContext struct {
+	context.Context
+	used atomic.Bool // the client has made a connection, or waited: none rested
+}
+
+func (c *lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
+
+func (c *lateContext) Value(key any) any {
+	c.used.Store(true)
+	return c.Context.Value(key)
 }

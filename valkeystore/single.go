@@ -31,7 +31,7 @@ func (s *single) Address() string {
 func (s *single) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	client, err := s.carrier(node, len(commands))
 	if err != nil {
-		return unsent(len(commands), err)
+		return store.Unsent(len(commands), err)
 	}
 	return send(ctx, client, commands)
 }
@@ -74,6 +74,12 @@ func (s *single) Nodes(context.Context) (store.Nodes, error) {
 func (s *single) Refresh(ctx context.Context, key string) error {
 	poke(ctx, s.client, key)
 	return over(ctx)
+}
+
+func (s *single) Renew(node string) {
+	if client, err := s.at(node); err == nil {
+		renew(client)
+	}
 }
 
 func (s *single) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {

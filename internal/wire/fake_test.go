@@ -23,6 +23,7 @@ type fakeStore struct {
 	met       []string // what Nodes says
 	unmet     []string // what Refresh adds
 	refreshed []string // keys
+	renewed   []string // nodes
 	sent      []string // "node: COMMAND args; COMMAND args"
 	listeners []*fakeListener
 	says      func(l *fakeListener, channel string) string // to a question; empty: yes
@@ -95,6 +96,12 @@ func (f *fakeStore) Refresh(_ context.Context, key string) error {
 	f.refreshed = append(f.refreshed, key)
 	f.met, f.unmet = append(f.met, f.unmet...), nil
 	return nil
+}
+
+func (f *fakeStore) Renew(node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed = append(f.renewed, node)
 }
 
 func (f *fakeStore) Listen(_ context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {

@@ -13,6 +13,7 @@ type link struct {
 	client, server net.Conn
 	once           sync.Once
 	over           chan struct{} // closed when it is cut
+	stranded       bool          // nothing comes through any more; guarded by p.mu
 
 	mu   sync.Mutex
 	lose *rule // whose request the server works on
@@ -29,7 +30,10 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -135,10 +139,14 @@ func (l *link) answers() {
 	}
 }
 
-// speech waits for the end of a silence; false when the link is cut.
+// speech waits for the end of a silence; false when the link is cut. The silence of a stranded link
+// has no end.
 func (l *link) speech() bool {
 	l.p.mu.Lock()
 	silent := l.p.silent
+	if l.stranded {
+		silent = make(chan struct{})
+	}
 	l.p.mu.Unlock()
 	if silent == nil {
 		return true

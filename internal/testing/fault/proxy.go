@@ -26,10 +26,10 @@ import (
 // A Proxy stands between clients and one server. All methods are safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
-	target   string
 	all      sync.WaitGroup
 
 	mu       sync.Mutex
+	target   string // of new connections
 	closed   bool
 	links    map[*link]struct{}
 	silences int           // under way
@@ -162,6 +162,24 @@ func (p *Proxy) speak() {
 		close(p.silent)
 		p.silent = nil
 	}
+}
+
+// Strand makes the present connections half-open for good: they stay, and nothing comes through.
+// New ones work. A NAT that forgets its table does that, and so does a node that dies behind a
+// balancer.
+func (p *Proxy) Strand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.stranded = true
+	}
+}
+
+// Lead makes new connections lead to another server. The present ones stay where they are.
+func (p *Proxy) Lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
 }
 
 // Delay makes every answer come later by d.
