@@ -1,8 +1,11 @@
 package redisstore
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,20 +66,47 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 	return replies
 }
 
-// renewTime bounds renew, which makes a connection if another caller has just taken the last one
-// that rested.
-const renewTime = 100 * time.Millisecond
+// renewTime is how long renew may hold its caller up, and renewLimit how long it may take.
+const renewTime, renewLimit = 100 * time.Millisecond, time.Second
 
-// renew ends the connections of the pool that rest. Each gets a command that cannot be written, so
-// that go-redis closes it.
+// renew ends the connections of the pool that rest, if the server answers over a new one. Otherwise
+// it stands still, and they are as good as any.
 func (n *node) renew() {
+	held, free := context.WithTimeout(context.Background(), renewTime)
+	go func() {
+		defer free()
+		ctx, cancel := context.WithTimeout(context.Background(), renewLimit)
+		defer cancel()
+		if answers(ctx, n.rdb.Options()) {
+			n.endResting(ctx)
+		}
+	}()
+	<-held.Done()
+}
+
+// answers reports whether the server answers a client that has not greeted it, also by a refusal,
+// and would take it.
+func answers(ctx context.Context, opt *redis.Options) bool {
+	conn, err := opt.Dialer(ctx, opt.Network, opt.Addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	_, _ = io.WriteString(conn, "*1\r\n$4\r\nPING\r\n")
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && !strings.Contains(line, "max number of clients")
+}
+
+// endResting gives each connection that rests a command that cannot be written, so that go-redis
+// closes it.
+func (n *node) endResting(ctx context.Context) {
 	rdb := n.rdb.WithTimeout(0) // with options of its own
 	rdb.Options().ContextTimeoutEnabled = true
 	rdb.Options().Limiter = nil // which need not know
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
-	defer cancel()
 	for range rdb.PoolStats().IdleConns {
-		if ctx.Err() == nil && rdb.PoolStats().IdleConns > 0 {
+		if rdb.PoolStats().IdleConns > 0 { // otherwise go-redis would make one
 			_ = rdb.Process(ctx, &command{Cmd: *redis.NewCmd(ctx, unwritable{})})
 		}
 	}
@@ -86,6 +116,4 @@ func (n *node) renew() {
 type unwritable struct{}
 
 // MarshalBinary implements encoding.BinaryMarshaler, for go-redis.
-func (unwritable) MarshalBinary() ([]byte, error) {
-	return nil, errors.New("redisstore: the connection is ended")
-}
+func (unwritable) MarshalBinary() ([]byte, error) { return nil, errors.New("never written") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ var refusals = []struct {
 	{"MISCONF", protocol.Misconfigured},
 	{"CLUSTERDOWN", protocol.ClusterDown},
 	{"MASTERDOWN", protocol.ReadOnly},
+	{"UNBLOCKED", protocol.ReadOnly}, // a WAIT whose master has become a replica
 	{"TRYAGAIN", protocol.ClusterDown},
 	{"BUSY", protocol.NoAnswer},
 	{"UNKILLABLE", protocol.NoAnswer},
@@ -65,6 +67,8 @@ func (s *Script) refusal(name, refused string, keys []any) error {
 		}
 	case protocol.Other:
 		failure.Unknown = b.begun
+	case protocol.ReadOnly:
+		failure.Err = fmt.Errorf("the connection led to a replica, and the next request takes a new one: %w", failure.Err)
 	}
 	return failure // a server raises the others at the first write, before it
 }
@@ -174,4 +178,10 @@ func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isDialing reports whether an error came before there was a connection.
+func isDialing(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -25,8 +25,13 @@ const (
 	minReconnectBackoff, maxReconnectBackoff = 10 * time.Millisecond, 2 * time.Second
 )
 
-// errSilent ends a connection on which not even a question is answered.
-var errSilent = errors.New("the server does not answer")
+var (
+	// errSilent ends a connection on which not even a question is answered.
+	errSilent = errors.New("the server does not answer")
+
+	// errMisled ends a connection that may lead to a wrong server, as those of requests did.
+	errMisled = errors.New("the connection may lead to a server that was replaced")
+)
 
 // A pubsubConn keeps one connection for messages while it has channels, and makes it again when it
 // is lost. Its state belongs to the goroutine of the subscription.
@@ -48,6 +53,7 @@ type pubsubConn struct {
 	retryAt time.Time     // no new connection before, unless hurry
 	backoff time.Duration // the longest pause before the next new connection
 	hurry   bool          // a channel was attached, or Add was called, while there was no link
+	silent  bool          // the last link had no answer
 }
 
 func newPubsubConn(s *subscription, node func(context.Context) (string, error)) *pubsubConn {
@@ -185,6 +191,7 @@ func (c *pubsubConn) lost(l *pubsubLink, err error) {
 		return // its end is known
 	}
 	c.link = nil
+	c.silent = errors.Is(err, errSilent) || isTimeout(err) && !isDialing(err)
 	l.cancel()
 	for _, ch := range c.channels {
 		if ch.confirmed {

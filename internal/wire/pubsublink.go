@@ -33,6 +33,7 @@ type pubsubLink struct {
 	heard   atomic.Int64    // when something came, in nanoseconds since born
 	toWrite chan []question // has room for one; filled by flush and emptied by run
 	closed  chan error      // why the connection has ended; has room for one
+	renew   bool            // the one before it had no answer
 
 	// Owned by the goroutine of the subscription.
 	queue           []question            // not yet given to run
@@ -50,6 +51,7 @@ func newPubsubLink(c *pubsubConn, now time.Time) *pubsubLink {
 		toWrite: make(chan []question, 1),
 		closed:  make(chan error, 1),
 		pending: map[string][]question{},
+		renew:   c.silent,
 	}
 	l.ctx, l.cancel = context.WithCancel(c.sub.ctx)
 	return l
@@ -140,6 +142,9 @@ func (l *pubsubLink) listen() (store.Listener, error) {
 	node, err := l.conn.node(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if l.renew {
+		l.conn.sub.router.store.renew(node, l.born, silent)
 	}
 	return l.conn.sub.router.store.Listen(ctx, node, l.conn.sharded, l)
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,11 +25,14 @@ const (
 // A router is the Store on what an adapter brings. On a cluster it has a slot table of its own: a
 // WAIT must go where its write went, and clients do not say where that is.
 type router struct {
-	store store.Store
+	store *renewingStore
 	kind  atomic.Int32 // a kind of servers; it does not change once it is known
 	slots slotTables   // of a cluster; guards itself
 
 	silentAfter, idleAfter time.Duration // of a pubsubConn
+
+	mu            sync.Mutex
+	subscriptions map[*subscription]bool // those that are not closed
 }
 
 // The kinds of servers behind a store.
@@ -44,7 +49,10 @@ func Route(s store.Store) Store { return RouteWithTimeouts(s, silentAfter, idleA
 // servers, which go by no fake clock. After silentAfter without a word the server is asked for a
 // sign of life. After idleAfter without channels a connection is closed.
 func RouteWithTimeouts(s store.Store, silentAfter, idleAfter time.Duration) Store {
-	return &router{store: s, slots: slotTables{store: s}, silentAfter: silentAfter, idleAfter: idleAfter}
+	r := &router{silentAfter: silentAfter, idleAfter: idleAfter, subscriptions: map[*subscription]bool{}}
+	r.store = &renewingStore{Store: s, nodes: map[string]*renewedNode{}, found: r.reconnect}
+	r.slots.store = r.store
+	return r
 }
 
 // isCluster tells whether keys are spread over slots. It asks the store until it is known.
@@ -263,7 +271,28 @@ func (r *router) Subscribe(ctx context.Context, sink Sink) (Subscription, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return newSubscription(r, sink), nil
+	s := newSubscription(r, sink)
+	r.mu.Lock()
+	r.subscriptions[s] = true
+	r.mu.Unlock()
+	return s, nil
+}
+
+// reconnect has the connections for messages to a node made again that were made before.
+func (r *router) reconnect(node string) {
+	r.mu.Lock()
+	all := slices.Collect(maps.Keys(r.subscriptions))
+	r.mu.Unlock()
+	for _, s := range all {
+		s.reconnect(node)
+	}
+}
+
+// forget notes that a subscription is closed.
+func (r *router) forget(s *subscription) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.subscriptions, s)
 }
 
 // refreshSlots begins to read the slots anew on a cluster, in the background.
@@ -324,7 +353,7 @@ func isRedirect(refused string) bool { return hasPrefix(refused, "MOVED ", "ASK 
 // suggestsStaleSlots tells whether, by its reply, a request may have gone to a node that does not
 // serve its slot any more. ASK does not suggest that: the node still serves the slot.
 func suggestsStaleSlots(reply *Reply) bool {
-	return reply.Err != nil || hasPrefix(reply.Refused, "READONLY", "CLUSTERDOWN", "MOVED")
+	return reply.Err != nil || judgeRefusal(reply.Refused) == misled || hasPrefix(reply.Refused, "CLUSTERDOWN", "MOVED")
 }
 
 // hasPrefix tells whether a text begins with one of the prefixes.

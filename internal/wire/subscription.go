@@ -118,13 +118,7 @@ func (s *subscription) Add(ctx context.Context, name string) error {
 
 // Remove implements Subscription. It does not wait for the server.
 func (s *subscription) Remove(_ context.Context, name string) error {
-	s.mu.Lock()
-	started := s.started
-	s.mu.Unlock()
-	if !started {
-		return nil // no channel was ever added
-	}
-	s.post(func() {
+	s.postIfStarted(func() {
 		if c := s.channels[name]; c != nil {
 			c.resolve(fmt.Errorf("channel %q was removed", name))
 			s.drop(c)
@@ -133,11 +127,35 @@ func (s *subscription) Remove(_ context.Context, name string) error {
 	return nil
 }
 
+// reconnect makes the connection to a node again: the present one may lead to a wrong server.
+func (s *subscription) reconnect(node string) {
+	s.postIfStarted(func() {
+		conn := s.placement.conns[node]
+		if conn == nil && s.router.kind.Load() == kindSingle {
+			conn = s.unsharded
+		}
+		if conn != nil && conn.link != nil {
+			conn.lost(conn.link, errMisled)
+		}
+	})
+}
+
+// postIfStarted is post, unless no channel was ever added: then there is nothing to do.
+func (s *subscription) postIfStarted(f func()) {
+	s.mu.Lock()
+	started := s.started
+	s.mu.Unlock()
+	if started {
+		s.post(f)
+	}
+}
+
 // Close implements Subscription. Its goroutines are gone when it returns.
 func (s *subscription) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.router.forget(s)
 	s.cancel()
 	s.sink.close()
 	s.goroutines.Wait()
