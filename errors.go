@@ -268,6 +268,7 @@ type StoreKind string
 const (
 	StoreUnreachable   StoreKind = "unreachable"
 	StoreNoAnswer      StoreKind = "no answer"
+	StoreNotSent       StoreKind = "not sent" // it failed in this process: Err names the place, and Node is empty
 	StoreLoading       StoreKind = "loading"
 	StoreReadOnly      StoreKind = "read-only"
 	StoreOutOfMemory   StoreKind = "out of memory"
@@ -470,7 +471,7 @@ func (w withoutContext) As(target any) bool { return errors.As(w.error, target) 
 
 func kindOf(r protocol.Reason) StoreKind {
 	kinds := map[protocol.Reason]StoreKind{
-		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.Denied: StoreDenied,
+		protocol.Unreachable: StoreUnreachable, protocol.NoAnswer: StoreNoAnswer, protocol.NotSent: StoreNotSent, protocol.Denied: StoreDenied,
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
 		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
 		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign, protocol.Evicts: StoreEvicts,

@@ -2,9 +2,7 @@ package redisstore
 
 import (
 	"errors"
-	"fmt"
 	"net"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,7 +29,7 @@ func (c *command) Args() []any {
 func (c *command) answer() store.Reply {
 	err := c.Err()
 	if err == nil {
-		return store.Reply{Value: plain(c.Val())}
+		return store.Reply{Value: store.Plain(c.Val())}
 	}
 	if text, ok := refusal(err); ok {
 		return store.Reply{Refused: text}
@@ -57,36 +55,4 @@ func neverWritten(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
 		errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &op) && op.Op == "dial"
-}
-
-// plain turns what go-redis makes of an answer into string, int64, nil, and []any of these. Only
-// servers that were told to speak RESP3 inside scripts send the other types.
-func plain(v any) any {
-	switch v := v.(type) {
-	case nil, string, int64:
-		return v
-	case []any:
-		for i, e := range v {
-			switch e.(type) {
-			case nil, string, int64: // assigning would only cost
-			default:
-				v[i] = plain(e)
-			}
-		}
-		return v
-	case bool:
-		if v {
-			return int64(1)
-		}
-		return nil // as in RESP2
-	case float64:
-		return strconv.FormatFloat(v, 'g', 17, 64)
-	case map[any]any:
-		flat := make([]any, 0, 2*len(v))
-		for k, e := range v {
-			flat = append(flat, plain(k), plain(e))
-		}
-		return flat
-	}
-	return fmt.Sprint(v)
 }

@@ -6,13 +6,12 @@
 // # What is accepted
 //
 // [New] takes a *redis.Client, also one made by redis.NewFailoverClient, and a
-// *redis.ClusterClient. A *redis.Ring spreads keys by hash over servers that know nothing of each
-// other; a lock there would be forgotten whenever a server comes or goes, so it is refused. So are
-// nil and every other implementation.
+// *redis.ClusterClient. It refuses a *redis.Ring, whose servers know nothing of each other, nil,
+// and every other implementation.
 //
 // # What happens to the client
 //
-// Nothing: the store uses its connections and leaves its options, its hooks and its life to the
+// The store uses the client's connections, and leaves its options, its hooks and its life to the
 // caller. Closing the client closes the store's way to the server; close the holdfast client first.
 // The client's limits are shared: every request takes a connection of its pool for one round trip,
 // and waiting takes one more connection, outside the pool.
@@ -25,17 +24,15 @@
 // client itself, and the sooner of deadline and timeout counts. Hooks that see dialing are not
 // affected. A ctx that is cancelled ends the waiting for a connection, but not that for an answer.
 //
+// If a request has no answer, or a server says that it is a replica, the store ends all connections
+// of the pool that rest. It first makes a connection, and does nothing if it cannot. So the next
+// request goes over a new connection, also one of the caller's. What is under way goes on.
+//
 // # Sentinel and Cluster
 //
 // A failover client asks its sentinels whenever it dials. On a cluster the store uses the
-// connections of the client's nodes. holdfast follows the slots, and reads them anew as soon as a
-// request fails, whatever the client's reload interval; MOVED and ASK are followed. A request that
-// could not be sent, because its node is gone, goes where the slot is served by now; one that may
-// have been sent is not sent again. A channel with a hash tag is subscribed by SSUBSCRIBE at the
-// node that serves its slot, on one connection a node. It follows its slot and the fail-over of its
-// node. Other channels are on one connection to any master.
-//
-// Where the server must be dialed, the client's DialerRetries and DialerRetryTimeout say how long a
-// refused connection is tried again before it is reported. On a cluster set DialerRetries to 1: a
-// caller that waits for a node that is gone could find the new node instead.
+// connections of the client's nodes, and holdfast follows the slots, whatever the client's reload
+// interval. DialerRetries and DialerRetryTimeout say how long a refused connection is tried again
+// before it is reported. On a cluster set DialerRetries to 1: a caller that waits for a node that is
+// gone could find the new node instead.
 package redisstore

@@ -42,18 +42,22 @@ type pendingCommand struct {
 	off     bool
 }
 
-// listen makes a listener that is not connected. It speaks RESP2, in which go-redis reads nothing
+// newPubSub makes a PubSub that is not connected. It speaks RESP2, in which go-redis reads nothing
 // but the messages.
-func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
+func newPubSub(rdb *redis.Client) *redis.PubSub {
 	timeout := handshakeTimeout
 	if own := rdb.Options().ReadTimeout; own > 0 {
 		timeout = min(timeout, own)
 	}
-	client := rdb.WithTimeout(timeout) // with options of its own
-	client.Options().ContextTimeoutEnabled = true
+	client := bounded(rdb, timeout)
 	client.Options().Protocol = 2
 	client.Options().DialerRetries = 1 // the next connection is the caller's concern
-	pubsub := client.Subscribe(context.Background())
+	return client.Subscribe(context.Background())
+}
+
+// listen makes a listener that is not connected.
+func listen(rdb *redis.Client, sharded bool, events store.Events) *listener {
+	pubsub := newPubSub(rdb)
 	l := &listener{pubsub: pubsub, subscribe: pubsub.Subscribe, unsubscribe: pubsub.Unsubscribe, events: events}
 	if sharded {
 		l.subscribe, l.unsubscribe = pubsub.SSubscribe, pubsub.SUnsubscribe

@@ -1,11 +1,9 @@
 package redisstore
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,23 +20,26 @@ type node struct {
 func newNode(rdb *redis.Client) *node {
 	n := &node{rdb: rdb, bounded: rdb}
 	if opt := rdb.Options(); !opt.ContextTimeoutEnabled || opt.ReadTimeout < 0 || opt.WriteTimeout < 0 {
-		n.bounded = rdb.WithTimeout(0) // with options of its own
-		n.bounded.Options().ContextTimeoutEnabled = true
+		n.bounded = bounded(rdb, 0)
 	}
 	return n
 }
 
+// bounded is a client on rdb's connections, with options of its own.
+func bounded(rdb *redis.Client, timeout time.Duration) *redis.Client {
+	rdb = rdb.WithTimeout(timeout)
+	rdb.Options().ContextTimeoutEnabled = true
+	return rdb
+}
+
 // do sends the commands in one flush and returns their replies.
 func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
-	rdb := n.rdb
-	if deadline, ok := ctx.Deadline(); ok {
-		if time.Until(deadline) <= 0 {
-			return store.Unsent(len(commands), context.DeadlineExceeded)
-		}
-		rdb = n.bounded
-	}
-	if err := ctx.Err(); err != nil {
+	if err := store.Ended(ctx); err != nil {
 		return store.Unsent(len(commands), err)
+	}
+	rdb := n.rdb
+	if _, ok := ctx.Deadline(); ok {
+		rdb = n.bounded
 	}
 	if len(commands) == 1 {
 		alone := &struct {
@@ -46,7 +47,7 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 			reply [1]store.Reply
 		}{command: command{Cmd: *redis.NewCmd(ctx, commands[0]...)}}
 		_ = rdb.Process(ctx, &alone.command) // the command has the error too
-		alone.reply[0] = alone.answer()
+		alone.reply[0] = n.answer(&alone.command)
 		return alone.reply[:]
 	}
 	replies := make([]store.Reply, len(commands))
@@ -61,59 +62,43 @@ func (n *node) do(ctx context.Context, commands []store.Command) []store.Reply {
 		if err != nil && !sent[i].written && sent[i].Err() == nil { // the server refused the greeting of a new connection
 			sent[i].SetErr(err)
 		}
-		replies[i] = sent[i].answer()
+		replies[i] = n.answer(&sent[i])
 	}
 	return replies
 }
 
-// renewTime is how long renew may hold its caller up, and renewLimit how long it may take.
-const renewTime, renewLimit = 100 * time.Millisecond, time.Second
-
-// renew ends the connections of the pool that rest, if the server answers over a new one. Otherwise
-// it stands still, and they are as good as any.
-func (n *node) renew() {
-	held, free := context.WithTimeout(context.Background(), renewTime)
-	go func() {
-		defer free()
-		ctx, cancel := context.WithTimeout(context.Background(), renewLimit)
-		defer cancel()
-		if answers(ctx, n.rdb.Options()) {
-			n.endResting(ctx)
+// answer is what became of a command. That it is unsent may be for want of a free connection.
+func (n *node) answer(c *command) store.Reply {
+	reply := c.answer()
+	if reply.Unsent && slices.ContainsFunc(waits, func(wait error) bool { return errors.Is(reply.Err, wait) }) {
+		stats, opt := n.rdb.PoolStats(), n.rdb.Options()
+		inUse := int(stats.TotalConns - stats.IdleConns)
+		if inUse >= opt.PoolSize || opt.MaxActiveConns > 0 && inUse >= opt.MaxActiveConns {
+			reply.Err = &store.PoolError{Size: inUse}
 		}
-	}()
-	<-held.Done()
-}
-
-// answers reports whether the server answers a client that has not greeted it, also by a refusal,
-// and would take it.
-func answers(ctx context.Context, opt *redis.Options) bool {
-	conn, err := opt.Dialer(ctx, opt.Network, opt.Addr)
-	if err != nil {
-		return false
 	}
-	defer conn.Close()
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	_, _ = io.WriteString(conn, "*1\r\n$4\r\nPING\r\n")
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	return err == nil && !strings.Contains(line, "max number of clients")
+	return reply
 }
 
-// endResting gives each connection that rests a command that cannot be written, so that go-redis
-// closes it.
-func (n *node) endResting(ctx context.Context) {
-	rdb := n.rdb.WithTimeout(0) // with options of its own
-	rdb.Options().ContextTimeoutEnabled = true
+// waits are the ends of waiting for a connection of the pool.
+var waits = []error{context.DeadlineExceeded, redis.ErrPoolTimeout, redis.ErrPoolExhausted}
+
+// renew ends the connections of the pool that rest, if a new one can be made. Otherwise the server
+// stands still, and they are as good as any. Each gets a command that cannot be written, so that
+// go-redis closes it.
+func (n *node) renew() {
+	pubsub := newPubSub(n.rdb) // which is never on a connection of the pool
+	defer pubsub.Close()
+	if pubsub.Ping(context.Background()) != nil {
+		return
+	}
+	rdb := bounded(n.rdb, 0)
 	rdb.Options().Limiter = nil // which need not know
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
 	for range rdb.PoolStats().IdleConns {
 		if rdb.PoolStats().IdleConns > 0 { // otherwise go-redis would make one
-			_ = rdb.Process(ctx, &command{Cmd: *redis.NewCmd(ctx, unwritable{})})
+			_ = rdb.Process(ctx, &command{Cmd: *redis.NewCmd(ctx, struct{}{})})
 		}
 	}
 }
-
-// An unwritable is an argument that no command can have.
-type unwritable struct{}
-
-// MarshalBinary implements encoding.BinaryMarshaler, for go-redis.
-func (unwritable) MarshalBinary() ([]byte, error) { return nil, errors.New("never written") }

@@ -39,7 +39,8 @@ func build(client rueidis.Client, args store.Command) (rueidis.Completed, error)
 func answer(result rueidis.RedisResult) store.Reply {
 	msg, err := result.ToMessage()
 	if err == nil {
-		return store.Reply{Value: plain(&msg)}
+		value, _ := msg.ToAny() // a nil has an error, too
+		return store.Reply{Value: store.Plain(value)}
 	}
 	if rueidis.IsRedisNil(err) {
 		return store.Reply{}
@@ -60,40 +61,4 @@ func answer(result rueidis.RedisResult) store.Reply {
 func neverWritten(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, rueidis.ErrClosing) || errors.Is(err, rueidis.ErrNoCache) || errors.As(err, &op) && op.Op == "dial"
-}
-
-// plain turns an answer into string, int64, nil, and []any of these. Only servers that were told to
-// speak RESP3 inside scripts send the other types.
-func plain(msg *rueidis.RedisMessage) any {
-	switch {
-	case msg.IsNil():
-		return nil
-	case msg.IsInt64():
-		n, _ := msg.ToInt64()
-		return n
-	case msg.IsArray():
-		list, _ := msg.ToArray()
-		values := make([]any, len(list))
-		for i := range list {
-			values[i] = plain(&list[i])
-		}
-		return values
-	case msg.IsBool():
-		if yes, _ := msg.ToBool(); yes {
-			return int64(1)
-		}
-		return nil // as in RESP2
-	case msg.IsFloat64():
-		f, _ := msg.ToFloat64()
-		return strconv.FormatFloat(f, 'g', 17, 64)
-	case msg.IsMap():
-		fields, _ := msg.ToMap()
-		flat := make([]any, 0, 2*len(fields))
-		for key, value := range fields {
-			flat = append(flat, key, plain(&value))
-		}
-		return flat
-	}
-	text, _ := msg.ToString() // that of an error, too
-	return text
 }

@@ -3,6 +3,7 @@ package rueidisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,7 @@ const patience = 10 * time.Second
 
 // send sends the commands to one server, each once, in one flush, and returns their replies.
 func send(ctx context.Context, client rueidis.Client, commands []store.Command) []store.Reply {
-	if err := over(ctx); err != nil {
+	if err := store.Ended(ctx); err != nil {
 		return store.Unsent(len(commands), err)
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
@@ -29,7 +30,7 @@ func send(ctx context.Context, client rueidis.Client, commands []store.Command) 
 		if err != nil {
 			return store.Unsent(1, err)
 		}
-		return []store.Reply{answer(client.Do(ctx, only))}
+		return inPool(client, []store.Reply{answer(client.Do(ctx, only))})
 	}
 	built := make([]rueidis.Completed, len(commands))
 	for i, command := range commands {
@@ -42,6 +43,21 @@ func send(ctx context.Context, client rueidis.Client, commands []store.Command) 
 	for i, result := range client.DoMulti(ctx, built...) {
 		replies[i] = answer(result)
 	}
+	return inPool(client, replies)
+}
+
+// inPool notes, in replies that did not come in time, that the pool of the client is full: they may
+// have waited there.
+func inPool(client rueidis.Client, replies []store.Reply) []store.Reply {
+	if len(replies) == 0 || !errors.Is(replies[0].Err, context.DeadlineExceeded) {
+		return replies
+	}
+	if late := tooLate(client); late.used.Load() && !late.asked.Load() {
+		err := fmt.Errorf("%w: %w", &store.PoolError{}, replies[0].Err)
+		for i := range replies {
+			replies[i].Err = err
+		}
+	}
 	return replies
 }
 
@@ -52,59 +68,43 @@ func poke(ctx context.Context, client rueidis.Client, key string) {
 	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())
 }
 
-// over tells that ctx has ended, also when its timer has not noticed.
-func over(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
-// renewTime bounds the waiting for renew. A DialFn that takes no context may hold it up.
-const renewTime = 100 * time.Millisecond
-
-// renew ends the connections for blocking commands that rest, and returns when that is done, or
-// after renewTime.
+// renew ends the connections for blocking commands that rest.
 func renew(client rueidis.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
-	go func() {
-		defer cancel()
-		for range 10_000 { // more than any pool has
-			if !endResting(client) {
-				return
-			}
+	for {
+		late := tooLate(client)
+		if late.used.Load() || errors.Is(late.reply.Err, rueidis.ErrClosing) {
+			return // none rested
 		}
-	}()
-	<-ctx.Done()
+		if late.reply.Err == nil { // the client uses the last one first that was used
+			dedicated, _ := client.Dedicate()
+			dedicated.Close()
+		}
+	}
 }
 
-// endResting ends the connection that the client would use next, and reports whether one rested. It
-// sends a command that is too late to be written, after which the client closes the connection. If
-// the client pipelines on all connections, the command may be answered instead.
-func endResting(client rueidis.Client) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime/10)
+// tooLate sends a command that is too late to be written: if a connection for blocking commands
+// rests, the client closes it. If the client pipelines there, the command may be answered instead.
+func tooLate(client rueidis.Client) *lateContext {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	late := &lateContext{Context: ctx}
-	reply := answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
-	if late.used.Load() || errors.Is(reply.Err, rueidis.ErrClosing) {
-		return false
-	}
-	if reply.Err == nil { // the client would use the last one that was used
-		dedicated, _ := client.Dedicate()
-		dedicated.Close()
-	}
-	return true
+	late.reply = answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
+	return late
 }
 
 // A lateContext is a context whose deadline is over, though it does not say so yet. The client
-// writes nothing under it. Only in order to make a connection, or to wait for one, the client
-// derives contexts from it.
+// derives contexts from it only in order to make a connection, or to wait for one.
 type lateContext struct {
 	context.Context
-	used atomic.Bool // the client has made a connection, or waited: none rested
+	used  atomic.Bool // it derived one
+	asked atomic.Bool // it asked for the deadline: it has a connection, or makes one
+	reply store.Reply
 }
 
-func (c *lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
+func (c *lateContext) Deadline() (time.Time, bool) {
+	c.asked.Store(true)
+	return time.Unix(1, 0), true
+}
 
 func (c *lateContext) Value(key any) any {
 	c.used.Store(true)

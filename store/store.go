@@ -30,8 +30,8 @@ type Store interface {
 	// Renew has later commands to a node, and later listeners there, go over connections that are
 	// made after the call. The caller has found a connection silent, or leading to a server that is
 	// not the right one any more, such as a master that became a replica. What is under way goes
-	// on. Renew does not wait for a server, and does nothing for a node that the client has not
-	// met.
+	// on. Renew returns when it is done, which may take as long as making a connection. For a node
+	// that the client has not met it does nothing.
 	//
 	// A store on a client with a pool ends the connections that rest there, also those that others
 	// have used. It ends none that is in use, or that carries the commands of several callers at a

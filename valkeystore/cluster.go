@@ -53,7 +53,7 @@ func (c *cluster) Nodes(context.Context) (store.Nodes, error) {
 // Refresh sends something for a key: the client learns of a node by being sent there.
 func (c *cluster) Refresh(ctx context.Context, key string) error {
 	poke(ctx, c.client, key)
-	return over(ctx)
+	return store.Ended(ctx)
 }
 
 func (c *cluster) Renew(address string) {

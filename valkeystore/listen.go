@@ -33,7 +33,7 @@ type listener struct {
 // listen takes a connection of a client. No context interrupts that, so it is done on a goroutine
 // that a caller does not wait for after the end of ctx.
 func listen(ctx context.Context, client valkey.Client, sharded bool, events store.Events) (store.Listener, error) {
-	if err := over(ctx); err != nil {
+	if err := store.Ended(ctx); err != nil {
 		return nil, err
 	}
 	made := make(chan *listener)

@@ -73,7 +73,7 @@ func (s *single) Nodes(context.Context) (store.Nodes, error) {
 // Refresh makes a client that follows REDIRECT do so.
 func (s *single) Refresh(ctx context.Context, key string) error {
 	poke(ctx, s.client, key)
-	return over(ctx)
+	return store.Ended(ctx)
 }
 
 func (s *single) Renew(node string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ func (c *connection) failure(err error) error {
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses this client: %w (holdfast doctor names all permissions that are missing)", at, failed.Err)}
 	case failed.Kind == holdfast.StoreDenied:
 		return &exitError{exitDenied, fmt.Errorf("the server at %s refuses this client: %w", at, failed.Err)}
-	case failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNoAnswer:
+	case slices.Contains([]holdfast.StoreKind{holdfast.StoreUnreachable, holdfast.StoreNoAnswer, holdfast.StoreNotSent}, failed.Kind):
 		if hint := tlsHint(context.Background(), c.Redis); hint != "" {
 			return &exitError{exitNoServer, fmt.Errorf("no answer from %s: %s", at, hint)}
 		}

@@ -75,7 +75,7 @@ func unanswered(err error) bool {
 		return slices.ContainsFunc(none.Masters, func(n lockinfo.Master) bool { return unanswered(n.Err) })
 	}
 	return errors.As(err, &failed) && (failed.Kind == holdfast.StoreNoAnswer ||
-		failed.Kind == holdfast.StoreUnreachable && errors.As(failed.Err, &late) && late.Timeout())
+		(failed.Kind == holdfast.StoreUnreachable || failed.Kind == holdfast.StoreNotSent) && errors.As(failed.Err, &late) && late.Timeout())
 }
 
 // wait waits in the queue, and says so on a terminal.

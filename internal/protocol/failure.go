@@ -9,6 +9,7 @@ type Reason int
 const (
 	Unreachable   Reason = iota + 1 // no connection, or none that works
 	NoAnswer                        // sent, and no answer came in time
+	NotSent                         // it failed in this process: no server is to blame
 	Denied                          // password or permission
 	Loading                         // the server reads its data
 	ReadOnly                        // a replica, or a master that may not write
@@ -24,7 +25,7 @@ const (
 
 // String is the reason as users read it.
 func (r Reason) String() string {
-	names := [...]string{"", "unreachable", "no answer", "denied", "loading", "read-only", "out of memory", "too few replicas",
+	names := [...]string{"", "unreachable", "no answer", "not sent", "denied", "loading", "read-only", "out of memory", "too few replicas",
 		"cannot persist", "cluster down", "unsupported", "foreign key", "may evict keys", "refused"}
 	if r <= 0 || int(r) >= len(names) {
 		return "unknown"
@@ -51,7 +52,7 @@ func (f *Failure) Again() bool { return f.Reason.Passing() || f.Unknown && f.Rea
 // memory left, or cannot persist, serves again once memory is freed or its disk is mended.
 func (r Reason) Passing() bool {
 	switch r {
-	case Unreachable, NoAnswer, Loading, ReadOnly, OutOfMemory, NoReplicas, Misconfigured, ClusterDown:
+	case Unreachable, NoAnswer, NotSent, Loading, ReadOnly, OutOfMemory, NoReplicas, Misconfigured, ClusterDown:
 		return true
 	}
 	return false

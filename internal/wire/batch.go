@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type Batcher struct {
 	inFlight   int        // batches sent and not ended, also those of one request; at most maxInFlight
 	requests   int        // requests in these batches
 	answeredAt time.Time  // of the last answer; zero: there was none, or not to the last request sent
+	failure    error      // of the last request that a batch carried, or was to carry; nil: none
 	queue      []*call    // not yet in a batch, in the order in which they came
 }
 
@@ -69,8 +71,9 @@ type directSend struct {
 	requests [1]Request
 }
 
-// errExpiredBeforeSend answers a request whose deadline was over before its batch was sent.
-var errExpiredBeforeSend = errors.New("not sent in time: earlier requests got no answer")
+// errExpiredBeforeSend answers a request whose deadline was over before its batch was sent, if no
+// earlier one has failed yet.
+var errExpiredBeforeSend = errors.New("not sent in time: earlier requests have no answer")
 
 // Do sends one request and returns its reply. It returns without one when ctx ends or the deadline
 // is over, and then drops a reply that comes later. It may notice a cancellation late, as
@@ -133,7 +136,7 @@ func (b *Batcher) await(ctx context.Context, c *call) Reply {
 	case <-ctx.Done():
 		return b.abandon(c, protocol.EndOf(ctx))
 	case <-c.timer.C: // the batch that it is in or waits for may have a later deadline
-		return b.abandon(c, context.DeadlineExceeded)
+		return b.abandon(c, nil)
 	}
 }
 
@@ -146,29 +149,43 @@ func (b *Batcher) recycle(c *call) {
 }
 
 // abandon gives up a call, and returns the reply if it has come at the last moment. Else the
-// reply's error is why. A call that is still in the queue is taken out, and its request is unsent.
-// An abandoned call is not recycled, as its batch may still answer it.
+// reply's error is why; nil: its deadline. A call that is still in the queue is taken out, and its
+// request is unsent. An abandoned call is not recycled, as its batch may still answer it.
 func (b *Batcher) abandon(c *call, why error) Reply {
 	c.timer.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.queue, c); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
+		if why == nil {
+			why = b.expiredLocked()
+		}
 		return Reply{Err: why, Unsent: true}
 	}
 	select {
 	case reply := <-c.done:
 		return reply
 	default:
+		if why == nil {
+			why = context.DeadlineExceeded
+		}
 		return Reply{Err: why}
 	}
+}
+
+// expiredLocked is why a request whose deadline is over was not sent: those before it failed.
+func (b *Batcher) expiredLocked() error {
+	if b.failure == nil {
+		return errExpiredBeforeSend
+	}
+	return fmt.Errorf("not sent in time, behind others: %w", b.failure)
 }
 
 // sendBatches sends a batch, and then another one in its place as long as there are any.
 func (b *Batcher) sendBatches(batch []*call) {
 	for batch != nil {
 		size := len(batch)
-		batch = answerExpired(batch)
+		batch = b.answerExpired(batch)
 		replies := b.exchange(batch)
 		next := b.finish(size, replies)
 		for i, reply := range replies {
@@ -180,13 +197,16 @@ func (b *Batcher) sendBatches(batch []*call) {
 
 // answerExpired answers the calls whose deadline is over: they are not sent. It returns the others,
 // in the same slice.
-func answerExpired(batch []*call) []*call {
+func (b *Batcher) answerExpired(batch []*call) []*call {
 	now := time.Now()
+	b.mu.Lock()
+	why := b.expiredLocked()
+	b.mu.Unlock()
 	return slices.DeleteFunc(batch, func(c *call) bool {
 		if c.deadline.After(now) {
 			return false
 		}
-		c.done <- Reply{Err: errExpiredBeforeSend, Unsent: true}
+		c.done <- Reply{Err: why, Unsent: true}
 		return true
 	})
 }
@@ -232,6 +252,9 @@ func (b *Batcher) finish(requests int, replies []Reply) (next []*call) {
 // noteAnswerLocked notes whether the server answers. Of a batch, the last reply is the newest. A
 // request that was not sent says nothing of the server.
 func (b *Batcher) noteAnswerLocked(replies []Reply) {
+	if n := len(replies); n > 0 {
+		b.failure = replies[n-1].Err
+	}
 	for i := len(replies) - 1; i >= 0; i-- {
 		switch {
 		case replies[i].Unsent:

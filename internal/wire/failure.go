@@ -10,7 +10,11 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/store"
 )
+
+// errLate is about a request whose process stood still from its making to its sending.
+var errLate = fmt.Errorf("its time was over before it could be sent: %w", context.DeadlineExceeded)
 
 // refusals are the error prefixes that mean something to us. They are the same on every server and
 // version, while the texts behind them are not (traps 14, 45). Inside a script some arrive as
@@ -81,6 +85,8 @@ func unansweredReason(reply Reply) protocol.Reason {
 		return protocol.Denied
 	case !reply.Unsent && isTimeout(reply.Err):
 		return protocol.NoAnswer
+	case reply.Unsent && (errors.Is(reply.Err, errLate) || errors.As(reply.Err, new(*store.PoolError))):
+		return protocol.NotSent
 	}
 	return protocol.Unreachable
 }
@@ -118,7 +124,7 @@ func SubscribeFailure(channel string, err error) error {
 	return failure
 }
 
-// At names the server in an error about its reply, and returns the error.
+// At names the server in an error about its reply, if it was asked, and returns the error.
 func At(server string, err error) error {
 	var (
 		failure *protocol.Failure
@@ -126,7 +132,9 @@ func At(server string, err error) error {
 	)
 	switch {
 	case errors.As(err, &failure):
-		failure.Node = server
+		if failure.Reason != protocol.NotSent { // no server was asked
+			failure.Node = server
+		}
 	case errors.As(err, &foreign):
 		foreign.Node = server
 	}

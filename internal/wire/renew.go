@@ -19,6 +19,9 @@ const (
 	renewInDoubt = 5 * time.Second
 )
 
+// renewWait is how long a renewal may hold up the replies that it is for.
+const renewWait = 100 * time.Millisecond
+
 // A renewingStore is the store of an adapter that has its connections to a node renewed once one of
 // them turned out to be of no use: it was silent, or it led to a server that is not the right one
 // any more. A pool has more of them, and would give one after the other to the requests.
@@ -81,8 +84,19 @@ func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
 		n.at = time.Now()
 	}
 	s.mu.Unlock()
-	if due {
+	if !due {
+		return
+	}
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
 		s.Store.Renew(node)
+	}()
+	late := time.NewTimer(renewWait)
+	defer late.Stop()
+	select {
+	case <-renewed:
+	case <-late.C: // the replies are there, and their requests may have waited long
 	}
 }
 

@@ -341,10 +341,11 @@ func unsent(n int, err error) []Reply {
 // ended is why ctx has ended, or nil. A deadline that is over counts even if the timer of ctx has
 // not noticed.
 func ended(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
-		return context.DeadlineExceeded
+	err := store.Ended(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errLate
 	}
-	return ctx.Err()
+	return err
 }
 
 // isRedirect tells whether a node of a cluster refused a request because another node is to get it.

@@ -1,8 +1,10 @@
-package redisstore
+package store_test
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil
@@ -13,7 +15,7 @@ func FuzzPlain(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, shape []byte) {
 		value, _ := shaped(shape)
-		if got := plain(value); !isPlain(got) {
+		if got := store.Plain(value); !isPlain(got) {
 			t.Errorf("%T %v of %q", got, got, shape)
 		}
 	})
