@@ -44,6 +44,8 @@ type moody struct {
 	fail error
 }
 
+func (*moody) Renew(string) {}
+
 func (m *moody) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
 	m.sent += len(commands)
 	replies := m.instant.Do(ctx, node, commands)

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (n *node) answer(c *command) store.Reply {
 		stats, opt := n.rdb.PoolStats(), n.rdb.Options()
 		inUse := int(stats.TotalConns - stats.IdleConns)
 		if inUse >= opt.PoolSize || opt.MaxActiveConns > 0 && inUse >= opt.MaxActiveConns {
-			reply.Err = &store.PoolError{Size: inUse}
+			reply.Err = fmt.Errorf("%w: %w", &store.PoolError{Size: inUse}, reply.Err)
 		}
 	}
 	return reply

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/internal/wire"
+	"github.com/holdfast-go/holdfast/store"
 )
 
 // hangUp serves connections that refuse the greeting and end when a SET comes. It counts those.
@@ -120,6 +121,7 @@ func TestUnsent(t *testing.T) {
 		change func(*redis.Options)
 		before func(*redis.Client)
 		want   error
+		pool   bool // the error names the pool
 	}{
 		"cancelled": {ctx: over, want: context.Canceled},
 		"too late":  {ctx: within(t, -time.Second), want: context.DeadlineExceeded},
@@ -129,9 +131,9 @@ func TestUnsent(t *testing.T) {
 			o.DialTimeout, o.DialerRetries = time.Second, 1 // go-redis goes on dialing when nobody waits any more
 		}, want: context.DeadlineExceeded},
 		"refused by the host": {change: func(o *redis.Options) { o.Addr, o.DialerRetries = "127.0.0.1:1", 1 }},
-		"pool, deadline":      {change: func(o *redis.Options) { o.PoolSize = 1 }, before: occupy(t), want: context.DeadlineExceeded},
+		"pool, deadline":      {change: func(o *redis.Options) { o.PoolSize = 1 }, before: occupy(t), want: context.DeadlineExceeded, pool: true},
 		"pool, timeout": {ctx: within(t, time.Minute), change: func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond }, before: occupy(t),
-			want: redis.ErrPoolTimeout},
+			want: redis.ErrPoolTimeout, pool: true},
 	} {
 		for kind, reqs := range map[string][]wire.Request{"one": request("PING"), "several": append(request("PING"), request("PING")...)} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -149,6 +151,10 @@ func TestUnsent(t *testing.T) {
 				for _, r := range routed(rdb).Do(ctx, reqs) {
 					if r.Err == nil || !r.Unsent || test.want != nil && !errors.Is(r.Err, test.want) {
 						t.Errorf("got %+v", r)
+					}
+					full := new(store.PoolError)
+					if errors.As(r.Err, &full) != test.pool || test.pool && full.Size != 1 {
+						t.Errorf("got %+v, the pool named: want %v", r, test.pool)
 					}
 				}
 			})

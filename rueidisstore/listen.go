@@ -1,6 +1,7 @@
 package rueidisstore
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -16,7 +17,7 @@ type listener struct {
 	client  rueidis.DedicatedClient
 	sharded bool
 	events  store.Events
-	lost    <-chan error  // gets the reason and is closed when the connection is lost
+	lost    <-chan error  // gets the reason once, and is closed, when the connection is lost
 	closed  chan struct{} // closed by Close
 	closing sync.Once
 
@@ -157,7 +158,7 @@ func (l *listener) send(ctx context.Context, channels []string, command func(str
 func (l *listener) lostBecause() error {
 	select {
 	case err := <-l.lost:
-		return reason(err)
+		return cmp.Or(err, rueidis.ErrClosing)
 	default:
 		return nil
 	}
@@ -170,19 +171,10 @@ func (l *listener) watch() {
 		select {
 		case <-l.closed: // both have come
 		default:
-			l.events.Closed(reason(err))
+			l.events.Closed(cmp.Or(err, rueidis.ErrClosing))
 		}
 	case <-l.closed:
 	}
-}
-
-// reason is why a connection was lost. The client gives the reason once, and then closes the
-// channel.
-func reason(err error) error {
-	if err == nil {
-		return rueidis.ErrClosing
-	}
-	return err
 }
 
 // Close implements store.Listener. It closes in the background, as that waits a second for a server

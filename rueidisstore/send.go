@@ -3,7 +3,6 @@ package rueidisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,7 @@ func send(ctx context.Context, client rueidis.Client, commands []store.Command) 
 		if err != nil {
 			return store.Unsent(1, err)
 		}
-		return inPool(client, []store.Reply{answer(client.Do(ctx, only))})
+		return []store.Reply{answer(client.Do(ctx, only))}
 	}
 	built := make([]rueidis.Completed, len(commands))
 	for i, command := range commands {
@@ -43,21 +42,6 @@ func send(ctx context.Context, client rueidis.Client, commands []store.Command) 
 	for i, result := range client.DoMulti(ctx, built...) {
 		replies[i] = answer(result)
 	}
-	return inPool(client, replies)
-}
-
-// inPool notes, in replies that did not come in time, that the pool of the client is full: they may
-// have waited there.
-func inPool(client rueidis.Client, replies []store.Reply) []store.Reply {
-	if len(replies) == 0 || !errors.Is(replies[0].Err, context.DeadlineExceeded) {
-		return replies
-	}
-	if late := tooLate(client); late.used.Load() && !late.asked.Load() {
-		err := fmt.Errorf("%w: %w", &store.PoolError{}, replies[0].Err)
-		for i := range replies {
-			replies[i].Err = err
-		}
-	}
 	return replies
 }
 
@@ -68,45 +52,35 @@ func poke(ctx context.Context, client rueidis.Client, key string) {
 	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())
 }
 
-// renew ends the connections for blocking commands that rest.
+// renew ends the connections for blocking commands that rest. Each is given a command that is too
+// late to be written, so that the client closes it. If the client pipelines there, the command may
+// be answered instead.
 func renew(client rueidis.Client) {
 	for {
-		late := tooLate(client)
-		if late.used.Load() || errors.Is(late.reply.Err, rueidis.ErrClosing) {
-			return // none rested
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		late := &lateContext{Context: ctx}
+		reply := answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
+		cancel()
+		if late.derived.Load() || errors.Is(reply.Err, rueidis.ErrClosing) {
+			return
 		}
-		if late.reply.Err == nil { // the client uses the last one first that was used
+		if reply.Err == nil { // the client first uses the one that was used last
 			dedicated, _ := client.Dedicate()
 			dedicated.Close()
 		}
 	}
 }
 
-// tooLate sends a command that is too late to be written: if a connection for blocking commands
-// rests, the client closes it. If the client pipelines there, the command may be answered instead.
-func tooLate(client rueidis.Client) *lateContext {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	late := &lateContext{Context: ctx}
-	late.reply = answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
-	return late
-}
-
 // A lateContext is a context whose deadline is over, though it does not say so yet. The client
-// derives contexts from it only in order to make a connection, or to wait for one.
+// derives contexts from it in order to make a connection, or to wait for one: when none rests.
 type lateContext struct {
 	context.Context
-	used  atomic.Bool // it derived one
-	asked atomic.Bool // it asked for the deadline: it has a connection, or makes one
-	reply store.Reply
+	derived atomic.Bool
 }
 
-func (c *lateContext) Deadline() (time.Time, bool) {
-	c.asked.Store(true)
-	return time.Unix(1, 0), true
-}
+func (c *lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
 
 func (c *lateContext) Value(key any) any {
-	c.used.Store(true)
+	c.derived.Store(true)
 	return c.Context.Value(key)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A PoolError is in the Err of a command that found no free connection in the client's pool, or
-// may have found none.
+// A PoolError is in the Err of a command that found no free connection in the client's pool. The
+// command is unsent.
 type PoolError struct {
 	Size int // of the pool; 0: not known
 }

@@ -14,9 +14,9 @@
 //
 // # What happens to the client
 //
-// The store uses the client's connections, and leaves its options and its life to the caller.
-// Closing the client closes the store's way to the server, so close the holdfast client first. The
-// store never uses client-side caching, whether the client has it switched on or not.
+// The store leaves the client's options and its life to the caller. Closing the client closes the
+// store's way to the server, so close the holdfast client first. The store never uses client-side
+// caching.
 //
 // Requests go through the connections that valkey-go keeps for blocking commands (BlockingPoolSize).
 // They do not use the connections on which valkey-go pipelines the commands of all callers. A request
@@ -27,11 +27,16 @@
 // made. Waiting takes one more connection. On a cluster with sharded channels, the channels with a
 // hash tag take one more for each node.
 //
+// If a request has no answer, or a server says that it is a replica, the store closes the
+// connections for blocking commands that rest, also those that the caller's commands have used. So
+// the next request goes over a new one. What is under way goes on, and the connections on which
+// valkey-go pipelines stay as they are.
+//
 // Each request is sent once, whatever DisableRetry and ConnLifetime say. The deadline of ctx takes
 // the place of the client's ConnWriteTimeout. Without a deadline the limit is ten seconds. A ctx
 // that is cancelled ends the waiting for a connection, but not the waiting for an answer. A DialFn
 // that takes no context is bounded by its own time-outs alone; DialCtxFn is better.
 //
 // valkey-go finds out that a connection was lost when it next uses the connection, or pings. After a
-// restart of the server the first requests may therefore fail, with an outcome that is not known.
+// restart of the server the first request may therefore fail, with an outcome that is not known.
 package valkeystore

@@ -3,6 +3,7 @@
 package valkeystore
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -18,7 +19,7 @@ type listener struct {
 	client  valkey.DedicatedClient
 	sharded bool
 	events  store.Events
-	lost    <-chan error  // gets the reason and is closed when the connection is lost
+	lost    <-chan error  // gets the reason once, and is closed, when the connection is lost
 	closed  chan struct{} // closed by Close
 	closing sync.Once
 
@@ -159,7 +160,7 @@ func (l *listener) send(ctx context.Context, channels []string, command func(str
 func (l *listener) lostBecause() error {
 	select {
 	case err := <-l.lost:
-		return reason(err)
+		return cmp.Or(err, valkey.ErrClosing)
 	default:
 		return nil
 	}
@@ -172,19 +173,10 @@ func (l *listener) watch() {
 		select {
 		case <-l.closed: // both have come
 		default:
-			l.events.Closed(reason(err))
+			l.events.Closed(cmp.Or(err, valkey.ErrClosing))
 		}
 	case <-l.closed:
 	}
-}
-
-// reason is why a connection was lost. The client gives the reason once, and then closes the
-// channel.
-func reason(err error) error {
-	if err == nil {
-		return valkey.ErrClosing
-	}
-	return err
 }
 
 // Close implements store.Listener. It closes in the background, as that waits a second for a server

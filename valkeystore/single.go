@@ -40,11 +40,8 @@ func (s *single) Do(ctx context.Context, node string, commands []store.Command) 
 // (EnableRedirect) does so with all commands of a batch for the sake of one, also with those that
 // were carried out; the client of its node does not.
 func (s *single) carrier(node string, commands int) (valkey.Client, error) {
-	if node != "" {
+	if node != "" || commands == 1 {
 		return s.at(node)
-	}
-	if commands == 1 {
-		return s.client, nil
 	}
 	if nodes := s.client.Nodes(); len(nodes) == 1 {
 		for _, client := range nodes {

@@ -89,6 +89,25 @@
 // the request is unsent, or was refused with TRYAGAIN. A request that names its node goes nowhere
 // else. If a store returns fewer replies than commands, the rest have errors of unknown outcome.
 //
+// # Useless connections
+//
+// What one connection shows is likely to be true of the others in its pool, which would be given to
+// one request after the other. So the connections to a node are renewed, and the next request goes
+// over a new one:
+//
+//	a request over one     why the others are likely to be of no use
+//	has no answer          a NAT or a balancer has forgotten them, or their node died
+//	READONLY, MASTERDOWN,  it leads to a former master, although the address leads to the new one:
+//	UNBLOCKED              nobody closes the connections to a master that is demoted
+//	LOADING, NOREPLICAS    perhaps the same: at most every 5 s, as the server may be the right one
+//
+// Inside a script these words may stand behind others (reasonOf). A connection that is younger than
+// 100 ms is not renewed again. Once a request is answered after such a refusal, the connections for
+// messages are made again, too. A renewal holds up no reply for longer than 100 ms.
+//
+// A store renews by ending the connections of its client's pool that rest. What is under way is
+// left alone, and so are connections that carry the commands of several callers at a time.
+//
 // # Slots
 //
 // Above the router, which server serves a slot is a hint. It decides which requests travel together

@@ -2,10 +2,14 @@ package store_test
 
 import (
 	"errors"
+	"os"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/testing/leak"
 	"github.com/holdfast-go/holdfast/store"
 )
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // FuzzPlain: whatever shape go-redis gives an answer, a store's reply is made of string, int64, nil
 // and lists of these.
