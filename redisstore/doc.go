@@ -33,6 +33,6 @@
 // A failover client asks its sentinels whenever it dials. On a cluster the store uses the
 // connections of the client's nodes, and holdfast follows the slots, whatever the client's reload
 // interval. DialerRetries and DialerRetryTimeout say how long a refused connection is tried again
-// before it is reported. On a cluster set DialerRetries to 1: a caller that waits for a node that is
-// gone could find the new node instead.
+// before it is reported. On a cluster set DialerRetries to 1: a caller that waits for a node that
+// is gone could find the new node instead.
 package redisstore

@@ -19,8 +19,12 @@ const (
 	renewInDoubt = 5 * time.Second
 )
 
-// renewWait is how long a renewal may hold up the replies that it is for.
-const renewWait = 100 * time.Millisecond
+// How long a renewal may hold up the replies that it is for. Requests without an answer have waited
+// long.
+const (
+	renewWait       = 250 * time.Millisecond
+	renewSilentWait = 100 * time.Millisecond
+)
 
 // A renewingStore is the store of an adapter that has its connections to a node renewed once one of
 // them turned out to be of no use: it was silent, or it led to a server that is not the right one
@@ -75,8 +79,11 @@ func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
 		n.misled = true
 		s.misled.Add(1)
 	}
-	least := renewEvery
-	if because == doubted {
+	least, most := renewEvery, renewWait
+	switch because {
+	case silent:
+		most = renewSilentWait
+	case doubted:
 		least = renewInDoubt
 	}
 	due := !sent.Before(n.at.Add(least)) // otherwise its connection was an older one, or is too new
@@ -92,11 +99,11 @@ func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
 		defer close(renewed)
 		s.Store.Renew(node)
 	}()
-	late := time.NewTimer(renewWait)
+	late := time.NewTimer(most)
 	defer late.Stop()
 	select {
 	case <-renewed:
-	case <-late.C: // the replies are there, and their requests may have waited long
+	case <-late.C:
 	}
 }
 

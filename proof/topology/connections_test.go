@@ -127,8 +127,8 @@ func (s *service) lives(lease *holdfast.Lease, d time.Duration) {
 }
 
 // A master and its replica change their roles, the address leads to the new master, and no
-// connection is closed, as with a managed endpoint. The next request goes to the new master: the second
-// try of a free name gets it, leases live, and messages come from the new master.
+// connection is closed, as with a managed endpoint. The next request goes to the new master: the
+// second try of a free name gets it, leases live, and messages come from the new master.
 func TestDemotedMaster(t *testing.T) {
 	harness.Long(t)
 	everyLibrary(t, func(t *testing.T, open func(*redisserver.Server, string) *service) {
