@@ -14,9 +14,9 @@ import (
 // FENCE is the key with the largest token, and lies in the slot of KEY, as "{order:42}:fence" and
 // "{order:42}" do. It never expires. The script runs COMMAND KEY ARGUMENT... in the same step, and
 // returns its reply. A reading command raises the fence too, and comes before all that depends on
-// what it reads. If the token is late, the command does not run, and [RedisError] tells. It does not
-// run either if TOKEN, or what FENCE has, is no number from 1 to 2^53-1, as the tokens of leases
-// are.
+// what it reads. If the token is late, the command does not run, and [RedisError] tells. It does
+// not run either if TOKEN, or what FENCE has, is no number from 1 to 2^53-1, as the tokens of
+// leases are.
 //
 // Locks and data may lie on one server or on two. A fail-over to a replica that lags behind takes
 // both the fence and the data back.
