@@ -63,7 +63,8 @@ type Config struct {
 	SlowHold, SlowWait time.Duration
 
 	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every
-	// third of its TTL. Defaults to 15 s, or to MaxTTL if that is less.
+	// third of its TTL. It lives through an outage of d if its TTL is 1.6 d + 2 s or more. Defaults
+	// to 15 s, or to MaxTTL if that is less.
 	TTL time.Duration
 
 	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago. It

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -18,8 +19,9 @@ const doctorLong = `Connect to the servers, look for what endangers a lock, and 
 
 Each master is examined: version, eviction, memory, persistence, replication and the lag of
 replicas, permissions command by command, messages, threads, load, round trips, and the clock. A
-cluster is examined for slots that nobody serves, and a quorum for what endangers its majority. A
-lock is taken and handed over, and its cost is shown beside that of SET NX PX and DEL.
+cluster is examined for slots that nobody serves, and a quorum for what endangers its majority. The
+time that Sentinel or a cluster takes for a fail-over is compared with --ttl. A lock is taken and
+handed over, and its cost is shown beside that of SET NX PX and DEL.
 
 Levels: ok; note, worth knowing; danger, a lock is endangered; unknown, the server does not say, and
 a danger may be behind that.
@@ -35,6 +37,7 @@ answers; 77 the server refuses this client.`
 type Doctor struct {
 	connection
 	output
+	TTL time.Duration // of the locks
 }
 
 var doctorFormats = []string{formatTable, formatJSON}
@@ -55,6 +58,7 @@ func newDoctor() *cobra.Command {
 	}
 	d.connection.flags(cmd)
 	d.output.flags(cmd, doctorFormats...)
+	durationVar(cmd.Flags(), &d.TTL, "ttl", "", 15*time.Second, "of the locks: a lease is to live through a fail-over")
 	return cmd
 }
 
@@ -63,12 +67,13 @@ func (d *Doctor) Run(ctx context.Context) error {
 	var c checklist
 	d.output.check(&c, doctorFormats...)
 	d.connection.check(&c)
+	checkTTL(&c, &d.connection, d.TTL)
 	if err := c.err(); err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	report, err := doctor.Examine(ctx, doctor.Target{URL: d.Redis, TLS: d.TLS, Prefix: d.Prefix})
+	report, err := doctor.Examine(ctx, doctor.Target{URL: d.Redis, TLS: d.TLS, Prefix: d.Prefix, TTL: d.TTL})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

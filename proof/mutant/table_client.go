@@ -56,6 +56,8 @@ func clientMutants() []Mutant {
 			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"}}},
 		{"loss told before the context ends", root("TestLossIsToldAfterTheEnd"), []Patch{{engine + "events.go",
 			"\te.mu.after(func() { e.reports.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
+		{"renewed every half of the TTL", clock("TestOutageIsOutlivedWithTheTTLOfTheTable"), []Patch{{engine + "times.go",
+			"return ttl / 3 }", "return ttl / 2 }"}}},
 		{"a max hold counted from Attach on", clock("TestServerStepsBackUnderLeasesThatEnd/max_hold,_attached"), []Patch{{engine + "attach.go",
 			"h.maxHoldEnd = clock.earliest(h.grantedAt + o.MaxHold.Microseconds()).Add", "h.maxHoldEnd = time.Now().Add(o.MaxHold).Add"}}},
 		{"the confirmation of a hand-over told as a renewal", root("TestConfirmationIsNoRenewal"), []Patch{{engine + "watchdog.go",

@@ -42,6 +42,8 @@ func (e *examination) cluster(ctx context.Context, rdb *redis.ClusterClient) err
 		if err == nil {
 			p.examine(ctx)
 			p.fullCoverage(ctx)
+			timeout, err := p.config(ctx, "cluster-node-timeout")
+			p.failover("cluster-node-timeout", timeout, err, 1.5) // a node may be asked half of it later
 		}
 		away[slices.Index(patients, p)] = err
 	})

@@ -71,7 +71,8 @@ func (r Report) Count(level Level) (n int) {
 type Target struct {
 	URL    string // of a server, a cluster, or a quorum
 	TLS    server.TLS
-	Prefix string // of the keys and channels of the locks
+	Prefix string        // of the keys and channels of the locks
+	TTL    time.Duration // of the locks
 }
 
 const (
@@ -123,6 +124,9 @@ func (e *examination) alone(ctx context.Context) error {
 	switch err := p.greet(ctx); {
 	case err == nil:
 		p.examine(ctx)
+		if master, sentinels := server.Sentinels(e.target.URL, e.target.TLS); sentinels != nil {
+			p.sentinels(ctx, master, sentinels)
+		}
 		p.locks(ctx, rdb)
 		p.discharge(ctx)
 	case refused(err) && strings.HasPrefix(err.Error(), "NOPERM"):
@@ -149,6 +153,7 @@ type patient struct {
 	real     string            // prefix of the locks
 	prefix   string            // of the probes
 	tag      string            // of the probes' keys, in a slot that this master serves
+	ttl      time.Duration     // of the locks
 	cluster  bool              // a master of a cluster
 	member   bool              // of a quorum
 	info     infoText          // what INFO says
@@ -163,7 +168,7 @@ type patient struct {
 }
 
 func (e *examination) patient(name string, rdb *redis.Client) *patient {
-	return &patient{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe"}
+	return &patient{name: name, rdb: rdb, real: e.target.Prefix, prefix: e.prefix, tag: "probe", ttl: e.target.TTL}
 }
 
 // key is a key of the probes.

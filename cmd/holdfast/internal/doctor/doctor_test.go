@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
 	"github.com/holdfast-go/holdfast/internal/testing/fault"
@@ -20,7 +21,7 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 // examined examines a server, and checks what must always hold.
 func examined(t *testing.T, url string) Report {
 	t.Helper()
-	report, err := Examine(context.Background(), Target{URL: url, Prefix: "app"})
+	report, err := Examine(context.Background(), Target{URL: url, Prefix: "app", TTL: 15 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package doctor
 
 import (
+	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +32,53 @@ func TestVersions(t *testing.T) {
 		p.version()
 		if len(p.findings) != 1 || p.findings[0].Level != level {
 			t.Errorf("%s: %v, want %s", text, p.findings, level)
+		}
+	}
+}
+
+// What the doctor takes for enough is what docs/topologies.md says, and proof/clock tests that.
+func TestTTLOfTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/topologies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const grace = 5 * time.Second
+	rows := regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) s \| (\d+) s \|$`).FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("the table has %d rows", len(rows))
+	}
+	for _, row := range rows {
+		outage, _ := time.ParseDuration(row[1] + "s")
+		for cell, want := range map[string]time.Duration{row[2]: neededTTL(outage), row[3]: neededTTL(outage + grace)} {
+			if ttl, _ := time.ParseDuration(cell + "s"); ttl != want || livesThrough(ttl) < outage {
+				t.Errorf("an outage of %v: the table says %v, the doctor %v, and it lives through %v", outage, ttl, want, livesThrough(ttl))
+			}
+		}
+	}
+}
+
+func TestFailover(t *testing.T) {
+	for name, c := range map[string]struct {
+		value  string
+		err    error
+		factor float64
+		ttl    time.Duration
+		level  Level
+		words  string
+	}{
+		"of Sentinel, as it begins":   {"30000", nil, 1, 15 * time.Second, Note, "up to 32s, and a lease of 15s lives through 8.1s"},
+		"with the TTL that it says":   {"30000", nil, 1, 54 * time.Second, OK, "lives through 32.5s"},
+		"of Sentinel, quick":          {"5000", nil, 1, 15 * time.Second, OK, "up to 7s"},
+		"of a cluster, as it begins":  {"15000", nil, 1.5, 15 * time.Second, Note, "up to 24.5s"},
+		"of a cluster, with that TTL": {"15000", nil, 1.5, 42 * time.Second, OK, "lives through 25s"},
+		"a TTL for no outage":         {"1", nil, 1, time.Second, Note, "lives through 0s"},
+		"refused":                     {"", errors.New("NOPERM"), 1, 15 * time.Second, Note, "is not told: NOPERM"},
+		"no number":                   {"soon", nil, 1, 15 * time.Second, Note, "is not told: "},
+	} {
+		p := &patient{name: "s", ttl: c.ttl}
+		p.failover("setting", c.value, c.err, c.factor)
+		if len(p.findings) != 1 || p.findings[0].Level != c.level || !strings.Contains(p.findings[0].Found, c.words) {
+			t.Errorf("%s: %+v, want %s with %q", name, p.findings, c.level, c.words)
 		}
 	}
 }

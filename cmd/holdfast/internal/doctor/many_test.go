@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ func TestExamineCluster(t *testing.T) {
 	want(t, report, OK, "cluster", "all slots are served")
 	want(t, report, Note, "cluster", "cluster-require-full-coverage is yes", "cluster-require-full-coverage no")
 	want(t, report, Note, "replication", "no replica")
+	want(t, report, Note, "fail-over", "cluster-node-timeout is 30000: a fail-over takes up to 47s", "--ttl 1m18s")
 	want(t, report, OK, "lock", "hand-over")
 	if n := len(find(report, OK, "messages")); n != 2 {
 		t.Errorf("messages at %d masters, want 2:\n%s", n, lines(report))
@@ -38,6 +40,19 @@ func TestExamineCluster(t *testing.T) {
 	report = examined(t, url)
 	want(t, report, Danger, "cluster", "16001-16002, 16010", "--cluster fix")
 	want(t, report, OK, "cluster", "cluster-require-full-coverage is no")
+}
+
+// The sentinels say when they replace a master. The first of them is away.
+func TestExamineSentinels(t *testing.T) {
+	if os.Getenv("HOLDFAST_PROOF") != "1" {
+		t.Skip("takes seconds: set HOLDFAST_PROOF=1")
+	}
+	t.Parallel()
+	s := redisserver.StartSentinel(t)
+	s.Patient()
+	s.Sentinels()[0].Kill()
+	url := "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Name()
+	want(t, examined(t, url), Note, "fail-over", "down-after-milliseconds is 30000: a fail-over takes up to 32s", "--ttl 54s")
 }
 
 func TestExamineClusterMasterAway(t *testing.T) {

@@ -59,6 +59,29 @@ func Connect(raw string, files TLS) (redis.UniversalClient, error) {
 	return redis.NewClient(options), nil
 }
 
+// Sentinels returns the name of the master in a URL of sentinels, and how each sentinel is reached.
+// Of any other URL, and of one that Connect refuses, it returns none.
+func Sentinels(raw string, files TLS) (master string, sentinels []*redis.Options) {
+	l, err := read(raw)
+	if err != nil {
+		return "", nil
+	}
+	if _, form, _ := strings.Cut(l.scheme, "+"); form != "sentinel" {
+		return "", nil
+	}
+	options, err := l.sentinel()
+	if err != nil || files.into(options.TLSConfig) != nil {
+		return "", nil
+	}
+	for _, address := range options.SentinelAddrs {
+		sentinels = append(sentinels, &redis.Options{
+			Addr: address, Username: options.SentinelUsername, Password: options.SentinelPassword, TLSConfig: options.TLSConfig,
+			ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		})
+	}
+	return options.MasterName, sentinels
+}
+
 // into reads the files into config, which is nil for a URL without encryption.
 func (t TLS) into(config *tls.Config) error {
 	switch {
