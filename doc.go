@@ -104,8 +104,8 @@
 //     renewals meanwhile, possibly several. Config.Replicas trusts only what replicas have
 //     confirmed. NewQuorum needs no replication.
 //   - A lease does not live through an outage as long as its TTL. When an outage begins, two thirds
-//     of the TTL are left at worst. So the TTL must be 1.6 times the outage, and 2 s more. Otherwise
-//     the lease is lost, and its holder told.
+//     of the TTL are left at worst. So the TTL must be 1.6 times the outage, and 2 s more.
+//     Otherwise the lease is lost, and its holder told.
 //   - Tokens do not grow through two of these at one moment: lost data, and a server clock that
 //     steps back. No other program may write the key that remembers the largest token. If the key
 //     holds a smaller number, the tokens given out before are forgotten. The next token is then the

@@ -64,6 +64,7 @@ func TestDoctorExitCodes(t *testing.T) {
 		"wrong password": {[]string{"--redis", "redis://u:secret@" + srv.Addr()}, exitDenied, "refuses this client"},
 		"cannot serve":   {[]string{"--redis", "redis://" + strange.Addr()}, exitNoServer, "cannot serve: ERR unknown command"},
 		"wrong output":   {[]string{"-o", "yaml"}, exitUsage, `--output "yaml": it must be one of table, json`},
+		"no TTL":         {[]string{"--ttl", "1ms"}, exitUsage, "--ttl 1ms: it must be 100ms to 24h"},
 		"no URL":         {[]string{"--redis", "localhost"}, exitUsage, "it is not a URL"},
 		"an argument":    {[]string{"x"}, exitUsage, "takes no arguments"},
 	} {

@@ -9,7 +9,8 @@ import (
 
 // modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{
-	"cmd", "dashboard", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "promholdfast", "proof", "redisstore", "store", "storetest", "telemetry",
+	"cmd", "dashboard", "docs", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "promholdfast", "proof", "redisstore", "store",
+	"storetest", "telemetry",
 }
 
 // Copy copies the sources that the checks need from the repository at root into dir.
@@ -56,7 +57,7 @@ func copyFiles(root, dir, sub string) error {
 
 func wanted(name string) bool {
 	switch filepath.Ext(name) {
-	case ".css", ".go", ".html", ".js", ".lua", ".mod", ".sum", ".svg", ".txtar":
+	case ".css", ".go", ".html", ".js", ".lua", ".md", ".mod", ".sum", ".svg", ".txtar":
 		return true
 	}
 	return false

@@ -56,6 +56,8 @@ func clientMutants() []Mutant {
 			"boundedWait(ctx, l.options.Wait)", "boundedWait(ctx, 0)"}}},
 		{"loss told before the context ends", root("TestLossIsToldAfterTheEnd"), []Patch{{engine + "events.go",
 			"\te.mu.after(func() { e.reports.push(e, &report{event, renewed}) })\n", "\te.reports.push(e, &report{event, renewed})\n"}}},
+		{"a TTL as long as the fail-over enough for doctor", Check{Module: "cmd/holdfast", Package: "./internal/doctor", Test: "TestFailover"},
+			[]Patch{{"cmd/holdfast/internal/doctor/failover.go", "if takes <= livesThrough(p.ttl) {", "if takes <= p.ttl {"}}},
 		{"renewed every half of the TTL", clock("TestOutageIsOutlivedWithTheTTLOfTheTable"), []Patch{{engine + "times.go",
 			"return ttl / 3 }", "return ttl / 2 }"}}},
 		{"a max hold counted from Attach on", clock("TestServerStepsBackUnderLeasesThatEnd/max_hold,_attached"), []Patch{{engine + "attach.go",

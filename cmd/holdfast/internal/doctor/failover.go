@@ -32,8 +32,9 @@ func neededTTL(outage time.Duration) time.Duration {
 // to be down.
 const election = 2 * time.Second
 
-// failover compares how long a fail-over takes, by a setting of the topology, with what a lease lives
-// through. Factor is how many times the setting may pass before the master is held to be down.
+// failover compares how long a fail-over takes, by a setting of the servers, with how long a lease
+// lives without an answer. Factor is how many times the setting may pass before the master is held
+// to be down.
 func (p *patient) failover(setting, value string, err error, factor float64) {
 	const check = "fail-over"
 	millis, bad := strconv.ParseInt(value, 10, 64)
