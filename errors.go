@@ -405,7 +405,7 @@ func published(op, name string, err error) error {
 		if e := quorumError(failure); e != nil {
 			return e
 		}
-		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Err: failure.Err,
+		return &StoreError{Op: failure.Op, Name: failure.Name, Node: failure.Node, Kind: kindOf(failure.Reason), Err: ofRequest(failure.Err),
 			MayHaveApplied: failure.Unknown}
 	}
 	return err
@@ -428,9 +428,6 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	failure := public("lock", name, ended.Failure)
 	if errors.Is(ended.Err, protocol.ErrWaitOver) {
 		out.Reason, out.Err = WaitOver, ErrWaitOver
-		if failure != nil {
-			failure = withoutContext{failure}
-		}
 	}
 	if failure != nil {
 		out.Err = compose("; ", out.Err, failure)
@@ -457,8 +454,16 @@ func sinceOf(a protocol.Answer) time.Time {
 	return time.UnixMicro(a.Since)
 }
 
-// withoutContext is the last failure of a wait whose time was over. One request of such a wait may
-// have ended at a deadline of its own, but the caller's context did not end.
+// ofRequest returns the failure of a request. A request has a context of its own, so its end is
+// none of the caller's context: that is told beside the failure.
+func ofRequest(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return withoutContext{err}
+	}
+	return err
+}
+
+// withoutContext is a failure that matches no error of a context.
 type withoutContext struct{ error }
 
 // Is matches what the failure matches, except the errors of contexts.

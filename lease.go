@@ -209,7 +209,7 @@ func (l *Lease) Until() time.Time {
 //   - nil: the hold was there when the server answered.
 //   - A *LostError: the hold was not there, or the lease was lost before. The lease has ended.
 //   - A *StoreError: there was no answer, or the server refused. Nothing is changed, and trust goes
-//     on as Until says.
+//     on as Until says. So it does after a *WaitError: ctx ended before an answer came.
 //   - ErrNotHeld after Release, and ErrClosed after Client.Close.
 //   - An *ArgumentError if ctx is nil.
 func (l *Lease) Check(ctx context.Context) error {
@@ -241,9 +241,9 @@ func (l *Lease) Check(ctx context.Context) error {
 //   - A *LostError: the lease was lost before, and nothing is sent. Or the server says now that the
 //     hold is not there any more. The lease has ended.
 //   - ErrNotHeld after Release, and ErrClosed after Client.Close. Nothing is sent.
-//   - A *WaitError: ctx ended before anything was sent.
-//   - A *StoreError or a *QuorumError: the server did not answer in time or before ctx ended, or it
-//     refused. The hold may be extended at the server; trust is as it was.
+//   - A *WaitError: ctx ended before an answer came, or before anything was sent.
+//   - A *StoreError or a *QuorumError: the server did not answer in time, or it refused. After both
+//     the hold may be extended at the server; trust is as it was.
 //
 // For a group, the errors of the names that were not extended are joined. The lease ends with the
 // name that ends first.

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strconv"
 	"strings"
@@ -135,8 +136,11 @@ func (c *Client) inspectAll(ctx context.Context, pattern string) iter.Seq2[locki
 				return
 			}
 		}
-		if whole.Err() != nil { // it may have ended the goroutines before they could say so
-			yield(lockinfo.Info{}, operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)}))
+		if end := whole.Err(); end != nil { // it may have ended the goroutines before they could say so
+			if !errors.Is(failed, end) {
+				failed = operated("list", "", &engine.WaitEnded{Err: protocol.EndOf(whole)})
+			}
+			yield(lockinfo.Info{}, failed)
 		}
 	}
 }

@@ -66,8 +66,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
 // another contender holds the mutex or waits for it. It is a *StoreError if the server cannot be
 // asked, refuses, or does not answer in time. The time is the smaller of a sixth of the TTL and 1
-// s. All other errors are as for Lock. After an error nothing is held. If the answer was lost, what
-// the request may have won is taken back in the background.
+// s, and for the first request of a client up to 1 s more. The error is a *WaitError if ctx ended
+// before. All other errors are as for Lock. After an error nothing is held. If the answer was lost,
+// what the request may have won is taken back in the background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

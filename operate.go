@@ -144,8 +144,12 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 // operated translates the error of a call of an operator.
 func operated(op, name string, err error) error {
 	var ended *engine.WaitEnded
-	if errors.As(err, &ended) {
-		return compose(": ", errors.New(prefix+op), ended.Err)
+	if !errors.As(err, &ended) {
+		return public(op, name, err)
 	}
-	return public(op, name, err)
+	over := compose(": ", errors.New(prefix+op), ended.Err)
+	if ended.Failure == nil {
+		return over
+	}
+	return compose("; ", over, public(op, name, ended.Failure))
 }

@@ -2,9 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"errors"
-
-	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // Ready tells whether the servers can serve this client, for readiness probes. It takes nothing and
@@ -37,10 +34,5 @@ func (c *Client) Ready(ctx context.Context) error {
 	if err := bad.err("Client.Ready"); err != nil {
 		return err
 	}
-	err := c.engine.Probe(ctx)
-	var ended *engine.WaitEnded
-	if errors.As(err, &ended) {
-		return compose(": ", errors.New(prefix+"ready"), ended.Err)
-	}
-	return public("ready", "", err)
+	return operated("ready", "", c.engine.Probe(ctx))
 }

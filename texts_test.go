@@ -44,7 +44,7 @@ func TestTexts(t *testing.T) {
 		"uncertain": {
 			&engine.Uncertain{Err: unknown},
 			`not confirmed by the server: release "n": no answer (may have been applied): context deadline exceeded`,
-			[]error{ErrUncertain, ErrUnavailable, context.DeadlineExceeded},
+			[]error{ErrUncertain, ErrUnavailable},
 		},
 		"lost": {
 			lost, `lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,

@@ -41,11 +41,11 @@ func (e *Engine) AttachGroup(ctx context.Context, all []Detached) (*GroupLease, 
 	return &GroupLease{parts: leases}, nil
 }
 
-func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
+func (e *Engine) attach(ctx context.Context, all []Detached) (leases []*Lease, err error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (e *Engine) attach(ctx context.Context, all []Detached) ([]*Lease, error) {
 	if err := a.renew(ctx, limit, (*hold).attachRequest, (*hold).attached); err != nil {
 		return nil, err
 	}
-	leases, err := a.begin(ctx)
+	leases, err = a.begin(ctx)
 	for _, lease := range leases {
 		call := lease.tenure.hold.lock.newCall(ctx, a.began)
 		call.tell(lease, false, nil)
@@ -89,11 +89,11 @@ func limitOf(all []Detached) time.Duration {
 
 // CheckDetached tells whether holds that were detached are there, in one request that prolongs
 // none of them. Nil: all are. The errors are those of Attach.
-func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
+func (e *Engine) CheckDetached(ctx context.Context, all []Detached) (err error) {
 	if err := e.begin(); err != nil {
 		return err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (e *Engine) CheckDetached(ctx context.Context, all []Detached) error {
 // DropDetached gives back holds that were detached, or what remains of those that were broken, in
 // one request each. Its caller says that no code works under the ticket any more. Nil: all are
 // given back. The errors are those of Attach, but not for what was broken.
-func (e *Engine) DropDetached(ctx context.Context, all []Detached) error {
+func (e *Engine) DropDetached(ctx context.Context, all []Detached) (err error) {
 	if err := e.begin(); err != nil {
 		return err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return err
 	}

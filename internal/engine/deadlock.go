@@ -127,11 +127,11 @@ func (a *attempt) findDeadlock(ctx context.Context, pause time.Duration) *Deadlo
 
 // Deadlocks walks from every waiter with evidence, of all names, and tells the cycles that it can
 // confirm, maxDeadlocks at most. It ends no wait. The error is as Inspect's.
-func (e *Engine) Deadlocks(ctx context.Context) ([]*Deadlock, error) {
+func (e *Engine) Deadlocks(ctx context.Context) (out []*Deadlock, err error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,6 @@ func (e *Engine) Deadlocks(ctx context.Context) ([]*Deadlock, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []*Deadlock
 	for until := time.Now().Add(2 * askEvery); len(seen) > 0 && time.Now().Before(until); {
 		if !e.pause(ctx, confirmEvery) {
 			return nil, e.check(ctx)

@@ -9,11 +9,11 @@ import (
 
 // Standing looks at the name once. The error is a *WaitEnded, the Closed error, a *protocol.Foreign
 // or a *protocol.Failure.
-func (l *Lock) Standing(ctx context.Context) (protocol.Standing, error) {
+func (l *Lock) Standing(ctx context.Context) (s protocol.Standing, err error) {
 	if err := l.engine.begin(); err != nil {
-		return protocol.Standing{}, err
+		return s, err
 	}
-	defer l.engine.busy.Done()
+	defer l.engine.end(ctx, time.Now(), &err)
 	return l.engine.query(ctx, l.subject(), nil)
 }
 

@@ -134,7 +134,7 @@ func (e *Engine) Close() error {
 }
 
 // begin counts a call in, so that Close can wait for what it leaves behind. The caller must call
-// e.busy.Done.
+// e.busy.Done, or end.
 func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,6 +143,13 @@ func (e *Engine) begin() error {
 	}
 	e.busy.Add(1)
 	return nil
+}
+
+// end ends a call of a few requests, which began at a moment. If it got no answer and its ctx is
+// over, it was ctx that ended it.
+func (e *Engine) end(ctx context.Context, since time.Time, err *error) {
+	*err = e.orEnded(ctx, since, *err)
+	e.busy.Done()
 }
 
 // check refuses a call on a closed engine, or under a ctx that is over.

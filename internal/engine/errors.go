@@ -29,7 +29,8 @@ type Busy struct {
 
 func (*Busy) Error() string { return "held by another" }
 
-// A WaitEnded says that the caller's context ended the waiting, or that its ticket was evicted.
+// A WaitEnded says that the caller's context ended the waiting, or a call of a few requests, or
+// that its ticket was evicted.
 type WaitEnded struct {
 	Err      error // how the context ended, and its cause; or the *protocol.Evicted or *Deadlock
 	Waited   time.Duration

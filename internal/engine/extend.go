@@ -62,8 +62,13 @@ func (e *Engine) extend(ctx context.Context, leases []*Lease) (errs []error, err
 	if err != nil {
 		return nil, err
 	}
-	x.send(ctx, renewals, time.Now(), until)
-	return x.result(), nil
+	sent := time.Now()
+	x.send(ctx, renewals, sent, until)
+	errs = x.result()
+	for i := range errs {
+		errs[i] = e.orEnded(ctx, sent, errs[i])
+	}
+	return errs, nil
 }
 
 // begin waits until no request about any of the holds is under way, and takes the place of a

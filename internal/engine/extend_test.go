@@ -36,6 +36,9 @@ func trusted(t *testing.T, lease interface{ Until() time.Time }, want time.Time)
 func noAnswer(t *testing.T, err error) {
 	t.Helper()
 	var failure *protocol.Failure
+	if ended := (*engine.WaitEnded)(nil); errors.As(err, &ended) { // ctx ended before
+		err = ended.Failure
+	}
 	if !errors.As(err, &failure) || failure.Reason != protocol.NoAnswer || !failure.Unknown {
 		t.Errorf("got %v, want that no answer came", err)
 	}

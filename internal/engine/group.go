@@ -78,6 +78,7 @@ func (g *Group) Try(ctx context.Context) (*GroupLease, error) {
 	defer g.engine.busy.Done()
 	start := time.Now()
 	lease, err := g.once(ctx)
+	err = g.engine.orEnded(ctx, start, err)
 	g.ended(ctx, start, lease, false, err)
 	return lease, err
 }
@@ -174,6 +175,7 @@ func (p *parts) takeAll(ctx context.Context) error {
 		missing := p.notHeld()
 		if !apart {
 			taken, err := p.takeAtOnce(ctx, missing)
+			err = p.group.engine.orEnded(ctx, start, err)
 			var busy *Busy
 			var failure *protocol.Failure
 			switch apart = errors.Is(err, protocol.ErrApart); {

@@ -101,11 +101,12 @@ func (g *GroupLease) Check(ctx context.Context) error {
 		h := part.tenure.hold
 		renewals[i] = protocol.Renewal{Resource: h.lock.resource, Ticket: h.ticket, Token: h.grantToken}
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout(g.parts[0].tenure.hold.lock.options.TTL))
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, timeout(g.parts[0].tenure.hold.lock.options.TTL))
 	defer cancel()
 	var mu sync.Mutex
 	var failed error
-	e.protocol.Renew(ctx, renewals, func(i int, r protocol.Renewed) {
+	e.protocol.Renew(bounded, renewals, func(i int, r protocol.Renewed) {
 		e.applyQuery(g.parts[i].tenure.hold, r)
 		mu.Lock()
 		defer mu.Unlock()
@@ -116,7 +117,7 @@ func (g *GroupLease) Check(ctx context.Context) error {
 	if err := g.Err(); err != nil {
 		return err
 	}
-	return failed
+	return e.orEnded(ctx, began, failed)
 }
 
 // Downgrade refuses: a group has no readers.

@@ -26,12 +26,12 @@ func (e *Engine) keepsPlaces(name string) error {
 // Place joins the queue with a ticket whose place is kept for so long after each ask, in one
 // request. If the name is free, the ticket holds it for a TTL from now on. The errors are those of
 // Try, but for a *Busy, and ErrOwnTimes. After an error no place is left.
-func (l *Lock) Place(ctx context.Context, keep time.Duration) (Detached, error) {
+func (l *Lock) Place(ctx context.Context, keep time.Duration) (place Detached, err error) {
 	e, o := l.engine, &l.options
 	if err := e.begin(); err != nil {
-		return Detached{}, err
+		return place, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := l.unsupported(); err != nil {
 		return Detached{}, err
 	}
@@ -86,11 +86,11 @@ func (e *Engine) AttachWait(ctx context.Context, d Detached) (*Lease, error) {
 // DropPlace gives a kept place back, and the hold that it may have come to, in one request. An
 // *AttachError: the server had neither. A *protocol.Failure or a *protocol.Foreign: the place may
 // be there. A *WaitEnded: ctx was over. The Closed error.
-func (e *Engine) DropPlace(ctx context.Context, d Detached) error {
+func (e *Engine) DropPlace(ctx context.Context, d Detached) (err error) {
 	if err := e.begin(); err != nil {
 		return err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.keepsPlaces(d.Spec.Name); err != nil {
 		return err
 	}

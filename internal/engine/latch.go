@@ -110,8 +110,7 @@ func (l *Latch) call(ctx context.Context, send func(ctx context.Context, deadlin
 		}
 		failed := failure.Or(unknown)
 		switch {
-		case isOver(ctx):
-			e.pause(ctx, time.Second) // ctx ends a moment after its deadline, and then has its cause
+		case e.hasEnded(ctx):
 			return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(start), Failure: failed}
 		case again && e.check(ctx) != nil:
 			return e.config.Closed

@@ -146,13 +146,14 @@ func (l *Lease) Check(ctx context.Context) error {
 		return err
 	}
 	h := l.tenure.hold
-	ctx, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, timeout(h.lock.options.TTL))
 	defer cancel()
-	err := l.engine().queryHold(ctx, h)
+	err := l.engine().queryHold(bounded, h)
 	if lost := l.Err(); lost != nil {
 		return lost
 	}
-	return err
+	return l.engine().orEnded(ctx, began, err)
 }
 
 // Release gives this entry back, and the hold with the last entry. Nil: it is given back.

@@ -141,7 +141,7 @@ func (l *Lock) Try(ctx context.Context) (*Lease, error) {
 	}
 	call := l.newCall(ctx, time.Now())
 	lease, err := l.try(ctx)
-	return call.ended(lease, false, err)
+	return call.ended(lease, false, l.engine.orEnded(ctx, call.start, err))
 }
 
 // try asks once for a lock that ctx's lease does not hold. The observer is not told.

@@ -4,19 +4,20 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // Inspect tells what the servers know of a name. The error is a *WaitEnded, the Closed error or
 // a *protocol.Failure.
-func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
+func (e *Engine) Inspect(ctx context.Context, name string, page protocol.Page) (in protocol.Inspection, err error) {
 	if err := e.begin(); err != nil {
-		return protocol.Inspection{}, err
+		return in, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
-		return protocol.Inspection{}, err
+		return in, err
 	}
 	return e.protocol.Inspect(ctx, name, page)
 }
@@ -39,14 +40,15 @@ func (e *Engine) Names(ctx context.Context, pattern string) iter.Seq2[protocol.F
 			yield(protocol.Found{}, err)
 			return
 		}
+		began, whole := time.Now(), ctx
 		ctx, stop := e.untilClosed(ctx)
 		defer stop()
 		e.protocol.Names(ctx, pattern)(func(found protocol.Found, err error) bool {
-			e.busy.Done()
-			counted = false
-			if err != nil && e.isClosing() {
+			if err = e.orEnded(whole, began, err); err != nil && e.isClosing() {
 				err = e.config.Closed
 			}
+			e.busy.Done()
+			counted = false
 			if !yield(found, err) || err != nil {
 				return false
 			}
@@ -89,15 +91,15 @@ func (e *Engine) isClosing() bool {
 
 // Break ends the hold of another caller, or of one of this client, which needs no message to learn
 // of it. False: the name has no such hold. The error is as Inspect's, or a *protocol.Foreign.
-func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
+func (e *Engine) Break(ctx context.Context, name string, b protocol.Break) (done bool, err error) {
 	if err := e.begin(); err != nil {
 		return false, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return false, err
 	}
-	done, err := e.protocol.Break(ctx, name, b)
+	done, err = e.protocol.Break(ctx, name, b)
 	if done || err != nil {
 		e.broken(name, b, done)
 	}
@@ -124,15 +126,15 @@ func (e *Engine) broken(name string, b protocol.Break, done bool) {
 }
 
 // Evict takes a ticket out of the queue. False: it has no place there. The error is as Break's.
-func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
+func (e *Engine) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (done bool, err error) {
 	if err := e.begin(); err != nil {
 		return false, err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return false, err
 	}
-	done, err := e.protocol.Evict(ctx, name, kind, id, by)
+	done, err = e.protocol.Evict(ctx, name, kind, id, by)
 	e.Nudge(id, 0) // it may be a ticket of this client, which needs no message
 	return done, err
 }

@@ -10,11 +10,11 @@ import (
 
 // Resize sets how many permits a name has while it is in use, also while they are held. The error
 // is as Try's. If the error's outcome is unknown, the request may have taken effect.
-func (l *Lock) Resize(ctx context.Context, permits int64) error {
+func (l *Lock) Resize(ctx context.Context, permits int64) (err error) {
 	if err := l.engine.begin(); err != nil {
 		return err
 	}
-	defer l.engine.busy.Done()
+	defer l.engine.end(ctx, time.Now(), &err)
 	if err := l.unsupported(); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (l *Lock) Resize(ctx context.Context, permits int64) error {
 	until := time.Now().Add(timeout(l.options.TTL))
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	err := l.resource.Resize(ctx, permits, until)
+	err = l.resource.Resize(ctx, permits, until)
 	l.engine.askAgain(l.spec.Name)
 	return err
 }

@@ -20,7 +20,7 @@ func poll[L any](ctx context.Context, l *Lock, o Options, slow *slowReport, once
 			return lease, contended, err
 		}
 		if n == o.Attempts && (held || !isOver(ctx)) {
-			return none, contended, err
+			return none, contended, e.orEnded(ctx, start, err)
 		}
 		if held {
 			slow.note(ended.Answer)

@@ -16,11 +16,11 @@ const (
 // Probe asks the servers whether they can serve. It returns when they have answered, when ctx is
 // cancelled, or at the deadline. The error is a *WaitEnded, the Closed error, or
 // a *protocol.Failure.
-func (e *Engine) Probe(ctx context.Context) error {
+func (e *Engine) Probe(ctx context.Context) (err error) {
 	if err := e.begin(); err != nil {
 		return err
 	}
-	defer e.busy.Done()
+	defer e.end(ctx, time.Now(), &err)
 	if err := e.check(ctx); err != nil {
 		return err
 	}
@@ -39,15 +39,16 @@ func (e *Engine) Probe(ctx context.Context) error {
 		return e.config.Closed
 	case <-bounded.Done():
 	}
+	grace := time.Duration(probeGrace)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return e.check(ctx)
+		grace = 0
 	}
-	late := time.NewTimer(probeGrace)
+	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
 	case err := <-done: // the deadline bounds the requests too, and their errors say more
 		return err
-	case <-late.C: // a store that does not keep to its deadline
+	case <-late.C: // cancelled, or a store that does not keep to its deadline
 		return &protocol.Failure{Op: "ready", Reason: protocol.NoAnswer, Err: protocol.EndOf(bounded)}
 	}
 }

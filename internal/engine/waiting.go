@@ -267,6 +267,35 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || hasEnd && !time.Now().Before(end)
 }
 
+// orEnded returns err, or that ctx ended the call if err is a failure that waiting could cure. A
+// request fails at the deadline of ctx, or with its cancellation, and says what its own timer says.
+// So this alone decides for all calls of a few requests, by ctx.
+func (e *Engine) orEnded(ctx context.Context, since time.Time, err error) error {
+	var part *PartError
+	if errors.As(err, &part) {
+		if ended := e.orEnded(ctx, since, part.Err); ended != part.Err {
+			return &PartError{part.Name, ended}
+		}
+		return err
+	}
+	var failure *protocol.Failure
+	if !errors.As(err, &failure) || !failure.Reason.Passing() || !e.hasEnded(ctx) {
+		return err
+	}
+	return &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(since), Failure: failure}
+}
+
+// hasEnded tells whether ctx is over, or will be in a moment: a request may be given up a little
+// before the deadline. It waits for that moment, as ctx has its cause then.
+func (e *Engine) hasEnded(ctx context.Context) bool {
+	const early = 10 * time.Millisecond
+	if end, ok := ctx.Deadline(); ctx.Err() == nil && (!ok || time.Until(end) > early) {
+		return false
+	}
+	e.pause(ctx, time.Second)
+	return true
+}
+
 // backoff is how long to wait after so many failures in a row, at least 1: 40 ms at first and a
 // second at last, +-20 %.
 func backoff(failures int) time.Duration {
