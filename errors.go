@@ -14,7 +14,8 @@ import (
 
 // Errors that errors.Is matches.
 var (
-	// ErrHeld means that another contender holds the lock. The error is a *HeldError.
+	// ErrHeld means that another contender holds the lock: one test for tries and for waits whose
+	// time is over. The error is a *HeldError, or a *WaitError that holds one.
 	ErrHeld = errors.New("holdfast: held by another")
 
 	// ErrLost means that the lease was lost. The error is a *LostError.
@@ -38,8 +39,9 @@ var (
 	// that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
-	// ErrWaitOver means that the time of WithWait, or of Config.Wait, is over. The error is
-	// a *WaitError.
+	// ErrWaitOver means that the time of WithWait, or of Config.Wait, is over, and that a server
+	// answered meanwhile. The error is a *WaitError, and matches ErrHeld if the last answer said
+	// that another holds. A wait without any answer matches ErrUnavailable instead.
 	ErrWaitOver = errors.New("holdfast: the time to wait is over")
 
 	// ErrUnavailable means that the server could not be asked, or cannot serve now. The error is a
@@ -95,12 +97,17 @@ func heldBy(holder string, since time.Time) string {
 	return text + since.Format(time.RFC3339)
 }
 
-// A WaitError says that the waiting for a lock ended, and its Reason says by what. It matches
-// ErrWaitOver if the time of WithWait or Config.Wait was over, and then none of the context's
-// errors. If ctx ended it, it matches what ctx.Err said (context.Canceled or
-// context.DeadlineExceeded) and the cause of ctx. If an operator evicted the waiter, or the caller
-// was part of a deadlock, it matches none of these. It matches ErrUnavailable if no answer of the
-// server ever came, and never ErrHeld.
+// A WaitError says that the waiting for a lock ended, or that ctx ended a call before its answer
+// came. Its Reason says by what.
+//
+//   - WaitOver: if the last answer said that another holds, it matches ErrWaitOver and ErrHeld, and
+//     holds the *HeldError. If no answer ever came, it matches neither.
+//   - WaitContext: it matches what ctx.Err said (context.Canceled or context.DeadlineExceeded) and
+//     the cause of ctx, and never ErrHeld.
+//   - WaitEvicted, WaitDeadlock: it matches none of these.
+//
+// Only that of WaitContext matches an error of a context. It matches ErrUnavailable, too, if no
+// answer of the server ever came, or if the last request failed because the server was away.
 type WaitError struct {
 	Name   string
 	Holder string        // the label of a holder in the last answer; empty if not known
@@ -110,7 +117,7 @@ type WaitError struct {
 	Waited time.Duration // since the call began
 	Reason Reason        // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
 	By     string        // the label of the client that evicted the waiter, if one did
-	Err    error         // ErrWaitOver, or how ctx ended and its cause; and the last *StoreError if the server was away
+	Err    error         // what it matches, as said above; and the last *StoreError if the server was away
 
 	// Deadlock is the cycle of WaitDeadlock. The caller is its first member, and holds what the
 	// last one waits for.
@@ -137,7 +144,7 @@ func (e *WaitError) why() string {
 	return inner(e.Err)
 }
 
-// Unwrap returns ErrWaitOver, or how ctx ended; nil after an eviction or a deadlock.
+// Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // A Reason says why a wait ended, why a lease was lost, or why a ticket cannot be attached.
@@ -389,10 +396,7 @@ func published(op, name string, err error) error {
 	case errors.Is(err, engine.ErrNotHeld):
 		return ErrNotHeld
 	case errors.As(err, &busy):
-		a := busy.Answer
-		owner, since := namedOwner(a.Holder), sinceOf(a)
-		return &HeldError{Name: name, Kind: busy.Kind.String(), Holder: a.Holder.Label, Owner: owner, Token: a.Token, Since: since,
-			Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
+		return heldError(name, busy.Kind, busy.Answer)
 	case errors.As(err, &ended):
 		return waitError(name, ended)
 	case errors.Is(err, engine.ErrGoneLater):
@@ -427,7 +431,7 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	}
 	failure := public("lock", name, ended.Failure)
 	if errors.Is(ended.Err, protocol.ErrWaitOver) {
-		out.Reason, out.Err = WaitOver, ErrWaitOver
+		out.Reason, out.Err = WaitOver, timeOver(name, ended)
 	}
 	if failure != nil {
 		out.Err = compose("; ", out.Err, failure)
@@ -436,6 +440,25 @@ func waitError(name string, ended *engine.WaitEnded) error {
 		out.Err = compose("; ", out.Err, ErrUnavailable)
 	}
 	return out
+}
+
+// timeOver returns the error of a wait whose time is over: ErrWaitOver, with the *HeldError of a
+// try if the last answer said that another holds. Without an answer nobody knows that, and the
+// error matches nothing.
+func timeOver(name string, ended *engine.WaitEnded) error {
+	switch {
+	case ended.Held():
+		return &compound{ErrWaitOver.Error(), []error{ErrWaitOver, heldError(name, ended.Kind, ended.Answer)}}
+	case ended.Answered:
+		return ErrWaitOver
+	}
+	return errors.New(ErrWaitOver.Error())
+}
+
+// heldError returns the error that an answer makes.
+func heldError(name string, kind protocol.Kind, a protocol.Answer) error {
+	return &HeldError{Name: name, Kind: kind.String(), Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
+		Holders: a.Holders, Waiters: a.Waiters, Remaining: a.Remaining}
 }
 
 // namedOwner is the owner of WithOwner. The id of a hold without one is told only to its holder.

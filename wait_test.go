@@ -3,6 +3,8 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,7 +55,8 @@ func taken(t *testing.T, other *holdfast.Client) {
 }
 
 // WithWait ends every wait at its time, with an error of its own, and leaves ctx as it was. The
-// waiting of a whole group counts.
+// waiting of a whole group counts. As the last answer said that another holds, the error matches
+// ErrHeld and names the holder, as that of a try does. Nobody holds what a latch waits for.
 func TestWithWait(t *testing.T) {
 	const most = 3 * time.Second
 	pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
@@ -66,7 +69,16 @@ func TestWithWait(t *testing.T) {
 			if !errors.As(err, &waited) || !errors.Is(err, holdfast.ErrWaitOver) || waited.Reason != holdfast.WaitOver || waited.Waited != most {
 				t.Errorf("%s: %v", name, err)
 			}
-			for _, other := range []error{holdfast.ErrHeld, holdfast.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+			var held *holdfast.HeldError
+			if isHeld := name != "Latch.Wait"; errors.Is(err, holdfast.ErrHeld) != isHeld || errors.As(err, &held) != isHeld {
+				t.Errorf("%s: %v: held %+v", name, err, held)
+			} else if isHeld && (held.Holder != waited.Holder || held.Holder == "" || held.Token != waited.Token || held.Kind == "" || held.Name != waited.Name) {
+				t.Errorf("%s: %+v", name, held)
+			}
+			if n := strings.Count(err.Error(), "held by"); n > 1 {
+				t.Errorf("%s: %v says it %d times", name, err, n)
+			}
+			for _, other := range []error{holdfast.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
 				if errors.Is(err, other) {
 					t.Errorf("%s: %v matches %v", name, err, other)
 				}
@@ -79,13 +91,62 @@ func TestWithWait(t *testing.T) {
 	})
 }
 
+// A wait without any answer is no "busy": the server is away. So it is behind a goroutine that
+// waits for the same answer, and if the time is over before a request is. Once there was an answer,
+// its word counts, and the error tells also that the server was away at last (trap 22).
+func TestWithWaitAtSilentServer(t *testing.T) {
+	for what, test := range map[string]struct {
+		most     time.Duration
+		answered bool // the first request
+	}{
+		"long": {most: 5 * time.Second}, "short": {most: 20 * time.Millisecond}, "answered once": {most: 10 * time.Second, answered: true},
+	} {
+		for name := range waits(new(holdfast.Client)) {
+			if test.answered && (name == "Latch.Wait" || name == "Group.Lock") { // nobody holds, or this client
+				continue
+			}
+			t.Run(name+", "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := memory.New(protocol.Features{Queue: true, Tokens: true})
+					other, err := holdfast.NewOn(server.Connect("p"), nil)
+					must(t, err)
+					defer other.Close()
+					taken(t, other)
+					s := &silence{Protocol: server.Connect("p"), reason: protocol.NoAnswer, err: os.ErrDeadlineExceeded}
+					one, err := holdfast.NewOn(s, nil)
+					must(t, err)
+					defer one.Close()
+					s.silent.Store(!test.answered)
+					ended := make(chan error, 2)
+					for range cap(ended) {
+						go func() { ended <- waits(one, holdfast.WithWait(test.most))[name](t.Context()) }()
+						synctest.Wait()
+					}
+					s.silent.Store(true)
+					for range cap(ended) {
+						err := <-ended
+						if errors.Is(err, holdfast.ErrHeld) != test.answered || errors.Is(err, holdfast.ErrWaitOver) != test.answered ||
+							!errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+						if waited := (*holdfast.WaitError)(nil); !errors.As(err, &waited) || waited.Waited != test.most {
+							t.Errorf("got %+v", err)
+						}
+					}
+					s.silent.Store(false)
+				})
+			})
+		}
+	}
+}
+
 // ctx ends a wait that it bounds more closely, with its own error.
 func TestWithWaitBesideContext(t *testing.T) {
 	pair(t, func(t *testing.T, _ *faulty, one, other *holdfast.Client) {
 		taken(t, other)
 		for name, wait := range waits(one, holdfast.WithWait(time.Minute)) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) {
+			if err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrWaitOver) || errors.Is(err, holdfast.ErrHeld) {
 				t.Errorf("%s: %v", name, err)
 			}
 			cancel()
@@ -99,7 +160,7 @@ func TestWithWaitBesidePolling(t *testing.T) {
 		taken(t, other)
 		for attempts, want := range map[int]error{3: holdfast.ErrHeld, 300: holdfast.ErrWaitOver} {
 			_, err := one.Mutex("m", holdfast.WithPolling(100*time.Millisecond, attempts), holdfast.WithWait(time.Second)).Lock(t.Context())
-			if !errors.Is(err, want) || errors.Is(err, holdfast.ErrHeld) == errors.Is(err, holdfast.ErrWaitOver) {
+			if over := attempts > 3; !errors.Is(err, want) || !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrWaitOver) != over {
 				t.Errorf("%d attempts: %v", attempts, err)
 			}
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -160,9 +161,16 @@ func (e *Engine) check(ctx context.Context) error {
 	default:
 	}
 	if ctx.Err() != nil {
-		return &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+		return notSent(ctx)
 	}
 	return nil
+}
+
+// notSent is the error of a call whose ctx is over before anything is sent, which says nothing of
+// the server. If only the time to wait is over, the caller knows no more than without an answer.
+func notSent(ctx context.Context) *WaitEnded {
+	end := protocol.EndOf(ctx)
+	return &WaitEnded{Err: end, Answered: !errors.Is(end, protocol.ErrWaitOver)}
 }
 
 // await waits for a group, but not past a moment.

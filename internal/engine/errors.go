@@ -32,7 +32,8 @@ func (*Busy) Error() string { return "held by another" }
 // A WaitEnded says that the caller's context ended the waiting, or a call of a few requests, or
 // that its ticket was evicted.
 type WaitEnded struct {
-	Err      error // how the context ended, and its cause; or the *protocol.Evicted or *Deadlock
+	Kind     protocol.Kind // 0: nothing was waited for
+	Err      error         // how the context ended, and its cause; or the *protocol.Evicted or *Deadlock
 	Waited   time.Duration
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came
@@ -44,6 +45,11 @@ type WaitEnded struct {
 func (w *WaitEnded) Error() string { return fmt.Sprintf("waited %v: %v", w.Waited, w.Err) }
 
 func (w *WaitEnded) Unwrap() error { return w.Err }
+
+// Held tells whether the last answer said that others hold.
+func (w *WaitEnded) Held() bool {
+	return w.Answered && (w.Answer.Status == protocol.Queued || w.Answer.Status == protocol.Busy)
+}
 
 // ErrGoneLater says that the hold was not there when a release without an answer was sent again.
 // That release may have removed it. Or the hold had ended before, and another held the name.

@@ -11,7 +11,7 @@ import (
 // poll asks for a lock, or for the first of a group, again and again. It does not join the queue.
 // Contended: the observer knows that the caller waited. Slow is the report of the wait, if any.
 func poll[L any](ctx context.Context, l *Lock, o Options, slow *slowReport, once func(context.Context) (L, error)) (lease L, contended bool, err error) {
-	e, ended := l.engine, &WaitEnded{}
+	e, ended := l.engine, &WaitEnded{Kind: l.spec.Kind}
 	var none L
 	for start, n := time.Now(), 1; ; n++ {
 		lease, err = once(ctx)

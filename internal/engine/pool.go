@@ -129,7 +129,7 @@ func (l *Lock) acquirePooled(ctx context.Context) (lease *Lease, contended bool,
 	case atOnce.attempt != nil:
 		return l.lead(ctx, p, atOnce.attempt)
 	case w == nil: // ctx was over when the goroutine came
-		return nil, false, &WaitEnded{Err: protocol.EndOf(ctx), Answered: true}
+		return nil, false, notSent(ctx)
 	}
 	l.engine.observeWaiting(ctx, Waiting, l.spec.Kind, l.spec.Name)
 	lease, err = l.awaitHandoff(ctx, p, w)
@@ -219,20 +219,20 @@ func (l *Lock) passHandoffOn(ctx context.Context, p *pool, h handoff, ended erro
 // waitEnded is the error of a waiter whose context ended, with what its leader knows. The engine's
 // mutex is held.
 func (l *Lock) waitEnded(ctx context.Context, p *pool, w *poolWaiter) *WaitEnded {
-	ended := &WaitEnded{Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
+	ended := &WaitEnded{Kind: l.spec.Kind, Err: protocol.EndOf(ctx), Waited: time.Since(w.since), Answered: true}
 	if a := p.leader; a != nil {
 		ended.Answer, ended.Answered, ended.Failure, ended.local = a.answer, a.answered, a.failure, a.local
 	} else if h := l.engine.watchdog.ofPool(p); h != nil { // no goroutine asks, as one of this process holds
 		ended.Answer, ended.local = h.asAnswer(), h.tenure.firstLease.parent
 	} else {
-		ended.Answer.Holder.Label = p.key.label
+		ended.Answer.Status, ended.Answer.Holder.Label = protocol.Busy, p.key.label
 	}
 	return ended
 }
 
 // asAnswer is what an answer of the server would tell of a hold of this process.
 func (h *hold) asAnswer() protocol.Answer {
-	answer := protocol.Answer{}
+	answer := protocol.Answer{Status: protocol.Busy, Holders: 1}
 	answer.Holder.Label, answer.Holder.Trace, answer.Token = h.lock.spec.Label, h.ticket.Trace, h.grantToken
 	if h.lock.engine.features.Queue { // several masters have no common clock
 		answer.Since = h.grantedAt

@@ -246,7 +246,7 @@ func (w *waitLoop) endedBy(err error) error {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	return &WaitEnded{
-		Err: err, Waited: time.Since(w.since),
+		Kind: w.kind, Err: err, Waited: time.Since(w.since),
 		Answer: w.answer, Answered: w.answered, Failure: w.failure, local: w.local,
 	}
 }

@@ -272,7 +272,8 @@ func TestMutexLockOutlastsRefusal(t *testing.T) {
 	}
 }
 
-// Trap 22: busy is busy, in one round trip, and a wait that ends is no "busy".
+// Trap 22: busy is busy, in one round trip and when the time to wait is over, and a wait that ctx
+// ends is no "busy".
 func TestMutexBusyIsHeldError(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -287,6 +288,11 @@ func TestMutexBusyIsHeldError(t *testing.T) {
 	err := harness.Answered(t, func() error { return harness.Given(m.TryLock(harness.Within(t, harness.Patience))) })
 	var busy *holdfast.HeldError
 	if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable) || busy.Holder != "me" {
+		t.Errorf("got %#v", err)
+	}
+	limited := harness.Locker(t, srv.Addr(), &holdfast.Config{TTL: time.Minute, Wait: 200 * time.Millisecond}).Mutex("n")
+	err = harness.Answered(t, func() error { return harness.Given(limited.Lock(harness.Within(t, harness.Patience))) })
+	if !errors.As(err, &busy) || !errors.Is(err, holdfast.ErrHeld) || !errors.Is(err, holdfast.ErrWaitOver) || busy.Holder != "me" {
 		t.Errorf("got %#v", err)
 	}
 	_, err = m.Lock(ctx)
