@@ -41,7 +41,7 @@ func pay(ctx context.Context, client *holdfast.Client, order int, charge func(co
 		lease, _ := holdfast.LeaseFrom(ctx)
 		return save(lease.Token())
 	})
-	if errors.Is(err, holdfast.ErrWaitOver) {
+	if errors.Is(err, holdfast.ErrHeld) {
 		return errBusy
 	}
 	return err

@@ -31,7 +31,7 @@ func oneTaskAtATime(client *holdfast.Client) asynq.MiddlewareFunc {
 }
 
 // asynq runs tasks on many hosts. The tasks of one customer run one at a time. A task that finds
-// another one running is tried again, and that is no failure of the task.
+// another one running, or no Redis, is tried again, and that is no failure of the task.
 func Example_asynq() {
 	addr, client, end := connect()
 	defer end()
@@ -47,12 +47,14 @@ func Example_asynq() {
 		done <- struct{}{}
 		return nil
 	})
-	held := func(err error) bool { return errors.Is(err, holdfast.ErrHeld) }
+	later := func(err error) bool {
+		return errors.Is(err, holdfast.ErrHeld) || errors.Is(err, holdfast.ErrUnavailable)
+	}
 	worker := asynq.NewServer(asynq.RedisClientOpt{Addr: addr}, asynq.Config{
 		Concurrency: 10,
-		IsFailure:   func(err error) bool { return !held(err) },
+		IsFailure:   func(err error) bool { return !later(err) },
 		RetryDelayFunc: func(n int, err error, task *asynq.Task) time.Duration {
-			if held(err) {
+			if later(err) {
 				return time.Second
 			}
 			return asynq.DefaultRetryDelayFunc(n, err, task)

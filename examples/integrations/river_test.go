@@ -35,7 +35,8 @@ type invoiceWorker struct {
 }
 
 // Work snoozes the job while another one of the same customer runs, on any host, so that no worker
-// waits. To snooze is no failure of the job.
+// waits. To snooze is no failure of the job. Without Redis river tries the job again, as after any
+// other error.
 func (w *invoiceWorker) Work(ctx context.Context, job *river.Job[invoice]) error {
 	lease, err := w.locks.Mutex("customer:" + job.Args.Customer).TryLock(ctx)
 	if errors.Is(err, holdfast.ErrHeld) {
