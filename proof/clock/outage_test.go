@@ -83,6 +83,9 @@ func TestOutageIsOutlivedWithTheTTLOfTheTable(t *testing.T) {
 						t.Errorf("a lease of %v has %v left of an outage %v before its renewal: less than %v", row.run, left, before, early)
 					}
 				}
+				if outlive(t, how, row.ttl, row.ttl/2-1, row.outage) == 0 {
+					t.Errorf("a lease of %v is lost by an outage half of it after its grant", row.ttl)
+				}
 				if left := outlive(t, how, row.outage*3/2, row.outage/2-1, row.outage); left > 0 {
 					t.Errorf("a lease of %v has %v left: the table asks for too much", row.outage*3/2, left)
 				}

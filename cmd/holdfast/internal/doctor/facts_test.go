@@ -67,6 +67,7 @@ func TestFailover(t *testing.T) {
 		words  string
 	}{
 		"of Sentinel, as it begins":   {"30000", nil, 1, 15 * time.Second, Note, "up to 32s, and a lease of 15s lives through 8.1s"},
+		"shorter than the TTL":        {"10000", nil, 1, 15 * time.Second, Note, "up to 12s"},
 		"with the TTL that it says":   {"30000", nil, 1, 54 * time.Second, OK, "lives through 32.5s"},
 		"of Sentinel, quick":          {"5000", nil, 1, 15 * time.Second, OK, "up to 7s"},
 		"of a cluster, as it begins":  {"15000", nil, 1.5, 15 * time.Second, Note, "up to 24.5s"},
