@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"internal/testing/permissions": {".", "store"},
 	"internal/testing/pubsubtest":  {"internal/testing/leak", "internal/testing/redisserver", "internal/wire", "store"},
 	"internal/testing/redisserver": {},
+	"internal/testing/states":      {".", "lockinfo"},
 	"internal/wire":                {"internal/protocol", "store"},
 	"lockinfo":                     {},
 	"store":                        {},

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
@@ -14,14 +15,11 @@ const (
 
 // A node is a hold. Its children hold something while they wait for it.
 type node struct {
-	Name       string `json:"name"`
-	NameBase64 string `json:"name_base64,omitempty"`
-	Label      string `json:"label"`
-	Host       string `json:"host,omitempty"`
-	PID        int    `json:"pid,omitempty"`
-	Token      int64  `json:"token"`
-	Cycle      bool   `json:"cycle,omitempty"` // it waits for a hold further down
-	Children   []node `json:"children,omitempty"`
+	Name       string        `json:"name"`
+	NameBase64 []byte        `json:"name_base64,omitempty"`
+	Hold       lockinfo.Hold `json:"hold"`
+	Cycle      bool          `json:"cycle,omitempty"` // it waits for a hold further down
+	Children   []node        `json:"children,omitempty"`
 }
 
 // causes are the trees of holds that keep a name from being free. The root of each is a hold whose
@@ -86,7 +84,7 @@ func (w *walk) up(name string, path []node) {
 		step := nodeOf(name, h)
 		next := w.waits[place{name, h.Host, h.Label, h.PID}]
 		switch {
-		case slices.ContainsFunc(path, func(n node) bool { return n.Name == step.Name && n.Token == step.Token }):
+		case slices.ContainsFunc(path, func(n node) bool { return n.same(step) }):
 			cut := slices.Clone(path)
 			cut[len(cut)-1].Cycle = true
 			w.end(cut)
@@ -107,15 +105,18 @@ func (w *walk) end(path []node) {
 }
 
 func nodeOf(name string, h lockinfo.Hold) node {
-	return node{Name: name, NameBase64: exactly(name), Label: h.Label, Host: h.Host, PID: h.PID, Token: h.Token}
+	return node{Name: name, NameBase64: bytesOf(name), Hold: h}
 }
+
+// same reports whether two nodes are of one hold.
+func (n node) same(as node) bool { return n.Name == as.Name && n.Hold.Token == as.Hold.Token }
 
 // graft adds a path, from its root on, to trees.
 func graft(trees []node, path []node) []node {
 	if len(path) == 0 {
 		return trees
 	}
-	i := slices.IndexFunc(trees, func(n node) bool { return n.Name == path[0].Name && n.Token == path[0].Token })
+	i := slices.IndexFunc(trees, func(n node) bool { return n.same(path[0]) })
 	if i < 0 {
 		trees = append(trees, path[0])
 		i = len(trees) - 1
@@ -126,44 +127,34 @@ func graft(trees []node, path []node) []node {
 
 // A use is a hold or a wait of a process.
 type use struct {
-	Name       string  `json:"name"`
-	NameBase64 string  `json:"name_base64,omitempty"`
-	Kind       string  `json:"kind,omitempty"`
-	Hold       *hold   `json:"hold,omitempty"`
-	Waiter     *waiter `json:"waiter,omitempty"`
+	Name       string           `json:"name"`
+	NameBase64 []byte           `json:"name_base64,omitempty"`
+	Kind       lockinfo.Kind    `json:"kind,omitempty"`
+	Hold       *lockinfo.Hold   `json:"hold,omitempty"`
+	Waiter     *lockinfo.Waiter `json:"waiter,omitempty"`
 }
 
 // A uses document is all that a process holds and waits for.
 type uses struct {
-	Version int   `json:"version"`
-	Holds   []use `json:"holds"`
-	Waits   []use `json:"waits"`
+	Holds []use `json:"holds"`
+	Waits []use `json:"waits"`
 }
 
 func processOf(seen map[string]*entry, host string, pid int) uses {
-	out := uses{Version: version, Holds: []use{}, Waits: []use{}}
+	out := uses{Holds: []use{}, Waits: []use{}}
 	for name, e := range seen {
-		for _, h := range holdsOf(e.info.Holds) {
+		for _, h := range e.info.Holds {
 			if h.Host == host && h.PID == pid {
-				out.Holds = append(out.Holds, use{Name: name, NameBase64: exactly(name), Kind: string(e.info.Kind), Hold: &h})
+				out.Holds = append(out.Holds, use{Name: name, NameBase64: bytesOf(name), Kind: e.info.Kind, Hold: &h})
 			}
 		}
 		for _, w := range e.info.Queue {
 			if w.Host == host && w.PID == pid {
-				told := waiterOf(w)
-				out.Waits = append(out.Waits, use{Name: name, NameBase64: exactly(name), Kind: string(e.info.Kind), Waiter: &told})
+				out.Waits = append(out.Waits, use{Name: name, NameBase64: bytesOf(name), Kind: e.info.Kind, Waiter: &w})
 			}
 		}
 	}
-	byName := func(a, b use) int {
-		switch {
-		case a.Name < b.Name:
-			return -1
-		case a.Name > b.Name:
-			return 1
-		}
-		return 0
-	}
+	byName := func(a, b use) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(out.Holds, byName)
 	slices.SortStableFunc(out.Waits, byName)
 	return out

@@ -57,5 +57,6 @@
 //	GET  ./deadlocks    looks for deadlocks
 //	POST ./break        {"name", "token", "typed"}
 //
-// JSON has the fields of docs/json.md. The requests are for the page, and may change with it.
+// The facts in the JSON are values of package lockinfo. The requests are for the page, and may
+// change with it.
 package dashboard

@@ -13,11 +13,10 @@ import (
 
 // events is the stream of a page.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
-	hello, _ := json.Marshal(struct {
-		Version  int    `json:"version"`
+	hello, _ := json.Marshal(lockinfo.Document{Value: struct {
 		CanBreak bool   `json:"can_break"`
 		Secret   string `json:"secret"`
-	}{version, h.authorize(r), h.secret})
+	}{h.authorize(r), h.secret}})
 	run, err := h.hub.enter()
 	if err != nil {
 		w.Header().Set("Retry-After", "10")
@@ -99,19 +98,6 @@ func (s *searches) join() *search {
 	return begun
 }
 
-type member struct {
-	Label string `json:"label"`
-	Host  string `json:"host,omitempty"`
-	PID   int    `json:"pid,omitempty"`
-	Holds string `json:"holds"`
-	Token int64  `json:"token"`
-	Waits string `json:"waits"`
-}
-
-type deadlock struct {
-	Members []member `json:"members"`
-}
-
 // searchDeadlocks looks for deadlocks.
 func (h *handler) searchDeadlocks(w http.ResponseWriter, r *http.Request) {
 	s := h.deadlocks.join()
@@ -124,16 +110,7 @@ func (h *handler) searchDeadlocks(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadGateway, s.err.Error())
 		return
 	}
-	out := []deadlock{}
-	for _, d := range s.found {
-		var told deadlock
-		for _, m := range d.Members {
-			told.Members = append(told.Members, member(m))
-		}
-		out = append(out, told)
-	}
 	answer(w, struct {
-		Version   int        `json:"version"`
-		Deadlocks []deadlock `json:"deadlocks"`
-	}{version, out})
+		Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
+	}{append([]lockinfo.Deadlock{}, s.found...)})
 }

@@ -190,10 +190,10 @@ func (v *viewer) end() {
 // A seen is a look as a page reads it.
 type seen struct {
 	status
-	Whole   bool     `json:"whole"`
-	Changed []row    `json:"changed"`
-	Gone    []uint64 `json:"gone"`
-	Changes []change `json:"changes"`
+	Whole   bool              `json:"whole"`
+	Changed []row             `json:"changed"`
+	Gone    []uint64          `json:"gone"`
+	Changes []lockinfo.Change `json:"changes"`
 }
 
 // look is the next look of a stream.

@@ -120,7 +120,7 @@ func ours(next http.HandlerFunc) http.Handler {
 // answer sends a document.
 func answer(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(document)
+	_ = json.NewEncoder(w).Encode(lockinfo.Document{Value: document})
 }
 
 // refuse says why a request is not served.
@@ -146,11 +146,10 @@ func (h *handler) lock(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, struct {
-		Version int `json:"version"`
-		lock
-		Typed  string `json:"typed"` // what a person types to break a hold
-		Causes []node `json:"causes"`
-	}{version, lockOf(found.info), typed(name), causes(seen, name)})
+		Lock   lockinfo.Info `json:"lock"`
+		Typed  string        `json:"typed"` // what a person types to break a hold
+		Causes []node        `json:"causes"`
+	}{found.info, typed(name), causes(seen, name)})
 }
 
 // process tells what the last look saw of a process.

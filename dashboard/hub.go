@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // The bounds of a dashboard. doc.go tells them.
@@ -54,22 +55,13 @@ type run struct {
 
 // status is what a look tells beside the names.
 type status struct {
-	Version int       `json:"version"`
-	At      time.Time `json:"at"`                // of the last look that succeeded, by the server's clock
-	Took    float64   `json:"took_seconds"`      // of the last look
-	More    int       `json:"more"`              // names that are not shown
-	Error   string    `json:"error,omitempty"`   // of the last look: what is shown is older
-	Ready   string    `json:"ready"`             // empty: the servers are ready
-	Masters []voter   `json:"masters,omitempty"` // of a quorum
-}
-
-// A voter is how a master of a quorum answered last, whether or not there is a name.
-type voter struct {
-	Node   string  `json:"node"`
-	Counts bool    `json:"counts"`
-	Why    string  `json:"why,omitempty"`
-	Error  string  `json:"error,omitempty"`
-	Age    float64 `json:"age_seconds"` // since its memory began
+	Version int               `json:"version"`
+	At      time.Time         `json:"at"`                // of the last look that succeeded, by the server's clock
+	Took    float64           `json:"took_seconds"`      // of the last look
+	More    int               `json:"more"`              // names that are not shown
+	Error   string            `json:"error,omitempty"`   // of the last look: what is shown is older
+	Ready   string            `json:"ready"`             // empty: the servers are ready
+	Masters []lockinfo.Master `json:"masters,omitempty"` // of a quorum, whether or not there is a name
 }
 
 // look is an event of the stream.
@@ -78,7 +70,7 @@ type look struct {
 	Whole   bool              `json:"whole"` // changed are all names; else those that differ
 	Changed []json.RawMessage `json:"changed"`
 	Gone    []uint64          `json:"gone"`
-	Changes []change          `json:"changes"`
+	Changes []lockinfo.Change `json:"changes"`
 	Unseen  int               `json:"unseen"` // changes that are not told, as they are too many
 }
 
@@ -153,7 +145,7 @@ func (h *hub) looks(ctx context.Context, r, earlier *run) {
 // readiness is what the servers say of themselves.
 type readiness struct {
 	ready   string // empty: they are ready
-	masters []voter
+	masters []lockinfo.Master
 }
 
 // ask asks the servers whether they are ready, and the masters of a quorum whether they count.
@@ -161,17 +153,7 @@ func (h *hub) ask(ctx context.Context) (out readiness) {
 	if err := h.client.Ready(ctx); err != nil {
 		out.ready = err.Error()
 	}
-	nodes, err := h.client.Quorum(ctx)
-	if err != nil {
-		return out // the servers are no quorum, or the client is closed, which List tells
-	}
-	for _, n := range nodes {
-		told := voter{Node: n.Node, Counts: n.Counts, Why: n.Why, Age: n.Age.Seconds()}
-		if n.Err != nil {
-			told.Error = noAnswer(n.Node, n.Err)
-		}
-		out.masters = append(out.masters, told)
-	}
+	out.masters, _ = h.client.Quorum(ctx) // or the servers are no quorum, or the client is closed, which List tells
 	return out
 }
 
@@ -205,9 +187,9 @@ func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
 
 // publish tells the viewers of a look. After one that failed, the names stay as they were.
 func (r *run) publish(number int, state readiness, took time.Duration, now sight) {
-	r.status.Version, r.status.Took, r.status.Error = version, took.Seconds(), ""
+	r.status.Version, r.status.Took, r.status.Error = lockinfo.Version, took.Seconds(), ""
 	r.status.Ready, r.status.Masters = state.ready, state.masters
-	event := look{Changed: []json.RawMessage{}, Gone: []uint64{}, Changes: []change{}}
+	event := look{Changed: []json.RawMessage{}, Gone: []uint64{}, Changes: []lockinfo.Change{}}
 	if now.err != nil {
 		r.status.Error = now.err.Error()
 	} else {
@@ -244,7 +226,7 @@ func (h *hub) news(r *run, number int) (text []byte, now int, wake <-chan struct
 		return r.diff, r.number, r.wake
 	}
 	if r.whole == nil {
-		event := look{status: r.status, Whole: true, Changed: make([]json.RawMessage, 0, len(r.names)), Gone: []uint64{}, Changes: []change{}}
+		event := look{status: r.status, Whole: true, Changed: make([]json.RawMessage, 0, len(r.names)), Gone: []uint64{}, Changes: []lockinfo.Change{}}
 		for _, e := range r.names {
 			event.Changed = append(event.Changed, e.row)
 		}

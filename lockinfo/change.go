@@ -1,5 +1,7 @@
 package lockinfo
 
+import "time"
+
 // An Event says what has changed about a name.
 type Event string
 
@@ -67,13 +69,7 @@ func Compare(before, after Info) []Change {
 		before = Info{}
 	}
 	if !after.used() {
-		if !before.used() {
-			return nil
-		}
-		if after.At.Before(before.At) {
-			after.At = before.At
-		}
-		return []Change{{EventFreed, before, Info{Name: before.Name, At: after.At}}}
+		return freed(before, after.At)
 	}
 	was, now := summarize(before), summarize(after)
 	var changes []Change
@@ -82,23 +78,33 @@ func Compare(before, after Info) []Change {
 			changes = append(changes, Change{event, before, after})
 		}
 	}
+	same := now.held != 0 && now.held == was.held
 	note(now.state == StateForeign && was.state != StateForeign, EventForeign)
-	note(now.held != 0 && now.held != was.held, EventHeld)
-	note(now.held == 0 && (was.held != 0 || now.token != 0 && now.token != was.token), EventEnded)
-	if now.held != 0 && now.held == was.held {
-		note(after.Holders != before.Holders, EventHolders)
-		note(now.late && !was.late, EventLate)
-		note(!now.late && was.late, EventRenewed)
-	}
-	latch := now.state == StateSet || now.state == StateOpen
-	note(latch && (after.Count != before.Count || now.state != was.state), EventCounted)
+	note(now.held != 0 && !same, EventHeld)
+	note(now.endedSince(was), EventEnded)
+	note(same && after.Holders != before.Holders, EventHolders)
+	note(same && now.late && !was.late, EventLate)
+	note(same && !now.late && was.late, EventRenewed)
+	note(now.latch && (after.Count != before.Count || !was.latch), EventCounted)
 	note(after.Waiters != before.Waiters, EventWaiting)
 	return changes
+}
+
+// freed returns the change of a name that is not there any more, if it was.
+func freed(before Info, at time.Time) []Change {
+	if before.Name == "" {
+		return nil
+	}
+	if at.Before(before.At) {
+		at = before.At
+	}
+	return []Change{{EventFreed, before, Info{Name: before.Name, At: at}}}
 }
 
 // A summary is what Compare derives of an Info.
 type summary struct {
 	state State
+	latch bool  // it is set or open
 	token int64 // of the Holder; 0: there is none
 	held  int64 // the same; 0 if it is a remainder
 	late  bool
@@ -106,6 +112,7 @@ type summary struct {
 
 func summarize(i Info) summary {
 	s := summary{state: i.State(), late: i.Late()}
+	s.latch = s.state == StateSet || s.state == StateOpen
 	if hold, ok := i.Holder(); ok {
 		s.token = hold.Token
 		if !hold.Remainder() {
@@ -113,4 +120,10 @@ func summarize(i Info) summary {
 		}
 	}
 	return s
+}
+
+// endedSince reports whether a hold ended: the one that was there, or one that was never seen and
+// left a remainder.
+func (s summary) endedSince(was summary) bool {
+	return s.held == 0 && (was.held != 0 || s.token != 0 && s.token != was.token)
 }

@@ -115,10 +115,7 @@ func (i Info) late() int { return slices.IndexFunc(i.Holds, func(h Hold) bool { 
 func (i Info) Cut(holds, waiters int) Info {
 	i.Queue = i.Queue[:min(len(i.Queue), max(waiters, 0))]
 	if holds = max(holds, 2); len(i.Holds) > holds {
-		first := []int{i.holder()}
-		if late := i.late(); late >= 0 && late != first[0] {
-			first = append(first, late)
-		}
+		first := i.first()
 		kept := make([]Hold, 0, holds)
 		for _, at := range first {
 			kept = append(kept, i.Holds[at])
@@ -133,22 +130,33 @@ func (i Info) Cut(holds, waiters int) Info {
 	return i
 }
 
-// Summary returns what a list shows of a name, and what Compare looks at: the totals, and at most
-// two holds. It has no queue, and no masters unless they are why the state is unknown. It shares no
-// memory with the Info.
+// first returns the places of the Holder and of the first late hold, if there are.
+func (i Info) first() (places []int) {
+	if len(i.Holds) == 0 {
+		return nil
+	}
+	places = []int{i.holder()}
+	if late := i.late(); late >= 0 && late != places[0] {
+		places = append(places, late)
+	}
+	return places
+}
+
+// Summary returns what a list shows of a name, and what Compare looks at: the totals, the Holder,
+// and the first late hold if that is another. It has no queue, and no masters unless they are why
+// the state is unknown. Of its holds it shares no memory with the Info.
 func (i Info) Summary() Info {
-	short := i.Cut(2, 0)
-	short.Queue = nil
+	short := i
+	short.Name, short.Holds, short.Queue = strings.Clone(i.Name), nil, nil
 	if i.State() != StateUnknown {
 		short.Masters = nil
 	}
-	short.Name = strings.Clone(i.Name)
-	short.Holds = slices.Clone(short.Holds)
-	for at := range short.Holds {
-		h := &short.Holds[at]
+	for _, at := range i.first() {
+		h := i.Holds[at]
 		for _, text := range []*string{&h.By, &h.Owner, &h.Label, &h.Host} {
 			*text = strings.Clone(*text)
 		}
+		short.Holds = append(short.Holds, h)
 	}
 	return short
 }

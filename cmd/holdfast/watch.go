@@ -127,7 +127,7 @@ func newWatch() *cobra.Command {
 		Short: "Tell who gets a lock, gives it back or waits, as it happens",
 		Long: `Look at all names once a second, and print what has changed: who holds a name that another held
 before, who gave it back, how many wait, and which hold is not renewed in time. The first look
-prints all that is there. PATTERN is a glob of Redis, such as 'order:*', which the whole name
+prints who holds and who waits. PATTERN is a glob of Redis, such as 'order:*', which the whole name
 matches. A hold or a wait that lasts for less than a second may not be seen. At most 10,000 names are
 followed.
 

@@ -56,7 +56,7 @@ function look(news) {
     rows.clear();
   }
   hiddenSince = undefined;
-  for (const row of news.changed) rows.set(row.id, row);
+  for (const row of news.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late) });
   for (const id of news.gone) rows.delete(id);
   state.status = news;
   if (!news.error) {
@@ -133,7 +133,7 @@ function chosen() {
   return [...rows.values()].filter(r =>
     (!text || r.name.toLowerCase().includes(text) || holderText(r).toLowerCase().includes(text)) &&
     (!kind || r.kind === kind) && (!contended || r.waiters > 0) &&
-    (!host || (r.hosts ?? []).some(h => h.toLowerCase().includes(host))) &&
+    (!host || r.hosts.some(h => h.toLowerCase().includes(host))) &&
     (!(older > 0) || held(r) > older));
 }
 
@@ -191,8 +191,8 @@ function rowElement(row) {
   const h = oldest(row), cell = (name, ...children) => make("td", { class: name }, ...children);
   const open = make("button", { class: "link", type: "button", title: shown(row.name).textContent, onclick: () => { location.hash = "lock=" + address(row); } }, shown(row.name));
   let kind = row.kind ?? "";
-  if (row.permits) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
-  const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count || row.state === "open" ? (row.count ?? 0) + " to count down" : h ? who(h) : "";
+  if (row.permits !== undefined) kind = bar(row.taken, row.permits, row.taken + "/" + row.permits + " " + row.kind);
+  const holder = row.foreign ? make("span", { class: "faint" }, shown(row.foreign)) : row.count !== undefined ? row.count + " to count down" : h ? who(h) : "";
   const tr = make("tr", { class: "row" },
     make("th", { scope: "row", class: "name" }, open, h ? make("span", { class: "small faint" }, row.kind === "election" ? "leader " : "", who(h), row.holders > 1 ? " +" + (row.holders - 1) : "") : ""),
     cell("kind", kind),

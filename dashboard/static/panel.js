@@ -48,7 +48,7 @@ export function panel(box, dialog, state, say) {
       if (kind === "servers") show("Servers", ...servers());
       if (kind === "lock") {
         const found = await ask("lock?name=" + key);
-        if (found) { lock = found; show(lock.name, ...detail(lock)); }
+        if (found) { lock = { ...found.lock, typed: found.typed, causes: found.causes }; show(lock.name, ...detail(lock)); }
       }
       if (kind === "process") {
         const cut = key.lastIndexOf("/"), found = await ask("process?host=" + key.slice(0, cut) + "&pid=" + key.slice(cut + 1));
@@ -63,11 +63,11 @@ export function panel(box, dialog, state, say) {
   function detail(l) {
     const facts = [make("span", { class: stateClass({ ...l, late: l.holds.some(h => h.late) }) }, l.state)];
     if (l.kind) facts.push(" " + l.kind);
-    if (l.permits) facts.push(", " + l.taken + " of " + l.permits + " permits taken");
-    if (l.state === "set" || l.state === "open") facts.push(", " + (l.count ?? 0) + " to count down");
+    if (l.permits !== undefined) facts.push(", " + l.taken + " of " + l.permits + " permits taken");
+    if (l.count !== undefined) facts.push(", " + l.count + " to count down");
     if (l.foreign) facts.push(", ", shown(l.foreign));
     return [
-      make("p", {}, ...facts), l.permits ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
+      make("p", {}, ...facts), l.permits !== undefined ? bar(l.taken, l.permits, l.taken + "/" + l.permits) : null,
       make("h3", {}, (l.kind === "election" ? "Leader" : "Holds") + " (" + l.holders + ")"), l.holds.length ? holds(l) : make("p", { class: "faint" }, "Nobody holds it."),
       ...freeing(l), ...causes(l), make("h3", {}, l.masters?.length ? "Queue" : "Queue (" + l.waiters + ")"), ...queue(l), ...masters(l.masters), ...history(l.name),
     ];
@@ -80,7 +80,7 @@ export function panel(box, dialog, state, say) {
       const remaining = h.remaining_seconds - (state.now() - Date.parse(l.at)) / 1000, text = h.state + (h.late ? ", late" : "") + (h.fixed ? ", fixed" : "");
       const held = make("span", {}, h.since ? age((state.now() - Date.parse(h.since)) / 1000) : "?");
       const what = make("span", { class: stateClass(h) }, text, h.by ? " by " : "", h.by ? shown(h.by) : "");
-      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h, l.kind), make("br"), processLink(h)),
+      const cells = [make("span", {}, who(h), h.owner ? " as " : "", h.owner ? shown(h.owner) : "", wants(h), make("br"), processLink(h)),
         String(h.token), held, bar(remaining, h.ttl_seconds, age(remaining)), what];
       if (state.canBreak && ["held", "handed over"].includes(h.state)) {
         cells.push(make("button", { type: "button", "aria-label": "Break… the hold of " + (h.label || h.host + "/" + h.pid), onclick: () => askBreak(l, h) }, "Break…"));
@@ -112,9 +112,9 @@ export function panel(box, dialog, state, say) {
     if (l.masters?.length) return [make("p", { class: "faint" }, "A quorum has no queue: its waiters ask again and again, and no server lists them.")];
     if (!l.queue.length) return [make("p", { class: "faint" }, "Nobody waits.")];
     const out = [table("Queue", ["Place", "Waiter", "Waited", "Alive", "Holds meanwhile"], l.queue.map(w => [
-      w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w, l.kind), w.kept ? " (kept)" : "", make("br"), processLink(w)),
+      w.place ? String(w.place) : "-", make("span", {}, who(w), wants(w), w.kept ? " (kept)" : "", make("br"), processLink(w)),
       w.since ? age((state.now() - Date.parse(w.since)) / 1000) : "?", make("span", { class: w.alive === "no" ? "warn" : "" }, w.alive),
-      w.under?.length ? make("span", {}, ...w.under.flatMap(name => [nameLink({ name }), " "])) : "",
+      w.under?.length ? make("span", {}, ...w.under.flatMap((name, i) => [nameLink({ name, name_base64: w.under_base64?.[i] }), " "])) : "",
     ]))];
     if (l.queue.length < l.waiters) out.push(make("p", { class: "faint" }, "The first " + l.queue.length + " of " + l.waiters + " are shown."));
     return out;
@@ -124,7 +124,7 @@ export function panel(box, dialog, state, say) {
   function causes(l) {
     const deeper = l.causes.some(n => n.children || n.cycle);
     if (!deeper) return l.holds.length ? [make("p", { class: "faint" }, "No holder is known to wait for anything itself. It would be known of callers with WithDeadlockCheck.")] : [];
-    const items = nodes => make("ul", {}, ...nodes.map(n => make("li", {}, who(n), " (", processLink(n), ") holds ", nameLink(n),
+    const items = nodes => make("ul", {}, ...nodes.map(n => make("li", {}, who(n.hold), " (", processLink(n.hold), ") holds ", nameLink(n),
       n.cycle ? make("strong", { class: "bad" }, " and waits for a hold below: a deadlock") : "",
       n.children ? make("div", {}, make("span", { class: "faint" }, "for which waits"), items(n.children)) : "")));
     const tree = items(l.causes);
@@ -140,7 +140,7 @@ export function panel(box, dialog, state, say) {
   }
 
   const counts = m => make("span", { class: m.counts ? "good" : "bad" }, m.counts ? "yes" : "no");
-  const why = m => m.error || m.why ? shown(m.error || m.why) : "";
+  const why = m => shown(m.why ?? m.foreign ?? "");
 
   // tally tells whether enough masters count.
   function tally(list) {
@@ -161,13 +161,14 @@ export function panel(box, dialog, state, say) {
 
   function sentence(c) {
     if (c.event === "gap") return [make("span", { class: "faint" }, "nothing was looked at since " + new Date(c.since).toLocaleTimeString())];
-    const label = c.label ? shown(c.label) : "somebody";
+    const now = c.lock, label = hold => hold?.label ? shown(hold.label) : "somebody";
     const what = {
-      held: [" held by ", label, ", token " + c.token], ended: [": the hold of ", label, " ended"], freed: [" freed"], waiting: [": " + c.waiters + " wait"],
-      holders: [": " + c.holders + " holders"], late: [": ", label, " is late to renew"], renewed: [": ", label, " renewed"],
-      counted: [": " + (c.count ?? 0) + " to count down"], foreign: [": the key is none of ours"],
-    }[c.event] ?? [" " + c.event];
-    return [nameLink(c), ...what];
+      held: () => [" held by ", label(now.holds[0]), ", token " + now.holds[0].token], ended: () => [": the hold of ", label(c.before?.holds[0] ?? now.holds[0]), " ended"],
+      freed: () => [" freed"], waiting: () => [": " + now.waiters + " wait"], holders: () => [": " + now.holders + " holders"],
+      late: () => [": ", label(now.holds.find(h => h.late)), " is late to renew"], renewed: () => [": ", label(now.holds[0]), " renewed"],
+      counted: () => [": " + now.count + " to count down"], foreign: () => [": the key is none of ours"],
+    }[c.event] ?? (() => [" " + c.event]);
+    return [nameLink(c), ...what()];
   }
 
   function servers() {
@@ -203,7 +204,7 @@ export function panel(box, dialog, state, say) {
       say(found.deadlocks.length + " deadlocks");
       show("Deadlocks", ...deadlockIntro(), make("p", {}, found.deadlocks.length ? found.deadlocks.length + " found:" : "None was found."),
         ...found.deadlocks.map(d => make("ol", {}, ...d.members.map(m => make("li", {}, who(m), " (", processLink(m), ") holds ",
-          nameLink({ name: m.holds }), " and waits for ", nameLink({ name: m.waits }))))));
+          nameLink({ name: m.holds, name_base64: m.holds_base64 }), " and waits for ", nameLink({ name: m.waits, name_base64: m.waits_base64 }))))));
     } catch (err) {
       show("Deadlocks", ...deadlockIntro(), make("p", { class: "bad" }, shown(err.message)));
     }

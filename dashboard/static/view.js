@@ -82,10 +82,10 @@ export const majority = masters => masters?.length ? Math.floor(masters.length /
 export const counting = masters => (masters ?? []).filter(m => m.counts).length;
 
 // wants is what a holder has or a waiter wants, if that is not the whole name.
-export const wants = (of, kind) => of.mode === "writes" ? (kind === "rwmutex" ? " (writes)" : "") :
+export const wants = of => of.mode === "exclusive" ? "" :
   " (" + (of.mode === "permits" ? of.permits + (of.permits === 1 ? " permit" : " permits") : of.mode) + ")";
 
 export function stateClass(row) {
   if (row.late) return "warn";
-  return { held: "good", set: "good", remainder: "bad", broken: "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
+  return { held: "good", set: "good", broken: "bad", "min hold": "warn", "handed over": "warn", unknown: "bad" }[row.state] ?? "faint";
 }

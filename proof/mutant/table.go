@@ -47,6 +47,7 @@ func root(name string) Check { return Check{Module: ".", Package: ".", Test: nam
 func native(name string) Check   { return Check{Module: ".", Package: "./internal/native", Test: name} }
 func wire(name string) Check     { return Check{Module: ".", Package: "./internal/wire", Test: name} }
 func inEngine(name string) Check { return Check{Module: ".", Package: "./internal/engine", Test: name} }
+func facts(name string) Check    { return Check{Module: ".", Package: "./lockinfo", Test: name} }
 func page(name string) Check     { return Check{Module: ".", Package: "./dashboard", Test: name} }
 
 // command is a test of the command. Of its scripts, TestScripts/acquire is one.

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/dashboard"
+	"github.com/holdfast-go/holdfast/internal/testing/states"
+	"github.com/holdfast-go/holdfast/lockinfo"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// frozen is an embedded server whose clock stands still.
+func frozen(t *testing.T) *miniredis.Miniredis {
+	mini := miniredis.RunT(t)
+	mini.SetTime(time.Now())
+	return mini
+}
+
+// storeAt connects to a server until the test is over.
+func storeAt(t *testing.T, mini *miniredis.Miniredis, dial states.Dial) store.Store {
+	rdb := redis.NewClient(&redis.Options{Addr: mini.Addr(), Dialer: dial, DialerRetries: 1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return redisstore.New(rdb)
+}
+
+// closed makes a client until the test is over.
+func closed(t *testing.T, client *holdfast.Client, err error) *holdfast.Client {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// printed is what a command prints.
+func printed(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != 0 {
+		t.Errorf("holdfast %s: exit code %d: %s", strings.Join(args, " "), code, &errs)
+	}
+	return out.Bytes()
+}
+
+// read reads a document into a value, and refuses what the value would write otherwise: a field
+// that it does not know, lacks, or has in another form.
+func read(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &lockinfo.Document{Value: into}); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	again, err := json.Marshal(lockinfo.Document{Value: into})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one, two any
+	if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal(again, &two)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(one, two) {
+		t.Errorf("printed  %s\nwritten again  %s", text, again)
+	}
+}
+
+// A fact compares what was read with what the library says. An error has its text alone.
+func fact(t *testing.T, where string, got, want lockinfo.Info) {
+	t.Helper()
+	for _, info := range []*lockinfo.Info{&got, &want} {
+		info.Masters = slices.Clone(info.Masters)
+		for i := range info.Masters {
+			if m := &info.Masters[i]; m.Err != nil {
+				m.Err = &exitError{0, errors.New(m.Err.Error())}
+			}
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: %q\ngot  %+v\nwant %+v", where, want.Name, got, want)
+	}
+}
+
+// facts compares what all commands and the dashboard's stream print with what the library says.
+func facts(t *testing.T, client *holdfast.Client, made map[string]lockinfo.State) {
+	t.Helper()
+	want := map[string]lockinfo.Info{}
+	for info, err := range client.List(t.Context(), holdfast.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[info.Name] = info
+	}
+	for name, state := range made {
+		if got := want[name].State(); got != state {
+			t.Errorf("%q is %s, and was made %s", name, got, state)
+		}
+	}
+	for name, info := range want {
+		if inspected, err := client.Inspect(t.Context(), name); name != "holdfast:no lock" {
+			fact(t, "Inspect", inspected, info)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, format := range []string{"json", "jsonl"} {
+				var got lockinfo.Info
+				read(t, printed(t, "inspect", "-o", format, name), &got)
+				fact(t, "inspect -o "+format, got, info)
+			}
+		}
+	}
+	for where, got := range map[string][]lockinfo.Info{"ls -o json": listJSON(t), "ls -o jsonl": listLines(t), "watch": watchLines(t), "stream": stream(t, client)} {
+		told := maps.Clone(want)
+		if where == "watch" { // it tells who holds and who waits: not of kept places alone
+			maps.DeleteFunc(told, func(_ string, info lockinfo.Info) bool {
+				return info.State() == lockinfo.StateFree && info.Waiters == 0
+			})
+		}
+		if len(got) != len(told) {
+			t.Errorf("%s: %d names, want %d", where, len(got), len(told))
+		}
+		for _, info := range got {
+			known := want[info.Name]
+			if info.At.After(known.At) && known.At.IsZero() { // of a key that is no lock's: when it was seen
+				info.At = known.At
+			}
+			if where == "stream" {
+				known = known.Summary()
+			}
+			fact(t, where, info, known)
+		}
+	}
+}
+
+func listJSON(t *testing.T) []lockinfo.Info {
+	var list struct {
+		Locks    []lockinfo.Info `json:"locks"`
+		Complete bool            `json:"complete"`
+	}
+	read(t, printed(t, "ls", "-o", "json"), &list)
+	return list.Locks
+}
+
+func listLines(t *testing.T) (infos []lockinfo.Info) {
+	for line := range bytes.Lines(printed(t, "ls", "-o", "jsonl")) {
+		var info lockinfo.Info
+		read(t, line, &info)
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// A lines is an output that is complete when a second look has begun.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// watchLines are the names of the first look of watch, which it prints before it rests.
+func watchLines(t *testing.T) (infos []lockinfo.Info) {
+	var out lines
+	ctx, cancel := context.WithTimeout(t.Context(), 3*lookEvery)
+	defer cancel()
+	run(ctx, []string{"watch", "-o", "jsonl"}, strings.NewReader(""), &out, &lines{})
+	seen := map[string]bool{}
+	for line := range bytes.Lines(out.text.Bytes()) {
+		var change lockinfo.Change
+		if read(t, line, &change); !seen[change.After.Name] {
+			infos = append(infos, change.After)
+		}
+		seen[change.After.Name] = true
+	}
+	return infos
+}
+
+// stream reads the list of the dashboard's stream, and compares each name with what the page asks
+// for.
+func stream(t *testing.T, client *holdfast.Client) (infos []lockinfo.Info) {
+	site := httptest.NewServer(dashboard.Handler(client, nil))
+	defer site.Close()
+	defer site.CloseClientConnections()
+	response, err := http.Get(site.URL + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	events := bufio.NewScanner(response.Body)
+	events.Buffer(nil, 1<<24)
+	for more := true; more && events.Scan(); {
+		data, ok := strings.CutPrefix(events.Text(), "data: ")
+		var look struct {
+			Error   string `json:"error"`
+			Part    bool   `json:"part"`
+			Changed []struct {
+				Lock lockinfo.Info `json:"lock"`
+			} `json:"changed"`
+		}
+		if !ok || !strings.Contains(data, `"changed":`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &look); err != nil || look.Error != "" {
+			t.Fatal(err, look.Error)
+		}
+		for _, row := range look.Changed {
+			infos = append(infos, row.Lock)
+		}
+		more = look.Part
+	}
+	for _, info := range infos {
+		page, err := http.Get(site.URL + "/lock?name=" + url.QueryEscape(info.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var detail struct {
+			Lock lockinfo.Info `json:"lock"`
+		}
+		if err := json.NewDecoder(page.Body).Decode(&lockinfo.Document{Value: &detail}); err != nil {
+			t.Error(err)
+		}
+		_ = page.Body.Close()
+		fact(t, "page", detail.Lock.Summary(), info)
+	}
+	return infos
+}
+
+// What the commands and the dashboard print of a name, in every state, is what the library says, in
+// the form of package lockinfo: nothing less, nothing more.
+func TestFactsHaveOneForm(t *testing.T) {
+	mini := frozen(t)
+	t.Setenv("REDIS_URL", "redis://"+mini.Addr())
+	operator := redis.NewClient(&redis.Options{Addr: mini.Addr()})
+	defer operator.Close()
+	client := func(config *holdfast.Config, dial states.Dial) *holdfast.Client {
+		made, err := holdfast.New(storeAt(t, mini, dial), config)
+		return closed(t, made, err)
+	}
+	now := time.Now()
+	made := states.Make(t, states.Server{
+		Client: client,
+		Command: func(args ...any) {
+			if err := operator.Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Ahead: func(step time.Duration) { now = now.Add(step); mini.SetTime(now) },
+	})
+	facts(t, client(nil, nil), made)
+	for _, info := range listLines(t) {
+		delete(made, info.Name)
+	}
+	if left := slices.Sorted(maps.Keys(made)); len(left) > 0 {
+		t.Errorf("not listed: %q", left)
+	}
+}
+
+func TestFactsOfAQuorumHaveOneForm(t *testing.T) {
+	var masters []*miniredis.Miniredis
+	var urls []string
+	for range 3 {
+		mini := frozen(t)
+		masters, urls = append(masters, mini), append(urls, "redis://"+mini.Addr())
+	}
+	t.Setenv("REDIS_URL", server.Quorum(urls))
+	client := func(label string) *holdfast.Client {
+		var stores []store.Store
+		for _, mini := range masters {
+			stores = append(stores, storeAt(t, mini, nil))
+		}
+		made, err := holdfast.NewQuorum(stores, &holdfast.Config{Label: label, TrustNewNodes: true, ReleaseTimeout: 100 * time.Millisecond})
+		return closed(t, made, err)
+	}
+	operator := redis.NewClient(&redis.Options{Addr: masters[0].Addr()})
+	defer operator.Close()
+	made := states.MakeAtQuorum(t, client, func(args ...any) {
+		if err := operator.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	looker := client("operator")
+	facts(t, looker, made)
+
+	// With two masters away nothing is known of a free name, and a hold may be there.
+	masters[1].Close()
+	masters[2].Close()
+	for name, state := range map[string]lockinfo.State{"nobody's": lockinfo.StateUnknown, "held": lockinfo.StateHeld} {
+		want, err := looker.Inspect(t.Context(), name)
+		if err != nil || want.State() != state {
+			t.Errorf("%q is %+v, %v", name, want, err)
+		}
+		var got lockinfo.Info
+		read(t, printed(t, "inspect", "-o", "json", name), &got)
+		for i := range want.Masters { // the words of an error depend on how a connection was lost
+			want.Masters[i].Err, got.Masters[i].Err = nil, nil
+			want.Masters[i].Why, got.Masters[i].Why = "", ""
+		}
+		fact(t, "inspect", got, want)
+	}
+}
