@@ -82,6 +82,48 @@ func readmeExport(ctx context.Context, client *holdfast.Client, rows []int, copy
 	return nil
 }
 
+func readmeWithoutRedis(ctx context.Context, client *holdfast.Client, bill biller) error {
+	lease, err := client.Mutex("order:42", holdfast.WithWait(2*time.Second)).Lock(ctx)
+	switch {
+	case err == nil:
+		defer lease.Release(ctx)
+		bound, cancel := lease.Bind(ctx)
+		defer cancel()
+		ctx = bound
+	case errors.Is(err, holdfast.ErrUnavailable) && ctx.Err() == nil:
+		log.Print("without the lock: ", err)
+	default:
+		return err
+	}
+	return bill(ctx, 42)
+}
+
+// Without Redis the work begins after the time of WithWait, and not while another holds.
+func TestReadmeGoesOnWithoutRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, ran := holdfasttest.Start(t), 0
+		client := server.Client(nil)
+		bill := func(context.Context, int) error { ran++; return nil }
+		lease, err := server.Client(nil).Mutex("order:42").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := readmeWithoutRedis(t.Context(), client, bill); !errors.Is(err, holdfast.ErrHeld) || ran > 0 {
+			t.Errorf("while another holds: ran %d times, %v", ran, err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		server.Silence()
+		logs(t)
+		began := time.Now()
+		if err := readmeWithoutRedis(t.Context(), client, bill); err != nil || ran != 1 || time.Since(began) != 2*time.Second {
+			t.Errorf("ran %d times, after %v: %v", ran, time.Since(began), err)
+		}
+		server.Resume()
+	})
+}
+
 // The same, as the README had it before there were WithWait, LeaseFrom and Bind. Both forms look
 // right, and both lead into a trap.
 
@@ -119,7 +161,7 @@ func TestReadmeCodeIsTested(t *testing.T) {
 			t.Errorf("no test has\n%s", block[1])
 		}
 	}
-	if len(blocks) != 6 {
+	if len(blocks) != 7 {
 		t.Errorf("the README has %d blocks of code", len(blocks))
 	}
 }
