@@ -168,8 +168,9 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 			return
 		}
 		var leader Leader
+		var looks protocol.Pace
 		for {
-			standing, err := e.lock.Await(ctx, func(s protocol.Standing) bool {
+			standing, err := e.lock.Await(ctx, &looks, func(s protocol.Standing) bool {
 				next, _ := leaderOf(s)
 				return next.Owner != leader.Owner || next.Token != leader.Token
 			})

@@ -63,7 +63,7 @@ type attempt struct {
 // nothing. The engine's mutex may be held.
 func (l *Lock) newAttempt(block int64) *attempt {
 	return &attempt{
-		waitLoop: waitLoop{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, since: time.Now()},
+		waitLoop: waitLoop{engine: l.engine, kind: l.spec.Kind, name: l.spec.Name, since: time.Now(), pace: pace(l.options.TTL)},
 		lock:     l,
 		ticket:   protocol.Ticket{ID: ID(), Block: block, Weight: l.weight},
 	}
@@ -95,7 +95,10 @@ func (a *attempt) run(ctx context.Context) (*hold, error) {
 	a.mailbox.clearAskNow() // what came for an earlier leader of its pool
 	e.waits[a.ticket.ID] = &a.waitLoop
 	e.mu.Unlock()
-	next, at, err := a.request(ctx)
+	next, at, err := stepAsk, time.Time{}, error(nil)
+	if a.mayAsk() { // an earlier leader of its pool may have used the pace up
+		next, at, err = a.request(ctx)
+	}
 	if next != stepDone {
 		err = a.wait(ctx, a, next, at)
 	}
@@ -160,7 +163,9 @@ func (a *attempt) ask(ctx context.Context, join bool) (answer protocol.Answer, s
 		TTL:      o.grantTTL(),
 		Release:  a.release,
 		Deadline: sent.Add(timeout(o.TTL)),
+		Pace:     &a.pace,
 	}
+	a.pace.Sent(sent)
 	answer, err = a.lock.resource.Ask(ctx, ask)
 	if err != nil {
 		var failure *protocol.Failure
@@ -298,6 +303,7 @@ func (a *attempt) try(ctx context.Context) (*hold, error) {
 		a.trace(ctx)
 	}
 	for {
+		e.awaitPace(ctx, &a.pace)
 		if err := e.check(ctx); err != nil {
 			return nil, err
 		}

@@ -22,8 +22,11 @@ func (e *Engine) cleanup(l *Lock, request protocol.Free, until, mayApplyUntil ti
 		e.cleanups[request.Ticket.ID] = granted
 		e.mu.Unlock()
 		defer e.cleanupDone(request.Ticket.ID, granted)
-		for failures, last := 0, false; ; {
+		failures, last, frees := 0, false, pace(l.options.TTL)
+		for {
+			e.awaitPace(context.Background(), &frees)
 			sent := time.Now()
+			frees.Sent(sent)
 			ctx := deadline{context.Background(), sent.Add(timeout(l.options.TTL))}
 			_, err := l.resource.Free(ctx, request)
 			var pause time.Duration

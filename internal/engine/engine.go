@@ -258,6 +258,13 @@ func (e *Engine) Gap() {
 	}
 }
 
+// awaitPace waits until a pace allows a request, or ctx or the engine ends.
+func (e *Engine) awaitPace(ctx context.Context, p *protocol.Pace) {
+	if next := p.Next(); !next.IsZero() && next.After(time.Now()) {
+		e.pause(ctx, time.Until(next))
+	}
+}
+
 // pause waits for d. False: ctx or the engine ended first.
 func (e *Engine) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -52,7 +52,8 @@ func (g *Group) Acquire(ctx context.Context) (*GroupLease, error) {
 		return g.poll(ctx)
 	}
 	start := time.Now()
-	for {
+	for losses := pace(g.options.TTL); ; losses.Sent(time.Now()) {
+		g.engine.awaitPace(ctx, &losses)
 		p := g.parts(ctx)
 		err := p.takeAll(ctx)
 		if err != nil {

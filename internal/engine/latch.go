@@ -68,7 +68,8 @@ func (l *Latch) Wait(ctx context.Context) error {
 	defer l.engine.busy.Done()
 	ctx, cancel := boundedWait(ctx, l.wait)
 	defer cancel()
-	return l.engine.watchFor(ctx, subject{l.resource, protocol.Latch, l.name, l.ttl}, func(s protocol.Standing) bool {
+	subject := subject{l.resource, protocol.Latch, l.name, l.ttl}
+	return l.engine.watchFor(ctx, subject, &protocol.Pace{}, func(s protocol.Standing) bool {
 		return s.Latch == protocol.LatchOpen
 	})
 }

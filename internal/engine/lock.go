@@ -149,12 +149,11 @@ func (l *Lock) try(ctx context.Context) (*Lease, error) {
 	if lease := l.join(ctx); lease != nil {
 		return lease, nil
 	}
-	return l.tryOnce(ctx)
+	return l.tryOnce(ctx, l.newAttempt(1))
 }
 
-// tryOnce makes one attempt of one request.
-func (l *Lock) tryOnce(ctx context.Context) (*Lease, error) {
-	a := l.newAttempt(1)
+// tryOnce makes an attempt of one request.
+func (l *Lock) tryOnce(ctx context.Context, a *attempt) (*Lease, error) {
 	h, err := a.try(ctx)
 	return a.lease(ctx, h, err)
 }

@@ -65,8 +65,11 @@ func (w *WaitEnded) polled(ctx context.Context, err error, first bool) (held, ag
 func (l *Lock) poll(ctx context.Context, slow *slowReport) (lease *Lease, contended bool, err error) {
 	accepted, last := false, (*Busy)(nil)
 	return poll(ctx, l, l.options, slow, func(ctx context.Context) (*Lease, error) {
-		for {
-			lease, err := l.tryOnce(ctx)
+		for resizes := pace(l.options.TTL); ; {
+			a := l.newAttempt(1)
+			a.pace = resizes
+			lease, err := l.tryOnce(ctx, a)
+			resizes = a.pace
 			var busy *Busy
 			if errors.As(err, &busy) {
 				accepted, last = true, busy

@@ -3,12 +3,15 @@ package engine
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
 // The times of the package document, as far as they do not depend on a TTL.
 const (
 	passFor          = 5 * time.Millisecond   // of passing inside a process
 	askEvery         = 5 * time.Second        // while waiting, +-20 %
+	askPace          = 100 * time.Millisecond // from one ask to the next at least, after the first few
 	askApart         = 20 * time.Millisecond  // how much later each waiter behind the first asks
 	listenEvery      = 250 * time.Millisecond // while goroutines wait for a hold of this process
 	lookUnsubscribed = 500 * time.Millisecond // while watching without messages, +-20 %
@@ -34,6 +37,12 @@ func margin(ttl time.Duration) time.Duration { return ttl/100 + 5*time.Milliseco
 // claim is how long a hand-over waits to be taken up.
 func claim(ttl time.Duration) time.Duration { return min(ttl/3, 500*time.Millisecond) }
 
+// pace bounds how often one caller asks. A waiter that no message reaches must find a hand-over
+// within its claim.
+func pace(ttl time.Duration) protocol.Pace {
+	return protocol.Pace{Every: min(askPace, claim(ttl)/3)}
+}
+
 // timeout is how long one request may take.
 func timeout(ttl time.Duration) time.Duration { return min(ttl/6, time.Second) }
 
@@ -56,6 +65,14 @@ func jitter(d time.Duration) time.Duration {
 // machine sleeps, and the wall clock may be set. The one that is ahead counts.
 func past(end, now time.Time) bool {
 	return !now.Before(end) || !now.Round(0).Before(end.Round(0))
+}
+
+// later is the later of two moments.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // earlier is the earlier of two moments. Zero stands for no moment: then the other one is it.

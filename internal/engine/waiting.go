@@ -81,6 +81,7 @@ type waitLoop struct {
 	ownSubscription *subscription // of a kept place; nil: the one of the engine
 
 	// Owned by the goroutine that runs it; no mutex.
+	pace            protocol.Pace
 	failures        int       // requests in a row without an answer
 	counted         bool      // it counts among the waiters of the subscription
 	reported        bool      // the observer knows that it waits
@@ -95,10 +96,14 @@ type waitLoop struct {
 }
 
 // wait does the next step, again and again, until the requester is done, ctx ends or the engine is
-// closed. The caller has sent the first request, or says stepAsk.
+// closed. The caller has sent the first request, or says stepAsk. Whatever asks for a request, its
+// pace bounds how soon it is sent.
 func (w *waitLoop) wait(ctx context.Context, r requester, next step, due time.Time) (err error) {
 	defer w.endWaiting()
 	for next != stepDone && err == nil {
+		if next == stepAsk && !w.mayAsk() {
+			next, due = stepWait, w.pace.Next()
+		}
 		if next == stepWait {
 			next, err = w.sleep(ctx, r, due)
 			continue
@@ -109,6 +114,12 @@ func (w *waitLoop) wait(ctx context.Context, r requester, next step, due time.Ti
 		next, due, err = r.request(ctx)
 	}
 	return err
+}
+
+// mayAsk reports whether the pace allows a request now.
+func (w *waitLoop) mayAsk() bool {
+	next := w.pace.Next()
+	return next.IsZero() || !next.After(time.Now())
 }
 
 // subscription is what brings the messages.
@@ -127,9 +138,11 @@ func (w *waitLoop) endWaiting() {
 	w.failures, w.counted, w.subscribedSince = 0, false, time.Time{}
 }
 
-// sleep returns when the next request is due, when a message asks for one or makes the requester
-// done, or when waiting ends. It never returns stepWait.
+// sleep returns when the next request is due and its pace allows it, when a message asks for one or
+// makes the requester done, or when waiting ends. It never returns stepWait.
 func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step, error) {
+	soonest := w.pace.Next()
+	due = later(due, soonest)
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
@@ -137,15 +150,18 @@ func (w *waitLoop) sleep(ctx context.Context, r requester, due time.Time) (step,
 		if m.gap {
 			// A grant that came along is dropped, as the request finds the hold. So is a hold to
 			// join: the request asks for another.
-			return stepAsk, nil
+			m = messages{askAt: soonest}
+			if w.mayAsk() {
+				return stepAsk, nil
+			}
 		}
 		if m.grant != nil || m.join != nil {
 			if next, err := r.handle(m); next != stepWait || err != nil {
 				return next, err
 			}
 		}
-		if !m.askAt.IsZero() && m.askAt.Before(due) {
-			due = m.askAt
+		if at := later(m.askAt, soonest); !m.askAt.IsZero() && at.Before(due) {
+			due = at
 			timer.Reset(time.Until(due))
 		}
 		select {

@@ -26,22 +26,25 @@ type watcher struct {
 	known      bool // the server may know its ticket
 }
 
-// watchFor looks until it has seen enough. The error is a *WaitEnded, the Closed error, a
-// *protocol.Foreign or a *protocol.Failure that waiting does not cure. See the package document.
-func (e *Engine) watchFor(ctx context.Context, s subject, enough func(protocol.Standing) bool) error {
+// watchFor looks until it has seen enough. Looks is the pace of its caller, who may have looked
+// before. The error is a *WaitEnded, the Closed error, a *protocol.Foreign or a *protocol.Failure
+// that waiting does not cure. See the package document.
+func (e *Engine) watchFor(ctx context.Context, s subject, looks *protocol.Pace, enough func(protocol.Standing) bool) error {
 	if err := e.check(ctx); err != nil {
 		return err
 	}
 	w := &watcher{
-		waitLoop: waitLoop{engine: e, kind: s.kind, name: s.name, since: time.Now()},
+		waitLoop: waitLoop{engine: e, kind: s.kind, name: s.name, since: time.Now(), pace: *looks},
 		subject:  s,
 		enough:   enough,
 		ticket:   protocol.Ticket{ID: ID(), Block: 1},
 	}
+	w.pace.Every = pace(s.ttl).Every
 	e.mu.Lock()
 	e.waits[w.ticket.ID] = &w.waitLoop
 	e.mu.Unlock()
 	defer w.forget()
+	defer func() { *looks = w.pace }()
 	return w.wait(ctx, w, stepAsk, time.Time{})
 }
 
@@ -62,6 +65,7 @@ func (w *watcher) request(ctx context.Context) (step, time.Time, error) {
 		ticket = &w.ticket
 	}
 	sent := time.Now()
+	w.pace.Sent(sent)
 	standing, err := w.engine.query(ctx, w.subject, ticket)
 	var failure *protocol.Failure
 	switch {

@@ -272,6 +272,7 @@ type Ask struct {
 	TTL      time.Duration // the hold's time from the moment that it is granted
 	Release  *Ticket       // a hold of this process, given back in the same step, before others are let in
 	Deadline time.Time     // local time after which the request takes no effect
+	Pace     *Pace         // counts this request. A protocol that asks its nodes again counts that too; nil: unbounded
 }
 
 // An Asking is an Ask and the Resource that sends it.
