@@ -20,13 +20,14 @@ const (
 	Unsupported                     // the server lacks what a script needs
 	ForeignKey                      // a key is what this kind or version must not touch, seen when something may have been written
 	Evicts                          // the server may evict keys: only Probe says so
+	SameServer                      // nodes of a quorum are one server
 	Other                           // anything else that the server refuses
 )
 
 // String is the reason as users read it.
 func (r Reason) String() string {
 	names := [...]string{"", "unreachable", "no answer", "not sent", "denied", "loading", "read-only", "out of memory", "too few replicas",
-		"cannot persist", "cluster down", "unsupported", "foreign key", "may evict keys", "refused"}
+		"cannot persist", "cluster down", "unsupported", "foreign key", "may evict keys", "same server", "refused"}
 	if r <= 0 || int(r) >= len(names) {
 		return "unknown"
 	}

@@ -61,7 +61,7 @@ func (p *Protocol) census() (forgot []forgetful, counting int, floor int64) {
 	}
 	for range p.nodes {
 		a := <-answers
-		if a.err != nil || a.ahead {
+		if a.err != nil || a.ahead || a.same != nil {
 			continue
 		}
 		floor = max(floor, a.last)
@@ -97,6 +97,7 @@ type Node struct {
 	Counts bool
 	Answer string        // about a name; empty when it was asked about itself
 	Why    string        // it does not count; empty when it does, or did not answer
+	Same   bool          // it is the same server as another node, which is why it does not count
 	Age    time.Duration // since its memory began, by its own clock
 	Err    error         // why it did not answer
 }

@@ -68,7 +68,7 @@ func (p *Protocol) compareClocks(first *node, by time.Duration) wrongClock {
 		}
 		p.run(func() {
 			f, sent, err := n.introduce(deadline, "", "", "")
-			if err != nil {
+			if err != nil || f.same != nil {
 				findings <- silent
 				return
 			}

@@ -175,7 +175,7 @@ func (s *prompt) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	<-time.After(time.Microsecond) // a fake clock stands still while a client asks again
 	replies := make([]wire.Reply, len(requests))
 	for i, r := range requests {
-		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + "1"
+		head := wire.Digits16(time.Now().Add(s.ahead).UnixMicro()) + wire.Digits16(s.born.UnixMicro()) + nameless + "1"
 		switch r.Args[1] {
 		case digests["node"]:
 			if r.Args[6] == "a" {

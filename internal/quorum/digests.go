@@ -4,13 +4,13 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "e6e8ce0385089266a6f1a95e11098ea570710a21",
-	"break":     "91cd88a17acdf1338533852e65fd3b6c912dff0f",
-	"downgrade": "3137804a55d451706d8f96663b5839b737f73967",
-	"free":      "4619bef70744cdd317daa55c96d03208ca0f88b9",
-	"inspect":   "9448e832d608af99176fd9299f2496a8ab9fb703",
-	"known":     "96d00c824562e3a8efbe7957adc6a82e0d17a64e",
-	"look":      "9dd8fcfef70d865cff31897d3d06d1e7bbd82c2c",
-	"node":      "29c8cc407d45dc3413eca8b541112652e0a3bdbb",
-	"renew":     "47482cae11fdba1ca9867537288c229d36f966c4",
+	"ask":       "e73b4af3b3b46b3e6277823df6eeb69e7d5c0859",
+	"break":     "6fbd23299ded457ef82a842bf446350b5498340c",
+	"downgrade": "e6d0dddc552dbd1774e006e183395e747c97139b",
+	"free":      "02072390db5494ddc39a77999b183d28f04e162e",
+	"inspect":   "950918629e932fc12eff54b80fc7bfa3338ffc03",
+	"known":     "79fe76a4c1c9147d932e6fada69e5d05f3c7d976",
+	"look":      "6a5d130696713faf6987cdad843cb88fe12b5d56",
+	"node":      "00251365e0a63b35a60a1847c858e4018266c50e",
+	"renew":     "3c730d5dc4dfbb0016f838d5438456c584f045df",
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 type liar struct {
 	p     *Protocol // nil: the facts are a lie too
 	reply wire.Reply
+	asked atomic.Int64 // how often it was asked for a name
 }
 
 // Do implements wire.Store.
@@ -25,9 +27,12 @@ func (l *liar) Do(_ context.Context, requests []wire.Request) []wire.Reply {
 	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
 		replies[i] = l.reply
+		if request.Args[1] == digests["ask"] {
+			l.asked.Add(1)
+		}
 		if l.p != nil && request.Args[1] == digests["node"] {
 			now := time.Now().UnixMicro()
-			replies[i].Refused, replies[i].Value = "", "N"+wire.Digits16(now)+wire.Digits16(now-1e9)+"1"+wire.Digits16(now-1e6)+"1000"
+			replies[i].Refused, replies[i].Value = "", "N"+wire.Digits16(now)+wire.Digits16(now-1e9)+nameless+"1"+wire.Digits16(now-1e6)+"1000"
 		}
 	}
 	return replies
@@ -45,7 +50,8 @@ func (*liar) Describe(context.Context) (wire.Topology, error) { return wire.Topo
 // what is read as a grant has a token.
 func FuzzReplies(f *testing.F) {
 	const (
-		facts = "0946684800000000" + "0946684700000000" + "1" + "0946684790000000"
+		facts = "0946684800000000" + "0946684700000000" + "0000000000000000" + "1" + "0946684790000000"
+		named = "0946684800000000" + "0946684700000000" + "the-same-server1" + "1" + "0946684790000000"
 		id    = "0123456789012345678901"
 		token = "0946684800000001"
 	)
@@ -53,15 +59,16 @@ func FuzzReplies(f *testing.F) {
 		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
 		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r", "Rrlabel", "R", "1", "0",
 		"I" + facts + "11000|1|0:22:76:" + id + "2mx0946684860000" + token + token + token + "60000:0:0:0:", "I" + facts + "01000|3|2:is", "I" + facts + "1|",
-		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts + "bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", 49) + "9223372036854775807",
-		"H" + strings.Repeat("9", 81), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
+		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts + "bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", headSize-1) + "9223372036854775807",
+		"H" + strings.Repeat("9", headSize+31), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
 		for shape := range byte(4) {
 			f.Add(shape, text, text)
 		}
 		f.Add(byte(0), text, "H"+facts+token+token)
 		f.Add(byte(4), text, text)
 	}
-	f.Add(byte(4), "0", strings.Repeat("0", 51))                        // a memory that began at 0 was told to begin anew for ever
+	f.Add(byte(4), "0", strings.Repeat("0", headSize+1)) // a memory that began at 0 was told to begin anew for ever
+	f.Add(byte(0), "T"+named+"1", "H"+named+token+token)
 	f.Add(byte(0), "", "H"+facts+"0946684800000001"+"0346684800000001") // a block that ends before it begins
 	f.Fuzz(func(t *testing.T, shape byte, one, other string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -110,4 +117,38 @@ func FuzzReplies(f *testing.F) {
 			}
 		})
 	})
+}
+
+// Masters that refuse every token, or of which each names another holder, are asked in rounds as
+// often as the pace of the Ask allows.
+func TestRoundsKeepThePace(t *testing.T) {
+	const facts = "0946684800000000" + "0946684700000000" + "0000000000000000" + "1" + "0946684790000000"
+	busy := "B" + facts + "1000|1|0|012345678901234567890%d094668480000000160000:0:0:0:"
+	for name, text := range map[string]string{"every token is refused": "T" + facts, "each names another holder": busy} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stores []wire.Store
+				var all []*liar
+				for i := range 3 {
+					all = append(all, &liar{reply: wire.Reply{Value: strings.ReplaceAll(text, "%d", string(rune('0'+i)))}})
+					stores = append(stores, all[i])
+				}
+				p := New(stores, Config{Prefix: usual, Process: string(id(0)), MaxTTL: time.Second, Logger: slog.New(slog.DiscardHandler)})
+				defer p.Close(time.Now().Add(time.Minute))
+				for _, m := range all {
+					m.p = p
+				}
+				asking := ask(1)
+				asking.Pace = &protocol.Pace{Every: 100 * time.Millisecond}
+				began := time.Now()
+				if answer, err := p.Bind(protocol.Spec{Name: "n", Kind: protocol.Mutex}).Ask(t.Context(), asking); err == nil && answer.Status == protocol.Held {
+					t.Errorf("got %+v", answer)
+				}
+				took := time.Since(began)
+				if rounds, most := all[0].asked.Load(), 11+int64(took/(100*time.Millisecond)); took < time.Second || rounds > most || rounds < most/2 {
+					t.Errorf("%d rounds in %v, want %d at most", rounds, took, most)
+				}
+			})
+		})
+	}
 }

@@ -69,11 +69,17 @@ func (g *gate) shown(text string) string {
 	if !ok {
 		return text
 	}
-	counts := text[33:34]
 	if f.born >= g.since {
 		f.born += g.ahead.Microseconds()
 	}
-	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) + counts + wire.Digits16(f.last) + rest
+	return text[:1] + wire.Digits16(f.now+g.ahead.Microseconds()) + wire.Digits16(f.born) + text[33:len(text)-len(rest)] + rest
+}
+
+// leadTo lets the way to a master lead to another one.
+func (g *gate) leadTo(s wire.Store) {
+	g.mu.Lock()
+	g.Store = s
+	g.mu.Unlock()
 }
 
 // shut lets nothing through.
@@ -82,7 +88,7 @@ func (g *gate) shut() { g.set(func(string) error { return errShut }) }
 // Do implements wire.Store.
 func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 	g.mu.Lock()
-	say, after := g.say, g.after
+	say, after, store := g.say, g.after, g.Store
 	g.mu.Unlock()
 	replies := make([]wire.Reply, len(requests))
 	for i, request := range requests {
@@ -96,7 +102,7 @@ func (g *gate) Do(ctx context.Context, requests []wire.Request) []wire.Reply {
 				continue
 			}
 		}
-		replies[i] = g.Store.Do(ctx, []wire.Request{request})[0]
+		replies[i] = store.Do(ctx, []wire.Request{request})[0]
 		if text, ok := replies[i].Value.(string); ok { // also what comes late shows what the clock showed
 			g.mu.Lock()
 			replies[i].Value = g.shown(text)

@@ -110,7 +110,7 @@ func wereSetForward(all []*inspectReply) bool {
 	inTime := 0
 	for _, reply := range all {
 		switch {
-		case reply.err != nil:
+		case reply.err != nil, reply.facts.same != nil:
 		case reply.lead > 0:
 			leads = append(leads, reply.lead)
 		default:
@@ -131,6 +131,8 @@ func (n *node) isRevoked(born int64) bool {
 func (p *Protocol) standing(reply *inspectReply) (counts bool, why string) {
 	f := reply.facts
 	switch {
+	case f.same != nil:
+		return false, p.whyNot(f)
 	case p.config.Trust && !f.ahead:
 		return true, ""
 	case f.born == 0:
@@ -188,6 +190,7 @@ func (a *inspectReply) read(prefix, text string) bool {
 		return false
 	}
 	learn(&a.node.p.longest, long)
+	a.node.p.identify(a.node, &a.facts)
 	a.told = protocol.Inspection{Server: f.now, HoldCount: int(count)}
 	if is != "" {
 		a.told.Foreign = &protocol.Foreign{Op: "inspect", Is: is, Want: "what a quorum keeps of a lock"}

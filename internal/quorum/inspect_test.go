@@ -280,7 +280,7 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now().UnixMicro()
 			hold := string(id(1)) + "2mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
-			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + "1" + wire.Digits16(0) + "1" + "1000|1|0:22:76:" + hold
+			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" + wire.Digits16(0) + "1" + "1000|1|0:22:76:" + hold
 			var stores []wire.Store
 			for i := range 3 {
 				stores = append(stores, answered{text: text, stopped: i < stopped})

@@ -27,7 +27,7 @@ func (r *resource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol
 	const tries = 3
 	for try := 1; ; try++ {
 		standing, retry, err := r.lookOnce(ctx, watch, deadline)
-		if !retry || try == tries || !r.p.pause(ctx, try) { // pause is false when ctx or Close ends it
+		if !retry || try == tries || !r.p.pause(ctx, pauseOf(try)) { // pause is false when ctx or Close ends it
 			return standing, err
 		}
 	}

@@ -3,7 +3,9 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
@@ -18,6 +20,9 @@ type node struct {
 	*wire.Batcher
 	clock clock
 
+	server string               // what its server is known by; empty: nothing yet. The protocol's mutex guards it
+	twin   atomic.Pointer[node] // see facts.same
+
 	mu              sync.Mutex // guards all below
 	counts          bool
 	reported        bool      // the logger was, of what counts says
@@ -26,6 +31,7 @@ type node struct {
 	adopted         time.Time // when it was last tried
 	revoked         int64     // the birth of a memory that ended holds early, until the node has been told
 	revoking        bool
+	same            *node // that was reported, for the same server; nil: none
 	pendingAsks     map[protocol.ID]*pendingAsks
 	pendingReleases map[string][]*pendingRelease // by name: releases on their way
 	pendingCleanups []cleanup
@@ -36,15 +42,22 @@ type node struct {
 // Facts are what a node said of itself.
 type facts struct {
 	now, born int64
-	counts    bool // by its own record
+	server    string // what its server is known by; empty: it does not say
+	counts    bool   // by its own record
 	last      int64
-	ahead     bool // its clock was set forward since its memory began, as far as is known, and it has not yet been told
+	ahead     bool  // its clock was set forward since its memory began, as far as is known, and it has not yet been told
+	same      *node // another node, at which the same server was seen first; nil: none
 }
 
 // age is how long ago the node's memory began, by its own clock.
 func (f facts) age() time.Duration { return time.Duration(f.now-f.born) * time.Microsecond }
 
-const headSize = 1 + 16 + 16 + 1 + 16
+const (
+	serverSize = 16
+	headSize   = 1 + 16 + 16 + serverSize + 1 + 16
+)
+
+var nameless = strings.Repeat("0", serverSize)
 
 // head reads the facts in front of a reply, and returns what is behind them.
 func head(text string) (f facts, rest string, ok bool) {
@@ -54,8 +67,11 @@ func head(text string) (f facts, rest string, ok bool) {
 	var oks [3]bool
 	f.now, oks[0] = wire.Number(text[1:17])
 	f.born, oks[1] = wire.Number(text[17:33])
-	f.counts = text[33] == '1'
-	f.last, oks[2] = wire.Number(text[34:50])
+	if f.server = text[33 : 33+serverSize]; f.server == nameless {
+		f.server = ""
+	}
+	f.counts = text[33+serverSize] == '1'
+	f.last, oks[2] = wire.Number(text[34+serverSize : headSize])
 	return f, text[headSize:], oks[0] && oks[1] && oks[2]
 }
 
@@ -82,10 +98,10 @@ func (n *node) exec(s *script, deadline time.Time, args []any) wire.Reply {
 	factsKey, _ := n.p.factsKey().(string)
 	longest := n.p.config.MaxTTL.Milliseconds()
 	if s != look {
-		reply = n.send(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "", longest})
+		reply = n.send(look.Op, factsKey, deadline, []any{"EVALSHA", digests[look.at], 1, factsKey, "", "", "", longest, string(newID())})
 	}
 	if wire.IsUnknownScript(reply) {
-		reply = n.send(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s", longest})
+		reply = n.send(look.Op, factsKey, deadline, []any{"EVAL", look.Source, 1, factsKey, "", "", "s", longest, string(newID())})
 	}
 	if reply.Err != nil || reply.Refused != "" {
 		reply.Unsent = true // the script itself was not
@@ -161,7 +177,7 @@ func (n *node) meet(deadline time.Time, born, floor string) (facts, error) {
 func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, sent time.Time, err error) {
 	sent = time.Now()
 	text, err := n.ask(&n.p.scripts.node, "", deadline, []any{nil, nil, 1, n.p.factsKey(), born, floor, how,
-		n.p.config.MaxTTL.Milliseconds()})
+		n.p.config.MaxTTL.Milliseconds(), string(newID())})
 	if err != nil {
 		return facts{}, sent, err
 	}
@@ -172,6 +188,7 @@ func (n *node) introduce(deadline time.Time, born, floor, how string) (f facts, 
 	}
 	learn(&n.p.floor, f.last)
 	learn(&n.p.longest, longest)
+	n.p.identify(n, &f)
 	return f, sent, nil
 }
 
@@ -187,17 +204,42 @@ func (n *node) notAfter(deadline time.Time) (string, error) {
 	return at, nil
 }
 
+// identify notes which server gave an answer of a node. The facts then say at which other node that
+// server was seen before, if it was. An answer that does not name its server is of the one that is
+// known.
+func (p *Protocol) identify(n *node, f *facts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.server != "" && f.server != n.server {
+		if p.servers[n.server] == n {
+			delete(p.servers, n.server)
+		}
+		n.server = f.server
+	}
+	if n.server == "" {
+		return
+	}
+	first := p.servers[n.server]
+	if first == nil {
+		p.servers[n.server] = n
+	} else if first != n {
+		f.same = first
+	}
+	n.twin.Store(f.same)
+}
+
 // heard takes what an answer said of the node, and tells whether the node counts. If the clock
 // seems to have been set forward, it asks the others. If they have not answered by the deadline,
 // the node does not count by this answer.
 func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
-	known := !n.clock.forward(f.now, f.born, sent, received, leap) || n.checkClock(*f, sent, received, deadline)
+	n.p.identify(n, f)
+	known := !n.clock.forward(f.now, f.born, sent, received, leap) || f.same != nil || n.checkClock(*f, sent, received, deadline)
 	n.mu.Lock()
 	revoked := f.born != 0 && f.born == n.revoked
 	f.ahead = revoked || !known
 	counts := n.p.counts(*f)
 	first := !n.reported
-	report := n.noteCounts(counts, sent)
+	report := n.noteCounts(counts, f.same, sent)
 	adopt := n.beginAdopting(*f)
 	revoke := revoked && !n.revoking
 	if revoke {
@@ -219,12 +261,12 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	return counts
 }
 
-// noteCounts notes whether the node counts, by an answer to what was sent at a time. It tells
-// whether that is to be reported. mu is held.
-func (n *node) noteCounts(counts bool, sent time.Time) (report bool) {
-	report = !n.reported || n.counts != counts && !sent.Before(n.reportedAt)
+// noteCounts notes whether the node counts, or is another one as well, by an answer to what was sent
+// at a time. It tells whether that is to be reported. mu is held.
+func (n *node) noteCounts(counts bool, same *node, sent time.Time) (report bool) {
+	report = !n.reported || (n.counts != counts || n.same != same) && !sent.Before(n.reportedAt)
 	if report {
-		n.counts, n.reported, n.reportedAt = counts, true, time.Now()
+		n.counts, n.same, n.reported, n.reportedAt = counts, same, true, time.Now()
 	}
 	return report
 }
@@ -232,15 +274,18 @@ func (n *node) noteCounts(counts bool, sent time.Time) (report bool) {
 // beginAdopting tells whether the caller is to adopt the node, by what the node said. mu is held.
 func (n *node) beginAdopting(f facts) bool {
 	old := n.p.config.Trust || f.age() >= n.p.memory()
-	if f.counts || f.ahead || !old || n.adopting || time.Since(n.adopted) <= 100*time.Millisecond {
+	if f.counts || f.ahead || f.same != nil || !old || n.adopting || time.Since(n.adopted) <= 100*time.Millisecond {
 		return false
 	}
 	n.adopting = true
 	return true
 }
 
-// counts tells whether the node that said this counts.
-func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead }
+// counts tells whether the node that said this counts. A server counts at the node where it was seen
+// first.
+func (p *Protocol) counts(f facts) bool {
+	return (f.counts || p.config.Trust) && !f.ahead && f.same == nil
+}
 
 // memory is how long a node that forgot does not count: the longest TTL that any client is known to
 // be allowed.
@@ -250,7 +295,10 @@ func (p *Protocol) memory() time.Duration {
 
 // whyNot says why a node does not count.
 func (p *Protocol) whyNot(f facts) string {
-	if f.ahead {
+	switch {
+	case f.same != nil:
+		return "it is the same server as " + nodeName(f.same.index)
+	case f.ahead:
 		return "its clock seems to have been set forward, so it may have ended a hold early"
 	}
 	age, left := f.age().Round(time.Millisecond), (p.memory() - f.age()).Round(time.Millisecond)

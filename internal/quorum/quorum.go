@@ -52,6 +52,7 @@ type Protocol struct {
 	closing    chan struct{} // closed when over is set; cleanups are then tried once more
 	waits      map[protocol.ID]*wait
 	repairs    map[protocol.ID]*repair // what is being renewed
+	servers    map[string]*node        // at which node each server was seen first, by what it is known by
 	clockCheck *clockCheck             // nil: none
 }
 
@@ -67,6 +68,7 @@ func New(stores []wire.Store, config Config) *Protocol {
 		closing: make(chan struct{}),
 		waits:   make(map[protocol.ID]*wait),
 		repairs: make(map[protocol.ID]*repair),
+		servers: make(map[string]*node),
 	}
 	p.rounds.Store(p.start.UnixMicro()) // larger than those of an earlier process, should an id come back
 	for i, s := range stores {
@@ -190,7 +192,7 @@ func (p *Protocol) propose(bucket int) int64 {
 	now := time.Now()
 	clocks := make([]int64, 0, 9)
 	for _, n := range p.nodes {
-		if at, ok := n.clock.At(now); ok {
+		if at, ok := n.clock.At(now); ok && n.twin.Load() == nil {
 			clocks = append(clocks, at)
 		}
 	}

@@ -94,8 +94,8 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 }
 
 // acquire asks in rounds. It asks again at once with a larger token if that is all that was
-// missing, and after a pause if nobody has a majority. It returns before the deadline of the Ask,
-// as soon as a majority has decided.
+// missing, and after a pause if nobody has a majority. The pace of the Ask bounds its rounds. It
+// returns before the deadline of the Ask, as soon as a majority has decided.
 func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol.Answer, err error) {
 	p, began := r.p, time.Now()
 	w := p.begin(t.ask.Ticket.ID)
@@ -120,13 +120,13 @@ func (r *resource) acquire(ctx context.Context, t *acquisition) (answer protocol
 			return t.won(first), nil
 		case tokenRefused:
 			floor = out.largest
-			if time.Now().Before(t.ask.Deadline) {
+			if t.pause(ctx, 0, t.ask.Deadline) {
 				continue
 			}
 			return protocol.Answer{}, r.failed("lock", out.noMajority("lock"))
 		case split:
 			t.giveUpRounds()
-			if time.Since(began) < patience && p.pause(ctx, try*(1+out.contenders())) {
+			if t.pause(ctx, pauseOf(try*(1+out.contenders())), began.Add(patience)) {
 				continue
 			}
 		case failed:
@@ -167,11 +167,32 @@ func (t *acquisition) giveUpRounds() {
 
 var errTokens = errors.New("a node knows of a token near 2^53: it was tampered with")
 
-// pause waits for a while that grows with the number of contenders. It is false if
-// something else ended it.
-func (p *Protocol) pause(ctx context.Context, contenders int) bool {
+// pauseOf is a pause that grows with the number of contenders.
+func pauseOf(contenders int) time.Duration {
 	const each = 3 * time.Millisecond
-	timer := time.NewTimer(rand.N(time.Duration(min(contenders, 64)) * each))
+	return rand.N(time.Duration(min(contenders, 64)) * each)
+}
+
+// pause waits for so long before another round, or for longer if the pace of the Ask demands it. It
+// is false if no round is to begin before a moment, or if something else ended it.
+func (t *acquisition) pause(ctx context.Context, d time.Duration, before time.Time) bool {
+	now, pace := time.Now(), t.ask.Pace
+	if pace != nil && pace.Next().After(now.Add(d)) {
+		d = pace.Next().Sub(now)
+		now = pace.Next()
+	}
+	if !now.Before(before) || d > 0 && !t.r.p.pause(ctx, d) {
+		return false
+	}
+	if pace != nil {
+		pace.Sent(time.Now())
+	}
+	return true
+}
+
+// pause waits for d. It is false if something else ended it.
+func (p *Protocol) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -158,6 +158,11 @@ func (t *acquisition) askAt(n *node, round, first int64) *reply {
 		out.err = r.overtakes(n)
 		return out
 	}
+	if n.twin.Load() != nil { // the server is asked at another node, and takes a token from one of them alone
+		if out.facts, out.err = n.meet(ask.Deadline, "", ""); out.err != nil || out.facts.same != nil {
+			return out
+		}
+	}
 	text, sent, received, err := n.askInTime(&r.p.scripts.ask, r.spec.Name, ask.Deadline, func(notAfter string) []any {
 		return t.words(notAfter, round, first)
 	})

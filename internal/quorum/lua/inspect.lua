@@ -48,7 +48,7 @@ end
 table.sort(told, function(one, other)
   return one[1] < other[1]
 end)
-local reply = {'I' .. now .. born .. (floor and '1' or '0') .. NONE .. seen .. longest .. '|' .. #told .. '|' .. #is .. ':' .. is}
+local reply = {'I' .. now .. born .. named(run) .. (floor and '1' or '0') .. NONE .. seen .. longest .. '|' .. #told .. '|' .. #is .. ':' .. is}
 for i = 1, math.min(#told, tonumber(ARGV[1])) do
   local field, value = told[i][2], told[i][3]
   table.insert(reply, #field .. ':' .. #value .. ':' .. field .. value)

@@ -2,11 +2,13 @@
 --
 -- KEYS  1 facts of the node
 -- ARGV  1 born: the birth that is to count, or "", 2 floor of its tokens from now on, 3 "s" when it did not know a script, "a" when
---       the birth is to count no more, as the clock was set forward since, or "", 4 ms of the longest TTL that the client may ask for
+--       the birth is to count no more, as the clock was set forward since, or "", 4 ms of the longest TTL that the client may ask
+--       for, 5 what the server is to be known by, if it does not tell its run id: a random text
 -- reply "N" facts longest: the longest TTL that any client may ask for, as far as the node was told
 -- A server that did not know this script may have been started since it was last asked. What it then read from a snapshot is
 -- older than its memory was, so its memory begins anew, unless it writes every change down (an append-only file). The run
--- id tells a start from a flush of the scripts; where it may not be read, any flush is taken for a start.
+-- id tells a start from a flush of the scripts; where it may not be read, any flush is taken for a start. It also tells the
+-- server from all others, as the random text does: nodes that are known by the same are one server.
 -- A node that was born again since is not let count. Replays change nothing.
 
 --@include state
@@ -17,16 +19,19 @@ local function begin() -- its memory, anew
   redis.call('HSET', node, 'born', now)
 end
 facts(node, 'none')
-if ARGV[3] == 's' then
+local last = redis.call('HGET', node, 'run')
+if ARGV[3] == 's' or not last then
   local info = redis.pcall('INFO', 'server')
   local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
-  local last = redis.call('HGET', node, 'run')
-  if run == '' or last ~= run then
+  if ARGV[3] == 's' and (run == '' or last ~= run) then
     local kept = redis.pcall('INFO', 'persistence')
     if not (last and type(kept) == 'string' and string.find(kept, 'aof_enabled:1', 1, true)) then
       begin()
     end
-    redis.call('HSET', node, 'run', run)
+    last = nil
+  end
+  if not last then
+    redis.call('HSET', node, 'run', run ~= '' and run or ARGV[5])
   end
 end
 local meant = redis.call('HGET', node, 'born') == ARGV[1]

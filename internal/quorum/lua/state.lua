@@ -17,6 +17,11 @@ local time = redis.call('TIME')
 local now = string.sub(NONE .. time[1] .. string.sub('00000' .. time[2], -6), -16)
 local ms = math.floor(tonumber(now) / 1000)
 
+-- named is the beginning of what a server is known by, in replies; zeros if that is not known.
+local function named(run)
+  return string.sub((run or '') .. NONE, 1, 16)
+end
+
 local function ends_at(value)
   return tonumber(string.sub(value, 4, 16))
 end
