@@ -259,7 +259,7 @@ func (e *StoreError) Is(target error) bool {
 		return false
 	}
 	switch e.Kind {
-	case StoreDenied, StoreForeign, StoreUnsupported, StoreOther, StoreEvicts:
+	case StoreDenied, StoreForeign, StoreUnsupported, StoreOther, StoreEvicts, StoreSameServer:
 		return false
 	}
 	return true
@@ -294,6 +294,9 @@ const (
 	// StoreEvicts: maxmemory is set, and the policy is another than noeviction. So the server may
 	// evict the key of a hold. Only Client.Ready says so.
 	StoreEvicts StoreKind = "may evict keys"
+
+	// StoreSameServer: two masters of a quorum are one server. Only Client.Ready says so.
+	StoreSameServer StoreKind = "same server"
 )
 
 // An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, with two
@@ -503,6 +506,7 @@ func kindOf(r protocol.Reason) StoreKind {
 		protocol.Loading: StoreLoading, protocol.ReadOnly: StoreReadOnly, protocol.OutOfMemory: StoreOutOfMemory,
 		protocol.NoReplicas: StoreNoReplicas, protocol.Misconfigured: StoreMisconfigured, protocol.ClusterDown: StoreClusterDown,
 		protocol.Unsupported: StoreUnsupported, protocol.ForeignKey: StoreForeign, protocol.Evicts: StoreEvicts,
+		protocol.SameServer: StoreSameServer,
 	}
 	if kind, ok := kinds[r]; ok {
 		return kind

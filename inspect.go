@@ -95,7 +95,7 @@ func infoOf(name string, in protocol.Inspection) lockinfo.Info {
 		out.Queue = append(out.Queue, waiterOf(p, in, &place))
 	}
 	for _, n := range in.Nodes {
-		master := masterOf(n.Node, n.Counts, n.Why, public("inspect", name, n.Err))
+		master := masterOf(n.Node, n.Counts, n.Why, n.SameAs, public("inspect", name, n.Err))
 		master.Holds, master.Foreign = holdsOf(n.Inspection), foreignText(n.Inspection)
 		out.Masters = append(out.Masters, master)
 	}
@@ -111,14 +111,14 @@ func foreignText(in protocol.Inspection) string {
 }
 
 // masterOf returns what a master says of itself. Err is why it did not answer.
-func masterOf(node string, counts bool, why string, err error) lockinfo.Master {
+func masterOf(node string, counts bool, why, sameAs string, err error) lockinfo.Master {
 	if err != nil {
 		counts, why = false, inner(err)
 		if failed, ok := err.(*StoreError); ok {
 			why = failed.why()
 		}
 	}
-	return lockinfo.Master{Node: node, Counts: counts, Why: why, Err: err}
+	return lockinfo.Master{Node: node, Counts: counts, Why: why, SameAs: sameAs, Err: err}
 }
 
 func holdsOf(in protocol.Inspection) []lockinfo.Hold {

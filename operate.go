@@ -6,7 +6,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
-	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
@@ -48,16 +47,18 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 	if err := bad.err(call); err != nil {
 		return err
 	}
-	in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})
-	if err != nil {
-		return operated("break", name, err)
-	}
-	if err := foreignTo("break", in); err != nil {
-		return operated("break", name, err)
-	}
-	kind := breakable(in, force)
-	if kind == 0 {
-		return ErrNotHeld
+	kind := protocol.Kind(0)
+	if c.quorum == nil { // a quorum finds out by itself, and waits for no master that does not answer
+		in, err := c.engine.Inspect(ctx, name, protocol.Page{Holds: 1})
+		if err == nil {
+			err = foreignTo("break", in)
+		}
+		if err != nil {
+			return operated("break", name, err)
+		}
+		if kind = in.Kind; kind == 0 || kind == protocol.Latch {
+			return ErrNotHeld
+		}
 	}
 	done, err := c.engine.Break(ctx, name, protocol.Break{Kind: kind, Token: token, By: c.config.Label, Force: force})
 	if err != nil {
@@ -70,34 +71,13 @@ func (c *Client) breakHold(ctx context.Context, call, name string, token int64, 
 }
 
 // foreignTo is the error of a call about a name whose key is none of ours; nil: it is no such key.
-// Of a quorum each master says it for itself.
 func foreignTo(op string, in protocol.Inspection) error {
-	if in.Foreign == nil || len(in.Nodes) > 0 {
+	if in.Foreign == nil {
 		return nil
 	}
 	foreign := *in.Foreign
 	foreign.Op = op
 	return &foreign
-}
-
-// breakable is the kind of the holds of a name; 0: there are none. Of a quorum no hold is told if
-// fewer masters than a majority know it. Then the quorum says what is so: any kind will do.
-func breakable(in protocol.Inspection, force bool) protocol.Kind {
-	switch {
-	case in.Kind == protocol.Latch:
-		return 0
-	case in.Kind != 0 || len(in.Nodes) == 0:
-		return in.Kind
-	}
-	for _, n := range in.Nodes {
-		if n.Inspection.Kind != 0 {
-			return n.Inspection.Kind
-		}
-	}
-	if counting, majority := lockinfo.Counting(infoOf("", in).Masters); force || counting < majority {
-		return protocol.Mutex
-	}
-	return 0
 }
 
 // ErrNotWaiting means that the waiter has no place in the queue.
@@ -112,13 +92,13 @@ func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	if err := c.operates(ctx, "Client.Evict", name); err != nil {
 		return err
 	}
+	if c.quorum != nil {
+		_, err := c.engine.Evict(ctx, name, protocol.Mutex, "", c.config.Label)
+		return operated("evict", name, err)
+	}
 	for page := (protocol.Page{Queue: inspected}); ; {
 		in, err := c.engine.Inspect(ctx, name, page)
 		if err != nil {
-			return operated("evict", name, err)
-		}
-		if len(in.Nodes) > 0 {
-			_, err := c.engine.Evict(ctx, name, in.Kind, "", c.config.Label)
 			return operated("evict", name, err)
 		}
 		if err := foreignTo("evict", in); err != nil {

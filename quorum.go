@@ -28,7 +28,11 @@ import (
 // one.
 //
 // NewQuorum sends nothing. The error is an *ArgumentError with every bad field. Equal stores are
-// refused. Two stores of one server are not noticed.
+// refused, and so are stores whose clients have one address. Nothing is resolved: "localhost" is
+// 127.0.0.1, and any other name is what it says. If two stores lead to one server all the same, its
+// answers tell. Client.Ready then fails, Client.Quorum and the logger say so, and the server counts
+// once. If the servers are too few for a majority, each call returns a *QuorumError at once, which
+// does not match ErrUnavailable.
 func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -39,10 +43,17 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	for i, s := range stores {
 		bad.checkStore(fmt.Sprintf("stores[%d]", i), s)
 		for j := range stores[:i] {
-			if same(stores[j], s) {
-				bad.add(fmt.Sprintf("stores[%d]", i), fmt.Sprintf("the same as stores[%d]", j), "a master of its own")
-				break
+			found := ""
+			switch {
+			case same(stores[j], s):
+				found = fmt.Sprintf("the same as stores[%d]", j)
+			case sameAddress(stores[j], s):
+				found = fmt.Sprintf("at %s, as stores[%d] is", address(s), j)
+			default:
+				continue
 			}
+			bad.add(fmt.Sprintf("stores[%d]", i), found, "a master of its own")
+			break
 		}
 	}
 	if wrong := bad.err("NewQuorum"); wrong != nil {
@@ -115,7 +126,7 @@ func (c *Client) Quorum(ctx context.Context) ([]lockinfo.Master, error) {
 func mastersOf(nodes []quorum.Node) []lockinfo.Master {
 	out := make([]lockinfo.Master, len(nodes))
 	for i, n := range nodes {
-		out[i] = masterOf(n.Name, n.Counts, n.Why, public("ask", "", n.Err))
+		out[i] = masterOf(n.Name, n.Counts, n.Why, n.SameAs, public("ask", "", n.Err))
 		out[i].Age, out[i].Answer = n.Age, n.Answer
 	}
 	return out

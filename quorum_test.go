@@ -21,6 +21,14 @@ func (a away) Do(context.Context, string, []store.Command) []store.Reply {
 	return nil
 }
 
+// addressed is a store on a server at an address.
+type addressed struct {
+	away
+	address string
+}
+
+func (a *addressed) Address() string { return a.address }
+
 // plural is a store of a type that == refuses to compare.
 type plural struct {
 	away
@@ -32,6 +40,12 @@ func TestNewQuorumArguments(t *testing.T) {
 		all := make([]store.Store, n)
 		for i := range all {
 			all[i] = &away{t: t}
+		}
+		return all
+	}
+	at := func(addresses ...string) (all []store.Store) {
+		for _, a := range addresses {
+			all = append(all, &addressed{away{t: t}, a})
 		}
 		return all
 	}
@@ -57,6 +71,21 @@ func TestNewQuorumArguments(t *testing.T) {
 		{"two are nil", []store.Store{nil, one[0], nil}, nil, "stores[2]"},
 		{"values that nobody can compare", []store.Store{many, many, one[0]}, nil, ""},
 		{"some that nobody can compare", []store.Store{away{Store: many, t: t}, away{Store: many, t: t}, one[0]}, nil, ""},
+		{"one address twice", at("a:6379", "b:6379", "a:6379"), nil, `stores[2] is "at a:6379, as stores[0] is"`},
+		{"one address three times", at("a:6379", "a:6379", "a:6379"), nil, `stores[2] is "at a:6379, as stores[0] is"`},
+		{"a name in capitals", at("db.example:6379", "DB.Example:6379", "c:1"), nil, "stores[1]"},
+		{"a name with a dot behind it", at("db.example:6379", "db.example.:6379", "c:1"), nil, "stores[1]"},
+		{"the name of this host", at("localhost:6379", "127.0.0.1:6379", "c:1"), nil, "stores[1]"},
+		{"no host", at(":6379", "localhost:6379", "c:1"), nil, "stores[1]"},
+		{"any address of this host", at("0.0.0.0:6379", "127.0.0.1:6379", "c:1"), nil, "stores[1]"},
+		{"one address in two forms", at("[::ffff:10.0.0.1]:6379", "10.0.0.1:6379", "c:1"), nil, "stores[1]"},
+		{"long and short", at("[fe80:0:0:0:0:0:0:1]:6379", "[fe80::1]:6379", "c:1"), nil, "stores[1]"},
+		{"one socket", at("/run/a.sock", "/run/../run/a.sock", "c:1"), nil, "stores[1]"},
+		{"other ports", at("a:6379", "a:6380", "a:6381"), nil, ""},
+		{"other addresses of this host", at("127.0.0.1:6379", "127.0.0.2:6379", "[::1]:6379"), nil, ""},
+		{"other names", at("a:6379", "a.b:6379", "aa:6379"), nil, ""},
+		{"other sockets", at("/run/a.sock", "/run/A.sock", "a.sock"), nil, ""},
+		{"no addresses", at("", "", ""), nil, ""},
 		{"replicas", stores(3), &holdfast.Config{Replicas: holdfast.Replicas{Count: 1}}, "replicate to nobody"},
 		{"any other bad field", stores(3), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},
 		{"two bad fields", stores(4), &holdfast.Config{Prefix: "{"}, "Config.Prefix"},

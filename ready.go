@@ -16,14 +16,18 @@ import (
 //
 // Of a quorum, a majority of masters that count must be ready. Ready then waits 50 ms for the
 // others. If one of them may evict keys, that is an error too, as it would count although it forgot
-// a hold. A master that no client has asked before notes when its memory began, as with any call.
+// a hold. So is a server that two stores lead to. A master that no client has asked before notes
+// when its memory began, as with any call.
 //
 // The errors are:
 //
 //   - A *StoreError: a master did not answer, or refused. Its Kind says why, such as StoreLoading,
 //     StoreReadOnly (a replica) or StoreDenied (a password, or a permission to run scripts).
 //   - A *StoreError of kind StoreEvicts: a master may evict keys. It does not match ErrUnavailable.
-//   - A *QuorumError: there is no such majority.
+//   - A *StoreError of kind StoreSameServer: two masters of a quorum are one server. It does not
+//     match ErrUnavailable.
+//   - A *QuorumError: there is no such majority. It does not match ErrUnavailable if waiting cannot
+//     cure that, as the masters are too few servers.
 //   - ErrClosed: the client is closed.
 //   - An error that matches the end of ctx: ctx was over before, or was cancelled.
 //   - An *ArgumentError: ctx is nil, or New or NewQuorum did not make the client.

@@ -1,7 +1,11 @@
 package holdfast
 
 import (
+	"net"
+	"net/netip"
+	"path"
 	"reflect"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -12,6 +16,36 @@ func address(s store.Store) string {
 		return one.Address()
 	}
 	return ""
+}
+
+// sameAddress tells stores whose servers have one address, as far as the addresses alone say.
+func sameAddress(a, b store.Store) bool {
+	if isNil(a) || isNil(b) {
+		return false
+	}
+	one, other := plainAddress(address(a)), plainAddress(address(b))
+	return one != "" && one == other
+}
+
+// plainAddress is an address in one of the forms that it may have: a host without a name and a
+// host that means any are this one. An address without a port is the path of a socket.
+func plainAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		if address == "" {
+			return ""
+		}
+		return path.Clean(address)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case host == "" || host == "localhost" || err == nil && ip.IsUnspecified():
+		host = "127.0.0.1"
+	case err == nil:
+		host = ip.Unmap().String()
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // same tells equal stores. Those of a type that == panics on are never the same.

@@ -118,7 +118,7 @@ func TestTexts(t *testing.T) {
 			if again := public("lock", "n", err); strings.Count(again.Error(), prefix) != 1 {
 				t.Errorf("made public twice: %s", again)
 			}
-			if status := masterOf("node 1", false, "", err).String(); strings.Contains(status, prefix) {
+			if status := masterOf("node 1", false, "", "", err).String(); strings.Contains(status, prefix) {
 				t.Errorf("of a node: %s", status)
 			}
 		})

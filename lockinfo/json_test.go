@@ -67,7 +67,8 @@ func values() []any {
 	h.Remaining, h.TTL = 12345678*time.Microsecond, 24*time.Hour
 	full.Queue = []Waiter{{ID: "abc", Place: 1, Owner: "o", Label: "w", Host: "b", PID: 3, Mode: ModePermits, Permits: 2, Since: at, Alive: AliveUnknown, Kept: true, Under: []string{"a", "\xff"}}}
 	full.Masters = []Master{{Node: "node 1", Counts: true, Age: 5 * time.Hour, Answer: "it has it", Holds: full.Holds},
-		{Node: "node 2", Why: "unreachable", Err: errors.New("holdfast: away"), Foreign: "a list"}}
+		{Node: "node 2", Why: "unreachable", Err: errors.New("holdfast: away"), Foreign: "a list"},
+		{Node: "node 3", Why: "it is the same server as node 1", SameAs: "node 1"}}
 	bytesName := full
 	bytesName.Name, bytesName.Kind = "\xffname\u202e", KindSemaphore
 	out := []any{full, bytesName, Deadlock{[]Member{{Label: "l", Host: "h", PID: 1, Holds: "x\xff", Token: 3, Waits: "y\xff"}, {Holds: "y", Waits: "z"}}},

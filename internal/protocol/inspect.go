@@ -61,6 +61,7 @@ type NodeInspect struct {
 	Node       string
 	Counts     bool   // it counts towards a majority
 	Why        string // why it does not
+	SameAs     string // the node that is the same server, which is why; empty: none
 	Inspection Inspection
 	Err        error // a *Failure: it did not answer; then the Inspection is empty
 }
@@ -138,7 +139,7 @@ type Found struct {
 // its holder frees it, or to the end that it had. If Force is set nothing is left of it, and others
 // are let in at once; then a remainder can be ended as well.
 type Break struct {
-	Kind  Kind
+	Kind  Kind   // of the hold; 0: whatever it is, at a quorum
 	Token int64  // any of the hold's block
 	By    string // the label of the caller
 	Force bool

@@ -97,7 +97,7 @@ type Node struct {
 	Counts bool
 	Answer string        // about a name; empty when it was asked about itself
 	Why    string        // it does not count; empty when it does, or did not answer
-	Same   bool          // it is the same server as another node, which is why it does not count
+	SameAs string        // the node that is the same server, which is why it does not count; empty: none
 	Age    time.Duration // since its memory began, by its own clock
 	Err    error         // why it did not answer
 }
@@ -115,14 +115,8 @@ func (p *Protocol) Status(ctx context.Context) ([]Node, error) {
 		p.run(func() {
 			defer func() { done <- struct{}{} }()
 			f, err := n.meet(deadline, "", "")
-			nodes[i] = Node{Name: nodeName(i), Err: err}
-			if err != nil {
-				return
-			}
-			nodes[i].Counts, nodes[i].Age = p.counts(f), f.age()
-			if !nodes[i].Counts {
-				nodes[i].Why = p.whyNot(f)
-			}
+			nodes[i] = p.answerOf(n, f, err == nil && p.counts(f), err)
+			nodes[i].Age = f.age()
 		})
 	}
 	for range p.nodes {

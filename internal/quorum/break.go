@@ -26,6 +26,9 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 		return false, nil
 	}
 	r := p.bind(protocol.Spec{Name: name, Kind: b.Kind})
+	if b.Kind == 0 {
+		r.mode = ""
+	}
 	id, deadline := newID(), within(ctx, breakTimeout)
 	replies := r.sendBreak(id, b, deadline)
 	out := &breakTally{r: r, pending: len(p.nodes), answers: p.noAnswers(), marked: map[protocol.ID]int{}}

@@ -4,13 +4,13 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "e73b4af3b3b46b3e6277823df6eeb69e7d5c0859",
-	"break":     "6fbd23299ded457ef82a842bf446350b5498340c",
-	"downgrade": "e6d0dddc552dbd1774e006e183395e747c97139b",
-	"free":      "02072390db5494ddc39a77999b183d28f04e162e",
-	"inspect":   "950918629e932fc12eff54b80fc7bfa3338ffc03",
-	"known":     "79fe76a4c1c9147d932e6fada69e5d05f3c7d976",
-	"look":      "6a5d130696713faf6987cdad843cb88fe12b5d56",
-	"node":      "00251365e0a63b35a60a1847c858e4018266c50e",
-	"renew":     "3c730d5dc4dfbb0016f838d5438456c584f045df",
+	"ask":       "e73f208d18e8fb33ceb7a5512240e0626f704a5f",
+	"break":     "b7e994dc470aea5d63dfd1b665144ae516abc5f2",
+	"downgrade": "9da9419b8a0b9064bd33dc8c55c48668885e4ca9",
+	"free":      "6cb7af8155267865ddd771fd79d9ec87c5ef3940",
+	"inspect":   "efdde2d03a10ae517688b05e459400a37eb4f852",
+	"known":     "c258687b3b58f1aa6ee7ac60cddbffb6b67ede78",
+	"look":      "5e551319df4a067994c2feb7edbb01e3940b8291",
+	"node":      "d3890743e245c953e372d7e7375fbf6409d53275",
+	"renew":     "21da392e57c21dd04556b3e5c0585c68a589a685",
 }

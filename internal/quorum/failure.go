@@ -48,7 +48,7 @@ var errNotYet = errors.New("no answer yet, and none could have made a majority")
 func (p *Protocol) answerOf(n *node, f facts, counts bool, err error) Node {
 	out := Node{Name: nodeName(n.index), Counts: counts, Err: err}
 	if err == nil && !counts {
-		out.Why, out.Age, out.Same = p.whyNot(f), f.age(), f.same != nil
+		out.Why, out.SameAs, out.Age = p.whyNot(f), f.sameAs(), f.age()
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func (p *Protocol) noMajority(op, name string, answers []Node) error {
 	out := &protocol.Failure{Op: op, Name: name, Reason: protocol.Unreachable, Err: &NoMajority{Need: p.need, Nodes: answers}}
 	for _, n := range answers {
 		var failure *protocol.Failure
-		if n.Same {
+		if n.SameAs != "" {
 			reasons[protocol.SameServer]++
 		}
 		if errors.As(n.Err, &failure) {

@@ -86,7 +86,7 @@ func (p *Protocol) inspection(name string, all []*inspectReply, page protocol.Pa
 			reply.facts.ahead = setForward && reply.lead > 0 || reply.node.isRevoked(reply.facts.born)
 			counts, why = p.standing(reply)
 		}
-		nodes[i] = protocol.NodeInspect{Node: nodeName(i), Counts: counts, Why: why, Inspection: reply.told, Err: reply.err}
+		nodes[i] = protocol.NodeInspect{Node: nodeName(i), Counts: counts, Why: why, SameAs: reply.facts.sameAs(), Inspection: reply.told, Err: reply.err}
 		answers[i] = Node{Name: nodeName(i), Counts: counts, Why: why, Err: reply.err}
 	}
 	if answered == 0 {

@@ -52,6 +52,14 @@ type facts struct {
 // age is how long ago the node's memory began, by its own clock.
 func (f facts) age() time.Duration { return time.Duration(f.now-f.born) * time.Microsecond }
 
+// sameAs names the other node at which the same server was seen first; empty: there is none.
+func (f facts) sameAs() string {
+	if f.same == nil {
+		return ""
+	}
+	return nodeName(f.same.index)
+}
+
 const (
 	serverSize = 16
 	headSize   = 1 + 16 + 16 + serverSize + 1 + 16
@@ -297,7 +305,7 @@ func (p *Protocol) memory() time.Duration {
 func (p *Protocol) whyNot(f facts) string {
 	switch {
 	case f.same != nil:
-		return "it is the same server as " + nodeName(f.same.index)
+		return "it is the same server as " + f.sameAs()
 	case f.ahead:
 		return "its clock seems to have been set forward, so it may have ended a hold early"
 	}

@@ -45,7 +45,7 @@ func (p *Protocol) Probe(ctx context.Context) error {
 		if at := slices.IndexFunc(answers, evicts); at >= 0 {
 			return answers[at].Err
 		}
-		if at := slices.IndexFunc(answers, func(n Node) bool { return n.Same }); at >= 0 {
+		if at := slices.IndexFunc(answers, func(n Node) bool { return n.SameAs != "" }); at >= 0 {
 			return &protocol.Failure{Op: "ready", Node: nodeName(at), Reason: protocol.SameServer, Err: errors.New(answers[at].Why)}
 		}
 		if late == nil {

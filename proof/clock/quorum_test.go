@@ -273,3 +273,65 @@ func TestQuorumStepBackAfterWriterLetsReadersIn(t *testing.T) {
 		})
 	}
 }
+
+// With one silent master, a Break takes effect as soon as the others have answered, as a lock does:
+// the holder, which listens, is told, and with its release the next is in. A client that has met no
+// master before is as quick.
+func TestQuorumBreakWithSilentMasterIsQuick(t *testing.T) {
+	today := time.Unix(1_790_000_000, 0)
+	for name, meet := range map[string]bool{"known to all": true, "new": false} {
+		for silent := range 3 {
+			t.Run(fmt.Sprint(name, ", master ", silent+1), func(t *testing.T) {
+				convene(t, [3]time.Time{today, today, today}, func(c *council) {
+					x, y, z, op := c.client("x"), c.client("y"), c.client("z"), c.client("op")
+					lease := c.got(x.RWMutex("n").Lock)
+					beside := c.got(z.Mutex("beside").Lock)
+					synctest.Wait() // both are answered by all
+					ctx, cancel := context.WithCancel(c.Context())
+					defer cancel()
+					go func() { _, _ = x.Mutex("beside").Lock(ctx) }() // so the holder's process listens
+					next := make(chan *holdfast.Lease)
+					go func() { next <- c.got(y.RWMutex("n").Lock) }()
+					if meet {
+						if _, err := op.Quorum(c.Context()); err != nil {
+							c.Fatal(err)
+						}
+					}
+					pass(7 * time.Second) // a renewal tells the hold's token to a master that refused it
+					c.masters[silent].Pause()
+					began := time.Now()
+					within := func(what string, most time.Duration) {
+						c.Helper()
+						if took := time.Since(began); took > most {
+							c.Errorf("%s after %v", what, took)
+						}
+					}
+					if err := op.Break(c.Context(), "n", lease.Token()); err != nil {
+						c.masters[silent].Resume()
+						c.Fatal(err)
+					}
+					within("broken", 10*time.Millisecond)
+					<-lease.Done()
+					within("told", 10*time.Millisecond)
+					if err := lease.Release(c.Context()); !errors.Is(err, holdfast.ErrLost) {
+						c.Errorf("release: %v", err)
+					}
+					last := <-next
+					within("the next in", 100*time.Millisecond)
+					if err := op.ForceBreak(c.Context(), "n", last.Token()); err == nil || errors.Is(err, holdfast.ErrUnavailable) {
+						c.Errorf("by force: %v", err)
+					}
+					if err := op.Evict(c.Context(), "n", "a waiter"); err == nil || errors.Is(err, holdfast.ErrUnavailable) {
+						c.Errorf("evict: %v", err)
+					}
+					if err := op.Break(c.Context(), "n", lease.Token()); !errors.Is(err, holdfast.ErrNotHeld) {
+						c.Errorf("again: %v", err)
+					}
+					within("what is refused", 100*time.Millisecond)
+					c.masters[silent].Resume()
+					c.back(last, beside)
+				})
+			})
+		}
+	}
+}

@@ -12,7 +12,9 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -28,8 +30,11 @@ type Server struct {
 
 	*network.Network
 
-	tb testing.TB
+	tb      testing.TB
+	address string // never dialed, but go-redis resolves names, and a quorum tells its masters apart
 }
+
+var started atomic.Int64
 
 // Start serves an empty server until the test is over. Called inside a bubble, the server's clock
 // is the bubble's.
@@ -41,7 +46,8 @@ func Start(tb testing.TB) *Server {
 	}
 	_ = first.Close()
 	serve := func(conn net.Conn) error { redis.Server().ServeConn(conn); return nil }
-	s := &Server{Redis: redis, Network: network.New(serve, network.Config{}), tb: tb}
+	address := fmt.Sprintf("127.0.0.1:%d", 1024+started.Add(1)%60000)
+	s := &Server{Redis: redis, Network: network.New(serve, network.Config{}), tb: tb, address: address}
 	s.Redis.ClockTTL(true)
 	tb.Cleanup(func() {
 		s.Close()
@@ -54,7 +60,7 @@ func Start(tb testing.TB) *Server {
 // is made.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	opt := &redis.Options{
-		Addr:   "127.0.0.1:6379", // never dialed, but go-redis resolves names
+		Addr:   s.address,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
 	}
 	for _, change := range opts {

@@ -24,10 +24,10 @@ type client struct {
 	dead  bool // guarded by the ledger's mutex
 }
 
-// connect makes a client on a wire.
-func connect(w *wire, name string) *redis.Client {
+// connect makes a client on a wire, which leads to a server at some address.
+func connect(w *wire, address, name string) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:6379", Dialer: w.dial, ClientName: name, DisableIdentity: true,
+		Addr: address, Dialer: w.dial, ClientName: name, DisableIdentity: true,
 		// Else the first connections ask for these under a mutex that others wait for, and the
 		// bubble's clock stands still.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -40,8 +40,8 @@ func connect(w *wire, name string) *redis.Client {
 func newClient(wires []*wire, name string) (*client, error) {
 	c := &client{wires: wires, name: name}
 	var stores []store.Store
-	for _, wire := range wires {
-		rdb := connect(wire, name)
+	for i, wire := range wires {
+		rdb := connect(wire, fmt.Sprintf("127.0.0.1:%d", 6379+i), name) // by which a quorum tells its masters apart
 		c.rdbs, stores = append(c.rdbs, rdb), append(stores, redisstore.New(rdb))
 	}
 	var err error

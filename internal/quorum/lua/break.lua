@@ -1,7 +1,7 @@
 -- break: end the hold that has a token. It becomes a remainder, with the end that it had.
 --
 -- KEYS  1 state of the name, 2 facts of the node
--- ARGV  1 mode, of which the kind counts, 2 token, 3 id of the break, 4 label of the caller, 5 not after (server us)
+-- ARGV  1 mode, of which the kind counts, or "" for any kind, 2 token, 3 id of the break, 4 label of the caller, 5 not after (server us)
 -- reply "X" facts id    the hold of this id is broken, by this break or an earlier one
 --       "0" facts       no hold has this token
 --       "F" what        the key is of another kind or format, and was not touched

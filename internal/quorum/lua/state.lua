@@ -49,7 +49,7 @@ local function all_of(key)
 end
 
 -- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the
--- others out. Or it says what is there instead, and touches nothing.
+-- others out. Or it says what is there instead, and touches nothing. Without a mode any kind will do.
 local function live(key, mode)
   local all = all_of(key)
   if not all then
@@ -63,7 +63,7 @@ local function live(key, mode)
       is = is ~= nil and string.find(is, 'format %d') and is or other
     elseif ends_at(value) <= ms then
       table.insert(over, field)
-    elseif string.sub(value, 2, 2) ~= string.sub(mode, 2, 2) then
+    elseif mode ~= '' and string.sub(value, 2, 2) ~= string.sub(mode, 2, 2) then
       is = is or 'a lock of kind ' .. string.sub(value, 2, 2) .. ', format ' .. FORMAT
     elseif #field == 23 and string.sub(field, 1, 1) == '-' or string.sub(field, 1, 21) == REST then
       left[field] = value
