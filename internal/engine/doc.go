@@ -108,6 +108,13 @@
 // later each. It also asks when a message says so, and at once after the subscription was gone and
 // is back. A message that comes before the answer that it belongs to waits for that answer.
 //
+// Whatever is answered, and whatever messages come, a caller keeps a pace (protocol.Pace). Ten of
+// its requests may follow each other at once; from then on there is one each 100 ms, or a third of
+// the claim if that is less. So a hand-over to a waiter that no message reaches is found within its
+// claim. A hand-over by message needs no request, and is taken at once. The pace belongs to the
+// attempt, so it passes to the next leader of a pool; a watcher, a cleanup and a group that begins
+// anew have one, too. Only polling has the interval that its caller chose.
+//
 // # A hold
 //
 //	      DETACHED <-------------------------------+

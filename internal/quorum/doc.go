@@ -9,7 +9,7 @@
 // client of one node keeps there shares a key with them, whatever its name.
 //
 //	PREFIX:{%quorum}          facts of the node: since when it remembers, whether it counts, the
-//	                          largest tokens
+//	                          largest tokens, what its server is known by
 //	PREFIX:{%quorum}:NAME     the holds of a name, and what remains of holds: a hash, a field each
 //	PREFIX:{%quorum}+NAME     who waits for it, by the time since which they wait
 //	PREFIX:{%quorum}=NAME     who watches it
@@ -50,11 +50,11 @@
 //
 //	held           a majority holds for us, and accepted our token
 //	token refused  a majority holds for us, and some had seen a larger token: at once another round,
-//	               with a larger one
+//	               with a larger one, if the pace of the caller allows it
 //	busy           one other holds at a majority, or may hold at nodes that do not answer
 //	split          nobody has a majority: all is given back, and there is another round after a pause
-//	               that grows with the number of contenders, and has no lower bound; when the time is
-//	               over the engine is told "busy", for a short while
+//	               that grows with the number of contenders, and has no lower bound but the pace of the
+//	               caller; when the time is over the engine is told "busy", for a short while
 //	no majority    fewer nodes answer than a majority, of those that count: a Failure with what each
 //	               said, never "busy"
 //
@@ -102,9 +102,10 @@
 //
 // # Breaking
 //
-// A Break asks all nodes to end the hold that has a token. A node that knows it makes a remainder
-// of it, with the end that it had, and tells the holder's channel. The remainder keeps the id of
-// the Break. The answers come to one of these:
+// A Break asks all nodes to end the hold that has a token, whatever its kind if that is not known,
+// and returns as soon as a majority has decided. A node that knows the hold makes a remainder of
+// it, with the end that it had, and tells the holder's channel. The remainder keeps the id of the
+// Break. The answers come to one of these:
 //
 //	done          the hold is broken at a majority of the nodes that count, by this Break or others
 //	no such hold  a majority of them does not know the hold: it is nobody's lease
@@ -193,6 +194,23 @@
 // many of them are old enough, and the floor is the time of the clock in the middle. A node that
 // does not answer is not one that forgot: while a majority of counting nodes may exist and does not
 // answer, no other begins to count.
+//
+// # One server at two nodes
+//
+// Nodes are one server if their addresses lead there, through a proxy or by another name. Then one
+// server would be a majority of three, and decide alone. So each answer names its server: by the
+// run id, which INFO tells, or else by a random text that the first client wrote into the facts. A
+// start makes a new one, before anything else runs there. So a copy of another server's data is no
+// such server; and two databases of one server are.
+//
+// A server counts at the node where a client saw it first. At other nodes the answers are read and
+// not counted, in whatever tally, until they name a server that no other node has. Such a node is
+// asked for facts instead of a hold: its server accepts a token once. If the nodes that are other
+// servers cannot be a majority, waiting cures nothing, and each call fails at once (SameServer). A
+// node that is another one is told by Probe and Status, and once to the logger.
+//
+// An answer after a DEL of the facts names no server, until a client that meets the node writes the
+// name. It is taken for one of the server that answered before.
 //
 // # Clocks that are set forward
 //

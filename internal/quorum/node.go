@@ -269,8 +269,8 @@ func (n *node) heard(f *facts, sent, received, deadline time.Time) bool {
 	return counts
 }
 
-// noteCounts notes whether the node counts, or is another one as well, by an answer to what was sent
-// at a time. It tells whether that is to be reported. mu is held.
+// noteCounts notes whether the node counts, or is another one as well, by an answer to what was
+// sent at a time. It tells whether that is to be reported. mu is held.
 func (n *node) noteCounts(counts bool, same *node, sent time.Time) (report bool) {
 	report = !n.reported || (n.counts != counts || n.same != same) && !sent.Before(n.reportedAt)
 	if report {
@@ -289,11 +289,9 @@ func (n *node) beginAdopting(f facts) bool {
 	return true
 }
 
-// counts tells whether the node that said this counts. A server counts at the node where it was seen
-// first.
-func (p *Protocol) counts(f facts) bool {
-	return (f.counts || p.config.Trust) && !f.ahead && f.same == nil
-}
+// counts tells whether the node that said this counts. A server counts at the node where it was
+// seen first.
+func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead && f.same == nil }
 
 // memory is how long a node that forgot does not count: the longest TTL that any client is known to
 // be allowed.

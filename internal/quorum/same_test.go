@@ -175,8 +175,8 @@ func TestOneServerSetForwardAtTwoNodes(t *testing.T) {
 	eventually(t, "it was told", func() bool { return counts(t, []wire.Store{one}) == 0 })
 }
 
-// The address of a node leads to the server of another node for a while: the very next answer tells,
-// and so does the logger, once. When it leads elsewhere again, the node counts again.
+// The address of a node leads to the server of another node for a while: the very next answer
+// tells, and so does the logger, once. When it leads elsewhere again, the node counts again.
 func TestANodeBecomesAnotherOne(t *testing.T) {
 	servers := start(t)
 	all, p, logged := of(t, servers...)

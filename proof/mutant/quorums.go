@@ -19,8 +19,8 @@ func quorumMutants() []Mutant {
 			Caught: quorum("TestForgotten"),
 			Patches: []Patch{{
 				File: "internal/quorum/node.go",
-				Old:  "bool { return (f.counts || p.config.Trust) && !f.ahead }",
-				New:  "bool { return !f.ahead }",
+				Old:  "bool { return (f.counts || p.config.Trust) && !f.ahead && f.same == nil }",
+				New:  "bool { return !f.ahead && f.same == nil }",
 			}},
 		},
 		{

@@ -49,7 +49,8 @@ local function all_of(key)
 end
 
 -- live reads the holds whose time is not over, by id, and the remainders, by field, and takes the
--- others out. Or it says what is there instead, and touches nothing. Without a mode any kind will do.
+-- others out. Or it says what is there instead, and touches nothing. Without a mode any kind will
+-- do.
 local function live(key, mode)
   local all = all_of(key)
   if not all then
