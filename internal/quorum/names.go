@@ -77,10 +77,8 @@ func (l *listing) tell(i int, yield func(protocol.Found, error) bool) bool {
 
 // begin asks a node for the time.
 func (l *listing) begin(i int) error {
-	ctx, cancel := context.WithTimeout(l.ctx, listTimeout)
-	defer cancel()
 	key, _ := l.p.factsKey().(string)
-	reply := l.p.nodes[i].store.Do(ctx, []wire.Request{{Op: list.Op, Args: []any{"TIME"}, Key: key}})[0]
+	reply := wire.Ask(l.ctx, l.p.nodes[i].store, wire.Request{Op: list.Op, Args: []any{"TIME"}, Key: key}, listTimeout)
 	if err := list.Failure("", reply, nil); err != nil {
 		return wire.At(nodeName(i), err)
 	}
@@ -109,6 +107,12 @@ func (l *listing) tellNew(i int, keys []string, yield func(protocol.Found, error
 	return true
 }
 
+// A known is a node's answer to known.lua.
+type known struct {
+	text string
+	err  error
+}
+
 // untoldBy returns the keys that a node has not told, as far as is known. It returns all if the
 // node fails, or has failed before.
 func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
@@ -120,8 +124,15 @@ func (l *listing) untoldBy(i int, keys []string) ([]string, error) {
 	for _, key := range keys {
 		words = append(words, key)
 	}
-	deadline := within(l.ctx, listTimeout)
-	text, err := l.p.nodes[i].ask(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
+	n, deadline := l.p.nodes[i], within(l.ctx, listTimeout)
+	answer, ok := wire.Await(l.ctx, func() (a known) {
+		a.text, a.err = n.ask(&l.p.scripts.known, "", deadline, append(words, l.began[i]))
+		return a
+	})
+	text, err := answer.text, answer.err
+	if !ok {
+		err = wire.At(nodeName(i), list.Failure("", wire.Reply{Err: protocol.EndOf(l.ctx)}, nil))
+	}
 	if err == nil && len(text) != len(keys) {
 		err = l.p.nodes[i].unreadable("list", "", text)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
@@ -220,5 +221,49 @@ func TestNamesDenied(t *testing.T) {
 		if !errors.As(err, &failure) || failure.Reason != protocol.Denied || failure.Node != c.node {
 			t.Errorf("%d refuse: got %v", c.refuse, err)
 		}
+	}
+}
+
+// The end of ctx ends a list of names at once, whatever a node is being asked for.
+func TestNamesEndWithContext(t *testing.T) {
+	servers := start(t)
+	for i := range servers {
+		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 7))
+	}
+	for what, silent := range map[string]func(op string, n int) bool{
+		"the time":         func(string, int) bool { return true },
+		"its names":        func(_ string, n int) bool { return n == 2 },
+		"what it has told": func(op string, _ int) bool { return op == "known" },
+	} {
+		all, behind := gates(servers)
+		p := client(t, behind, true, id(0))
+		asked, released := make(chan struct{}), make(chan struct{})
+		n := 0
+		all[0].set(func(op string) error {
+			if n++; silent(op, n) {
+				close(asked)
+				<-released
+			}
+			return nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := listed(ctx, p, "*")
+			ended <- err
+		}()
+		<-asked
+		all[0].set(nil)
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v", what, err)
+			}
+		case <-time.After(enough):
+			t.Errorf("%s: it goes on", what)
+			defer func() { <-ended }()
+		}
+		close(released)
 	}
 }

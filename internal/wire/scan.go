@@ -21,25 +21,63 @@ const (
 // Scan streams the keys that match a glob pattern, of every master behind a store, one master after
 // the other. It keeps no more than the answer to one SCAN. A key that is there all the time is told
 // at least once, any other perhaps. Each request has so much time. The last that is told may be
-// a failure.
+// a failure. So it is when ctx ends, at once.
 //
 // Slots that move meanwhile, and a fail-over to a server that orders its keys otherwise, can hide
 // keys.
 func Scan(ctx context.Context, s Store, pattern string, timeout time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		describing, cancel := context.WithTimeout(ctx, timeout)
-		t, err := s.Describe(describing)
-		cancel()
-		if err != nil {
-			yield("", scanned(Reply{Err: err}))
+		described, ok := Await(ctx, func() (d description) {
+			asking, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			d.Topology, d.err = s.Describe(asking)
+			return d
+		})
+		if !ok {
+			described.err = protocol.EndOf(ctx)
+		}
+		if described.err != nil {
+			yield("", scanned(Reply{Err: described.err}))
 			return
 		}
-		for _, node := range mastersOf(t) {
+		for _, node := range mastersOf(described.Topology) {
 			if !scanNode(ctx, s, node, pattern, timeout, yield) {
 				return
 			}
 		}
 	}
+}
+
+// A description is the answer to Store.Describe.
+type description struct {
+	Topology
+	err error
+}
+
+// Await returns the answer to a request. It is false if ctx ends first: a store may ignore that.
+// Then the request goes on until its deadline, and its answer is dropped.
+func Await[T any](ctx context.Context, request func() T) (answer T, ok bool) {
+	answers := make(chan T, 1)
+	go func() { answers <- request() }()
+	select {
+	case answer = <-answers:
+		return answer, true
+	case <-ctx.Done():
+		return answer, false
+	}
+}
+
+// Ask sends one request, which has so much time. It returns when ctx ends, at the latest.
+func Ask(ctx context.Context, s Store, request Request, timeout time.Duration) Reply {
+	reply, ok := Await(ctx, func() Reply {
+		asking, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return s.Do(asking, []Request{request})[0]
+	})
+	if !ok {
+		return Reply{Err: protocol.EndOf(ctx), Node: request.Node}
+	}
+	return reply
 }
 
 // mastersOf are the masters to scan, by id. An empty id is where the routing of the client leads.
@@ -65,9 +103,7 @@ func scanNode(ctx context.Context, s Store, node, pattern string, timeout time.D
 			yield("", scanned(Reply{Err: protocol.EndOf(ctx), Unsent: true, Node: node}))
 			return false
 		}
-		asking, cancel := context.WithTimeout(ctx, timeout)
-		reply := s.Do(asking, []Request{{Op: scanOp, Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount}, Node: node}})[0]
-		cancel()
+		reply := Ask(ctx, s, Request{Op: scanOp, Args: []any{"SCAN", cursor, "MATCH", pattern, "COUNT", scanCount}, Node: node}, timeout)
 		keys, next, ok := scanReply(reply)
 		if err := scanned(reply); err != nil || !ok {
 			if err == nil {

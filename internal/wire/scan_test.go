@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,6 +65,45 @@ func TestScanStopsWhenTold(t *testing.T) {
 	}
 	if scans != 1 {
 		t.Errorf("%d requests after one key", scans)
+	}
+}
+
+// The end of ctx ends a scan at once, whatever the store waits for: to learn what is behind it, or
+// the answer to one of the scans.
+func TestScanEndsWithContext(t *testing.T) {
+	for _, silent := range []string{"INFO", "SCAN"} {
+		f, asked, released := newFake("a:1"), make(chan struct{}), make(chan struct{})
+		f.answer = func(node string, commands []store.Command) []store.Reply {
+			if commands[0][0] == silent {
+				close(asked)
+				<-released
+			}
+			return paged(node, commands)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			for _, err := range Scan(ctx, Route(f), "*", time.Hour) {
+				if err != nil {
+					ended <- err
+				}
+			}
+			close(ended)
+		}()
+		<-asked
+		cancel()
+		var failure *protocol.Failure
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) || !errors.As(err, &failure) || failure.Unknown {
+				t.Errorf("%s: got %v", silent, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: it goes on", silent)
+		}
+		close(released)
+		for range ended { // until it has ended
+		}
 	}
 }
 

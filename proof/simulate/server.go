@@ -72,12 +72,12 @@ func (h *host) arrived(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// listen tells of renewals. Their script alone has five arguments a key, the first a ticket: see
-// the package native.
+// listen tells of renewals. Their script alone has five arguments a key, of which the first is a
+// ticket with its time: see the package native.
 func (h *host) listen(args []string) {
 	const ticket, id = 26, 22
 	keys, err := strconv.Atoi(args[1])
-	if err != nil || len(args) != 2+6*keys {
+	if err != nil || len(args) != 2+6*keys || len(args[2+keys]) != ticket {
 		return
 	}
 	for at := 2 + keys; at < len(args); at += 5 {
