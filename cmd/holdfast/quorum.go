@@ -78,6 +78,8 @@ func (s *QuorumStatus) Run(ctx context.Context) error {
 			word, why = "away", reason(n.Err)
 		case n.Counts:
 			counting++
+		case n.SameAs != "":
+			word, why = "twin", n.Why
 		default:
 			word, why = "young", n.Why
 		}

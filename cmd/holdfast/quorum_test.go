@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/testing/fault"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -42,6 +43,9 @@ func TestQuorum(t *testing.T) {
 	expect(under, 69, "does not count")
 	expect(append(status, "--trust-new-nodes"), 0, "counts")
 	expect(status, 0, "counts")
+	proxy := fault.Start(t, masters[0].Addr())
+	twins := []string{"quorum", "status", flags[0], flags[1], "--redis", "redis://" + proxy.Addr(), flags[2], flags[3]}
+	expect(twins, 0, "twin", "it is the same server as node ")
 	masters[1].Kill()
 	expect(status, 0, "away")
 	expect(under, 0)

@@ -315,5 +315,113 @@ func quorumMutants() []Mutant {
 				New:  "true}",
 			}},
 		},
+		{
+			Name:   "quorum: a server counts at each of its nodes",
+			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
+			Patches: []Patch{{
+				File: "internal/quorum/node.go",
+				Old:  " && f.same == nil }",
+				New:  " }",
+			}},
+		},
+		{
+			Name:   "quorum: a server counts at each of its nodes in a census",
+			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
+			Patches: []Patch{{
+				File: "internal/quorum/adopt.go",
+				Old:  " || a.same != nil {",
+				New:  " {",
+			}},
+		},
+		{
+			Name:   "quorum: a server counts at each of its nodes for who looks",
+			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
+			Patches: []Patch{{
+				File: "internal/quorum/inspect.go",
+				Old:  "\tcase f.same != nil:\n\t\treturn false, p.whyNot(f)\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: one server at two nodes finds our own clock wrong",
+			Caught: inside("TestOneServerSetForwardAtTwoNodes"),
+			Patches: []Patch{{
+				File: "internal/quorum/clockcheck.go",
+				Old:  "err != nil || f.same != nil {",
+				New:  "err != nil {",
+			}},
+		},
+		{
+			Name:   "quorum: waiting seems to cure that nodes are one server",
+			Caught: inside("TestOneServerIsNoMajority"),
+			Patches: []Patch{{
+				File: "internal/quorum/failure.go",
+				Old:  "\t\t\treasons[protocol.SameServer]++\n",
+				New:  "",
+			}},
+		},
+		{
+			Name:   "quorum: nodes that are one server are ready",
+			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
+			Patches: []Patch{{
+				File: "internal/quorum/probe.go",
+				Old:  "return n.SameAs != \"\" })",
+				New:  "return false })",
+			}},
+		},
+		{
+			Name:   "quorum: a server that does not tell its run id is known by nothing",
+			Caught: inside("TestWhatAServerIsKnownBy"),
+			Patches: []Patch{{
+				File: "internal/quorum/lua/node.lua",
+				Old:  "run ~= '' and run or ARGV[5])",
+				New:  "run)",
+			}},
+		},
+		{
+			Name:   "quorum: a node stays another one",
+			Caught: inside("TestANodeBecomesAnotherOne"),
+			Patches: []Patch{{
+				File: "internal/quorum/node.go",
+				Old:  "f.server != \"\" && f.server != n.server {",
+				New:  "n.server == \"\" {",
+			}},
+		},
+		{
+			Name:   "quorum: two stores have one address",
+			Caught: root("TestNewQuorumArguments"),
+			Patches: []Patch{{
+				File: "quorum.go",
+				Old:  "\t\t\tcase sameAddress(stores[j], s):\n",
+				New:  "\t\t\tcase false:\n",
+			}},
+		},
+		{
+			Name:   "quorum: rounds without a pace",
+			Caught: inside("TestRoundsKeepThePace"),
+			Patches: []Patch{{
+				File: "internal/quorum/resource.go",
+				Old:  "\tif pace != nil && pace.Next().After(now.Add(d)) {",
+				New:  "\tif false {",
+			}},
+		},
+		{
+			Name:   "quorum: a break waits for a silent master",
+			Caught: clock("TestQuorumBreakWithSilentMasterIsQuick"),
+			Patches: []Patch{{
+				File: "operate.go",
+				Old:  "\tif c.quorum == nil { // a quorum finds out",
+				New:  "\tif true { // a quorum finds out",
+			}},
+		},
+		{
+			Name:   "quorum: a list goes on without its caller",
+			Caught: inside("TestNamesEndWithContext"),
+			Patches: []Patch{{
+				File: "internal/wire/scan.go",
+				Old:  "\tcase <-ctx.Done():\n\t\treturn answer, false\n",
+				New:  "",
+			}},
+		},
 	}
 }

@@ -114,6 +114,9 @@ func TestExamineQuorumTwins(t *testing.T) {
 	twin := strings.Replace(urls[0], "127.0.0.3", "127.0.0.1", 1)
 	report := examined(t, "quorum:"+strings.Join([]string{urls[0], twin, urls[1]}, ","))
 	want(t, report, Danger, "quorum", "the same server as")
+	if twice := find(report, Danger, "quorum", "same server as node"); len(twice) > 0 {
+		t.Errorf("told twice: %v", twice)
+	}
 	neighbor := redisserver.Start(t)
 	report = examined(t, "quorum:"+strings.Join([]string{twin, "redis://" + neighbor.Addr(), urls[2]}, ","))
 	want(t, report, Danger, "quorum", "on the host of")

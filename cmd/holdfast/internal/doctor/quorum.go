@@ -58,10 +58,16 @@ func (e *examination) quorum(ctx context.Context, members []string) error {
 		e.findings = append(e.findings, p.findings...)
 	}
 	e.twins(patients)
-	e.births(ctx)
+	e.births(ctx, patients)
 	e.majority(ctx, patients)
 	return nil
 }
+
+// What two URLs of one server mean, and what to change.
+const (
+	sameServer = "it counts once, so that fewer failures leave no majority"
+	ownServer  = "give each URL a server of its own"
+)
 
 // twins finds masters that are one server, or on one machine.
 func (e *examination) twins(patients []*patient) {
@@ -72,8 +78,7 @@ func (e *examination) twins(patients []*patient) {
 	for _, p := range patients {
 		run := p.info["run_id"]
 		if twin := runs[run]; twin != nil && run != "" {
-			add(p, "it is the same server as "+twin.name, "one failure takes two votes, and a restart forgets two: second holders get in",
-				"give each URL a server of its own")
+			add(p, "it is the same server as "+twin.name, sameServer, ownServer)
 			continue
 		}
 		runs[run] = p
@@ -90,7 +95,7 @@ func (e *examination) twins(patients []*patient) {
 }
 
 // births asks which masters count, as holdfast quorum status does.
-func (e *examination) births(ctx context.Context) {
+func (e *examination) births(ctx context.Context, patients []*patient) {
 	const check = "quorum"
 	all := server.Redact(e.target.URL)
 	add := func(level Level, found, means, change string) {
@@ -111,10 +116,13 @@ func (e *examination) births(ctx context.Context) {
 		return
 	}
 	counting, need := 0, len(nodes)/2+1
-	for _, n := range nodes {
+	for i, n := range nodes {
 		switch {
 		case n.Counts:
 			counting++
+		case n.SameAs != "" && patients[i].info["run_id"] == "":
+			add(Danger, n.Node+": "+n.Why, sameServer, ownServer)
+		case n.SameAs != "": // twins has told
 		case n.Err == nil:
 			add(Danger, n.Node+" does not count: "+n.Why, "one more failure may leave no majority", "wait; if it cannot have forgotten a lock: holdfast quorum status --trust-new-nodes")
 		}
