@@ -169,14 +169,13 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 		"told to ask":                {tell: nudge},
 		"told to ask in a moment":    {tell: func(s protocol.Sink, id, _ protocol.ID) { s.Nudge(id, time.Microsecond) }},
 		"messages were missed":       {tell: func(s protocol.Sink, _, _ protocol.ID) { s.Gap() }},
-		"perhaps broken":             {tell: func(s protocol.Sink, id, _ protocol.ID) { s.Replaced(id) }},
+		"perhaps broken":             {tell: func(s protocol.Sink, id, _ protocol.ID) { s.Broken(id) }},
 		"handed over too late":       {say: queued, tell: late},
 		"held":                       {say: held},
 		"no answer":                  {say: fail(protocol.NoAnswer, true)},
 		"no answer, or a late grant": {say: fail(protocol.NoAnswer, true), tell: late},
 		"loading":                    {say: fail(protocol.Loading, false)},
-		"broken":                     {say: answer(protocol.Answer{}, &protocol.Replaced{Name: "n", By: "b", Broken: true})},
-		"taken over":                 {say: answer(protocol.Answer{}, &protocol.Replaced{Name: "n", By: "b"})},
+		"broken":                     {say: answer(protocol.Answer{}, &protocol.Broken{Name: "n", By: "b"})},
 		"evicted":                    {say: answer(protocol.Answer{}, &protocol.Evicted{})},
 		"resized each time": {tell: nudge, say: func(n int) (protocol.Answer, error) {
 			if n == 1 {
@@ -185,7 +184,7 @@ func TestWaiterAsksTenTimesASecondAtMost(t *testing.T) {
 			return protocol.Answer{}, &protocol.Mismatch{Name: "n", Have: int64(n + 7), Want: 1}
 		}},
 		"the first of several is lost": {say: held, apart: true, tell: func(s protocol.Sink, _, before protocol.ID) {
-			s.Replaced(before)
+			s.Broken(before)
 			<-time.After(time.Millisecond)
 		}},
 		"listening is denied": {deaf: &protocol.Failure{Op: "subscribe", Reason: protocol.Denied, Err: errors.New("no permission")}},

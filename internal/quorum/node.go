@@ -291,7 +291,9 @@ func (n *node) beginAdopting(f facts) bool {
 
 // counts tells whether the node that said this counts. A server counts at the node where it was
 // seen first.
-func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead && f.same == nil }
+func (p *Protocol) counts(f facts) bool {
+	return (f.counts || p.config.Trust) && !f.ahead && f.same == nil
+}
 
 // memory is how long a node that forgot does not count: the longest TTL that any client is known to
 // be allowed.

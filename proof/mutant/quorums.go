@@ -19,8 +19,8 @@ func quorumMutants() []Mutant {
 			Caught: quorum("TestForgotten"),
 			Patches: []Patch{{
 				File: "internal/quorum/node.go",
-				Old:  "bool { return (f.counts || p.config.Trust) && !f.ahead && f.same == nil }",
-				New:  "bool { return !f.ahead && f.same == nil }",
+				Old:  "\treturn (f.counts || p.config.Trust) && !f.ahead && f.same == nil\n",
+				New:  "\treturn !f.ahead && f.same == nil\n",
 			}},
 		},
 		{
@@ -320,8 +320,8 @@ func quorumMutants() []Mutant {
 			Caught: inside("TestTwoNodesOfOneServerCountOnce"),
 			Patches: []Patch{{
 				File: "internal/quorum/node.go",
-				Old:  " && f.same == nil }",
-				New:  " }",
+				Old:  "!f.ahead && f.same == nil\n",
+				New:  "!f.ahead\n",
 			}},
 		},
 		{
