@@ -53,9 +53,11 @@ func (h *handler) breakHold(w http.ResponseWriter, r *http.Request) {
 	var argument *holdfast.ArgumentError
 	switch {
 	case err == nil:
-		answer(w, struct {
-			Broken bool `json:"broken"`
-		}{true})
+		h.answer(w, r, func() any {
+			return struct {
+				Broken bool `json:"broken"`
+			}{true}
+		})
 	case errors.Is(err, holdfast.ErrNotHeld):
 		refuse(w, http.StatusNotFound, "this hold is over: nothing was broken")
 	case errors.As(err, &argument):

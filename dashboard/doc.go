@@ -16,8 +16,11 @@
 // Nothing is read while no page is open, and a page that is hidden closes its stream. A page gets
 // the whole list first, and then the differences.
 //
-// Memory is bounded: the first 20,000 names, of at most 64 MiB together, 100 streams, and 1,000
-// changes in one look. The page says how many names it does not show.
+// Memory is bounded. All streams share the list: the first 20,000 names, of at most 64 MiB
+// together, and during a look the list before too. The page says how many names it does not show.
+// There are at most 100 streams, and each keeps what it is sending: some 64 KiB of rows, and of one
+// look at most 1,000 changes of 1 MiB together. Of other answers, four are made or sent at a
+// time. A page that does not read for 15 s is closed.
 //
 // # What it shows
 //
@@ -51,7 +54,7 @@
 // # Requests
 //
 //	GET  ./             the page; also style.css, icon.svg and its scripts
-//	GET  ./events       the stream: events "hello" and "look"
+//	GET  ./events       the stream: events "hello" and "look", in parts
 //	GET  ./lock         ?name=: a name as the last look saw it
 //	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last look saw it
 //	GET  ./deadlocks    looks for deadlocks

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -26,27 +25,23 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	defer h.hub.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for more
-	control := http.NewResponseController(w)
 	send := func(event string, data []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(pingInterval))
-		_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data)
-		return err == nil && control.Flush() == nil
+		return write(w, []byte("event: "+event+"\ndata: "), data, []byte("\n\n")) == nil
 	}
 	if !send("hello", hello) {
 		return
 	}
-	number := 0
+	var sent feed
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
 	for {
-		text, now, wake := h.hub.news(run, number)
-		if text != nil && !send("look", text) {
-			return
-		}
-		number = now
+		text, wake := h.hub.news(run, &sent)
 		if text != nil {
+			if !send("look", text) {
+				return
+			}
 			ping.Reset(pingInterval)
-			continue // another look may have ended meanwhile
+			continue // there may be more
 		}
 		select {
 		case <-wake:
@@ -58,6 +53,22 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// write writes to a page that may not read: after patience it fails. The texts are not copied.
+func write(w http.ResponseWriter, texts ...[]byte) error {
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(patience)) // not every writer has one
+	for _, text := range texts {
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	_ = control.SetWriteDeadline(time.Time{}) // of the server, for what else it may write
+	return nil
 }
 
 // searches make at most one search for deadlocks at a time. Who asks while it runs gets its result.
@@ -110,7 +121,9 @@ func (h *handler) searchDeadlocks(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadGateway, s.err.Error())
 		return
 	}
-	answer(w, struct {
-		Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
-	}{append([]lockinfo.Deadlock{}, s.found...)})
+	h.answer(w, r, func() any {
+		return struct {
+			Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
+		}{append([]lockinfo.Deadlock{}, s.found...)}
+	})
 }

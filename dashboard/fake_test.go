@@ -191,6 +191,7 @@ func (v *viewer) end() {
 type seen struct {
 	status
 	Whole   bool              `json:"whole"`
+	Part    bool              `json:"part"`
 	Changed []row             `json:"changed"`
 	Gone    []uint64          `json:"gone"`
 	Changes []lockinfo.Change `json:"changes"`

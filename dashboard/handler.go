@@ -47,6 +47,7 @@ type handler struct {
 	secret    string
 	hub       *hub
 	deadlocks searches
+	answers   chan struct{} // one in it for each document that is made or sent
 }
 
 // Handler returns the dashboard of a client. The caller keeps the client open. The label of the
@@ -57,7 +58,7 @@ func Handler(client *holdfast.Client, options *Options) http.Handler {
 }
 
 func newHandler(client source, options *Options) http.Handler {
-	h := &handler{client: client, authorize: func(*http.Request) bool { return false }, secret: rand.Text(), hub: newHub(client)}
+	h := &handler{client: client, authorize: func(*http.Request) bool { return false }, secret: rand.Text(), hub: newHub(client), answers: make(chan struct{}, mostAnswers)}
 	h.deadlocks.client = client
 	if options != nil && options.Authorize != nil {
 		h.authorize = options.Authorize
@@ -117,10 +118,18 @@ func ours(next http.HandlerFunc) http.Handler {
 	})
 }
 
-// answer sends a document.
-func answer(w http.ResponseWriter, document any) {
+// answer makes a document and sends it, beside at most mostAnswers-1 others: one may be as large as
+// the list.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, document func() any) {
+	select {
+	case h.answers <- struct{}{}:
+		defer func() { <-h.answers }()
+	case <-r.Context().Done():
+		return
+	}
+	text, _ := json.Marshal(lockinfo.Document{Value: document()})
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(lockinfo.Document{Value: document})
+	_ = write(w, text)
 }
 
 // refuse says why a request is not served.
@@ -145,11 +154,13 @@ func (h *handler) lock(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "nobody holds or waits for this name")
 		return
 	}
-	answer(w, struct {
-		Lock   lockinfo.Info `json:"lock"`
-		Typed  string        `json:"typed"` // what a person types to break a hold
-		Causes []node        `json:"causes"`
-	}{found.info, typed(name), causes(seen, name)})
+	h.answer(w, r, func() any {
+		return struct {
+			Lock   lockinfo.Info `json:"lock"`
+			Typed  string        `json:"typed"` // what a person types to break a hold
+			Causes []node        `json:"causes"`
+		}{found.info, typed(name), causes(seen, name)}
+	})
 }
 
 // process tells what the last look saw of a process.
@@ -165,5 +176,5 @@ func (h *handler) process(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "nothing was looked at yet: no page is open")
 		return
 	}
-	answer(w, processOf(seen, host, pid))
+	h.answer(w, r, func() any { return processOf(seen, host, pid) })
 }

@@ -211,7 +211,7 @@ func TestCauses(t *testing.T) {
 		return info
 	}
 	see := func(infos ...lockinfo.Info) map[string]*entry {
-		s := newSight(nil)
+		s := newSight(nil, 1)
 		for _, info := range infos {
 			s.add(info)
 		}
@@ -244,7 +244,7 @@ func TestCauses(t *testing.T) {
 
 // A name of 100 readers that all wait for such a name ends soon.
 func TestCausesAreBounded(t *testing.T) {
-	s := newSight(nil)
+	s := newSight(nil, 1)
 	const readers = 100
 	for level := range 40 {
 		info := lockinfo.Info{Name: string(rune('A' + level)), Kind: lockinfo.KindRWMutex}

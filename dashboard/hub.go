@@ -1,9 +1,11 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,10 +24,15 @@ const (
 	longest      = 30 * time.Second // that a look may last
 	readyEvery   = 5 * time.Second
 	mostViewers  = 100
+	mostAnswers  = 4 // that are made or sent at a time
 	mostNames    = 20_000
 	mostBytes    = 64 << 20
 	mostChanges  = 1000
+	mostTold     = 1 << 20          // bytes of the changes of one look, and less than one change more
+	mostGone     = 10_000           // names that are gone, for streams that are behind
+	mostPart     = 64 << 10         // bytes of rows in one event, and less than one row more
 	pingInterval = 15 * time.Second // a stream that says nothing for longer says so
+	patience     = 15 * time.Second // that a write may take
 )
 
 // A hub looks at all names while somebody views, once for all of them.
@@ -45,12 +52,20 @@ type run struct {
 	done   chan struct{}
 
 	// hub.mu guards these.
-	number int           // of the last look; 0: there was none
-	wake   chan struct{} // closed by the next look
-	names  map[string]*entry
-	status status
-	diff   []byte // from the look before
-	whole  []byte // made when a viewer needs it
+	number    int           // of the last look; 0: there was none
+	wake      chan struct{} // closed by the next look
+	names     map[string]*entry
+	rows      []*entry // of names, in the order in which a feed sends them
+	status    status
+	told      told        // of the last look
+	gone      []departure // the last ones
+	forgotten int         // the last look that gone lacks some of
+}
+
+// A departure is a name that a look did not find any more.
+type departure struct {
+	number int
+	id     uint64
 }
 
 // status is what a look tells beside the names.
@@ -62,16 +77,6 @@ type status struct {
 	Error   string            `json:"error,omitempty"`   // of the last look: what is shown is older
 	Ready   string            `json:"ready"`             // empty: the servers are ready
 	Masters []lockinfo.Master `json:"masters,omitempty"` // of a quorum, whether or not there is a name
-}
-
-// look is an event of the stream.
-type look struct {
-	status
-	Whole   bool              `json:"whole"` // changed are all names; else those that differ
-	Changed []json.RawMessage `json:"changed"`
-	Gone    []uint64          `json:"gone"`
-	Changes []lockinfo.Change `json:"changes"`
-	Unseen  int               `json:"unseen"` // changes that are not told, as they are too many
 }
 
 func newHub(client source) *hub { return &hub{client: client} }
@@ -130,13 +135,13 @@ func (h *hub) looks(ctx context.Context, r, earlier *run) {
 		if number == 1 || begin.Sub(asked) >= readyEvery {
 			state, asked = h.ask(ctx), begin
 		}
-		now := h.see(ctx, r.names)
+		now := h.see(ctx, r.names, number)
 		took := time.Since(begin)
 		next = begin.Add(max(interval-took, took+restFactor*took))
 		h.mu.Lock()
 		h.next = next
 		if ctx.Err() == nil {
-			r.publish(number, state, took, now)
+			r.publish(state, took, now)
 		}
 		h.mu.Unlock()
 	}
@@ -170,10 +175,10 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 // see reads all names.
-func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
+func (h *hub) see(ctx context.Context, before map[string]*entry, number int) sight {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	s := newSight(before)
+	s := newSight(before, number)
 	for info, err := range h.client.List(ctx, holdfast.ListOptions{}) {
 		if err != nil {
 			s.err = err
@@ -186,53 +191,41 @@ func (h *hub) see(ctx context.Context, before map[string]*entry) sight {
 }
 
 // publish tells the viewers of a look. After one that failed, the names stay as they were.
-func (r *run) publish(number int, state readiness, took time.Duration, now sight) {
+func (r *run) publish(state readiness, took time.Duration, now sight) {
 	r.status.Version, r.status.Took, r.status.Error = lockinfo.Version, took.Seconds(), ""
 	r.status.Ready, r.status.Masters = state.ready, state.masters
-	event := look{Changed: []json.RawMessage{}, Gone: []uint64{}, Changes: []lockinfo.Change{}}
+	r.number, r.told = now.number, told{}
 	if now.err != nil {
 		r.status.Error = now.err.Error()
 	} else {
-		first := r.names == nil
-		r.names = now.names
 		r.status.More = now.more
 		if !now.at.IsZero() {
 			r.status.At = now.at.UTC()
 		} else {
 			r.status.At = time.Now().UTC() // there is no name, so no server told the time
 		}
-		event.Changed, event.Gone = now.changed, now.gone
-		if !first {
-			event.Changes, event.Unseen = now.changes, now.unseen
+		if r.names != nil {
+			r.told = told{now.changes, now.unseen}
 		}
+		r.names = now.names
+		r.arrange(now)
 	}
-	event.status = r.status
-	r.diff, _ = json.Marshal(event)
-	r.whole = nil
-	r.number = number
 	close(r.wake)
 	r.wake = make(chan struct{})
 }
 
-// news is what a viewer has not seen yet, who saw the look of a number. wake is closed when there
-// is more.
-func (h *hub) news(r *run, number int) (text []byte, now int, wake <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case r.number == number:
-		return nil, number, r.wake
-	case number > 0 && r.number == number+1:
-		return r.diff, r.number, r.wake
+// arrange puts the rows in order, and notes which names are gone.
+func (r *run) arrange(now sight) {
+	r.rows = slices.SortedFunc(maps.Values(now.names), func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	})
+	for _, id := range now.gone {
+		r.gone = append(r.gone, departure{now.number, id})
 	}
-	if r.whole == nil {
-		event := look{status: r.status, Whole: true, Changed: make([]json.RawMessage, 0, len(r.names)), Gone: []uint64{}, Changes: []lockinfo.Change{}}
-		for _, e := range r.names {
-			event.Changed = append(event.Changed, e.row)
-		}
-		r.whole, _ = json.Marshal(event)
+	if most := len(r.gone) - mostGone; most > 0 {
+		r.forgotten = r.gone[most-1].number
+		r.gone = slices.Clone(r.gone[most:])
 	}
-	return r.whole, r.number, r.wake
 }
 
 // seen are the names of the last look; nil: there is none. They are not changed any more.

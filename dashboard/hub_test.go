@@ -1,14 +1,21 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -152,13 +159,20 @@ func TestChangesAreSummaries(t *testing.T) {
 	for range 49 {
 		many.Holds = append(many.Holds, many.Holds[0])
 	}
-	first := newSight(nil)
+	first := newSight(nil, 1)
 	first.add(held("x", "A", 1))
-	second := newSight(first.names)
+	second := newSight(first.names, 2)
 	second.add(many)
-	third := newSight(second.names)
+	third := newSight(second.names, 3)
 	third.end()
-	changes := append(second.changes, third.changes...)
+	var changes []lockinfo.Change
+	for _, text := range append(second.changes, third.changes...) {
+		var c lockinfo.Change
+		if err := json.Unmarshal(text, &c); err != nil {
+			t.Fatal(err)
+		}
+		changes = append(changes, c)
+	}
 	if got := events(changes); got != "holders x, waiting x, freed x" {
 		t.Fatalf("got %s", got)
 	}
@@ -169,22 +183,97 @@ func TestChangesAreSummaries(t *testing.T) {
 	}
 }
 
-// A stream that is behind by more than one look gets the whole list as well.
-func TestSlowViewerGetsWholeList(t *testing.T) {
-	h := newHub(newFake())
-	r := &run{wake: make(chan struct{})}
-	for number := range 3 {
-		s := newSight(r.names)
-		s.add(held("a", "A", int64(number+1)))
+// A stream goes on where it is, however slow it is: it gets each row as it is by then, and which
+// names are gone. It is told of the changes between two looks only if it had all of the first.
+func TestSlowStream(t *testing.T) {
+	const names = 3 * mostPart / 1000
+	h, r, f := newHub(newFake()), &run{wake: make(chan struct{})}, feed{}
+	label, token, number := strings.Repeat("x", 1000), int64(0), 0
+	page, rows := map[string]int64{}, map[uint64]string{}
+	look := func(from, to int) {
+		number, token = number+1, token+1
+		s := newSight(r.names, number)
+		for i := range names {
+			info := held(fmt.Sprint(i), label, 0)
+			if e := r.names[info.Name]; e != nil {
+				info = e.info
+			}
+			if from <= i && i < to {
+				info = held(info.Name, label, token)
+			}
+			if token < 4 || i > 0 {
+				s.add(info)
+			}
+		}
 		s.end()
-		r.publish(number+1, readiness{}, 0, s)
+		r.publish(readiness{}, 0, s)
 	}
-	for number, want := range map[int]string{0: `"whole":true`, 1: `"whole":true`, 2: `"whole":false`, 3: ""} {
-		text, now, _ := h.news(r, number)
-		if now != 3 || !strings.Contains(string(text), want) || (text == nil) != (number == 3) {
-			t.Errorf("who saw look %d gets %s", number, text)
+	read := func() (told seen, is bool) {
+		text, _ := h.news(r, &f)
+		if text == nil {
+			return told, false
+		}
+		if len(text) > mostPart+mostTold+4<<10 {
+			t.Errorf("a part has %d bytes", len(text))
+		}
+		if err := json.Unmarshal(text, &told); err != nil {
+			t.Fatal(err)
+		}
+		if told.Whole {
+			clear(page)
+		}
+		for _, row := range told.Changed {
+			page[row.Lock.Name], rows[row.ID] = row.Lock.Holds[0].Token, row.Lock.Name
+		}
+		for _, id := range told.Gone {
+			delete(page, rows[id])
+		}
+		return told, true
+	}
+	right := func() {
+		t.Helper()
+		for told, is := read(); is; told, is = read() {
+			if len(told.Changes) > 0 {
+				t.Errorf("it is told of changes: %+v", told.Changes[0])
+			}
+		}
+		want := map[string]int64{}
+		for name, e := range r.names {
+			want[name] = e.info.Holds[0].Token
+		}
+		if !maps.Equal(page, want) {
+			t.Errorf("look %d: the page has %v, want %v", number, page, want)
 		}
 	}
+	look(0, 0)
+	if first, _ := read(); !first.Whole || !first.Part {
+		t.Errorf("the first part: whole %v, part %v", first.Whole, first.Part)
+	}
+	look(0, 5) // rows that the page has already, and that it has not
+	if next, _ := read(); next.Whole || !next.Part {
+		t.Errorf("the second part: whole %v, part %v", next.Whole, next.Part)
+	}
+	look(names-5, names)
+	look(0, 0) // a name is gone
+	right()
+	look(3, 4)
+	if told, _ := read(); told.Part || len(told.Changed) != 1 || events(told.Changes) != "held 3" {
+		t.Errorf("the next look is told as %+v", told)
+	}
+	look(1, names) // more than a part
+	if told, _ := read(); !told.Part || len(told.Changes) == 0 {
+		t.Errorf("a large look is told as part %v with %d changes", told.Part, len(told.Changes))
+	}
+	look(1, 2)
+	look(1, 3)
+	right()
+	// More names were gone than are remembered: it begins anew.
+	look(5, 6)
+	r.forgotten = number
+	if told, _ := read(); !told.Whole {
+		t.Error("it does not begin anew")
+	}
+	right()
 }
 
 // A viewer who comes later gets the whole list.
@@ -258,7 +347,7 @@ func TestMastersWithoutNames(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	s := newSight(nil)
+	s := newSight(nil, 1)
 	for i := range mostNames + 5 {
 		s.add(held(fmt.Sprint(i), "A", 1))
 	}
@@ -268,7 +357,7 @@ func TestBounds(t *testing.T) {
 	if len(s.changes) != mostChanges || s.unseen != mostNames-mostChanges {
 		t.Errorf("%d changes are kept, and %d counted", len(s.changes), s.unseen)
 	}
-	s = newSight(nil)
+	s = newSight(nil, 1)
 	long := strings.Repeat("x", 1<<20)
 	for i := range 100 {
 		s.add(held(fmt.Sprint(i), long, 1))
@@ -276,6 +365,123 @@ func TestBounds(t *testing.T) {
 	if n := len(s.names); n > 64 || n+s.more != 100 {
 		t.Errorf("%d names of 1 MiB are kept, and %d counted", n, s.more)
 	}
+}
+
+// A stuck is a page that does not read: a write waits until its deadline.
+type stuck struct {
+	http.ResponseWriter
+	mu       sync.Mutex
+	writing  []byte
+	deadline time.Time
+}
+
+func (s *stuck) Flush() {}
+
+func (s *stuck) SetWriteDeadline(deadline time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadline = deadline
+	return nil
+}
+
+func (s *stuck) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	s.writing = text
+	left := time.Until(s.deadline)
+	s.mu.Unlock()
+	if len(text) < 1<<10 {
+		return len(text), nil // the system takes the first bytes
+	}
+	if s.deadline.IsZero() {
+		select {}
+	}
+	<-time.After(left)
+	return 0, os.ErrDeadlineExceeded
+}
+
+// What pages that do not read keep is less than one copy of the list, although each of them came at
+// another look, and all names change. Their streams end.
+func TestPagesThatDoNotReadKeepLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const names, long, looks = 700, 16 << 10, 3
+		label := strings.Repeat("x", long)
+		f := newFake()
+		change := func(token int64) {
+			for i := range names {
+				f.set(held(fmt.Sprint(i), label, token))
+			}
+		}
+		h := newHandler(f, nil)
+		var pages []*stuck
+		var streams sync.WaitGroup
+		for look := range looks {
+			change(int64(look + 1))
+			for range (mostViewers - 1) / looks {
+				s := &stuck{ResponseWriter: httptest.NewRecorder()}
+				pages = append(pages, s)
+				streams.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", "/events", nil)) })
+			}
+			<-time.After(interval)
+			synctest.Wait()
+		}
+		kept := map[*byte]int{}
+		for _, s := range pages {
+			s.mu.Lock()
+			kept[unsafe.SliceData(s.writing)] = cap(s.writing)
+			s.mu.Unlock()
+		}
+		sum := 0
+		for _, bytes := range kept {
+			sum += bytes
+		}
+		if sum > names*long {
+			t.Errorf("%d pages keep %d buffers of %d bytes, and the list has more than %d", len(pages), len(kept), sum, names*long)
+		}
+		begun := time.Now()
+		streams.Wait()
+		if took := time.Since(begun); took > patience {
+			t.Errorf("the streams ended after %v", took)
+		}
+	})
+}
+
+// Nor do requests whose answers nobody reads keep more than a few: the next one waits for a place,
+// and is answered.
+func TestAnswersThatNobodyReadsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var infos []lockinfo.Info
+		for i := range 10 {
+			infos = append(infos, held(fmt.Sprint(i), "A", 1))
+		}
+		h := newHandler(newFake(infos...), nil)
+		v := view(h)
+		v.look(t)
+		var pages []*stuck
+		var answers sync.WaitGroup
+		for range 20 {
+			s := &stuck{ResponseWriter: httptest.NewRecorder()}
+			pages = append(pages, s)
+			answers.Go(func() { h.ServeHTTP(s, httptest.NewRequest("GET", "/process?host=host-A&pid=7", nil)) })
+		}
+		synctest.Wait()
+		kept := 0
+		for _, s := range pages {
+			s.mu.Lock()
+			if s.writing != nil {
+				kept++
+			}
+			s.mu.Unlock()
+		}
+		if kept != mostAnswers {
+			t.Errorf("%d answers are kept, and not %d", kept, mostAnswers)
+		}
+		begun := time.Now()
+		if w := get(h, "/lock?name=1"); w.Code != 200 || time.Since(begun) > 20/mostAnswers*patience {
+			t.Errorf("one more request is answered after %v: %d", time.Since(begun), w.Code)
+		}
+		answers.Wait()
+		v.end()
+	})
 }
 
 func TestViewersAreBounded(t *testing.T) {

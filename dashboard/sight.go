@@ -9,13 +9,15 @@ import (
 
 // An entry is what is kept of a name.
 type entry struct {
-	id   uint64
-	info lockinfo.Info
-	row  json.RawMessage
+	id     uint64
+	info   lockinfo.Info
+	row    json.RawMessage
+	number int // of the look since which the row is so
 }
 
 // A sight is what one look sees, and how that differs from the look before.
 type sight struct {
+	number int
 	before map[string]*entry
 	names  map[string]*entry
 	at     time.Time
@@ -24,14 +26,14 @@ type sight struct {
 	more   int
 	err    error
 
-	changed []json.RawMessage
 	gone    []uint64
-	changes []lockinfo.Change
+	changes []json.RawMessage
+	told    int // bytes of changes: at most one passes mostTold
 	unseen  int
 }
 
-func newSight(before map[string]*entry) sight {
-	s := sight{before: before, names: make(map[string]*entry, len(before)), changed: []json.RawMessage{}, gone: []uint64{}, changes: []lockinfo.Change{}}
+func newSight(before map[string]*entry, number int) sight {
+	s := sight{number: number, before: before, names: make(map[string]*entry, len(before))}
 	for _, e := range before {
 		s.next = max(s.next, e.id)
 	}
@@ -65,11 +67,11 @@ func (s *sight) add(info lockinfo.Info) {
 	}
 	s.names[info.Name] = e
 	if old != nil && sameRow(old.info, info) {
-		e.row = old.row
+		e.row, e.number = old.row, old.number
 		return
 	}
 	e.row, _ = json.Marshal(rowOf(e.id, info))
-	s.changed = append(s.changed, e.row)
+	e.number = s.number
 }
 
 // end notes which names are gone.
@@ -107,10 +109,10 @@ func weight(info lockinfo.Info) int {
 	return size
 }
 
-// compare notes the changes of a name between two looks.
+// compare notes the changes of a name between two looks, if there is room.
 func (s *sight) compare(before, now lockinfo.Info) {
 	for _, c := range lockinfo.Compare(before, now) {
-		if len(s.changes) >= mostChanges {
+		if len(s.changes) >= mostChanges || s.told > mostTold {
 			s.unseen++
 			continue
 		}
@@ -118,6 +120,8 @@ func (s *sight) compare(before, now lockinfo.Info) {
 			c.Before = c.Before.Summary()
 		}
 		c.After = c.After.Summary()
-		s.changes = append(s.changes, c)
+		text, _ := json.Marshal(c)
+		s.told += len(text)
+		s.changes = append(s.changes, text)
 	}
 }

@@ -24,8 +24,10 @@ import (
 // leastToken is how many bytes a token has at least: it must not be guessed.
 const leastToken = 16
 
-// shutdown is how long requests may go on after an interrupt.
-const shutdown = 5 * time.Second
+const (
+	shutdown = 5 * time.Second // how long requests may go on after an interrupt
+	patience = time.Minute     // how long an answer may take; streams of the page have times of their own
+)
 
 // Serve serves the dashboard.
 type Serve struct {
@@ -119,7 +121,7 @@ func (s *Serve) tls() (*tls.Config, error) {
 func (s *Serve) until(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := &http.Server{
 		Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
 	}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()

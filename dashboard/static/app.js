@@ -15,7 +15,7 @@ const serverNow = state.now = () => state.base + performance.now() - state.recei
 
 // The stream.
 
-let stream, hiddenSince, lost = false;
+let stream, hiddenSince, lost = false, changed = false;
 
 function connect() {
   stream = new EventSource("events");
@@ -58,13 +58,15 @@ function look(news) {
   hiddenSince = undefined;
   for (const row of news.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late) });
   for (const id of news.gone) rows.delete(id);
+  remember(news.changes);
+  state.unseen += news.unseen;
+  changed ||= news.whole || news.changes.length > 0;
+  if (news.part) return; // the rest follows at once
   state.status = news;
   if (!news.error) {
     state.base = Date.parse(news.at);
     state.received = performance.now();
   }
-  remember(news.changes);
-  state.unseen += news.unseen;
   const few = tooFew(news);
   if (news.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(news.at).toLocaleTimeString() : "") + ": ", few ? "" : news.error, few);
   else if (news.ready) away(few || "The server is not ready: ", few ? "" : news.ready, few);
@@ -74,7 +76,8 @@ function look(news) {
   state.live = !news.error;
   lost = false;
   arrange();
-  view.refresh(news);
+  view.refresh(changed);
+  changed = false;
 }
 
 // tooFew tells of a quorum without a majority. What each master says is on the page of servers.

@@ -41,10 +41,10 @@ export function panel(box, dialog, state, say) {
     return document;
   }
 
-  async function refresh(news) {
+  async function refresh(changed = true) {
     if (box.hidden || kind === "deadlocks" || getSelection()?.type === "Range" && box.contains(getSelection().anchorNode)) return;
     try {
-      if (kind === "changes" && (!news || news.changes.length || news.whole)) show("Changes", changes(state.changes));
+      if (kind === "changes" && changed) show("Changes", changes(state.changes));
       if (kind === "servers") show("Servers", ...servers());
       if (kind === "lock") {
         const found = await ask("lock?name=" + key);

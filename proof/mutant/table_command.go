@@ -2,7 +2,7 @@ package mutant
 
 // commandMutants are bugs in the command and in the dashboard.
 func commandMutants() []Mutant {
-	const cmd = "cmd/holdfast/"
+	const cmd, page_ = "cmd/holdfast/", "dashboard/"
 	return []Mutant{
 		{"a ticket lost in a pipe without a reader", command("TestScripts/acquire"), []Patch{{cmd + "latch.go",
 			"\t\toutliveReaders()\n", ""}}},
@@ -28,5 +28,13 @@ func commandMutants() []Mutant {
 			"row{id, info.Summary(), hostsOf(info)}", "row{id, lockinfo.Info{Name: info.Name, Holds: info.Holds}, hostsOf(info)}"}}},
 		{"a capture of the version before shown", Check{Module: "cmd/holdfast", Package: "./internal/snapshot", Test: "TestOpenRefusesInWords"},
 			[]Patch{{cmd + "internal/snapshot/capture.go", "head.Version != captureVersion", "head.Version > captureVersion"}}},
+		{"a stream that keeps the list", page("TestPagesThatDoNotReadKeepLittle"), []Patch{{page_ + "feed.go",
+			"size >= mostPart;", "false;"}}},
+		{"answers without a bound", page("TestAnswersThatNobodyReadsAreFew"), []Patch{{page_ + "handler.go",
+			"make(chan struct{}, mostAnswers)", "make(chan struct{}, 1000)"}}},
+		{"a slow stream that misses the end of a name", page("TestSlowStream"), []Patch{{page_ + "feed.go",
+			"gone.number > f.began &&", "gone.number > f.began+1 &&"}}},
+		{"a slow stream that is not told that it missed too much", page("TestSlowStream"), []Patch{{page_ + "feed.go",
+			"if f.began < r.forgotten {", "if false {"}}},
 	}
 }
