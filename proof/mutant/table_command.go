@@ -32,7 +32,7 @@ func commandMutants() []Mutant {
 			"size >= mostPart;", "false;"}}},
 		{"answers without a bound", page("TestAnswersThatNobodyReadsAreFew"), []Patch{{page_ + "handler.go",
 			"make(chan struct{}, mostAnswers)", "make(chan struct{}, 1000)"}}},
-		{"a slow stream that misses the end of a name", page("TestSlowStream"), []Patch{{page_ + "feed.go",
+		{"a stream that misses the end of a name", page("TestOnlyDifferencesAreSent"), []Patch{{page_ + "feed.go",
 			"gone.number > f.began &&", "gone.number > f.began+1 &&"}}},
 		{"a slow stream that is not told that it missed too much", page("TestSlowStream"), []Patch{{page_ + "feed.go",
 			"if f.began < r.forgotten {", "if false {"}}},
