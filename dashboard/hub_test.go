@@ -296,11 +296,20 @@ func TestLateViewerGetsWholeList(t *testing.T) {
 func TestServerAwayAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(held("a", "A", 1))
+		f.err = errors.New("no route")
 		v := view(newHandler(f, nil))
 		defer v.end()
-		at := v.look(t).At
-		f.locked(func() { f.err = errors.New("no route") })
+		if s := v.look(t); s.Error != "no route" || len(s.Changed) != 0 {
+			t.Errorf("before the server was seen: %+v", s)
+		}
+		f.locked(func() { f.err = nil })
 		s := v.look(t)
+		if s.Error != "" || len(s.Changed) != 1 || len(s.Changes) != 0 {
+			t.Errorf("when it is seen first: %+v", s)
+		}
+		at := s.At
+		f.locked(func() { f.err = errors.New("no route") })
+		s = v.look(t)
 		if s.Error != "no route" || len(s.Gone) != 0 || !s.At.Equal(at) {
 			t.Errorf("while the server is away: %+v", s)
 		}
