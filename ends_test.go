@@ -28,7 +28,7 @@ type silence struct {
 	err    error
 }
 
-func request[T any](s *silence, ctx context.Context, op string, send func() (T, error)) (none T, _ error) {
+func request[T any](ctx context.Context, s *silence, op string, send func() (T, error)) (none T, _ error) {
 	if !s.silent.Load() {
 		return send()
 	}
@@ -44,26 +44,26 @@ func request[T any](s *silence, ctx context.Context, op string, send func() (T, 
 	return none, &protocol.Failure{Op: op, Name: "n", Reason: s.reason, Unknown: true, Err: s.err}
 }
 
-func done[T any](s *silence, ctx context.Context, op string, send func() error) error {
-	_, err := request(s, ctx, op, func() (struct{}, error) { return struct{}{}, send() })
+func done(ctx context.Context, s *silence, op string, send func() error) error {
+	_, err := request(ctx, s, op, func() (struct{}, error) { return struct{}{}, send() })
 	return err
 }
 
 func (s *silence) Ready(ctx context.Context, name string) error {
-	return done[any](s, ctx, "ready", func() error { return s.Protocol.Ready(ctx, name) })
+	return done(ctx, s, "ready", func() error { return s.Protocol.Ready(ctx, name) })
 }
 
 func (s *silence) Probe(ctx context.Context) error {
-	return done[any](s, ctx, "ready", func() error { return s.Protocol.Probe(ctx) })
+	return done(ctx, s, "ready", func() error { return s.Protocol.Probe(ctx) })
 }
 
 func (s *silence) Inspect(ctx context.Context, name string, page protocol.Page) (protocol.Inspection, error) {
-	return request(s, ctx, "inspect", func() (protocol.Inspection, error) { return s.Protocol.Inspect(ctx, name, page) })
+	return request(ctx, s, "inspect", func() (protocol.Inspection, error) { return s.Protocol.Inspect(ctx, name, page) })
 }
 
 func (s *silence) Names(ctx context.Context, pattern string) iter.Seq2[protocol.Found, error] {
 	return func(yield func(protocol.Found, error) bool) {
-		if err := done[any](s, ctx, "list", func() error { return nil }); err != nil {
+		if err := done(ctx, s, "list", func() error { return nil }); err != nil {
 			yield(protocol.Found{}, err)
 			return
 		}
@@ -72,15 +72,15 @@ func (s *silence) Names(ctx context.Context, pattern string) iter.Seq2[protocol.
 }
 
 func (s *silence) Break(ctx context.Context, name string, b protocol.Break) (bool, error) {
-	return request(s, ctx, "break", func() (bool, error) { return s.Protocol.Break(ctx, name, b) })
+	return request(ctx, s, "break", func() (bool, error) { return s.Protocol.Break(ctx, name, b) })
 }
 
 func (s *silence) Evict(ctx context.Context, name string, kind protocol.Kind, id protocol.ID, by string) (bool, error) {
-	return request(s, ctx, "evict", func() (bool, error) { return s.Protocol.Evict(ctx, name, kind, id, by) })
+	return request(ctx, s, "evict", func() (bool, error) { return s.Protocol.Evict(ctx, name, kind, id, by) })
 }
 
 func (s *silence) AskAll(ctx context.Context, asks []protocol.Asking) ([]protocol.Answer, error) {
-	return request(s, ctx, "ask", func() ([]protocol.Answer, error) {
+	return request(ctx, s, "ask", func() ([]protocol.Answer, error) {
 		for i := range asks {
 			asks[i].Resource = asks[i].Resource.(quietResource).Resource
 		}
@@ -89,7 +89,7 @@ func (s *silence) AskAll(ctx context.Context, asks []protocol.Asking) ([]protoco
 }
 
 func (s *silence) Renew(ctx context.Context, renewals []protocol.Renewal, answer func(int, protocol.Renewed)) {
-	err := done[any](s, ctx, "renew", func() error {
+	err := done(ctx, s, "renew", func() error {
 		for i := range renewals {
 			renewals[i].Resource = renewals[i].Resource.(quietResource).Resource
 		}
@@ -119,30 +119,30 @@ type quietResource struct {
 func (r quietResource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
 	defer cancel()
-	return request(r.s, ctx, "lock", func() (protocol.Answer, error) { return r.Resource.Ask(ctx, ask) })
+	return request(ctx, r.s, "lock", func() (protocol.Answer, error) { return r.Resource.Ask(ctx, ask) })
 }
 
 func (r quietResource) Free(ctx context.Context, free protocol.Free) (bool, error) {
-	return request(r.s, ctx, "release", func() (bool, error) { return r.Resource.Free(ctx, free) })
+	return request(ctx, r.s, "release", func() (bool, error) { return r.Resource.Free(ctx, free) })
 }
 
 func (r quietResource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	return request(r.s, ctx, "downgrade", func() (protocol.Answer, error) { return r.Resource.Downgrade(ctx, ask) })
+	return request(ctx, r.s, "downgrade", func() (protocol.Answer, error) { return r.Resource.Downgrade(ctx, ask) })
 }
 
 func (r quietResource) Adopt(ctx context.Context, ticket protocol.Ticket, origin protocol.Origin, timed bool) (protocol.Adopted, error) {
 	if !timed {
 		return r.Resource.Adopt(ctx, ticket, origin, timed)
 	}
-	return request(r.s, ctx, "attach", func() (protocol.Adopted, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
+	return request(ctx, r.s, "attach", func() (protocol.Adopted, error) { return r.Resource.Adopt(ctx, ticket, origin, timed) })
 }
 
 func (r quietResource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
-	return done[any](r.s, ctx, "resize", func() error { return r.Resource.Resize(ctx, permits, deadline) })
+	return done(ctx, r.s, "resize", func() error { return r.Resource.Resize(ctx, permits, deadline) })
 }
 
 func (r quietResource) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	return request(r.s, ctx, "look", func() (protocol.Standing, error) { return r.Resource.Look(ctx, watcher) })
+	return request(ctx, r.s, "look", func() (protocol.Standing, error) { return r.Resource.Look(ctx, watcher) })
 }
 
 type quietLatch struct {
@@ -151,11 +151,11 @@ type quietLatch struct {
 }
 
 func (l quietLatch) Look(ctx context.Context, watcher *protocol.Ticket) (protocol.Standing, error) {
-	return request(l.s, ctx, "look", func() (protocol.Standing, error) { return l.LatchResource.Look(ctx, watcher) })
+	return request(ctx, l.s, "look", func() (protocol.Standing, error) { return l.LatchResource.Look(ctx, watcher) })
 }
 
 func (l quietLatch) Set(ctx context.Context, id protocol.ID, count int64, ttl time.Duration, deadline time.Time) (s protocol.Standing, set bool, err error) {
-	s, err = request(l.s, ctx, "set", func() (protocol.Standing, error) {
+	s, err = request(ctx, l.s, "set", func() (protocol.Standing, error) {
 		var err error
 		s, set, err = l.LatchResource.Set(ctx, id, count, ttl, deadline)
 		return s, err
@@ -164,7 +164,7 @@ func (l quietLatch) Set(ctx context.Context, id protocol.ID, count int64, ttl ti
 }
 
 func (l quietLatch) CountDown(ctx context.Context, id protocol.ID, deadline, last time.Time) (protocol.Standing, error) {
-	return request(l.s, ctx, "count", func() (protocol.Standing, error) { return l.LatchResource.CountDown(ctx, id, deadline, last) })
+	return request(ctx, l.s, "count", func() (protocol.Standing, error) { return l.LatchResource.CountDown(ctx, id, deadline, last) })
 }
 
 // A bench is what the calls of a table need while the server still answers.

@@ -311,7 +311,7 @@ func (e *env) observe(ctx context.Context, c *client) (<-chan holdfast.Leader, *
 			case err != nil && !nobody:
 				return err
 			case nobody != (leader == holdfast.Leader{}) || leader == known:
-				return fmt.Errorf("told %+v, %v after %+v", leader, err, known)
+				return fmt.Errorf("told %+v, %w after %+v", leader, err, known)
 			}
 			known = leader
 			leaders <- leader

@@ -39,7 +39,7 @@ func (e *Engine) Probe(ctx context.Context) (err error) {
 		return e.config.Closed
 	case <-bounded.Done():
 	}
-	grace := time.Duration(probeGrace)
+	grace := probeGrace
 	if errors.Is(ctx.Err(), context.Canceled) {
 		grace = 0
 	}

@@ -289,7 +289,7 @@ func isOver(ctx context.Context) bool {
 func (e *Engine) orEnded(ctx context.Context, since time.Time, err error) error {
 	var part *PartError
 	if errors.As(err, &part) {
-		if ended := e.orEnded(ctx, since, part.Err); ended != part.Err {
+		if ended := e.orEnded(ctx, since, part.Err); !errors.Is(ended, part.Err) {
 			return &PartError{part.Name, ended}
 		}
 		return err
