@@ -192,10 +192,17 @@ type LostError struct {
 	Reason Reason
 	By     string // the label of the client that broke the hold, if one did
 	Err    error  // the last failure of a renewal, if any
+
+	// Late is how late this process was with its renewal, because it, or its machine, stood still.
+	// 0: no later than a request may take.
+	Late time.Duration
 }
 
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("holdfast: lost %q (token %d): %s%s", shortened(e.Name), e.Token, e.Reason, byWhom(e.By))
+	if e.Late > 0 {
+		text += fmt.Sprintf(", as this process was %v late with its own", e.Late.Round(time.Millisecond))
+	}
 	if e.Err != nil {
 		text += ": " + inner(e.Err)
 	}
@@ -362,7 +369,7 @@ func joinArguments(first, second error) error {
 func lostError(lost engine.Lost) error {
 	reason := map[engine.Why]Reason{engine.Expired: LossExpired, engine.Gone: LossGone, engine.MaxHold: LossMaxHold,
 		engine.Foreign: LossForeign, engine.Broken: LossBroken}[lost.Why]
-	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err)}
+	return &LostError{Name: lost.Name, Token: lost.Token, Reason: reason, By: lost.By, Err: public("renew", lost.Name, lost.Err), Late: lost.Late}
 }
 
 // public translates an error of the inner packages into the documented form.

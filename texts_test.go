@@ -46,6 +46,11 @@ func TestTexts(t *testing.T) {
 			`not confirmed by the server: release "n": no answer (may have been applied): context deadline exceeded`,
 			[]error{ErrUncertain, ErrUnavailable},
 		},
+		"lost by a process that stood still": {
+			lostError(engine.Lost{Name: "n", Token: 7, Why: engine.Expired, Late: 12345678 * time.Microsecond}),
+			`lost "n" (token 7): no renewal was confirmed in time, as this process was 12.346s late with its own`,
+			[]error{ErrLost},
+		},
 		"lost": {
 			lost, `lost "n" (token 7): no renewal was confirmed in time: lock "n" at 10.0.0.1:6379: out of memory (not applied): OOM no memory`,
 			[]error{ErrLost, refused},

@@ -82,4 +82,6 @@ type Lost struct {
 	Why   Why
 	By    string // the label of the operator that broke the hold, if one did
 	Err   error  // the last failure of a renewal, if any
+
+	Late time.Duration // how late this process was with its renewal; 0: not so that it matters
 }

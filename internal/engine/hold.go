@@ -82,6 +82,15 @@ type renewal struct {
 	renewAt  time.Time     // when the next one is due; zero: none is to be sent
 	renewing chan struct{} // closed with the answer to the one under way; nil: none is
 	failure  error         // of the last one; nil if it was answered
+	late     time.Duration // how late this process was with one, at most, since the last confirmation
+}
+
+// noteLate notes how late this process is with the renewal that is due, by either clock. The
+// engine's mutex is held.
+func (r *renewal) noteLate(now time.Time) {
+	if !r.renewAt.IsZero() {
+		r.late = max(r.late, now.Sub(r.renewAt), now.Round(0).Sub(r.renewAt.Round(0)))
+	}
 }
 
 // renewed wakes the goroutines that wait for the renewal under way, or for the downgrade in its
@@ -144,7 +153,7 @@ func (h *hold) live() bool {
 func (h *hold) confirm(sent time.Time, ttl, renewAfter time.Duration) {
 	h.trustEnd = sent.Add(ttl - margin(ttl))
 	h.promised = ttl
-	h.failure = nil
+	h.failure, h.late = nil, 0
 	h.renewAt = time.Time{}
 	prolongable := h.maxHoldEnd.IsZero() || h.trustEnd.Before(h.maxHoldEnd)
 	if prolongable && !h.lock.options.Fixed {

@@ -13,7 +13,13 @@ func (e *Engine) lose(h *hold, why Why) {
 		return
 	}
 	e.watchdog.remove(h)
-	h.lossCause = e.config.Cause(Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure})
+	lost := Lost{Name: h.lock.spec.Name, Token: h.token, Why: why, By: h.brokenBy, Err: h.failure}
+	if why == Expired {
+		if h.noteLate(time.Now()); h.late >= timeout(h.lock.options.TTL) {
+			lost.Late = h.late
+		}
+	}
+	h.lossCause = e.config.Cause(lost)
 	e.endTenure(h.tenure, h.lossCause)
 	if h.pool != nil {
 		e.promoteNext(h)

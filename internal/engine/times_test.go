@@ -92,3 +92,31 @@ func TestLeaseAfterSleep(t *testing.T) {
 		})
 	}
 }
+
+// Trap 3: a holder whose process or machine stood still is told how late its own renewal was. A
+// renewal that is a little late, or in time, is no reason.
+func TestLossTellsHowLateTheRenewalWas(t *testing.T) {
+	for name, test := range map[string]struct{ late, want time.Duration }{
+		"an hour":  {time.Hour, time.Hour},
+		"a moment": {time.Millisecond, 0},
+		"in time":  {-time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lost Lost
+			server := memory.New(protocol.Features{Queue: true, Tokens: true})
+			e := New(server.Connect("test"), Config{ReleaseTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
+				Cause: func(l Lost) error { lost = l; return errors.New("lost") }, Closed: errors.New("closed")})
+			t.Cleanup(func() { _ = e.Close() })
+			l, err := e.Lock(protocol.Spec{Name: "n", Kind: protocol.Mutex}, Options{TTL: time.Hour}).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.mu.Lock()
+			l.tenure.hold.renewAt, l.tenure.hold.trustEnd = time.Now().Add(-test.late), time.Now()
+			e.mu.Unlock()
+			if l.Err() == nil || lost.Why != Expired || lost.Late.Round(time.Hour) != test.want {
+				t.Errorf("lost %+v", lost)
+			}
+		})
+	}
+}

@@ -76,6 +76,7 @@ func (w *watchdog) runDue() {
 		if h.renewAt.IsZero() || h.renewAt.After(now.Add(ttl/24)) {
 			break
 		}
+		h.noteLate(now)
 		h.renewAt = time.Time{}
 		h.renewing = make(chan struct{})
 		due[ttl] = append(due[ttl], h)

@@ -233,7 +233,8 @@ func TestBusyPool(t *testing.T) {
 	_, tried := client.Mutex("free").TryLock(t.Context())
 	for _, err := range []error{lease.Err(), tried} {
 		var failed *holdfast.StoreError
-		if !errors.As(err, &failed) || failed.Kind != holdfast.StoreNotSent || failed.Node != "" || failed.MayHaveApplied || !errors.Is(err, holdfast.ErrUnavailable) {
+		if !errors.As(err, &failed) || failed.Kind != holdfast.StoreNotSent || failed.Node != "" ||
+			failed.MayHaveApplied || !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("got %+v", err)
 		}
 		if !strings.Contains(err.Error(), "no free connection in the client's pool: 4 of 4 in use") {
