@@ -31,7 +31,8 @@
 // # Waiting and working
 //
 // WithWait bounds the waiting of a call, and Config.Wait that of all calls of a client. When the
-// time is over, the call returns a *WaitError that matches ErrWaitOver. The ctx of Lock bounds the
+// time is over and another holds, the call returns a *WaitError that matches ErrHeld and
+// ErrWaitOver. If no server answered, it matches ErrUnavailable alone. The ctx of Lock bounds the
 // waiting, too. The ctx of Do bounds the waiting and the work together, so a deadline that is meant
 // for the waiting would cut the work. TryLock does not wait. Its *HeldError names the holder, and
 // says how long the hold lasts unless it is renewed. A holder that lives renews its lease, so that
@@ -178,7 +179,8 @@
 //   - An *ArgumentError means that an argument is bad. Nothing was sent, or nothing was changed.
 //   - A *HeldError (ErrHeld) means that another contender holds the lock, or that a latch is set.
 //   - A *WaitError means that a wait ended. Its Reason says by what: the context, the time of
-//     WithWait (ErrWaitOver), an operator who evicted the waiter, or a deadlock.
+//     WithWait (ErrHeld and ErrWaitOver, or ErrUnavailable), an operator who evicted the waiter, or
+//     a deadlock.
 //   - A *LostError (ErrLost) means that a lease was lost.
 //   - A *TicketError (ErrTicket) means that a ticket cannot be attached, or waited with.
 //   - A *StoreError means that the server did not answer, or refused. It says whether the request

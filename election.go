@@ -83,7 +83,7 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 //
 //   - the error of fn, joined with the *LostError if the lease was lost
 //   - an error that matches that of ctx, once ctx is over
-//   - a *WaitError that matches ErrWaitOver, if a campaign took longer than WithWait allows
+//   - a *WaitError, if a campaign took longer than WithWait allows
 //   - ErrClosed, or an *ArgumentError
 //   - a *StoreError for a refusal that waiting does not cure
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {

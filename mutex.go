@@ -38,8 +38,8 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // After an error nothing is held. The place in the queue, or a hold that was won meanwhile, is
 // given back in the background. The errors are:
 //
-//   - A *WaitError: ctx ended the waiting, the time to wait was over (ErrWaitOver), or the caller
-//     was part of a deadlock (WithDeadlockCheck).
+//   - A *WaitError: ctx ended the waiting, the time to wait was over, or the caller was part of a
+//     deadlock (WithDeadlockCheck).
 //   - ErrHeld: polling ran out (WithPolling).
 //   - ErrClosed: the client is closed.
 //   - An *ArgumentError: an argument is bad.

@@ -103,9 +103,10 @@ func WithStrictOrder() Option {
 }
 
 // WithWait bounds the waiting of one call, instead of Config.Wait; it is above 0. When the time is
-// over, the call returns a *WaitError that matches ErrWaitOver. The context of the call is not
-// touched: with Do, ctx bounds the waiting and the work, and WithWait the waiting alone. A group
-// waits for all of its names in that time. TryLock ignores the option, as it does not wait.
+// over, the call returns a *WaitError. It matches ErrHeld and ErrWaitOver if another holds, and
+// ErrUnavailable if no server answered. The context of the call is not touched: with Do, ctx bounds
+// the waiting and the work, and WithWait the waiting alone. A group waits for all of its names in
+// that time. TryLock ignores the option, as it does not wait.
 //
 // Of an Election it bounds each campaign, so Run ends with the *WaitError of one that was not won
 // in time. Of a Latch it bounds Wait.
