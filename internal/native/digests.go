@@ -10,7 +10,7 @@ var digests = map[string]string{
 	"downgrade": "a4de9605273ae09288fcd0e01cf932629eca5990",
 	"evict":     "b8f2c7910d3bf88422dc1b8c07d976be560dd53d",
 	"free":      "eaf8cd52acb5e8b2a6c30d6dd467c525936fb165",
-	"inspect":   "e4626cb7b69a645403045e168308fe54eba8efa9",
+	"inspect":   "3029a314b4f61fead47842f8de2ecbd48df4881e",
 	"latch":     "b6d95de9f9c12c431ae5682e5dca8649257d38ab",
 	"look":      "b8b12bba08efdf7959bf14c19887909c435e12fc",
 	"renew":     "ac894c175169bdaa363194cea252971f2fe4e204",

@@ -161,15 +161,16 @@ func (r *resource) readHolds(texts []string, out *protocol.Inspection) bool {
 	return true
 }
 
-// readPlaces reads four texts for each place, and keeps the first ones in order.
+// readPlaces reads four texts for each place, and keeps the first ones in order. It is false if a
+// place cannot be read: the others are kept all the same.
 func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection) bool {
+	whole := true
 	for place := range slices.Chunk(in.open, 4) {
-		if len(place[0]) < ticketLength {
-			return false
-		}
-		read, ok := r.readPlace(place[0][:ticketLength], place[1], place[2], place[0][ticketLength:], out.Server)
+		ticket, text := place[0][:min(ticketLength, len(place[0]))], place[0][min(ticketLength, len(place[0])):]
+		read, ok := r.readPlace(ticket, place[1], place[2], text, out.Server)
 		if !ok {
-			return false
+			whole = false
+			continue
 		}
 		read.Heard = map[string]protocol.Heard{"1": protocol.HeardYes, "0": protocol.HeardNo}[place[3]]
 		out.Queue = append(out.Queue, read)
@@ -177,7 +178,8 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 	for place := range slices.Chunk(in.shut, 4) {
 		read, ok := r.readPlace(place[0], place[1], place[2], place[3], out.Server)
 		if !ok {
-			return false
+			whole = false
+			continue
 		}
 		read.Kept, read.Closed, read.Heard = true, true, protocol.HeardNo
 		out.Queue = append(out.Queue, read)
@@ -193,7 +195,7 @@ func (r *resource) readPlaces(in inspection, room int, out *protocol.Inspection)
 		room++
 	}
 	out.Queue = out.Queue[:room]
-	return true
+	return whole
 }
 
 // foreignState is the kind of what stands at a key, from what inspect.lua says of it, or that it is
@@ -256,13 +258,17 @@ func remainderOf(p payload) (protocol.HoldState, string) {
 	return protocol.HoldMinHold, ""
 }
 
-// readPlace reads a place in the queue.
+// readPlace reads a place in the queue. It is false of one that was damaged. The payload of a closed
+// place may be missing.
 func (r *resource) readPlace(ticket, place, life, text string, now int64) (out protocol.Place, ok bool) {
 	order, ok := wire.Number(place)
 	if !ok || len(ticket) != ticketLength {
 		return out, false
 	}
-	p, _ := readPayload(text)
+	p, ok := readPayload(text)
+	if !ok && text != "" {
+		return out, false
+	}
 	ends, _ := wire.Number(life)
 	out = protocol.Place{
 		ID: idOf(ticket), Party: p.party(ticket), Process: p.process(r.p.config.Prefix), Shared: ticket[2] == 's', Weight: p.weight,

@@ -68,18 +68,34 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	}
 }
 
-// A value that looks like a payload and is none costs no more than a payload would.
+// A value that looks like a payload and is none costs no more than a payload would. What a hold says
+// of itself is then empty. A place that cannot be read is told as damaged, beside the hold.
 func TestInspectPayloadsThatAreNone(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	c := harness.Locker(t, srv.Addr(), nil)
 	const id, token = "AAAAAAAAAAAAAAAAAAAAAA", "1763700000000000"
-	for name, payload := range map[string]string{"text": "no payload at all", "lengths": "1:1:1:99999:5:-1:x", "extras": "1:1:1:0:0:9:keep:99:1x", "letters": "a:b:c:d:e:f:g"} {
-		harness.Must(t, srv, "SET", harness.KeyOf(name), "2mx:"+id+token+payload, "PX", 600_000)
-		harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":line", 1763700000000001, "2mx:"+strings.ToLower(id)+payload)
+	for name, test := range map[string]struct {
+		payload string
+		damaged bool
+	}{
+		"text":             {"no payload at all", true},
+		"lengths":          {"1:1:1:99999:5:-1:x", true},
+		"extras":           {"1:1:1:0:0:9:keep:99:1x", false},
+		"letters":          {"a:b:c:d:e:f:g", true},
+		"cut in a length":  {"500:1:30000:40:0:1", true},
+		"cut in a channel": {"500:1:30000:40:0:12:pholdfast:@tick", true},
+	} {
+		line := harness.KeyOf(name) + ":line"
+		harness.Must(t, srv, "SET", harness.KeyOf(name), "2mx:"+id+token+test.payload, "PX", 600_000)
+		harness.Must(t, srv, "ZADD", line, 1763700000000001, "2mx:"+strings.ToLower(id)+test.payload)
 		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
-		if err != nil || info.State() != lockinfo.StateHeld || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 || len(info.Queue) != 1 {
+		if err != nil || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 {
 			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+		told := strings.Contains(info.Foreign, line) && strings.Contains(info.Foreign, "damaged")
+		if told != test.damaged || (info.State() == lockinfo.StateForeign) != test.damaged || (len(info.Queue) == 0) != test.damaged {
+			t.Errorf("%s is told as %q, with %d places: %+v", name, info.Foreign, len(info.Queue), info.Queue)
 		}
 	}
 }

@@ -131,7 +131,7 @@ if waiting > 0 and place_room > 0 then
   local members = redis.call('ZRANGEBYSCORE', queue, '(' .. whole(math.max(0, after)), '+inf', 'WITHSCORES', 'LIMIT', '0', whole(place_room))
   for at = 1, #members, 2 do
     local ticket, payload, place = string.sub(members[at], 1, 26), string.sub(members[at], 27), tonumber(members[at + 1])
-    local keep = string.find(payload, '^%d+[%d/]*:%d+:%d+f?:%d+:%d+:[1-9]') and tonumber(extra(payload, 'keep'))
+    local keep = string.find(payload, '^%d+[%d/]*:%d+:%d+f?:%d+:%d+:[1-9]%d*:') and tonumber(extra(payload, 'keep'))
     local life = redis.call('ZSCORE', queue, 'l' .. ticket)
     life = life and -life or math.floor(place / 1000) + LIFE
     table.insert(places, members[at])
