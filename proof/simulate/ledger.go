@@ -452,10 +452,11 @@ func (l *ledger) renewed(id string) {
 	}
 }
 
-// held reports whether a lease has a hold: it passes from goroutine to goroutine, with its id.
+// held reports whether a lease that was not released has a hold: it passes from goroutine to
+// goroutine, with its id.
 func (l *ledger) held(id string) bool {
 	for _, live := range l.live {
-		if slices.ContainsFunc(live, func(h *holding) bool { return h.lease.Owner() == id }) {
+		if slices.ContainsFunc(live, func(h *holding) bool { return !h.released && h.lease.Owner() == id }) {
 			return true
 		}
 	}
