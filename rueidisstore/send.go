@@ -2,7 +2,6 @@ package rueidisstore
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -52,16 +51,20 @@ func poke(ctx context.Context, client rueidis.Client, key string) {
 	client.Do(ctx, client.B().Arbitrary("EVALSHA", none, "1").Keys(key).Blocking())
 }
 
+// mostResting bounds a renewal. The pool of a client has 1,024 connections by default.
+const mostResting = 4096
+
 // renew ends the connections for blocking commands that rest. Each is given a command that is too
 // late to be written, so that the client closes it. If the client pipelines there, the command may
-// be answered instead.
+// be answered instead. A command that no connection was there for says that none rests, or that the
+// client is closed: a closed one gives its last error for ever.
 func renew(client rueidis.Client) {
-	for {
+	for range mostResting {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		late := &lateContext{Context: ctx}
 		reply := answer(client.Do(late, client.B().Arbitrary("PING").Blocking()))
 		cancel()
-		if late.derived.Load() || errors.Is(reply.Err, rueidis.ErrClosing) {
+		if late.derived.Load() || reply.Unsent {
 			return
 		}
 		if reply.Err == nil { // the client first uses the one that was used last

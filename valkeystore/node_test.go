@@ -85,3 +85,21 @@ func TestErrorsNameTheServer(t *testing.T) {
 		}
 	})
 }
+
+// A closed client has no connections. The one that it gives instead has the error of the last
+// attempt to connect, for ever.
+func TestRenewOfAClosedClientEnds(t *testing.T) {
+	srv := redisserver.Start(t)
+	rdb := client(t, srv.Addr())
+	s := valkeystore.New(rdb)
+	srv.Kill()
+	s.Renew(srv.Addr()) // which leaves such an error
+	rdb.Close()
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Renew(srv.Addr()) }()
+	select {
+	case <-ended:
+	case <-within(t, 20*time.Second).Done():
+		t.Error("the renewal goes on")
+	}
+}
