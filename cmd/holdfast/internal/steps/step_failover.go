@@ -13,7 +13,7 @@ lets a second process in.`,
 	Source: "unique.go",
 	Right: Place{
 		File: "internal/quorum/node.go",
-		Code: "func (p *Protocol) counts(f facts) bool { return (f.counts || p.config.Trust) && !f.ahead }",
+		Code: "func (p *Protocol) counts(f facts) bool {\n\treturn (f.counts || p.config.Trust) && !f.ahead && f.same == nil\n}",
 		Why: `A quorum needs no replication: most of its masters have each lock. A master that comes back
 without its data does not count until all that it forgot is over.`,
 	},
