@@ -258,8 +258,8 @@ func remainderOf(p payload) (protocol.HoldState, string) {
 	return protocol.HoldMinHold, ""
 }
 
-// readPlace reads a place in the queue. It is false of one that was damaged. The payload of a closed
-// place may be missing.
+// readPlace reads a place in the queue. It is false of one that was damaged. The payload of a
+// closed place may be missing.
 func (r *resource) readPlace(ticket, place, life, text string, now int64) (out protocol.Place, ok bool) {
 	order, ok := wire.Number(place)
 	if !ok || len(ticket) != ticketLength {

@@ -68,8 +68,8 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	}
 }
 
-// A value that looks like a payload and is none costs no more than a payload would. What a hold says
-// of itself is then empty. A place that cannot be read is told as damaged, beside the hold.
+// A value that looks like a payload and is none costs no more than a payload would. What a hold
+// says of itself is then empty. A place that cannot be read is told as damaged, beside the hold.
 func TestInspectPayloadsThatAreNone(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
