@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -19,12 +20,13 @@ type fakeStore struct {
 
 	mu        sync.Mutex
 	cluster   bool
-	owners    []string // by slot, in equal shares
-	met       []string // what Nodes says
-	unmet     []string // what Refresh adds
-	refreshed []string // keys
-	renewed   []string // nodes
-	sent      []string // "node: COMMAND args; COMMAND args"
+	owners    []string      // by slot, in equal shares
+	met       []string      // what Nodes says
+	unmet     []string      // what Refresh adds
+	refreshed []string      // keys
+	renewed   []string      // nodes
+	renewal   time.Duration // what one takes
+	sent      []string      // "node: COMMAND args; COMMAND args"
 	listeners []*fakeListener
 	says      func(l *fakeListener, channel string) string // to a question; empty: yes
 }
@@ -100,8 +102,9 @@ func (f *fakeStore) Refresh(_ context.Context, key string) error {
 
 func (f *fakeStore) Renew(node string) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.renewed = append(f.renewed, node)
+	f.mu.Unlock()
+	<-time.After(f.renewal)
 }
 
 func (f *fakeStore) Listen(_ context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {

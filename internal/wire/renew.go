@@ -19,12 +19,9 @@ const (
 	renewInDoubt = 5 * time.Second
 )
 
-// How long a renewal may hold up the replies that it is for. Requests without an answer have waited
-// long.
-const (
-	renewWait       = 250 * time.Millisecond
-	renewSilentWait = 100 * time.Millisecond
-)
+// renewWait is how long a request waits for a renewal of its connections at most. It never waits for
+// more than half of its own time.
+const renewWait = 250 * time.Millisecond
 
 // A renewingStore is the store of an adapter that has its connections to a node renewed once one of
 // them turned out to be of no use: it was silent, or it led to a server that is not the right one
@@ -33,7 +30,8 @@ type renewingStore struct {
 	store.Store
 	found func(node string) // the right server answers again
 
-	misled atomic.Int32 // how many of the nodes are misled
+	misled   atomic.Int32 // how many of the nodes are misled
+	renewing atomic.Int32 // how many of the nodes are being renewed
 
 	mu    sync.Mutex
 	nodes map[string]*renewedNode
@@ -41,8 +39,9 @@ type renewingStore struct {
 
 // A renewedNode is a node whose connections were renewed.
 type renewedNode struct {
-	at     time.Time // when
-	misled bool      // a connection led to a wrong server, and no request was answered since
+	at      time.Time     // when
+	renewed chan struct{} // closed once it is
+	misled  bool          // a connection led to a wrong server, and no request was answered since
 }
 
 // A verdict is what replies say of their connection.
@@ -57,6 +56,7 @@ const (
 
 // Do implements store.Store.
 func (s *renewingStore) Do(ctx context.Context, node string, commands []store.Command) []store.Reply {
+	s.await(ctx, node)
 	sent := time.Now()
 	replies := s.Store.Do(ctx, node, commands)
 	if found := judge(replies); found != useful {
@@ -65,6 +65,12 @@ func (s *renewingStore) Do(ctx context.Context, node string, commands []store.Co
 		s.answered(node, sent, replies)
 	}
 	return replies
+}
+
+// Listen implements store.Store.
+func (s *renewingStore) Listen(ctx context.Context, node string, sharded bool, events store.Events) (store.Listener, error) {
+	s.await(ctx, node)
+	return s.Store.Listen(ctx, node, sharded, events)
 }
 
 // renew renews the connections to a node because of a request that was sent at a moment.
@@ -79,30 +85,50 @@ func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
 		n.misled = true
 		s.misled.Add(1)
 	}
-	least, most := renewEvery, renewWait
-	switch because {
-	case silent:
-		most = renewSilentWait
-	case doubted:
+	least := renewEvery
+	if because == doubted {
 		least = renewInDoubt
 	}
 	due := !sent.Before(n.at.Add(least)) // otherwise its connection was an older one, or is too new
+	renewed := make(chan struct{})
 	if due {
-		n.at = time.Now()
+		n.at, n.renewed = time.Now(), renewed
 	}
 	s.mu.Unlock()
 	if !due {
 		return
 	}
-	renewed := make(chan struct{})
+	s.renewing.Add(1)
 	go func() {
-		defer close(renewed)
 		s.Store.Renew(node)
+		s.renewing.Add(-1)
+		close(renewed)
 	}()
+}
+
+// await waits for the renewal of a node's connections that is under way: a request would get an old
+// one otherwise.
+func (s *renewingStore) await(ctx context.Context, node string) {
+	if s.renewing.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	n := s.nodes[node]
+	if n == nil {
+		s.mu.Unlock()
+		return
+	}
+	renewed := n.renewed
+	s.mu.Unlock()
+	most := renewWait
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/2)
+	}
 	late := time.NewTimer(most)
 	defer late.Stop()
 	select {
 	case <-renewed:
+	case <-ctx.Done():
 	case <-late.C:
 	}
 }

@@ -27,6 +27,7 @@ func replying(f *fakeStore) (do func(store.Reply)) {
 
 // renewals are how often connections were renewed.
 func (f *fakeStore) renewals() int {
+	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.renewed)
@@ -34,7 +35,9 @@ func (f *fakeStore) renewals() int {
 
 // Connections are renewed once one of them was silent, or led to a server that was replaced, in
 // whatever words it says so. What says nothing of the connection renews none.
-func TestRenewUselessConnections(t *testing.T) {
+func TestRenewUselessConnections(t *testing.T) { synctest.Test(t, testRenewUselessConnections) }
+
+func testRenewUselessConnections(t *testing.T) {
 	for refused, want := range map[string]int{
 		"READONLY You can't write against a read only replica. script: f64cf22c, on @user_script:1.":                       1,
 		"ERR Error running script (call to f_f64cf22c): @user_script:44: -READONLY You can't write against a read only s.": 1,
@@ -118,6 +121,34 @@ func TestRenewNotTooOften(t *testing.T) {
 			t.Errorf("three requests renewed %d times", n)
 		}
 	})
+}
+
+// A request waits for the renewal of its connections, but not for more than half of its own time. The
+// request that found them of no use waits for nothing.
+func TestRenewHoldsUpTheNextRequest(t *testing.T) {
+	for renewal, want := range map[time.Duration]time.Duration{
+		5 * time.Millisecond:   5 * time.Millisecond,
+		100 * time.Millisecond: 20 * time.Millisecond,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.renewal = renewal
+			f.answer = func(string, []store.Command) []store.Reply {
+				return []store.Reply{{Err: context.DeadlineExceeded}}
+			}
+			r := Route(f)
+			for _, want := range []time.Duration{0, want} {
+				ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				r.Do(ctx, incr("a"))
+				if took := time.Since(began); took != want {
+					t.Errorf("a renewal of %v: took %v, want %v", renewal, took, want)
+				}
+			}
+			<-time.After(renewal)
+		})
+	}
 }
 
 // Once the right server answers again, connections for messages that were made before are made
