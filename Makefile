@@ -8,7 +8,7 @@ GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
 
 .PHONY: help
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -28,29 +28,26 @@ test: ## the tests of all modules; no C compiler needed (REDIS_SERVER=/path take
 	CGO_ENABLED=0 go test -p 4 -timeout 10m $(LONGEST) work
 
 .PHONY: check
-check: fetched lint ## all that CI runs, and certain: lint, tests with -race, Go 1.25, other systems, each module alone, lowest versions
+check: ## what CI runs, and certain: lint, vet, and the tests with -race
 	@scripts/need redis-server gcc tmux
-	go vet work
-	@go list -race -test -export work >/dev/null # nothing is compiled beside a test
-	go test -race -count=1 -p 4 -timeout 30m $(LONGEST) $$(go list work | grep -v '/proof/\(faults\|quorum\)$$')
-	@$(MAKE) --no-print-directory simulate RUNS=50 SEED=1
-	@$(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
-	scripts/oldest
-	scripts/systems
-	scripts/alone
-	scripts/lowest
-	scripts/consumer
-	scripts/install
-	scripts/vulnerabilities
+	@scripts/timed fetch scripts/fetch
+	@scripts/timed lint $(MAKE) --no-print-directory lint
+	@scripts/timed vet go vet work
+	@# Nothing is compiled beside a test.
+	@scripts/timed compile sh -c 'go list -race -test -export work >/dev/null'
+	@scripts/timed tests go test -race -count=1 -p 4 -timeout 30m $(LONGEST) $$(go list work | grep -v '/proof/\(faults\|quorum\)$$')
+
+.PHONY: check-release
+check-release: ## before a tag: long simulations, Go 1.25, other systems, each module alone, lowest versions, a consumer, vulnerabilities
+	@scripts/timed fetch scripts/fetch
+	@scripts/timed simulate $(MAKE) --no-print-directory simulate RUNS=50 SEED=1
+	@scripts/timed 'simulate a quorum' $(MAKE) --no-print-directory simulate RUNS=4 SEED=1 QUORUM=1
+	@for stage in oldest systems alone lowest consumer install vulnerabilities; do scripts/timed $$stage scripts/$$stage || exit 1; done
 
 .PHONY: quick
 quick: ## half a minute: the library, the engine, the scripts, and one adapter on the embedded server
 	go test . ./internal/engine ./internal/native
 	go test -run 'TestConformance/miniredis$$' ./proof/clock
-
-.PHONY: fetched
-fetched:
-	@scripts/fetch
 
 .PHONY: mutants
 mutants: ## breaks the library on purpose, some hundred times, and prints which check noticed, in each of RUNS=n runs (1)

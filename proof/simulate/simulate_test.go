@@ -58,7 +58,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestQuorum makes a run over a quorum. make check makes more.
+// TestQuorum makes a run over a quorum. make check-release makes more.
 func TestQuorum(t *testing.T) {
 	check(t, Run(t, DrawQuorum(1)))
 }
