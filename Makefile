@@ -8,7 +8,7 @@ GOLANGCI = $$(GOWORK=off go -C tools tool -n golangci-lint)
 
 .PHONY: help
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s  %s\n", $$1, $$2 }' Makefile
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -19,8 +19,8 @@ const (
 	renewInDoubt = 5 * time.Second
 )
 
-// renewWait is how long a request waits for a renewal of its connections at most. It never waits for
-// more than half of its own time.
+// renewWait is how long a request waits for a renewal of its connections at most. It never waits
+// for more than half of its own time.
 const renewWait = 250 * time.Millisecond
 
 // A renewingStore is the store of an adapter that has its connections to a node renewed once one of

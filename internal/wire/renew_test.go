@@ -123,8 +123,8 @@ func TestRenewNotTooOften(t *testing.T) {
 	})
 }
 
-// A request waits for the renewal of its connections, but not for more than half of its own time. The
-// request that found them of no use waits for nothing.
+// A request waits for the renewal of its connections, but not for more than half of its own time.
+// The request that found them of no use waits for nothing.
 func TestRenewHoldsUpTheNextRequest(t *testing.T) {
 	for renewal, want := range map[time.Duration]time.Duration{
 		5 * time.Millisecond:   5 * time.Millisecond,
