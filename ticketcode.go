@@ -17,7 +17,7 @@ import (
 // payload is made of it (package native).
 const (
 	ticketMark   = "holdfast-ticket-"
-	ticketFormat = "1"
+	ticketFormat = "2"
 
 	// The first byte of the body says what the ticket is of.
 	ticketOfHold  = 'h'

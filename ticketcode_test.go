@@ -20,7 +20,7 @@ func someHolds() []engine.Detached {
 			TTL: 15 * time.Second, MinHold: time.Nanosecond, MaxHold: time.Hour, Fixed: true,
 		},
 		Ticket: protocol.Ticket{ID: engine.ID(), Block: 1000, Weight: 3, NoMessages: true, Keep: time.Minute},
-		Origin: "n2123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
+		Origin: "n3123:pchannel", Token: 1<<53 - 1, GrantToken: 12, Lasts: time.Minute,
 	}
 	two := one
 	two.Spec.Name, two.Spec.Kind, two.Ticket.NoMessages = strings.Repeat("x", maxText), protocol.Mutex, false
@@ -56,7 +56,7 @@ func TestTicketTextCutOrChanged(t *testing.T) {
 			t.Errorf("changed at %d it is a ticket", i)
 		}
 	}
-	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + "1.", ticketMark + "1x." + text[18:]} {
+	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + ticketFormat + ".", ticketMark + "1x." + text[18:]} {
 		if _, err := decodeTicket(ticketOfHold, Ticket(bad)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
@@ -64,11 +64,15 @@ func TestTicketTextCutOrChanged(t *testing.T) {
 }
 
 func TestTicketTextOfAnotherFormat(t *testing.T) {
-	text := ticketMark + "12" + strings.TrimPrefix(string(encodeTicket(ticketOfHold, someHolds())), ticketMark+ticketFormat)
-	_, err := decodeTicket(ticketOfHold, Ticket(text))
-	var refused *TicketError
-	if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
-		t.Error(err)
+	for _, format := range []string{"1", "12"} { // the one before, and a later one
+		for _, of := range []byte{ticketOfHold, ticketOfPlace} {
+			text := ticketMark + format + strings.TrimPrefix(string(encodeTicket(of, someHolds()[:1])), ticketMark+ticketFormat)
+			_, err := decodeTicket(of, Ticket(text))
+			var refused *TicketError
+			if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
+				t.Errorf("format %s, %c: %v", format, of, err)
+			}
+		}
 	}
 }
 
@@ -139,7 +143,7 @@ func second(_ []engine.Detached, err error) error { return err }
 // FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
 func FuzzTicketText(f *testing.F) {
 	f.Add(string(encodeTicket(ticketOfHold, someHolds())))
-	f.Add(ticketMark + "1.")
+	f.Add(ticketMark + ticketFormat + ".")
 	f.Fuzz(func(t *testing.T, text string) {
 		if holds, err := decodeTicket(ticketOfHold, Ticket(text)); err == nil && encodeTicket(ticketOfHold, holds) != Ticket(text) {
 			t.Errorf("%q", text)

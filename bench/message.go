@@ -104,7 +104,7 @@ func listen(t target, m *message) (Contender, error) {
 
 // Lock is for one goroutine at a time, as rows 4 and 5 have it.
 func (m *message) Lock(ctx context.Context, name string) (func() error, error) {
-	keys := []string{name, name + ":line", name + ":clock"}
+	keys := []string{name, name + ":queue", name + ":clock"}
 	holds, err := m.join.Run(ctx, m.rdb, keys, m.me, ttl.Milliseconds()).Int()
 	if err != nil {
 		return nil, err

@@ -272,7 +272,9 @@ func ticketNone(e *env) {
 	e.refused(err, "ticket")
 	_, err = a.Attach(nil, "") //nolint:staticcheck // a nil context is what is tested
 	e.refused(err, "ctx", "ticket")
-	e.unattachable(a, "holdfast-ticket-9."+ticket[len("holdfast-ticket-1."):], holdfast.TicketFormat)
+	for _, other := range []string{"1", "9"} { // the format before, and a later one
+		e.unattachable(a, holdfast.Ticket("holdfast-ticket-"+other)+ticket[len("holdfast-ticket-2"):], holdfast.TicketFormat)
+	}
 	e.release(e.attach(a, ticket))
 }
 

@@ -147,7 +147,7 @@ func TestComposeFileCommandsRun(t *testing.T) {
 	first.says("scheduling with token ")
 	second := startJob(t, s, command("scheduler")...)
 	until(t, "the second candidate waits", func() bool {
-		kind, err := s.Do("TYPE", "holdfast:{scheduler}:line")
+		kind, err := s.Do("TYPE", "holdfast:{scheduler}:queue")
 		return err == nil && kind == "zset"
 	})
 	first.stop()

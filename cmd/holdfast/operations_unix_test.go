@@ -128,7 +128,7 @@ func (r *runbook) wait() <-chan error {
 		}
 	}()
 	for n := any(nil); n != int64(1); {
-		n, _ = r.server.Do("ZCOUNT", "holdfast:{order:42}:line", 1, "+inf")
+		n, _ = r.server.Do("ZCOUNT", "holdfast:{order:42}:queue", 1, "+inf")
 		if r.t.Context().Err() != nil {
 			r.t.Fatal("nobody waits")
 		}
@@ -164,8 +164,8 @@ func block(t *testing.T, text string) string {
 var operations = map[string][]string{
 	"holdfast inspect order:42":                    {"order:42", "held", "api@host1"},
 	"redis-cli TYPE":                               {"string\n", "\n1\n"},
-	"redis-cli GET 'holdfast":                      {"2mx:", operationsToken + "500:1:60000:", "/" + strconv.Itoa(os.Getpid()) + "/", "api@host1"},
-	"ZRANGE 'holdfast:{order:42}' 0 -1 WITHSCORES": {"2mx:"},
+	"redis-cli GET 'holdfast":                      {"3mx:", operationsToken + "500:1:60000:", "/" + strconv.Itoa(os.Getpid()) + "/", "api@host1"},
+	"ZRANGE 'holdfast:{order:42}' 0 -1 WITHSCORES": {"3mx:"},
 	"--scan --pattern":                             {"holdfast:{order:42}\n"},
 	"master_replid":                                {"uptime_in_seconds:", "run_id:", "role:master", "second_repl_offset:-1", "evicted_keys:0", "aof_enabled:0", "noeviction"},
 	"SLOWLOG":                                      {"cmdstat_evalsha:", "instantaneous_ops_per_sec:", "connected_clients:"},

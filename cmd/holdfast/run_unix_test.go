@@ -93,7 +93,7 @@ func complaints(stderr *bytes.Buffer) string {
 func queued(t *testing.T, s *redisserver.Server) {
 	t.Helper()
 	until(t, "the queue has a waiter", func() bool {
-		kind, err := s.Do("TYPE", "holdfast:{job}:line")
+		kind, err := s.Do("TYPE", "holdfast:{job}:queue")
 		return err == nil && kind == "zset"
 	})
 }

@@ -262,7 +262,7 @@ func TestDetachAndAttachRefused(t *testing.T) {
 			t.Errorf("closed: %v", err)
 		}
 		other := d
-		other.Origin = "n2123:pchannel"
+		other.Origin = "n3123:pchannel"
 		if _, err := b.Attach(t.Context(), other); !errors.Is(err, protocol.ErrOrigin) {
 			t.Errorf("of another protocol: %v", err)
 		}

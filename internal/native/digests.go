@@ -5,14 +5,14 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
-	"ask":       "652a5684aa79d7bc89c75bdbe3e7e97901feef31",
-	"break":     "c77a15bc8d523a3ba3ef2981d925523010d7405a",
-	"downgrade": "a4de9605273ae09288fcd0e01cf932629eca5990",
-	"evict":     "b8f2c7910d3bf88422dc1b8c07d976be560dd53d",
-	"free":      "eaf8cd52acb5e8b2a6c30d6dd467c525936fb165",
+	"ask":       "3214c73286ed583f9901746aef519807bfc2754e",
+	"break":     "dac38104d1ebf7ec437f403a47ea833142a1ab71",
+	"downgrade": "d664d0bc7752d57316c8de8f4099d621ab26326d",
+	"evict":     "9dfb9b19da6b3e4cb090c657a77a64fc0949bc23",
+	"free":      "4b7dc718f4432260a9ae329ee3476346771e691e",
 	"inspect":   "3029a314b4f61fead47842f8de2ecbd48df4881e",
-	"latch":     "b6d95de9f9c12c431ae5682e5dca8649257d38ab",
-	"look":      "b8b12bba08efdf7959bf14c19887909c435e12fc",
+	"latch":     "c98c70a3b2ce0096878aa984e24e45d5864bd8ee",
+	"look":      "da91e50080422f18be2f3fd49eca8d6b667f2cc6",
 	"renew":     "ac894c175169bdaa363194cea252971f2fe4e204",
-	"resize":    "b69f23e1586598afcbadedc0ced0203c24531bd8",
+	"resize":    "2488eaffd50c9226b6ab89438d21c6c61ddcea6d",
 }

@@ -6,7 +6,7 @@
 // All keys of a name lie in one slot, and every key that a script touches is in its KEYS.
 //
 //	PREFIX:{NAME}            the state of the name: who holds
-//	PREFIX:{NAME}:line       the queue: who waits; of a latch, the ids that counted down lately
+//	PREFIX:{NAME}:queue      the queue: who waits; of a latch, the ids that counted down lately
 //	PREFIX:{NAME}:watchers   who is to be told of the next change: of elections and latches
 //	PREFIX:{SLOT}:clock      the largest token given out in the slot
 //	PREFIX:{SLOT}:ready      never written: see package wire, Probe
@@ -57,19 +57,19 @@
 //	state   w, c             of a semaphore: the permits that are held, those there are; negative
 //	state   r, f             of holds that share: when all remainders, and all holds that are not
 //	                         renewed, are over, in server milliseconds; negative
-//	line    c                of a semaphore: those there are, negative; the holds may end by
+//	queue   c                of a semaphore: those there are, negative; the holds may end by
 //	                         themselves while some wait
-//	line    ticket payload   a waiter: its place: the server's microseconds when it joined, or one
+//	queue   ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
-//	line    l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
+//	queue   l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
 //	                         that has not asked again has none, and lives until 18 s after its
 //	                         place; a kept place has one while it is not closed
-//	line    ticket payload   a kept place that is closed: the end of its life in server milliseconds,
+//	queue   ticket payload   a kept place that is closed: the end of its life in server milliseconds,
 //	                         negative
-//	line    n ticket         where a closed place was: its place + 1e15, negative
-//	line    e ticket         a ticket that was evicted: the time until which that is remembered, in
+//	queue   n ticket         where a closed place was: its place + 1e15, negative
+//	queue   e ticket         a ticket that was evicted: the time until which that is remembered, in
 //	                         server milliseconds, + 5e14, negative
-//	line    e ticket : label by whom it was evicted: the same
+//	queue   e ticket : label by whom it was evicted: the same
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -136,10 +136,10 @@
 //
 // A message is the format number, what it says, the id of the ticket that it is for, and the rest:
 //
-//	2G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
-//	2N ID AFTER                   it is to ask after so many ms, or something that it watches has
+//	3G ID TOKEN BLOCK|CLAIM|NOW   it holds: token, tokens reserved, ms of its claim, server time
+//	3N ID AFTER                   it is to ask after so many ms, or something that it watches has
 //	                              changed
-//	2R ID                         its hold may have been broken: it is to ask
+//	3R ID                         its hold may have been broken: it is to ask
 //
 // While any ticket holds or waits, a semaphore has the number of permits that its first holder
 // named, or the last Resize.

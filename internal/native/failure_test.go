@@ -30,13 +30,13 @@ func TestForeignQueueOfAskThatGivesBack(t *testing.T) {
 	r := New(liar{wire.Reply{Refused: refused}}, Config{Prefix: "p", Process: "x", Timeout: time.Second}).Bind(specOf("n"))
 	ask := protocol.Ask{Ticket: protocol.Ticket{ID: "0123456789012345678901", Block: 1}, TTL: time.Second, Deadline: time.Now().Add(time.Minute)}
 	var foreign *protocol.Foreign
-	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:line" || len(foreign.Or) != 0 {
+	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &foreign) || foreign.Key != "p:{n}:queue" || len(foreign.Or) != 0 {
 		t.Errorf("got %v", err)
 	}
 	ask.Release = &protocol.Ticket{ID: "1123456789012345678901", Block: 1}
 	var failure *protocol.Failure
 	if _, err := r.Ask(t.Context(), ask); !errors.As(err, &failure) || failure.Reason != protocol.ForeignKey || !failure.Unknown ||
-		!strings.Contains(err.Error(), `"p:{n}:line"`) {
+		!strings.Contains(err.Error(), `"p:{n}:queue"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,8 +15,8 @@ type keys struct {
 func keysOf(prefix, name string) keys {
 	tag := escape(name)
 	slot := wire.SlotOf(tag)
-	queue := prefix + ":{" + tag + "}:line"
-	state := queue[:len(queue)-len(":line")]
+	queue := prefix + ":{" + tag + "}:queue"
+	state := queue[:len(queue)-len(":queue")]
 	return keys{
 		state:    state,
 		clock:    prefix + ":{" + wire.SlotTag(slot) + "}:clock",

@@ -23,7 +23,7 @@ func slotOfKey(key string) int {
 // server may be a node, are never a name's.
 func FuzzKeys(f *testing.F) {
 	for _, pair := range [][2]string{{"a", "b"}, {"}", "%7D"}, {"%7D", "%257D"}, {"{", "{{"}, {"a}b", "a"}, {"}x", "}y"}, {"\x00", "\xff"},
-		{"a", "a}:line"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {
+		{"a", "a}:queue"}, {"x:clock", "x"}, {"@p", "p"}, {"%quorum", "quorum"}} {
 		f.Add("p", pair[0], "p", pair[1])
 		f.Add("p", pair[0], "p:", pair[1])
 		f.Add("", pair[0], ":", pair[1])
@@ -80,8 +80,8 @@ func FuzzKeys(f *testing.F) {
 // Keys under the prefix that no client of this format makes are told as they are.
 func TestReadKeyOfOthers(t *testing.T) {
 	for rest, want := range map[string]keyUse{
-		"": keyForeign, "x": keyForeign, "{": keyForeign, "{}": keyForeign, "{}:line": keyForeign, "{a": keyForeign, "a{a}": keyForeign,
-		"{a}b": keyForeign, "{a}:lines": keyForeign, "{a}}": keyForeign, "{%}": keyForeign, "{%7d}": keyForeign, "{a%2}": keyForeign,
+		"": keyForeign, "x": keyForeign, "{": keyForeign, "{}": keyForeign, "{}:queue": keyForeign, "{a": keyForeign, "a{a}": keyForeign,
+		"{a}b": keyForeign, "{a}:line": keyForeign, "{a}}": keyForeign, "{%}": keyForeign, "{%7d}": keyForeign, "{a%2}": keyForeign,
 		"{not the tag of a slot}:clock": keyForeign, "@host/1/abc": keyForeign,
 		"{%quorum}": keyBeside, "{%quorum}:name": keyBeside, "{%quorum}+name": keyBeside, "{%25quorum}": keyOfName,
 	} {

@@ -58,7 +58,7 @@ func readKey(rest string) (name string, is keyUse) {
 		return "", keyForeign
 	}
 	switch suffix {
-	case "", ":line":
+	case "", ":queue":
 		if name, ok := unescape(tag); ok {
 			return name, keyOfName
 		}

@@ -13,7 +13,7 @@ import (
 // originMark begins every origin of this format.
 const originMark = "n" + string(format)
 
-// Origin implements protocol.Resource: "n2", the time of the grant, ":", and the channel, which is
+// Origin implements protocol.Resource: "n3", the time of the grant, ":", and the channel, which is
 // a part of the payload. Evidence and a trace are parts of it too. If the ticket has them, "+" and
 // the length of the one, and "~" and the length of the other, stand before the ":", and the texts
 // before the channel.

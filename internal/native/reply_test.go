@@ -32,11 +32,11 @@ func (liar) Describe(context.Context) (wire.Topology, error) { return wire.Topol
 // FuzzReplies: no reply of a server, of whatever shape, makes a client panic or wait, and what is
 // read as a grant has a token.
 func FuzzReplies(f *testing.F) {
-	const ticket = "2mx:0123456789012345678901"
+	const ticket = "3mx:0123456789012345678901"
 	for shape := range byte(6) {
 		for _, text := range []string{"", "H17952311258871271|1795231125887127", "Q1795231125887127|15000|1|0|" + ticket + "1795231125887127500:1:15000f:2:2:8:chwhy:1:bowner",
 			"Rrsomebody", "R", "R8:rsomebody", "R9:rsomebody", "R-1:r",
-			"B|||", "L1795231125887127", "F2sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
+			"B|||", "L1795231125887127", "F3sx:", "H|", "B1|2|3|4|" + ticket + "1795231125887127500:1:15000:9999:2:0:x", "A", "M3", "U", "1", "F", "B1|1795231125887127|-1|1|0|x",
 			"B1|2|3|4|" + ticket + "17952311258871271:1:1:9223372036854775807:9223372036854775807:9223372036854775807:x", "H17952311258871271795231125887127",
 			"1795231125887127|s|3|1", "1795231125887127|15000|1|0|3|1|" + ticket + "1795231125887127500:1:1:0:0:0:", "NOSCRIPT", "|", "||||||||", "B9|", "F0|"} {
 			f.Add(shape, text)
@@ -97,8 +97,8 @@ func FuzzReplies(f *testing.F) {
 // block and a token.
 func FuzzMessages(f *testing.F) {
 	const id = "0123456789012345678901"
-	for _, text := range []string{"", "2G" + id, "2G" + id + "17952311258871271|500|1795231125887127", "2N" + id + "0", "2R" + id, "2N" + id + "-1", "2N" + id,
-		"2G" + id + "||", "2G" + id + "99999999999999999999999999|9223372036854775807|-5", "2X" + id + "1"} {
+	for _, text := range []string{"", "3G" + id, "3G" + id + "17952311258871271|500|1795231125887127", "3N" + id + "0", "3R" + id, "3N" + id + "-1", "3N" + id,
+		"3G" + id + "||", "3G" + id + "99999999999999999999999999|9223372036854775807|-5", "3X" + id + "1"} {
 		f.Add("p:@x", text)
 		f.Add("p:{1}:@x", text)
 		f.Add("p:@y", text)

@@ -12,7 +12,7 @@ import (
 )
 
 // format is the number of this wire format, the first byte of every ticket.
-const format = '2'
+const format = '3'
 
 // A resource sends requests about one name.
 type resource struct {

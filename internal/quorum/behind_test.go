@@ -74,7 +74,7 @@ func TestRepair(t *testing.T) {
 			}
 			renew(t, p, renewal)
 			got, want := value(t, servers[0], 1), value(t, servers[1], 1)
-			if got == "" || got[:3] != "2rs" || got[16:48] != wire.Digits16(held.Token)+wire.Digits16(held.Token) || got[16:48] != want[16:48] {
+			if got == "" || got[:3] != "3rs" || got[16:48] != wire.Digits16(held.Token)+wire.Digits16(held.Token) || got[16:48] != want[16:48] {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 			at, _ := wire.Number(got[3:16])
@@ -145,7 +145,7 @@ func TestASilentMasterIsNotFlooded(t *testing.T) {
 	r := mutexOf(p).(*resource)
 	const holds = 200
 	for n := range holds {
-		do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(n)), written("2mx", 7, 7))
+		do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(n)), written("3mx", 7, 7))
 	}
 	var asked atomic.Int64
 	all[0].set(func(string) error { asked.Add(1); return errShut })

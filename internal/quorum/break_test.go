@@ -60,7 +60,7 @@ func TestBreakIsAgreedOn(t *testing.T) {
 		"hhhdd": "done", "hhh--": "done", "hh---": "none", "hhd--": "failed", "hhddd": "failed", "hhdd-": "failed",
 	} {
 		t.Run(masters, func(t *testing.T) {
-			servers, p := arranged(t, masters, "2mx")
+			servers, p := arranged(t, masters, "3mx")
 			var before []map[string]string
 			for _, s := range servers {
 				before = append(before, fields(t, s))
@@ -108,9 +108,9 @@ func TestBreakIsAgreedOn(t *testing.T) {
 // is one more.
 func TestBreakTakesTheToken(t *testing.T) {
 	for token, want := range map[int64]bool{-1: false, 0: false, 6: false, 7: true, 8: true, 9: true, 10: false, 1 << 53: false, 1<<63 - 1: false} {
-		servers, p := arranged(t, "---", "2mx")
+		servers, p := arranged(t, "---", "3mx")
 		for _, s := range servers {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 9), string(id(2)), written("2mx", 0, 0))
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 9), string(id(2)), written("3mx", 0, 0))
 		}
 		before := fields(t, servers[0])
 		for range 2 {
@@ -356,7 +356,7 @@ func TestBreakEndsAHold(t *testing.T) {
 // A Break whose answers are lost is taken back, once its requests can take effect no more (trap
 // 35). One that arrives later does nothing.
 func TestBreakWithoutAnswers(t *testing.T) {
-	servers, _ := arranged(t, "hhh", "2mx")
+	servers, _ := arranged(t, "hhh", "3mx")
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(0))
 	warm(t, p)
@@ -384,7 +384,7 @@ func TestBreakWithoutAnswers(t *testing.T) {
 	}
 	all[0].answers(nil)
 	n, r := p.nodes[0], mutexOf(p).(*resource)
-	text, err := n.ask(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(), "2mx", wire.Digits16(7),
+	text, err := n.ask(&p.scripts.breaks, "x", time.Now().Add(enough), []any{nil, nil, 2, r.state, p.factsKey(), "3mx", wire.Digits16(7),
 		string(id(7)), "breaker", wire.Digits16(time.Now().Add(-time.Hour).UnixMicro())})
 	if err != nil || text[0] != 'L' || fields(t, servers[0])[string(id(1))] != was {
 		t.Errorf("too late: %q, %v, %q", text, err, fields(t, servers[0]))
@@ -394,7 +394,7 @@ func TestBreakWithoutAnswers(t *testing.T) {
 // Of two Breaks that meet, one that succeeded by what the other had done stays, although the other
 // fails and is taken back.
 func TestTwoBreaksMeet(t *testing.T) {
-	servers, other := arranged(t, "hhh", "2mx")
+	servers, other := arranged(t, "hhh", "3mx")
 	all, behind := gates(servers)
 	p := client(t, behind, true, id(9))
 	warm(t, p)
@@ -431,7 +431,7 @@ func TestTwoBreaksMeet(t *testing.T) {
 
 // A key of another kind is left alone, and told.
 func TestBreakOfAnotherKind(t *testing.T) {
-	servers, p := arranged(t, "hhh", "2rx")
+	servers, p := arranged(t, "hhh", "3rx")
 	before := fields(t, servers[0])
 	_, err := doBreak(t, p, 7, 0)
 	var foreign *protocol.Foreign

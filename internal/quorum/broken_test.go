@@ -69,7 +69,7 @@ func TestFreeOfABrokenHold(t *testing.T) {
 	} {
 		t.Run(masters, func(t *testing.T) {
 			for _, keep := range []time.Duration{0, 30 * time.Second} {
-				servers, p := arranged(t, masters, "2mx")
+				servers, p := arranged(t, masters, "3mx")
 				ctx, cancel := context.WithTimeout(t.Context(), enough)
 				request := protocol.Free{Ticket: ask(1).Ticket}
 				if keep > 0 {
@@ -117,7 +117,7 @@ func TestRenewalOfABrokenHold(t *testing.T) {
 	} {
 		for _, ttl := range []time.Duration{0, 2 * time.Minute} {
 			t.Run(fmt.Sprintf("%s for %v", masters, ttl), func(t *testing.T) {
-				servers, p := arranged(t, masters, "2mx")
+				servers, p := arranged(t, masters, "3mx")
 				ctx, cancel := context.WithTimeout(t.Context(), enough)
 				defer cancel()
 				got := ""
@@ -158,7 +158,7 @@ func TestRenewalOfABrokenHold(t *testing.T) {
 
 // Names of one command are told apart, also what is said of each.
 func TestRenewalsOfBrokenHolds(t *testing.T) {
-	servers, p := arranged(t, "bbh", "2mx")
+	servers, p := arranged(t, "bbh", "3mx")
 	var renewals []protocol.Renewal
 	labels := map[int]string{1: "", 3: "1:2:3", 4: "\x00R1"}
 	for i := range 6 {
@@ -168,7 +168,7 @@ func TestRenewalsOfBrokenHolds(t *testing.T) {
 		if label, broken := labels[i]; broken {
 			for _, s := range servers {
 				do(t, s, "DEL", "q:{%quorum}:"+name)
-				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("2mx", label))
+				do(t, s, "HSET", "q:{%quorum}:"+name, "-"+string(id(1)), remains("3mx", label))
 			}
 		}
 		renewals = append(renewals, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: 7, TTL: time.Minute})
@@ -193,7 +193,7 @@ func TestDowngradeOfABrokenHold(t *testing.T) {
 	for masters, want := range map[string]string{"hhr": "held", "rrh": "broken", "rrd": "broken", "r-h": "broken", "---": "busy", "rhd": "failed",
 		"hhhrr": "held", "rrrhh": "broken"} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "2rx")
+			_, p := arranged(t, masters, "3rx")
 			for range 2 {
 				asks := ask(1)
 				answer, err := reader(p, "").Downgrade(t.Context(), asks)
@@ -229,7 +229,7 @@ func TestLookAtABrokenHold(t *testing.T) {
 		{"hhb", protocol.Standing{Holder: protocol.Party{Owner: string(id(1)), Unnamed: true}, Token: 7, Holders: 1}},
 	} {
 		t.Run(c.masters, func(t *testing.T) {
-			_, p := arranged(t, c.masters, "2mx")
+			_, p := arranged(t, c.masters, "3mx")
 			got := look(t, mutexOf(p))
 			got.Server, got.Since = 0, 0
 			if got != c.want {
@@ -253,7 +253,7 @@ func TestBusyTellsTheToken(t *testing.T) {
 	} {
 		t.Run(c.masters, func(t *testing.T) {
 			for _, join := range []bool{false, true} {
-				_, p := arranged(t, c.masters, "2mx")
+				_, p := arranged(t, c.masters, "3mx")
 				asks := ask(3)
 				asks.Join = join
 				answer, err := mutexOf(p).Ask(t.Context(), asks)
@@ -274,7 +274,7 @@ func TestBusyTellsTheToken(t *testing.T) {
 func TestOthersAreKeptOutByAMajority(t *testing.T) {
 	for masters, enters := range map[string]bool{"rrr": false, "rr-": false, "rrd": false, "r--": true, "rrr--": false, "rr---": true, "rrrdd": false} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "2mx")
+			_, p := arranged(t, masters, "3mx")
 			answer := try(t, mutexOf(p), 3)
 			if held := answer.Status == protocol.Held; held != enters {
 				t.Fatalf("got %+v", answer)

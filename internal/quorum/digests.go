@@ -4,13 +4,13 @@ package quorum
 
 // digests are the SHA-1 of the scripts as they go over the wire, of the usual prefix.
 var digests = map[string]string{
-	"ask":       "e73f208d18e8fb33ceb7a5512240e0626f704a5f",
-	"break":     "b7e994dc470aea5d63dfd1b665144ae516abc5f2",
-	"downgrade": "9da9419b8a0b9064bd33dc8c55c48668885e4ca9",
-	"free":      "6cb7af8155267865ddd771fd79d9ec87c5ef3940",
-	"inspect":   "efdde2d03a10ae517688b05e459400a37eb4f852",
-	"known":     "c258687b3b58f1aa6ee7ac60cddbffb6b67ede78",
-	"look":      "5e551319df4a067994c2feb7edbb01e3940b8291",
-	"node":      "d3890743e245c953e372d7e7375fbf6409d53275",
-	"renew":     "21da392e57c21dd04556b3e5c0585c68a589a685",
+	"ask":       "9e0258e280d79700a4439dafc4cc8e4ea8f60516",
+	"break":     "8ed2ecfed24bdb7f02e2075491f38869d6cf7b79",
+	"downgrade": "ba0a79ad17594a4580015e793d75ef12509a7b7e",
+	"free":      "8e90382907e746b59634b00b8105a266f2406c41",
+	"inspect":   "a6ac145405d074dba4fe78e3a3b1cc358e8ada20",
+	"known":     "a3f62c5cdd4bec3465eefa3b8883a5837011c2d3",
+	"look":      "53b7d176f6b48095d90fde31d9c8edbf25d12ecb",
+	"node":      "750f83e84700e8668d164043671882bd34bb7b2b",
+	"renew":     "7c46ec73969ce3c03fd763cfe6e99b85da41bca6",
 }

@@ -205,7 +205,7 @@ func TestReadersOfAnyTime(t *testing.T) {
 	}
 	reads("another reader", 2)
 	for _, s := range servers {
-		do(t, s, "ZADD", "q:{%quorum}+x", 946684800_000_000, "!", 946684700_000_000, string(id(9))+"2rx0:q:{%quorum}@nobody")
+		do(t, s, "ZADD", "q:{%quorum}+x", 946684800_000_000, "!", 946684700_000_000, string(id(9))+"3rx0:q:{%quorum}@nobody")
 	}
 	reads("another reader, when the clock was set back", 3)
 	for _, s := range servers { // and what is kept out is kept out

@@ -17,11 +17,11 @@ func TestAnEarlierFormat(t *testing.T) {
 	ms := func(after time.Duration) string { return wire.Digits16(time.Now().Add(after).UnixMilli())[3:] }
 	tokens := wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1)
 	for what, keeps := range map[string][]any{
-		"a hold":               {string(id(1)), "1mx" + ms(time.Minute) + tokens + "1:olabel"},
-		"the rest of min hold": {strings.Repeat("~", 21) + "x", "1mx" + ms(time.Minute) + tokens + "0:"},
-		"what is over":         {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel"},
-		"what is over, and one of ours": {string(id(1)), "1mx" + ms(-time.Minute) + tokens + "1:olabel",
-			string(id(2)), written("2mx", 7, 7), string(id(3)), "2mx" + ms(-time.Minute) + tokens + "0:0:0:0:"},
+		"a hold":               {string(id(1)), "2mx" + ms(time.Minute) + tokens + "1:olabel"},
+		"the rest of min hold": {strings.Repeat("~", 21) + "x", "2mx" + ms(time.Minute) + tokens + "0:"},
+		"what is over":         {string(id(1)), "2mx" + ms(-time.Minute) + tokens + "1:olabel"},
+		"what is over, and one of ours": {string(id(1)), "2mx" + ms(-time.Minute) + tokens + "1:olabel",
+			string(id(2)), written("3mx", 7, 7), string(id(3)), "3mx" + ms(-time.Minute) + tokens + "0:0:0:0:"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			servers := start(t)
@@ -51,7 +51,7 @@ func TestAnEarlierFormat(t *testing.T) {
 				quiet(t, p)
 				_, held := before[string(id(1))]
 				var foreign *protocol.Foreign
-				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" && !strings.Contains(err.Error(), "is a lock of kind m, format 1, not") {
+				if errors.As(err, &foreign) == (op == "renew" && !held) || foreign != nil && op != "renew" && !strings.Contains(err.Error(), "is a lock of kind m, format 2, not") {
 					t.Errorf("%s: got %v", op, err)
 				}
 				for i, s := range servers {
@@ -75,7 +75,7 @@ func TestAnEarlierFormatWaits(t *testing.T) {
 	r := mutexOf(p)
 	hold(t, r, servers, 1)
 	for _, s := range servers {
-		do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"1mx0:q:{%quorum}@nobody")
+		do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
 	}
 	free(t, r, 1)
 	quiet(t, p)
@@ -111,7 +111,7 @@ func TestPayload(t *testing.T) {
 		quiet(t, p)
 		token := wire.Digits16(answer.Token)
 		for i, s := range servers {
-			if text := value(t, s, 1); len(text) < 64 || text[:3] != "2mx" || text[64:] != c.want ||
+			if text := value(t, s, 1); len(text) < 64 || text[:3] != "3mx" || text[64:] != c.want ||
 				text[16:48] != token+token && text[16:48] != strings.Repeat("0", 32) { // it has refused the token
 				t.Errorf("master %d has %q, want %q", i+1, text, c.want)
 			}
@@ -132,7 +132,7 @@ func TestPayload(t *testing.T) {
 func TestExtrasAreSkipped(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	text := strings.TrimSuffix(written("2mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
+	text := strings.TrimSuffix(written("3mx", 7, 7), "0:0:0:") + "7:1:17:channelothink:2:ab" + "since:3:xyzlabel"
 	text = strings.Replace(text, "7:1:17:", "7:1:21:", 1)
 	for _, s := range servers {
 		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), text)

@@ -58,7 +58,7 @@ func FuzzReplies(f *testing.F) {
 	for _, text := range []string{"", "H" + facts + token + token, "H" + facts + token, "B" + facts + "1000|1|0|" + id + token + "1000f:1:1:0:cow", "B" + facts + "|||",
 		"T" + facts, "Y" + facts, "U" + facts, "L" + token, "L", "S" + facts + "1|0|" + id + token + "9:0:1:3:oa:0L", "S" + facts + "0|0|", "S" + facts + "-1|9|x",
 		"R" + facts + "1", "R" + facts, "R" + facts + "R6:rlabel", "R" + facts + "R0:", "R" + facts + "R9:r", "Rrlabel", "R", "1", "0",
-		"I" + facts + "11000|1|0:22:76:" + id + "2mx0946684860000" + token + token + token + "60000:0:0:0:", "I" + facts + "01000|3|2:is", "I" + facts + "1|",
+		"I" + facts + "11000|1|0:22:76:" + id + "3mx0946684860000" + token + token + token + "60000:0:0:0:", "I" + facts + "01000|3|2:is", "I" + facts + "1|",
 		"I" + facts + "11000|1|0:99:-1:", "I" + facts + "1", "X" + facts + id, "X" + facts, "0" + facts, "R" + facts + "bby", "F1sx", "F", "N" + facts + "1000", "N" + strings.Repeat("9", headSize-1) + "9223372036854775807",
 		"H" + strings.Repeat("9", headSize+31), "NOSCRIPT no", "B" + facts + "9223372036854775807|9223372036854775807|-1|" + id + token + "9:99999:1:1:"} {
 		for shape := range byte(4) {

@@ -31,7 +31,7 @@ func TestAnAskThatFailsIsGivenBack(t *testing.T) {
 		p := client(t, servers, true, id(0))
 		warm(t, p)
 		other := func(s wire.Store) {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), written("2mx", 7, 7))
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(9)), written("3mx", 7, 7))
 		}
 		other(servers[1])
 		other(servers[2])
@@ -142,7 +142,7 @@ func TestARepairAsksWhoHolds(t *testing.T) {
 	r := mutexOf(p)
 	held := hold(t, r, servers, 1)
 	do(t, servers[0], "DEL", "q:{%quorum}:x")
-	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), written("2mx", 7, 7))
+	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), written("3mx", 7, 7))
 	renew(t, p, protocol.Renewal{Resource: r, Ticket: ask(1).Ticket, Token: held.Token, TTL: time.Minute})
 	if knows(t, servers[0], 1) || !knows(t, servers[0], 9) {
 		t.Error("another held there")

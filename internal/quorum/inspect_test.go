@@ -44,7 +44,7 @@ func TestInspectAgrees(t *testing.T) {
 		"hhd--": "held 7", "hh---": "", "rrhhd": "held 7", "rrhh-": "broken by by 7", "hhhrr": "held 7",
 	} {
 		t.Run(masters, func(t *testing.T) {
-			_, p := arranged(t, masters, "2mx")
+			_, p := arranged(t, masters, "3mx")
 			in := inspect(t, p, "x")
 			var told []string
 			for _, h := range in.Holds {
@@ -79,11 +79,11 @@ func TestInspectAgrees(t *testing.T) {
 
 // A hold ends when fewer than a majority keep it.
 func TestInspectTellsWhenAMajorityIsGone(t *testing.T) {
-	servers, p := arranged(t, "---", "2mx")
+	servers, p := arranged(t, "---", "3mx")
 	now := time.Now()
 	for i, left := range []time.Duration{time.Hour, 2 * time.Minute, 20 * time.Minute} {
 		end := wire.Digits16(now.Add(left).UnixMilli())[3:]
-		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), "2rs"+end+written("2rs", 7, 9)[16:])
+		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), "3rs"+end+written("3rs", 7, 9)[16:])
 	}
 	in := inspect(t, p, "x")
 	if len(in.Holds) != 1 || in.Kind != protocol.ReadWrite {
@@ -122,7 +122,7 @@ func TestInspectTells(t *testing.T) {
 	quiet(t, p)
 	for _, s := range servers {
 		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
-		do(t, s, "HSET", "q:{%quorum}:x", string(id(2)), "2mx"+end+written("2mx", 7, 7)[16:])
+		do(t, s, "HSET", "q:{%quorum}:x", string(id(2)), "3mx"+end+written("3mx", 7, 7)[16:])
 	}
 	if in := inspect(t, p, "x"); len(in.Holds) > 0 || in.HoldCount > 0 || in.Kind != 0 {
 		t.Errorf("what is over is told: %+v", in)
@@ -158,7 +158,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	quiet(t, p)
 	for _, s := range servers {
 		end := wire.Digits16(time.Now().Add(-time.Second).UnixMilli())[3:]
-		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "2mx"+end+written("2mx", 7, 7)[16:])
+		do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "3mx"+end+written("3mx", 7, 7)[16:])
 	}
 	do(t, servers[0], "SAVE")
 	if err := servers[0].(master).Server.Restart(); err != nil {
@@ -195,15 +195,15 @@ func TestInspectChangesNothing(t *testing.T) {
 func TestInspectTellsWhatIsForeign(t *testing.T) {
 	for masters, want := range map[string]string{"fhh": "held", "ffh": "foreign", "fff": "foreign", "oho": "foreign", "k--": "", "fh-": ""} {
 		t.Run(masters, func(t *testing.T) {
-			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "2mx")
+			servers, p := arranged(t, strings.NewReplacer("f", "-", "o", "-", "k", "-").Replace(masters), "3mx")
 			for i, s := range servers {
 				switch masters[i] {
 				case 'f':
 					do(t, s, "SET", "q:{%quorum}:x", "theirs")
 				case 'o':
-					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "1"+written("2mx", 7, 7)[1:])
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), "2"+written("3mx", 7, 7)[1:])
 				case 'k':
-					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 7), string(id(2)), written("2rx", 8, 8))
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 7), string(id(2)), written("3rx", 8, 8))
 				}
 			}
 			in := inspect(t, p, "x")
@@ -279,7 +279,7 @@ func TestInspectDoesNotWaitForTheDead(t *testing.T) {
 	for stopped := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now().UnixMicro()
-			hold := string(id(1)) + "2mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
+			hold := string(id(1)) + "3mx" + wire.Digits16(now/1000 + 60_000)[3:] + wire.Digits16(7) + wire.Digits16(7) + wire.Digits16(1) + "60000:0:0:0:"
 			text := "I" + wire.Digits16(now) + wire.Digits16(now-1e9) + nameless + "1" + wire.Digits16(0) + "1" + "1000|1|0:22:76:" + hold
 			var stores []wire.Store
 			for i := range 3 {
@@ -329,10 +329,10 @@ func TestInspectIsGivenUp(t *testing.T) {
 
 // No more is told than was asked for, the oldest first, and all are counted.
 func TestInspectTellsAPage(t *testing.T) {
-	servers, p := arranged(t, "---", "2rs")
+	servers, p := arranged(t, "---", "3rs")
 	for _, s := range servers {
 		for n := 1; n <= 5; n++ {
-			do(t, s, "HSET", "q:{%quorum}:x", string(id(n)), written("2rs", int64(100-n), int64(100-n)))
+			do(t, s, "HSET", "q:{%quorum}:x", string(id(n)), written("3rs", int64(100-n), int64(100-n)))
 		}
 	}
 	for page := range 7 {

@@ -299,7 +299,7 @@ func TestAYieldThatDidNotArrive(t *testing.T) {
 			if waits {
 				status = protocol.Busy
 				for _, s := range servers {
-					do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"2mx0:q:{%quorum}@nobody")
+					do(t, s, "ZADD", "q:{%quorum}+x", "1", string(id(9))+"3mx0:q:{%quorum}@nobody")
 				}
 			}
 			all[2].shut()
@@ -335,7 +335,7 @@ func TestAGiveBackComesTooLate(t *testing.T) {
 			want(t, "downgrade", answer, protocol.Held)
 			eventually(t, "it shares", func() bool {
 				text, _ := do(t, s, "HGET", "q:{%quorum}:x", string(id(1))).(string)
-				return strings.HasPrefix(text, "2rs")
+				return strings.HasPrefix(text, "3rs")
 			})
 			return r
 		},

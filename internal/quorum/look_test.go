@@ -28,7 +28,7 @@ func look(t *testing.T, r protocol.Resource) (standing protocol.Standing) {
 // put writes a hold into masters, as ask.lua does.
 func put(t *testing.T, server wire.Store, n int, first, last int64) {
 	t.Helper()
-	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), written("2ex", first, last)+"label"); err != nil {
+	if _, err := server.(master).Server.Do("HSET", "q:{%quorum}:x", string(id(n)), written("3ex", first, last)+"label"); err != nil {
 		t.Fatal(err)
 	}
 }

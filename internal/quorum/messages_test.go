@@ -73,14 +73,14 @@ func TestOtherMessages(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
 	heard := hears(t, servers, p)
-	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "1N" + string(id(1)) + "0", "1R" + string(id(1)), "2R", "2N" + string(id(1)),
-		"2N" + string(id(1)) + "-1", "2X" + string(id(1)) + "0", "3N" + string(id(1)) + "0", "2R" + string(id(1))[:21]} {
+	for _, text := range []string{"N" + string(id(1)) + "0", "R" + string(id(1)), "2N" + string(id(1)) + "0", "2R" + string(id(1)), "3R", "3N" + string(id(1)),
+		"3N" + string(id(1)) + "-1", "3X" + string(id(1)) + "0", "4N" + string(id(1)) + "0", "3R" + string(id(1))[:21]} {
 		for _, s := range servers {
 			do(t, s, "PUBLISH", p.channel, text)
 		}
 	}
 	for _, s := range servers { // each master's messages come in order
-		do(t, s, "PUBLISH", p.channel, "2N"+string(id(2))+"0")
+		do(t, s, "PUBLISH", p.channel, "3N"+string(id(2))+"0")
 	}
 	eventually(t, "the last were heard", func() bool { return heard.count(id(2)) == 3 })
 	if heard.count(id(1)) != 0 || heard.breaks(id(1)) != 0 {

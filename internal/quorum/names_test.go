@@ -32,7 +32,7 @@ func listed(ctx context.Context, p *Protocol, pattern string) (names map[string]
 
 // grantedBefore is what a master keeps of a hold that was granted some time ago.
 func grantedBefore() string {
-	return strings.Replace(written("2mx", 7, 7), "60000:", "90000:", 1)
+	return strings.Replace(written("3mx", 7, 7), "60000:", "90000:", 1)
 }
 
 // A name that a master learns of after it was read is told by the next that knows it, although the
@@ -41,7 +41,7 @@ func TestNamesThatAreLearnedMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		value func() string
 		told  string
-	}{"now": {func() string { return written("2mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
+	}{"now": {func() string { return written("3mx", 7, 7) }, nodeName(1)}, "before": {grantedBefore, ""}} {
 		t.Run(name, func(t *testing.T) {
 			servers := start(t)
 			p := client(t, servers, true, id(0))
@@ -87,7 +87,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	do(t, servers[0], "SET", prefix+":{%quorum}:odd", "theirs")
-	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), written("2mx", 7, 7))
+	do(t, servers[1], "HSET", prefix+":{%quorum}:odd", string(id(1)), written("3mx", 7, 7))
 	want["odd"], first["odd"] = 1, nodeName(0)
 	for _, s := range servers {
 		do(t, s, "HSET", prefix+":{%quorum}", "born", "1")
@@ -228,7 +228,7 @@ func TestNamesDenied(t *testing.T) {
 func TestNamesEndWithContext(t *testing.T) {
 	servers := start(t)
 	for i := range servers {
-		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), written("2mx", 7, 7))
+		do(t, servers[i], "HSET", "q:{%quorum}:x", string(id(1)), written("3mx", 7, 7))
 	}
 	for what, silent := range map[string]func(op string, n int) bool{
 		"the time":         func(string, int) bool { return true },

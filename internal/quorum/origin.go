@@ -14,7 +14,7 @@ import (
 // originMark begins every origin of this format.
 const originMark = "q" + string(format)
 
-// Origin implements protocol.Resource: "q2", and for each node what its clock showed at the grant,
+// Origin implements protocol.Resource: "q3", and for each node what its clock showed at the grant,
 // 0 if that is not known. The clock of our answers is that of this process, which says nothing to
 // another one.
 func (r *resource) Origin(_ protocol.Ticket, granted int64) protocol.Origin {

@@ -266,7 +266,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servers := start(t)
 			p, first := client(t, servers, true, id(0)), servers[0].(master).Server
-			value := written("2rs", 7, 7)
+			value := written("3rs", 7, 7)
 			if _, err := first.Do("HSET", "q:{%quorum}:x", string(id(9)), value); err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func TestADowngradeLeavesNoPlace(t *testing.T) {
 		servers := start(t)
 		p, first := client(t, servers, true, id(0)), servers[0].(master).Server
 		hold(t, writer(p, ""), servers, 1)
-		if _, err := first.Do("ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"2rx"+"0:"+p.channel); err != nil {
+		if _, err := first.Do("ZADD", "q:{%quorum}+x", "1", "!", "2", string(id(1))+"3rx"+"0:"+p.channel); err != nil {
 			t.Fatal(err)
 		}
 		free(t, reader(p, ""), 1)
@@ -346,7 +346,7 @@ func TestBusyCountsAllWhoHold(t *testing.T) {
 		for reader, at := range missed {
 			for i, s := range servers {
 				if i != at {
-					do(t, s, "HSET", "q:{%quorum}:x", string(id(8+reader)), written("2rs", 7, 7))
+					do(t, s, "HSET", "q:{%quorum}:x", string(id(8+reader)), written("3rs", 7, 7))
 				}
 			}
 		}
@@ -361,7 +361,7 @@ func TestBusyCountsAllWhoHold(t *testing.T) {
 func TestALostHoldLeavesNoPlace(t *testing.T) {
 	servers := start(t)
 	p := client(t, servers, true, id(0))
-	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), written("2mx", 7, 7))
+	do(t, servers[0], "HSET", "q:{%quorum}:x", string(id(9)), written("3mx", 7, 7))
 	asks := ask(1)
 	asks.Join, asks.Deadline = true, time.Now().Add(3*time.Second) // the place goes when no ask can make another
 	answer, err := mutexOf(p).Ask(t.Context(), asks)

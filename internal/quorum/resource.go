@@ -11,7 +11,7 @@ import (
 )
 
 // format is the number of this wire format, the first byte of every mode and message.
-const format = '2'
+const format = '3'
 
 // A resource sends requests about one name to all nodes.
 type resource struct {

@@ -23,7 +23,7 @@ func TestEvictedIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		markers := func() (n int) {
-			for _, member := range s.rdb.ZRange(t.Context(), key("n")+":line", 0, -1).Val() {
+			for _, member := range s.rdb.ZRange(t.Context(), key("n")+":queue", 0, -1).Val() {
 				if strings.HasPrefix(member, "e") {
 					n++
 				}

@@ -98,7 +98,7 @@ func TestLatchForgetsCountDowns(t *testing.T) {
 		if err := l.Set(t.Context(), 2*count); err != nil {
 			t.Fatal(err)
 		}
-		remembered := func() int64 { return rdb.ZCard(t.Context(), key("schema 7")+":line").Val() }
+		remembered := func() int64 { return rdb.ZCard(t.Context(), key("schema 7")+":queue").Val() }
 		for range count {
 			if err := l.CountDown(t.Context()); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // Trap 5 and 7: a holder is told at its next renewal that its key is gone or another's. The key is
 // left as it is, and nothing more is sent about it.
 func TestLeaseKeyTakenIsLost(t *testing.T) {
-	const stranger = "2mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
+	const stranger = "3mx:abcdefghijklmnopqrstuv10097568000000000500:1:15000:0:0:0:"
 	for name, test := range map[string]struct {
 		command []any // empty: DEL
 		reason  holdfast.Reason
@@ -24,7 +24,7 @@ func TestLeaseKeyTakenIsLost(t *testing.T) {
 		"overwritten with a list":     {[]any{"LPUSH", key("n"), "mine"}, holdfast.LossForeign, false},
 		"another while others wait":   {[]any{"SET", key("n"), "mine"}, holdfast.LossForeign, true},
 		"a set of somebody else":      {[]any{"ZADD", key("n"), 1, "mine"}, holdfast.LossGone, false},
-		"another format while I wait": {[]any{"SET", key("n"), "1mx:" + stranger[4:]}, holdfast.LossForeign, true},
+		"another format while I wait": {[]any{"SET", key("n"), "2mx:" + stranger[4:]}, holdfast.LossForeign, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, s *scene) {

@@ -127,7 +127,7 @@ func (v *visit) settles(config *holdfast.Config) *waiter {
 
 // asked is how many in the queue live beyond a moment: those that have asked again after it.
 func (v *visit) asked(since time.Time) (n int64) {
-	n, _ = do(v.T, v.srv, "ZCOUNT", "holdfast:{"+v.name+"}:line", "-inf", fmt.Sprint(-since.UnixMilli())).(int64)
+	n, _ = do(v.T, v.srv, "ZCOUNT", "holdfast:{"+v.name+"}:queue", "-inf", fmt.Sprint(-since.UnixMilli())).(int64)
 	return n
 }
 

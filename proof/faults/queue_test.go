@@ -32,7 +32,7 @@ func crowd(t *testing.T, addr string, config *holdfast.Config) (all []*holdfast.
 
 // inQueue is how many wait for a name at the server.
 func inQueue(srv *redisserver.Server, name string) int64 {
-	v, _ := srv.Do("ZCOUNT", "holdfast:{"+name+"}:line", "1", "+inf")
+	v, _ := srv.Do("ZCOUNT", "holdfast:{"+name+"}:queue", "1", "+inf")
 	n, _ := v.(int64)
 	return n
 }

@@ -26,7 +26,7 @@ func KeyOf(name string) string { return "holdfast:{" + name + "}" }
 
 // Queued is the number of tickets in the server's queue.
 func Queued(srv *redisserver.Server, name string) int64 {
-	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":line", "1", "+inf")
+	v, _ := srv.Do("ZCOUNT", KeyOf(name)+":queue", "1", "+inf")
 	n, _ := v.(int64)
 	return n
 }

@@ -184,7 +184,7 @@ func TestKeptPlaceOutlivesOrdinaryAsks(t *testing.T) {
 	srv := redisserver.Start(t)
 	k := newKeeper(t, srv, "", same)
 	left := func() time.Duration {
-		ms, err := srv.Do("PTTL", "kept:{"+k.spec.Name+"}:line")
+		ms, err := srv.Do("PTTL", "kept:{"+k.spec.Name+"}:queue")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestKeptPlaceOfASilentHost(t *testing.T) {
 	missed := func(after time.Duration) {
 		t.Helper()
 		life := "-" + fmt.Sprint(time.Now().Add(forever-after).UnixMilli())
-		if _, err := srv.Do("ZADD", "kept:{"+k.spec.Name+"}:line", "XX", life, k.lifeOf(kept)); err != nil {
+		if _, err := srv.Do("ZADD", "kept:{"+k.spec.Name+"}:queue", "XX", life, k.lifeOf(kept)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -297,7 +297,7 @@ func TestKeptPlaceOfASilentHost(t *testing.T) {
 // lifeOf is the member of the queue whose score says when the life of a place that is open ends.
 func (k *keeper) lifeOf(t protocol.Ticket) string {
 	k.Helper()
-	members, err := k.srv.Do("ZRANGE", "kept:{"+k.spec.Name+"}:line", "0", "-1")
+	members, err := k.srv.Do("ZRANGE", "kept:{"+k.spec.Name+"}:queue", "0", "-1")
 	if err != nil {
 		k.Fatal(err)
 	}

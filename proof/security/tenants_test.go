@@ -48,7 +48,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := harness.Claim(harness.Within(t, harness.Patience), client("ab", "ab").Mutex("n"))
-	harness.Eventually(t, "one waits", func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:line") == int64(1) })
+	harness.Eventually(t, "one waits", func() bool { return harness.Must(t, srv, "EXISTS", "ab:{n}:queue") == int64(1) })
 	channel := ""
 	harness.Eventually(t, "it listens", func() bool {
 		channels := harness.Must(t, srv, "PUBSUB", "CHANNELS", "ab:@*").([]any)
@@ -83,7 +83,7 @@ func TestTenantReachesNoOther(t *testing.T) {
 	as["a"](opt)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"}, {"ZRANGE", "ab:{n}:line", 0, -1}, {"EXISTS", "ab:{n}"},
+	for _, command := range [][]any{{"GET", "ab:{n}"}, {"DEL", "ab:{n}"}, {"SET", "ab:{n}", "x"}, {"ZRANGE", "ab:{n}:queue", 0, -1}, {"EXISTS", "ab:{n}"},
 		{"PUBLISH", channel, "x"}, {"SUBSCRIBE", channel}, {"KEYS", "*"}, {"SCAN", 0}, {"FLUSHALL"}, {"PSUBSCRIBE", "*"}, {"MONITOR"},
 		{"EVAL", "return redis.call('GET', KEYS[1])", 1, "ab:{n}"}, {"EVAL", "return redis.call('GET', 'ab:{n}')", 0},
 		{"EVAL", "return redis.call('PUBLISH', '" + channel + "', 'x')", 0}} {

@@ -102,7 +102,7 @@ func (p *Plan) drawFault(d dice, at, left time.Duration) Fault {
 	case ForgetKey:
 		f.Name = "{" + locks[d.IntN(len(locks))] + "}"
 		if d.percent(30) {
-			f.Name += ":line"
+			f.Name += ":queue"
 		}
 	case Step:
 		f.Delay = d.short(time.Millisecond, 20*time.Second)

@@ -154,7 +154,7 @@ func TestPlaceOfKilledProcesses(t *testing.T) {
 	if lease, err := a.AttachWait(ctx, ticket); err == nil {
 		t.Errorf("a ticket that was used up holds with token %d", lease.Token())
 	}
-	if keys, err := srv.Do("EXISTS", "holdfast:{m}", "holdfast:{m}:line"); err != nil || fmt.Sprint(keys) != "0" {
+	if keys, err := srv.Do("EXISTS", "holdfast:{m}", "holdfast:{m}:queue"); err != nil || fmt.Sprint(keys) != "0" {
 		t.Errorf("%v keys are left, %v", keys, err)
 	}
 }

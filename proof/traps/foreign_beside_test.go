@@ -26,7 +26,7 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		harness.Release(t, harness.Lock(t, elsewhere.Mutex(name)))
 		return harness.Must(t, scratch, "KEYS", "*:clock").([]any)[0].(string)
 	}
-	line := func(name string) string { return harness.KeyOf(name) + ":line" }
+	queue := func(name string) string { return harness.KeyOf(name) + ":queue" }
 	watchers := func(name string) string { return harness.KeyOf(name) + ":watchers" }
 	try := func(t *testing.T, name string) error {
 		_, err := other.Mutex(name).TryLock(harness.Within(t, harness.Patience))
@@ -42,49 +42,49 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		do             func(t *testing.T, name string) error             // where nothing is done before
 		mayHaveApplied bool
 	}{
-		"try, with a line, of a free name":   {key: line, do: try},
-		"lock, with a line, of a free name":  {key: line, do: wait},
+		"try, with a queue, of a free name":  {key: queue, do: try},
+		"lock, with a queue, of a free name": {key: queue, do: wait},
 		"try, with a clock, of a free name":  {key: clock, do: try},
 		"lock, with a clock, of a free name": {key: clock, do: wait},
 		"lead, with a clock": {key: clock, do: func(t *testing.T, name string) error {
 			_, err := c.Election(name).Campaign(harness.Within(t, harness.Patience))
 			return err
 		}},
-		"try, with a line, of a held name": {key: line, before: func(t *testing.T, name string) func() error {
+		"try, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error { return try(t, name) }
 		}},
-		"lock, with a line, of a held name": {key: line, before: func(t *testing.T, name string) func() error {
+		"lock, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error { return wait(t, name) }
 		}},
-		"lock again of an owner, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"lock again of an owner, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name, holdfast.WithOwner("o")))
 			return func() error {
 				_, err := other.Mutex(name, holdfast.WithOwner("o")).Lock(harness.Within(t, harness.Patience))
 				return err
 			}
 		}},
-		"release, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"release, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
 			return func() error { return lease.Release(t.Context()) }
 		}},
-		"release of a min hold, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"release of a min hold, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name, holdfast.WithMinHold(time.Second)))
 			return func() error { return lease.Release(t.Context()) }
 		}},
-		"release of a reader, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"release of a reader, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease, err := c.RWMutex(name).RLock(harness.Within(t, harness.Patience))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return func() error { return lease.Release(t.Context()) }
 		}},
-		"break, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"break, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
 			return func() error { return c.Break(harness.Within(t, harness.Patience), name, lease.Token()) }
 		}},
-		"permits, with a line": {key: line, before: func(t *testing.T, name string) func() error {
+		"permits, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			if _, err := c.Semaphore(name, 3).Acquire(harness.Within(t, harness.Patience), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -100,18 +100,18 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			}
 			return nil
 		}},
-		"all, with a line": {key: line, do: func(t *testing.T, name string) error {
+		"all, with a queue": {key: queue, do: func(t *testing.T, name string) error {
 			_, err := c.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
 			return err
 		}},
-		"all, with a line, of a held name": {key: line, before: func(t *testing.T, name string) func() error {
+		"all, with a queue, of a held name": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error {
 				_, err := other.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
 				return err
 			}
 		}},
-		"all, with a line, of a held name that is the last": {key: line, before: func(t *testing.T, name string) func() error {
+		"all, with a queue, of a held name that is the last": {key: queue, before: func(t *testing.T, name string) func() error {
 			harness.Lock(t, c.Mutex(name))
 			return func() error {
 				_, err := other.All([]string{"a " + name, name}).TryLock(harness.Within(t, harness.Patience))
@@ -122,7 +122,7 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 			_, err := c.All([]string{name + " too", name}).TryLock(harness.Within(t, harness.Patience))
 			return err
 		}},
-		"count down, with those who did": {key: line, before: func(t *testing.T, name string) func() error {
+		"count down, with those who did": {key: queue, before: func(t *testing.T, name string) func() error {
 			if err := c.Latch(name).Set(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}

@@ -19,21 +19,21 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 	const id, rest = "AAAAAAAAAAAAAAAAAAAAAA", "17637000000000001:1:15000:0:0:0:"
 	keys := map[string]string{}
 	for name, put := range map[string][]any{
-		"hash":             {"HSET", "", "f", "v"},
-		"list":             {"RPUSH", "", "a"},
-		"stream":           {"XADD", "", "1-1", "f", "v"},
-		"string":           {"SET", "", "by hand"},
-		"empty string":     {"SET", "", ""},
-		"almost ours":      {"SET", "", "2mx:"},
-		"cut off":          {"SET", "", "2mx:" + id + "1763700"},
-		"cut off latch":    {"SET", "", "2l-:" + id + "s x"},
-		"another kind":     {"SET", "", "2zx:" + id + rest},
-		"another format":   {"SET", "", "3mx:" + id + rest},
-		"sorted set":       {"ZADD", "", 1, "a"},
-		"something in it":  {"ZADD", "", 1.9e13, "2rs:" + id + "500:1:15000:0:0:0:", 9e12, "x"},
-		"no line":          {"SET", ":line", "by hand"},
-		"line of a format": {"ZADD", ":line", 1e15, "1mx:" + id + "500:1:0:0:"},
-		"odd line":         {"ZADD", ":line", 2e15, "2mx:" + id + "500:1:15000:0:0:0:", 1e15, "x"},
+		"hash":              {"HSET", "", "f", "v"},
+		"list":              {"RPUSH", "", "a"},
+		"stream":            {"XADD", "", "1-1", "f", "v"},
+		"string":            {"SET", "", "by hand"},
+		"empty string":      {"SET", "", ""},
+		"almost ours":       {"SET", "", "3mx:"},
+		"cut off":           {"SET", "", "3mx:" + id + "1763700"},
+		"cut off latch":     {"SET", "", "3l-:" + id + "s x"},
+		"another kind":      {"SET", "", "3zx:" + id + rest},
+		"another format":    {"SET", "", "4mx:" + id + rest},
+		"sorted set":        {"ZADD", "", 1, "a"},
+		"something in it":   {"ZADD", "", 1.9e13, "3rs:" + id + "500:1:15000:0:0:0:", 9e12, "x"},
+		"no queue":          {"SET", ":queue", "by hand"},
+		"queue of a format": {"ZADD", ":queue", 1e15, "2mx:" + id + "500:1:0:0:"},
+		"odd queue":         {"ZADD", ":queue", 2e15, "3mx:" + id + "500:1:15000:0:0:0:", 1e15, "x"},
 	} {
 		key := harness.KeyOf(name) + put[1].(string)
 		put[1], keys[key] = key, name
@@ -86,14 +86,14 @@ func TestInspectPayloadsThatAreNone(t *testing.T) {
 		"cut in a length":  {"500:1:30000:40:0:1", true},
 		"cut in a channel": {"500:1:30000:40:0:12:pholdfast:@tick", true},
 	} {
-		line := harness.KeyOf(name) + ":line"
-		harness.Must(t, srv, "SET", harness.KeyOf(name), "2mx:"+id+token+test.payload, "PX", 600_000)
-		harness.Must(t, srv, "ZADD", line, 1763700000000001, "2mx:"+strings.ToLower(id)+test.payload)
+		queue := harness.KeyOf(name) + ":queue"
+		harness.Must(t, srv, "SET", harness.KeyOf(name), "3mx:"+id+token+test.payload, "PX", 600_000)
+		harness.Must(t, srv, "ZADD", queue, 1763700000000001, "3mx:"+strings.ToLower(id)+test.payload)
 		info, err := c.Inspect(harness.Within(t, harness.Patience), name)
 		if err != nil || len(info.Holds) != 1 || info.Holds[0].Token != 1763700000000000 {
 			t.Errorf("%s: %+v, %v", name, info, err)
 		}
-		told := strings.Contains(info.Foreign, line) && strings.Contains(info.Foreign, "damaged")
+		told := strings.Contains(info.Foreign, queue) && strings.Contains(info.Foreign, "damaged")
 		if told != test.damaged || (info.State() == lockinfo.StateForeign) != test.damaged || (len(info.Queue) == 0) != test.damaged {
 			t.Errorf("%s is told as %q, with %d places: %+v", name, info.Foreign, len(info.Queue), info.Queue)
 		}

@@ -18,7 +18,7 @@ const laterExtras = "trace:5:a:b|7later:0:"
 
 // laterTicket is a ticket and its payload as a later version may write them.
 func laterTicket(id, token, channel, label string) string {
-	return fmt.Sprintf("2mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
+	return fmt.Sprintf("3mx:%s%s500:1:15000f:%d:0:%d:%s", id, token, len(channel), len(laterExtras), channel+laterExtras+label)
 }
 
 // Extras that a reader does not know are skipped, by the scripts and by the client: of a holder
@@ -42,11 +42,11 @@ func TestFormatUnknownExtras(t *testing.T) {
 	}
 	lease := harness.Lock(t, c.Mutex("handed"))
 	waiter := laterTicket(id, "", "p"+channel, "later")
-	harness.Must(t, srv, "ZADD", harness.KeyOf("handed")+":line", time.Now().UnixMicro(), waiter)
-	harness.Must(t, srv, "PEXPIRE", harness.KeyOf("handed")+":line", 60_000)
+	harness.Must(t, srv, "ZADD", harness.KeyOf("handed")+":queue", time.Now().UnixMicro(), waiter)
+	harness.Must(t, srv, "PEXPIRE", harness.KeyOf("handed")+":queue", 60_000)
 	harness.Release(t, lease)
 	message, err := messages.ReceiveMessage(harness.Within(t, harness.Patience))
-	if err != nil || !strings.HasPrefix(message.Payload, "2G"+id) {
+	if err != nil || !strings.HasPrefix(message.Payload, "3G"+id) {
 		t.Errorf("told %v, %v", message, err)
 	}
 
@@ -60,7 +60,7 @@ func TestFormatUnknownExtras(t *testing.T) {
 	found := false
 	for _, member := range members {
 		text := member.(string)
-		found = found || strings.HasPrefix(text, "2m-:"+id) && strings.HasSuffix(text, fmt.Sprintf(":0:0:%d:%s", len(want)-len("former"), want))
+		found = found || strings.HasPrefix(text, "3m-:"+id) && strings.HasSuffix(text, fmt.Sprintf(":0:0:%d:%s", len(want)-len("former"), want))
 	}
 	if !found {
 		t.Errorf("no remainder among %q", members)

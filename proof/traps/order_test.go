@@ -119,7 +119,7 @@ func (s spy) inTime(t *testing.T, srv *redisserver.Server, turns []turn) (labels
 
 // handOver reads a message: to whom, with which token.
 func handOver(message string) (id, token string, ok bool) {
-	if len(message) < 40 || message[:2] != "2G" {
+	if len(message) < 40 || message[:2] != "3G" {
 		return "", "", false
 	}
 	return message[2:24], message[24:40], true
@@ -130,7 +130,7 @@ var labels = regexp.MustCompile(`w\d+\.$`)
 // standing is the labels of those in the queue, in order.
 func standing(t *testing.T, srv *redisserver.Server, name string) (line []string) {
 	t.Helper()
-	for _, member := range harness.Must(t, srv, "ZRANGEBYSCORE", harness.KeyOf(name)+":line", "1", "+inf").([]any) {
+	for _, member := range harness.Must(t, srv, "ZRANGEBYSCORE", harness.KeyOf(name)+":queue", "1", "+inf").([]any) {
 		line = append(line, labels.FindString(member.(string)))
 	}
 	return line

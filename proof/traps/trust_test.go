@@ -81,8 +81,8 @@ func TestLeaseKeyTamperedIsLost(t *testing.T) {
 		"deleted":     {holdfast.LossGone, []any{"DEL", harness.KeyOf("n")}},
 		"overwritten": {holdfast.LossForeign, []any{"SET", harness.KeyOf("n"), "by hand", "PX", 600_000}},
 		"given away": {holdfast.LossGone, []any{"SET", harness.KeyOf("n"),
-			"2mx:AAAAAAAAAAAAAAAAAAAAAA" + "1763700000000000" + "200:1:600000:0:0:0:other", "PX", 600_000}},
-		"another kind": {holdfast.LossForeign, []any{"SET", harness.KeyOf("n"), "2sx:AAAAAAAAAAAAAAAAAAAAAA17637000000000001:1:15000:0:0:0:", "PX", 600_000}},
+			"3mx:AAAAAAAAAAAAAAAAAAAAAA" + "1763700000000000" + "200:1:600000:0:0:0:other", "PX", 600_000}},
+		"another kind": {holdfast.LossForeign, []any{"SET", harness.KeyOf("n"), "3sx:AAAAAAAAAAAAAAAAAAAAAA17637000000000001:1:15000:0:0:0:", "PX", 600_000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

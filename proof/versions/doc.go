@@ -4,7 +4,7 @@
 //
 // The earlier commit is that of the last tag, or until there is one the commit that const untagged
 // names. HOLDFAST_EARLIER takes another. Its files come from the history of this clone. A test
-// builds two programs from them: its own worker (package proof/workload), and the agent of this
-// package, which asks for nothing but the public API. So a commit may rename what it likes inside.
-// The JSON of workload.Plan and of history.Record must stay, and the API that the agent uses.
+// builds two programs from them: the worker (package proof/workload), and the agent of this
+// package, which asks for nothing but the public API. So a commit may rename what it likes. The
+// JSON of workload.Plan, of history.Record and of the agent must stay.
 package versions

@@ -2,7 +2,6 @@ package versions
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,12 +12,14 @@ import (
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
 
-// untagged is the commit that stands for the last version until there is a tag.
-const untagged = "4e0c6f046cda52473efe38123aae323612c8f763"
-
 const (
+	// untagged is the commit that stands for the last version until there is a tag.
+	untagged = "4e0c6f046cda52473efe38123aae323612c8f763"
+
+	// formatBefore is the last commit of the format before.
+	formatBefore = "e6fc2cbec4ea78618f1c75936474829a78407e6a"
+
 	agentPackage = "proof/versions/agent"
-	formatLine   = "const format = '2'"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -46,19 +47,22 @@ func top(t *testing.T) string {
 	return dir
 }
 
-// earlierFiles unpacks the earlier commit. It skips the test if this clone has no such commit.
-func earlierFiles(t *testing.T) (dir, commit string) {
+// earlierCommit is the version that this one must run beside.
+func earlierCommit() string {
+	if commit := os.Getenv("HOLDFAST_EARLIER"); commit != "" {
+		return commit
+	}
+	// A tag of this very commit would be the same version.
+	if tag, ok := git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"); ok {
+		return tag
+	}
+	return untagged
+}
+
+// filesOf unpacks a commit. It skips the test if this clone has no such commit.
+func filesOf(t *testing.T, commit string) (dir string) {
 	t.Helper()
 	harness.Long(t)
-	commit = os.Getenv("HOLDFAST_EARLIER")
-	if commit == "" {
-		// A tag of this very commit would be the same version.
-		if tag, ok := git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"); ok {
-			commit = tag
-		} else {
-			commit = untagged
-		}
-	}
 	if _, ok := git("cat-file", "-e", commit+"^{commit}"); !ok {
 		t.Skipf("this clone has no commit %s: it is shallow, or no clone (git fetch --unshallow --tags)", commit)
 	}
@@ -74,26 +78,15 @@ func earlierFiles(t *testing.T) (dir, commit string) {
 	if out, err := unpack.CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
 	}
-	return dir, commit
+	return dir
 }
 
-// build builds the programs of the files in dir. The agent is always that of this commit, compiled
-// against the library in dir.
+// build builds the programs of the files in dir.
 func build(t *testing.T, name, dir string, worker bool) version {
 	t.Helper()
 	bin := t.TempDir()
 	v := version{name: name, agent: filepath.Join(bin, "agent")}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(dir, filepath.FromSlash(agentPackage), "main.go"): filepath.Join(top(t), filepath.FromSlash(agentPackage), "main.go"),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := filepath.Join(bin, "overlay.json")
-	if err := os.WriteFile(list, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	compile(t, dir, "build", "-overlay", list, "-o", v.agent, "./"+agentPackage)
+	compile(t, dir, "build", "-o", v.agent, "./"+agentPackage)
 	if worker {
 		v.worker = filepath.Join(bin, "worker")
 		compile(t, dir, "test", "-c", "-o", v.worker, "./proof")
@@ -114,17 +107,10 @@ func compile(t *testing.T, dir string, args ...string) {
 // both builds this commit and the earlier one.
 func both(t *testing.T, worker bool) (now, earlier version) {
 	t.Helper()
-	dir, commit := earlierFiles(t)
+	commit := earlierCommit()
+	dir := filesOf(t, commit)
 	t.Logf("the earlier commit is %s", commit)
 	return build(t, "now", top(t), worker), build(t, "earlier", dir, worker)
-}
-
-// renumber gives the files in dir another number of the wire format.
-func renumber(t *testing.T, dir string) {
-	t.Helper()
-	for _, name := range []string{"internal/native/resource.go", "internal/quorum/resource.go"} {
-		replace(t, dir, name, formatLine, "const format = '3'")
-	}
 }
 
 // replace changes a line of a file below dir.

@@ -33,7 +33,7 @@ func TestVersionsInOneWorkload(t *testing.T) {
 
 // The check notices versions that know nothing of each other's locks.
 func TestVersionsWithOtherKeysAreNoticed(t *testing.T) {
-	dir, _ := earlierFiles(t)
+	dir := filesOf(t, earlierCommit())
 	replace(t, dir, "internal/native/keys.go", `queue := prefix + ":{"`, `queue := prefix + ":other:{"`)
 	report := together(t, build(t, "now", top(t), true), build(t, "other keys", dir, true), 5*time.Second)
 	for _, violation := range report.Violations {

@@ -55,6 +55,6 @@ if elects then
   changed()
 end
 if channel ~= '' then
-  publish(channel, '2R' .. string.sub(found, 5, 26))
+  publish(channel, '3R' .. string.sub(found, 5, 26))
 end
 return 1

@@ -47,6 +47,6 @@ if redis.call('PTTL', queue) < lasts then
 end
 hand_on(nil, true)
 if channel ~= '' then
-  publish(channel, '2N' .. ARGV[2] .. '0')
+  publish(channel, '3N' .. ARGV[2] .. '0')
 end
 return 1

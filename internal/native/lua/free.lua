@@ -34,7 +34,7 @@ if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', que
       if not last or type(last) == 'string' and #last == 16 and last < now then
         redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
         redis.call('ZREM', queue, next, 'l' .. string.sub(next, 1, 26))
-        redis.pcall('PUBLISH', channel, '2G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
+        redis.pcall('PUBLISH', channel, '3G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
         return 1
       elseif type(last) == 'string' then
         redis.call('SET', clock, last)

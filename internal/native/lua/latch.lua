@@ -32,7 +32,7 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '2N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '3N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end

@@ -285,7 +285,7 @@ end
 local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
-    publish(all[at + 1], '2N' .. all[at] .. '0')
+    publish(all[at + 1], '3N' .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end
@@ -447,7 +447,7 @@ local function tell()
       heard = listens(channel)
     end
     if heard ~= false then
-      publish(channel, '2N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
+      publish(channel, '3N' .. string.sub(waiter, 5, 26) .. whole(math.max(0, left)))
       if heard or not kept then
         return
       end
@@ -507,7 +507,7 @@ local function hand_on(self, moved, asked)
           moved = leave(ticket, payload)
         end
         if channel ~= '' then
-          publish(channel, '2G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
+          publish(channel, '3G' .. string.sub(ticket, 5) .. token .. block .. '|' .. claim .. '|' .. now)
         end
         unheard = false
       else
@@ -531,7 +531,7 @@ local function hand_on(self, moved, asked)
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
     if enters(ticket, payload) then
       local _, _, channel = parts(payload)
-      publish(channel, '2N' .. string.sub(ticket, 5) .. '0')
+      publish(channel, '3N' .. string.sub(ticket, 5) .. '0')
     end
   end
   if moved then

@@ -6,7 +6,7 @@
 
 --@include payload
 
-local FORMAT = '2' -- of values, waiters and messages
+local FORMAT = '3' -- of values, waiters and messages
 local NONE, REST = '0000000000000000', string.rep('~', 21)
 -- NOBODY holds where only remainders are left: an id, a token and a payload.
 local NOBODY = REST .. '~' .. NONE .. '0:0:0:0:'

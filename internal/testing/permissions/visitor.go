@@ -195,7 +195,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 		lease, err := second.Lock(ctx)
 		done <- v.held(lease, err)
 	}()
-	line := v.prefix + ":{" + name + "}:line"
+	queue := v.prefix + ":{" + name + "}:queue"
 	var early error
 	over := false
 	if !soon(func() bool {
@@ -206,7 +206,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 		default:
 			// A waiter asks once more, in another way. Before that, the release takes a shorter
 			// way, with ZCOUNT.
-			return v.realm.number("ZCOUNT", line, "1", "+inf") == 1 && v.realm.number("ZCOUNT", line, "-inf", "(0") == 1
+			return v.realm.number("ZCOUNT", queue, "1", "+inf") == 1 && v.realm.number("ZCOUNT", queue, "-inf", "(0") == 1
 		}
 	}) {
 		return fmt.Errorf("%s is not waited for", name)

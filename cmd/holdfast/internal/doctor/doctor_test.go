@@ -263,7 +263,7 @@ func TestExamineLeavesNothing(t *testing.T) {
 	}
 	examined(t, urlOf(srv))
 	alone()
-	for _, at := range []string{"WHOAMI", ":clock", ":line"} {
+	for _, at := range []string{"WHOAMI", ":clock", ":queue"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		proxy := fault.Start(t, srv.Addr())
 		held := proxy.HoldRequest(at)
