@@ -76,7 +76,7 @@ func TestBlockedLogDelaysNoLoss(t *testing.T) {
 				if !isDone(lease) {
 					t.Errorf("the holder of %q is not told after its TTL", lease.Name())
 				}
-				if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 					t.Errorf("Release of %q: %v", lease.Name(), err)
 				}
 			}
@@ -96,7 +96,7 @@ func TestBlockedLogDelaysNoRelease(t *testing.T) {
 			must(t, err)
 			<-time.After(1500 * time.Millisecond)
 			released := make(chan error, 1)
-			go func() { released <- lease.Release(t.Context()) }()
+			go func() { released <- lease.Release() }()
 			synctest.Wait()
 			select {
 			case err := <-released:
@@ -145,7 +145,7 @@ func TestBlockedLogLosesNoLease(t *testing.T) {
 			<-time.After(10 * time.Second)
 			for _, lease := range leases {
 				must(t, lease.Err())
-				must(t, lease.Release(t.Context()))
+				must(t, lease.Release())
 			}
 			if log.lines.Load() == 0 {
 				t.Error("nothing was logged, so nothing could block")

@@ -144,7 +144,7 @@ func holdAll(t *testing.T, c *holdfast.Client) {
 	} {
 		lease, err := hold()
 		must(t, err)
-		t.Cleanup(func() { _ = lease.Release(context.Background()) })
+		t.Cleanup(func() { _ = lease.Release() })
 	}
 }
 

@@ -112,7 +112,7 @@ func TestWaitErrorNamesOwnHolder(t *testing.T) {
 				if _, err := wait(over); !errors.Is(err, context.Canceled) {
 					t.Errorf("Lock with a context that is over: %v", err)
 				}
-				must(t, lease.Release(t.Context()))
+				must(t, lease.Release())
 				synctest.Wait()
 			})
 		})

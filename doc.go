@@ -20,7 +20,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer lease.Release(ctx)       // works although ctx is over
+//	defer lease.Release()          // works although ctx is over
 //	ctx, cancel := lease.Bind(ctx) // ends with the request or with the lease, whichever is first
 //	defer cancel()
 //	if err := bill(ctx, 42); err != nil {
@@ -38,9 +38,8 @@
 // says how long the hold lasts unless it is renewed. A holder that lives renews its lease, so that
 // time does not say when the lock is free.
 //
-// Lease.Context ends with the lease alone, and lives on when the ctx of Lock is cancelled. Work
-// that must stop with its request runs under Lease.Bind. The bound context ends with the request or
-// with the lease, whichever is first. context.Cause tells which: a loss is a *LostError. The bound
+// Work runs under the context of Lease.Bind, which ends with the request or with the lease,
+// whichever is first. context.Cause tells which: a loss is a *LostError. The bound
 // context has the values and the deadline of the request. A caller that locks under it enters the
 // holds of the lease, and the holds that the request's context has. The context that Do gives to
 // its function is such a context.
@@ -127,15 +126,15 @@
 // Lease.Detach ends a lease here and returns it as a text, a Ticket. Client.Attach takes the ticket
 // up, in whichever process: the same hold, with the same token. This is for work whose steps are
 // processes of their own, such as the steps of a script. Between Detach and Attach nobody renews
-// the hold, so the TTL must be longer than a step takes to start. Client.Check looks whether the
-// hold of a ticket is there. Keep a ticket as you keep a password: a process that has the text, and
-// access to the server, has the lock.
+// the hold, so the TTL must be longer than a step takes to start. Client.CheckTicket looks whether
+// the hold of a ticket is there. Keep a ticket as you keep a password: a process that has the text,
+// and access to the server, has the lock.
 //
-// Mutex.Ticket returns the ticket of a place in the queue, and Client.AttachWait waits there until
+// Mutex.Ticket returns the ticket of a place in the queue, and Client.Attach waits there until
 // the lock is held. The place is kept between the waits, for as long as Mutex.Ticket was told. So a
 // script that waits for a short time again and again, each time in another process, need not join
 // the end of the queue again. While no process waits at the place, all others pass it.
-// Client.Discard gives the place back.
+// Client.DiscardTicket gives the place back.
 //
 // # Looking at locks
 //

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 var (
@@ -82,7 +83,7 @@ func TestDowngradeUncertain(t *testing.T) {
 					t.Errorf("%v, trusted for %v more", lease.Err(), lease.Until().Sub(until))
 				}
 				var bad *holdfast.ArgumentError
-				if _, err := client.RWMutex("n").TryLock(lease.Context()); !errors.As(err, &bad) {
+				if _, err := client.RWMutex("n").TryLock(leased.Context(lease)); !errors.As(err, &bad) {
 					t.Errorf("it writes: %v", err)
 				}
 				reader := w.must(other.RWMutex("n").RLock(t.Context()))
@@ -115,10 +116,10 @@ func TestDowngradeUnanswered(t *testing.T) {
 				if late := time.Since(until); late < 0 || late > 2*time.Second {
 					t.Errorf("told %v after trust ended", late)
 				}
-				if ended := context.Cause(lease.Context()); !errors.Is(ended, holdfast.ErrLost) {
+				if ended := context.Cause(leased.Context(lease)); !errors.Is(ended, holdfast.ErrLost) {
 					t.Errorf("its context ended with %v", ended)
 				}
-				_ = lease.Release(t.Context())
+				_ = lease.Release()
 				synctest.Wait()
 				w.nothingLeft()
 			})
@@ -163,7 +164,7 @@ func TestDowngradeRefused(t *testing.T) {
 		if _, err := other.RWMutex("n").TryRLock(t.Context()); !errors.Is(err, holdfast.ErrHeld) || lease.Err() != nil {
 			t.Errorf("another reads: %v; it has %v", err, lease.Err())
 		}
-		w.release(w.must(client.RWMutex("n").TryLock(lease.Context())))
+		w.release(w.must(client.RWMutex("n").TryLock(leased.Context(lease))))
 		if err := lease.Downgrade(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -215,23 +215,23 @@ var never = func(context.Context) error { return nil }
 // ctxCalls are all methods of the library that take a ctx, and may ask a server for it.
 var ctxCalls = map[string]ctxCall{
 	"Client.Attach": {do: func(ctx context.Context, b *bench) error { return ofLease(b.Attach(ctx, b.ticket)) }},
-	"Client.AttachWait": {waits: true, do: func(ctx context.Context, b *bench) error {
-		return ofLease(b.AttachWait(ctx, b.place))
+	"Client.Attach, a place": {waits: true, do: func(ctx context.Context, b *bench) error {
+		return ofLease(b.Attach(ctx, b.place))
 	}},
-	"Client.Break":      {do: func(ctx context.Context, b *bench) error { return b.Break(ctx, "n", 1) }},
-	"Client.Check":      {do: func(ctx context.Context, b *bench) error { return b.Check(ctx, b.ticket) }},
-	"Client.Deadlocks":  {do: func(ctx context.Context, b *bench) error { _, err := b.Deadlocks(ctx); return err }},
-	"Client.Discard":    {do: func(ctx context.Context, b *bench) error { return b.Discard(ctx, b.ticket) }},
-	"Client.Evict":      {do: func(ctx context.Context, b *bench) error { return b.Evict(ctx, "n", "w") }},
-	"Client.ForceBreak": {do: func(ctx context.Context, b *bench) error { return b.ForceBreak(ctx, "n", 1) }},
-	"Client.Inspect":    {do: func(ctx context.Context, b *bench) error { _, err := b.Inspect(ctx, "n"); return err }},
-	"Client.List":       {do: func(ctx context.Context, b *bench) error { return last(b.List(ctx, holdfast.ListOptions{})) }},
-	"Client.Queue":      {do: func(ctx context.Context, b *bench) error { return last(b.Queue(ctx, "n")) }},
-	"Client.Ready":      {do: func(ctx context.Context, b *bench) error { return b.Ready(ctx) }},
-	"Election.Campaign": {waits: true, do: func(ctx context.Context, b *bench) error { return ofLease(b.Election("n").Campaign(ctx)) }},
-	"Election.Leader":   {do: func(ctx context.Context, b *bench) error { _, err := b.Election("n").Leader(ctx); return err }},
-	"Election.Observe":  {waits: true, do: func(ctx context.Context, b *bench) error { return last(b.Election("n").Observe(ctx)) }},
-	"Election.Run":      {waits: true, do: func(ctx context.Context, b *bench) error { return b.Election("n").Run(ctx, never) }},
+	"Client.Break":         {do: func(ctx context.Context, b *bench) error { return b.Break(ctx, "n", 1) }},
+	"Client.CheckTicket":   {do: func(ctx context.Context, b *bench) error { return b.CheckTicket(ctx, b.ticket) }},
+	"Client.Deadlocks":     {do: func(ctx context.Context, b *bench) error { _, err := b.Deadlocks(ctx); return err }},
+	"Client.DiscardTicket": {do: func(ctx context.Context, b *bench) error { return b.DiscardTicket(ctx, b.ticket) }},
+	"Client.Evict":         {do: func(ctx context.Context, b *bench) error { return b.Evict(ctx, "n", "w") }},
+	"Client.ForceBreak":    {do: func(ctx context.Context, b *bench) error { return b.ForceBreak(ctx, "n", 1) }},
+	"Client.Inspect":       {do: func(ctx context.Context, b *bench) error { _, err := b.Inspect(ctx, "n"); return err }},
+	"Client.List":          {do: func(ctx context.Context, b *bench) error { return last(b.List(ctx, holdfast.ListOptions{})) }},
+	"Client.Queue":         {do: func(ctx context.Context, b *bench) error { return last(b.Queue(ctx, "n")) }},
+	"Client.Ready":         {do: func(ctx context.Context, b *bench) error { return b.Ready(ctx) }},
+	"Election.Campaign":    {waits: true, do: func(ctx context.Context, b *bench) error { return ofLease(b.Election("n").Campaign(ctx)) }},
+	"Election.Leader":      {do: func(ctx context.Context, b *bench) error { _, err := b.Election("n").Leader(ctx); return err }},
+	"Election.Observe":     {waits: true, do: func(ctx context.Context, b *bench) error { return last(b.Election("n").Observe(ctx)) }},
+	"Election.Run":         {waits: true, do: func(ctx context.Context, b *bench) error { return b.Election("n").Run(ctx, never) }},
 	"Election.TryCampaign": {do: func(ctx context.Context, b *bench) error {
 		return ofLease(b.Election("n").TryCampaign(ctx))
 	}},

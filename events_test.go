@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 type callID struct{}
@@ -133,7 +134,7 @@ func (r *randomCaller) take(ctx context.Context) (lease *holdfast.Lease, single 
 			if err != nil { // no queue: then it is as any other
 				return c.Mutex(name).Lock(ctx)
 			}
-			return c.AttachWait(ctx, ticket)
+			return c.Attach(ctx, ticket)
 		},
 		c.All([]string{"n0", "n1"}, options...).Lock, c.All([]string{"n0", "n1"}, options...).TryLock,
 	}
@@ -162,7 +163,7 @@ func (r *randomCaller) once() {
 	}
 	var inner *holdfast.Lease
 	if r.chance(20) { // a reentry, which may outlive the lease
-		inner, _ = r.clients[0].Mutex(lease.Name()).TryLock(context.WithValue(lease.Context(), callID{}, -id))
+		inner, _ = r.clients[0].Mutex(lease.Name()).TryLock(context.WithValue(leased.Context(lease), callID{}, -id))
 	}
 	r.pause(time.Second)
 	if r.chance(20) {
@@ -185,11 +186,11 @@ func (r *randomCaller) once() {
 		}
 	}
 	if r.chance(90) { // else Close gives it back
-		_ = lease.Release(ctx)
+		_ = lease.Release()
 	}
 	if inner != nil {
 		r.pause(100 * time.Millisecond)
-		_ = inner.Release(ctx)
+		_ = inner.Release()
 	}
 }
 
@@ -251,7 +252,7 @@ func TestEventsOfEnds(t *testing.T) {
 		if last := seen.state["call 1, closed"]; last != holdfast.EventReleased {
 			t.Errorf("%v", last)
 		}
-		if err := lost.Release(ctx); !errors.Is(err, holdfast.ErrLost) {
+		if err := lost.Release(); !errors.Is(err, holdfast.ErrLost) {
 			t.Error(err)
 		}
 	})
@@ -283,7 +284,7 @@ func TestObserverPanics(t *testing.T) {
 			}
 			synctest.Wait()
 			<-time.After(held)
-			must(t, lease.Release(t.Context()))
+			must(t, lease.Release())
 			for range cap(got) {
 				must(t, <-got)
 			}
@@ -329,7 +330,7 @@ func TestLoggerPanics(t *testing.T) {
 		f.set(func() { f.away = false })
 		<-time.After(time.Minute)
 		must(t, lease.Err())
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		must(t, given(client.Mutex("m").TryLock(t.Context())))
 		must(t, client.Close())
 	})
@@ -359,7 +360,7 @@ func TestObserverIsSlow(t *testing.T) {
 			<-time.After(time.Minute)
 			must(t, lease.Err())
 		}
-		if !errors.Is(context.Cause(fixed.Context()), holdfast.ErrLost) {
+		if !errors.Is(context.Cause(leased.Context(fixed)), holdfast.ErrLost) {
 			t.Error("a lease does not end while the observer is slow")
 		}
 		close(slow)
@@ -367,7 +368,7 @@ func TestObserverIsSlow(t *testing.T) {
 		if told[holdfast.EventRenewed] != 2 || told[holdfast.EventLost] != 1 { // that which it was told, and the others
 			t.Errorf("told of %v", told)
 		}
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		must(t, client.Close())
 	})
 }
@@ -377,7 +378,7 @@ type observing func(holdfast.Event)
 
 func (f observing) Observe(e holdfast.Event) { f(e) }
 
-// The observer is told of a loss when the context of the lease has ended, and not before.
+// The observer is told of a loss when the lease has ended, and not before.
 func TestLossIsToldAfterTheEnd(t *testing.T) {
 	for range 10 { // as the two goroutines may meet or not
 		synctest.Test(t, lossIsToldAfterTheEnd)
@@ -386,7 +387,7 @@ func TestLossIsToldAfterTheEnd(t *testing.T) {
 
 func lossIsToldAfterTheEnd(t *testing.T) {
 	var mu sync.Mutex
-	contexts := map[string]context.Context{}
+	ends := map[string]<-chan struct{}{}
 	client, err := holdfast.NewOn(memory.New(protocol.Features{Queue: true, Tokens: true}).Connect("p"), &holdfast.Config{
 		Observer: observing(func(e holdfast.Event) {
 			if e.Kind != holdfast.EventLost {
@@ -394,8 +395,10 @@ func lossIsToldAfterTheEnd(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if contexts[e.Name].Err() == nil {
-				t.Errorf("%s: its context has not ended", e.Name)
+			select {
+			case <-ends[e.Name]:
+			default:
+				t.Errorf("%s: the lease has not ended", e.Name)
 			}
 		}),
 	})
@@ -404,7 +407,7 @@ func lossIsToldAfterTheEnd(t *testing.T) {
 		lease, err := client.Mutex(fmt.Sprint(i), holdfast.WithoutRenewal()).Lock(t.Context())
 		must(t, err)
 		mu.Lock()
-		contexts[lease.Name()] = lease.Context()
+		ends[lease.Name()] = lease.Done()
 		mu.Unlock()
 	}
 	<-time.After(time.Minute)
@@ -425,7 +428,7 @@ func pairs(tb testing.TB, observer holdfast.Observer) func() {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if err := lease.Release(ctx); err != nil {
+		if err := lease.Release(); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -58,7 +58,7 @@ func ExampleMutex_Lock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	fmt.Println("holds", lease.Name(), lease.Token() > 0, ctx.Err())
@@ -77,13 +77,13 @@ func ExampleLease_Bind() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Release(request)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(request)
 	defer cancel()
 
 	cancelRequest() // the customer goes away
 	<-ctx.Done()    // the work stops
-	fmt.Println(ctx.Err(), lease.Context().Err())
+	fmt.Println(ctx.Err(), lease.Err())
 	// Output: context canceled <nil>
 }
 
@@ -99,7 +99,7 @@ func ExampleLease_Extend() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	for part := range 3 {
 		fmt.Println("exported part", part+1)
 		if err := lease.Extend(ctx); err != nil {
@@ -146,7 +146,7 @@ func ExampleMutex_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 
 	_, err = report.TryLock(ctx)
 	var held *holdfast.HeldError
@@ -199,7 +199,7 @@ func ExampleRWMutex() {
 	}
 	_, err = config.TryLock(ctx)
 	fmt.Println("a writer beside readers:", errors.Is(err, holdfast.ErrHeld))
-	if err := errors.Join(one.Release(ctx), other.Release(ctx)); err != nil {
+	if err := errors.Join(one.Release(), other.Release()); err != nil {
 		log.Fatal(err)
 	}
 	err = config.Do(ctx, func(context.Context) error {
@@ -314,7 +314,7 @@ func ExampleClient_Attach() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(again.Name(), again.Token() == lease.Token(), again.Release(ctx))
+	fmt.Println(again.Name(), again.Token() == lease.Token(), again.Release())
 	// Output: release true <nil>
 }
 

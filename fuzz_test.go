@@ -1,7 +1,6 @@
 package holdfast_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -99,7 +98,7 @@ func judge(t *testing.T, server *memory.Server, kind, name string, ttl time.Dura
 		if left := time.Until(lease.Until()); left <= 0 || len(with) > 0 && left > ttl {
 			t.Errorf("%s: trusted for %v, its TTL is %v", kind, left, ttl)
 		}
-		if err := lease.Release(context.Background()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Errorf("%s: Release: %v", kind, err)
 		}
 	}

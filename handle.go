@@ -81,7 +81,8 @@ func do(ctx context.Context, call string, lock func(context.Context) (*Lease, er
 		return err
 	}
 	held, cancel := context.WithCancelCause(l.inner.Carry(ctx))
-	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
+	lease := l.inner.Context()
+	stop := context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })
 	defer func() {
 		stop()
 		lost := l.Err()

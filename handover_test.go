@@ -44,17 +44,17 @@ func TestGivenUpAtTheHandOver(t *testing.T) {
 			next := wait(t.Context()) // its grant has tokens to pass on
 			ctx, cancel := context.WithCancel(t.Context())
 			done := wait(ctx)
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Fatal(err)
 			}
 			lease = <-next
 			cancel()
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Fatal(err)
 			}
 			if lease := <-done; lease != nil {
 				in++
-				if err := lease.Release(t.Context()); err != nil {
+				if err := lease.Release(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -90,10 +90,10 @@ func TestConfirmationIsNoRenewal(t *testing.T) {
 			next <- lease
 		}()
 		synctest.Wait()
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		lease = <-next
 		<-time.After(11 * time.Second)
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		synctest.Wait()
 		if len(confirmed) != 1 || confirmed[0].Token != lease.Token() || confirmed[0].Headroom != 0 || confirmed[0].Kind.String() != "confirmed" {
 			t.Errorf("the hand-over was confirmed: %+v", confirmed)

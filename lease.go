@@ -44,10 +44,9 @@ var (
 )
 
 // LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or
-// Run whose function was called with ctx, the lease whose Context it is, or the lease that was
-// bound to a context by Bind. So code that is called under a lease has its token, and all other
-// methods. For a group it is the lease of the group, with all Tokens. A context that comes from
-// such a context belongs to the same lease.
+// Run whose function was called with ctx, or the lease that was bound to a context by Bind. So code
+// that is called under a lease has its token, and all other methods. For a group it is the lease of
+// the group, with all Tokens. A context that comes from such a context belongs to the same lease.
 //
 // LeaseFrom returns false if ctx belongs to no lease, or is nil. It does not look whether the lease
 // is still held: Err of the lease says so. Each call returns another *Lease for the same lease.
@@ -81,19 +80,6 @@ func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
 	}
 }
 
-// Context returns a context that ends with the lease. It carries the values of the context that the
-// lock was taken with, but not its deadline or cancellation. The cause is a *LostError after a
-// loss, context.Canceled after Release and Detach, and ErrClosed after Client.Close.
-//
-// A caller that locks the same name under this context enters the hold. Goroutines that share the
-// context therefore do not exclude each other.
-func (l *Lease) Context() context.Context {
-	if l.empty() {
-		return over(context.Background(), ErrNotHeld)
-	}
-	return l.inner.Context()
-}
-
 // over returns a context that carries the values of ctx, and has ended with this cause.
 func over(ctx context.Context, cause error) context.Context {
 	ended, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -102,14 +88,15 @@ func over(ctx context.Context, cause error) context.Context {
 }
 
 // Bind returns a context that ends with ctx or with the lease, whichever is first. It is for work
-// that must stop when its request is cancelled, and when the lease is lost: Context does not end
-// with the ctx that Lock was called with. The bound context has the values and the deadline of ctx.
-// Its cause is that of the one that ended first: the cause of ctx, or what Context says. It is
-// context.Canceled after a call of cancel.
+// that must stop when its request is cancelled, and when the lease is lost. The bound context has
+// the values and the deadline of ctx. Its cause is that of the one that ended first. For the lease
+// this is a *LostError after a loss, context.Canceled after Release and Detach, and ErrClosed after
+// Client.Close. After a call of cancel it is context.Canceled.
 //
 // A caller that locks a name under the bound context enters the hold that this lease has of the
 // name, or a lease under whose context this one was taken. If there is none, the caller enters the
-// hold that ctx carries, as it would under ctx.
+// hold that ctx carries, as it would under ctx. Goroutines that share the context therefore do not
+// exclude each other.
 //
 // If the lease or ctx has ended already, the bound context is over from the start. If l is nil or
 // the zero Lease, the cause is ErrNotHeld. If ctx is nil, the cause is an *ArgumentError. Cancel
@@ -132,7 +119,12 @@ func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context
 }
 
 // Done returns a channel that is closed when the lease ends.
-func (l *Lease) Done() <-chan struct{} { return l.Context().Done() }
+func (l *Lease) Done() <-chan struct{} {
+	if l.empty() {
+		return over(context.Background(), ErrNotHeld).Done()
+	}
+	return l.inner.Context().Done()
+}
 
 // Err returns nil while the lease can be trusted. It compares the clocks itself, so it is right
 // even before any goroutine has noticed the end. Afterwards Err returns the *LostError, or
@@ -269,9 +261,8 @@ func (l *Lease) Extend(ctx context.Context) error {
 // an RWMutex is released while readers of the same hold stay, Release downgrades the hold by the
 // same rules.
 //
-// Release does not use ctx: it works although ctx is over. It lasts at most the smaller of the
-// remaining trust and Config.ReleaseTimeout. A lease of a group gives back all of its names, and
-// joins the errors of those that failed.
+// Release lasts at most the smaller of the remaining trust and Config.ReleaseTimeout. A lease of a
+// group gives back all of its names, and joins the errors of those that failed.
 //
 // The lease is over after every call. The errors are:
 //
@@ -284,8 +275,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 //     before that: nobody knows.
 //   - A *StoreError: the server refused, for example because a permission was taken away. The hold
 //     stays until its TTL is over.
-func (l *Lease) Release(ctx context.Context) error {
-	_ = ctx
+func (l *Lease) Release() error {
 	if l.empty() {
 		return ErrNotHeld
 	}

@@ -24,7 +24,7 @@ func TestLeaseString(t *testing.T) {
 		if got := fmt.Sprint(lease); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		must(t, client.Close())
 		var none *holdfast.Lease
 		if got := fmt.Sprint(none, new(holdfast.Lease)); got != "no lease no lease" {

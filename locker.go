@@ -76,7 +76,7 @@ func (l *locker) Lock() {
 		if l.keep(lease) {
 			return
 		}
-		_ = lease.Release(l.ctx) // the observer hears of an error
+		_ = lease.Release() // the observer hears of an error
 		if l.ctx.Err() != nil {
 			ended := &engine.WaitEnded{Err: protocol.EndOf(l.ctx), Waited: time.Since(began), Answered: true}
 			l.fail(public("lock", lease.Name(), ended))
@@ -119,7 +119,7 @@ func (l *locker) Unlock() {
 		panic(errUnlocked)
 	}
 	<-l.holder
-	if err := lease.Release(l.ctx); err != nil {
+	if err := lease.Release(); err != nil {
 		l.onError(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // noted collects what a Locker tells onError.
@@ -299,7 +300,7 @@ func TestLockerUnderALease(t *testing.T) {
 		w, seen := newWorld(t), &noted{}
 		client, sent := w.client()
 		lease := w.must(client.Mutex("n").Lock(t.Context()))
-		ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(leased.Context(lease), time.Second)
 		defer cancel()
 		l := client.Mutex("n").Locker(ctx, seen.add)
 		l.Lock()
@@ -310,7 +311,7 @@ func TestLockerUnderALease(t *testing.T) {
 		l.Unlock()
 		w.release(lease)
 		fails(t, seen, l, context.DeadlineExceeded)
-		l = client.Mutex("n").Locker(lease.Context(), seen.add)
+		l = client.Mutex("n").Locker(leased.Context(lease), seen.add)
 		fails(t, seen, l, context.Canceled)
 		seen.none(t)
 		w.nothingLeft()

@@ -125,8 +125,8 @@ func WithLabel(label string) Option {
 // wait last. Its error is a *WaitError whose Reason is WaitDeadlock, and whose Deadlock names the
 // cycle. The caller should release what it holds, and begin anew. All others go on to wait.
 //
-// The leases under which a caller waits are those that the context of the call carries: it is, or
-// comes from, Lease.Context or Lease.Bind, or is that of Do. The names that a Group has while it
+// The leases under which a caller waits are those that the context of the call carries: it comes
+// from Lease.Bind, or is that of Do. The names that a Group has while it
 // waits for the others count as well. The servers are told of eight of these leases, the inner ones
 // first. So hold them until the call returns, or give the call a context without them.
 //

@@ -41,7 +41,7 @@ func given(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
-	return lease.Release(context.Background())
+	return lease.Release()
 }
 
 // TestOptions compares the table in doc.go with what the types refuse.

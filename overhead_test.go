@@ -41,7 +41,7 @@ func TestInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 }
@@ -64,7 +64,7 @@ func BenchmarkOverhead(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := lease.Release(ctx); err != nil {
+				if err := lease.Release(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -71,7 +71,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Fatal(err)
 		}
 		server.fail = errors.New("gone")
@@ -117,7 +117,7 @@ func TestCountingRequestsAllocatesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := lease.Release(context.Background()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Fatal(err)
 			}
 		})

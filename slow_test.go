@@ -86,7 +86,7 @@ func lockFor(ctx context.Context, client *holdfast.Client, held time.Duration, o
 		return err
 	}
 	<-time.After(held)
-	return lease.Release(ctx)
+	return lease.Release()
 }
 
 func topOf(e holdfast.Event) string {
@@ -205,7 +205,7 @@ func TestSlowGroupThatPolls(t *testing.T) {
 		lease, err := r.client.All([]string{"a", "m"}, holdfast.WithPolling(100*time.Millisecond, 0)).Lock(t.Context())
 		must(t, err)
 		<-time.After(3 * time.Second)
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		synctest.Wait()
 		waits, holds := r.told()
 		if got, want := times(waits), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}; !reflect.DeepEqual(got, want) {
@@ -236,8 +236,8 @@ func TestElectionIsNotSlow(t *testing.T) {
 			candidate <- lease
 		}()
 		<-time.After(time.Hour)
-		must(t, leader.Release(t.Context()))
-		must(t, (<-candidate).Release(t.Context()))
+		must(t, leader.Release())
+		must(t, (<-candidate).Release())
 		must(t, r.client.Close())
 		if waits, holds := r.told(); len(waits)+len(holds)+r.lines("long") > 0 {
 			t.Errorf("waits were told after %v and holds after %v, with %d lines in the log", times(waits), times(holds), r.lines("long"))

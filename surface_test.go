@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/testing/fault":       {},
 	"internal/testing/lateness":    {"internal/engine", "internal/protocol"},
 	"internal/testing/leak":        {},
+	"internal/testing/leased":      {"."},
 	"internal/testing/network":     {},
 	"internal/testing/permissions": {".", "store"},
 	"internal/testing/pubsubtest":  {"internal/testing/leak", "internal/testing/redisserver", "internal/wire", "store"},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"internal/wire":                {"internal/protocol", "store"},
 	"lockinfo":                     {},
 	"store":                        {},
-	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "lockinfo", "store"},
+	"storetest":                    {".", "internal/testing/fault", "internal/testing/leak", "internal/testing/leased", "lockinfo", "store"},
 	"telemetry":                    {},
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // A Ticket is a lease that has left its process (Lease.Detach), as a text of one line without
-// spaces. Another process, or this one, takes it up again with Client.Attach. Or it is a place in
-// the queue (Mutex.Ticket), at which Client.AttachWait waits.
+// spaces. Or it is a place in the queue (Mutex.Ticket), as such a text. Client.Attach takes up
+// either, in this process or in another one.
 //
 // The text is a secret: a process that has it, and access to the server, has the lock. Keep it as
 // you keep a password.
@@ -21,6 +21,13 @@ import (
 // other contenders. The other lease is told by the answer to its next renewal, and is trusted until
 // then.
 type Ticket string
+
+// IsPlace reports whether the ticket is of a place in the queue, so that Client.Attach waits. It
+// sends nothing, and returns false for a text that is no ticket.
+func (t Ticket) IsPlace() bool {
+	of, _, err := decodeTicket(t)
+	return err == nil && of == ticketOfPlace
+}
 
 // The reasons of a TicketError.
 const (
@@ -94,21 +101,30 @@ func (l *Lease) Detach() (Ticket, error) {
 	return "", bad.err("Lease.Detach")
 }
 
-// Attach takes up a lease that was detached, in this process or in another one: the same hold, with
-// the same token. It asks the server once whether the hold is there, and renews it with the same
-// request. A lease with a max hold or a min hold, or without renewal, costs one request more, for
-// the server's time. From then on the lease is as any other: it is renewed, and Release gives it
-// back. One WithoutRenewal is not prolonged: it ends when it would have ended.
+// Attach takes up a ticket of Lease.Detach, or of Mutex.Ticket and the methods like it, in this
+// process or in another one. The lease is then as any other: it is renewed, Release gives it back,
+// and Detach lets it leave the process. TTL, label and all other options are those of the handle
+// that made the ticket. The client must have its Config.Prefix and its servers.
 //
-// A max hold, a min hold and the end of a lease WithoutRenewal count from the grant, by the
-// server's clock alone. If that clock was set back since the grant, they end later by as much;
+// A detached lease is taken up at once: the same hold, with the same token. Attach asks the server
+// once whether the hold is there, and renews it with the same request. A lease with a max hold or a
+// min hold, or without renewal, costs one request more, for the server's time. These count from the
+// grant, by the server's clock alone. If that clock was set back since, they end later by as much;
 // a lease WithoutRenewal ends a TTL after Attach at the latest. The server keeps the hold for as
-// long, so nobody else is let in before.
+// long, so nobody else is let in before. ctx bounds the requests; each takes at most the smaller of
+// a sixth of the TTL and 1 s.
 //
-// TTL, label and all other options are those of the detached lease, not of this client. The client
-// must have its Config.Prefix and its servers. The lease has the values of ctx. ctx bounds the
-// requests alone; each takes at most the smaller of a sixth of the TTL and 1 s. Goroutines of this
-// process get the hold only by its context.
+// At a place, Attach waits until the lock is held or ctx ends. It never joins the queue again. When
+// ctx ends, the error is a *WaitError and the place is kept. The next Attach goes on there, from
+// whichever process. Attach returns when its last request was answered, within two seconds. If that
+// request finds that the lock was granted meanwhile, Attach returns the lease although ctx is over.
+// If it has no answer, the lock may be held for up to a TTL by the ticket, for the next Attach to
+// find. If an earlier process got the lock with this ticket and has not released it, the caller
+// gets the same hold, with the same token and a full TTL. If ctx is over before the call, nothing
+// is sent.
+//
+// A place gets the lock only by asking on a cluster without sharded channels (Redis before 7), and
+// where the server refuses PUBSUB. Callers behind it that wait all the time may then pass it.
 //
 // After an error nothing is attached, and the server has what it had before. Only of a group, and
 // after a *StoreError, holds may have been renewed once. The errors are:
@@ -117,63 +133,87 @@ func (l *Lease) Detach() (Ticket, error) {
 //   - A *TicketError, which matches ErrTicket: the ticket is of no use to this client, or of no use
 //     any more.
 //   - A *StoreError, or a *QuorumError: no answer came, or the server refused. The ticket is as
-//     good as before.
-//   - A *WaitError if ctx was over, and ErrClosed.
+//     good as before. At a place, it is a refusal that waiting does not cure, as for Mutex.Lock.
+//   - A *WaitError: ctx is over. Or its Reason is WaitEvicted: an operator evicted the ticket
+//     (Client.Evict), and the place is gone.
+//   - ErrClosed: the client is closed. The ticket is as good as before.
 func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
-	holds, err := c.held(ctx, "Client.Attach", ticket)
+	of, holds, err := c.decoded(ctx, "Client.Attach", ticket)
 	if err != nil {
 		return nil, err
 	}
-	name := holds[0].Spec.Name
 	var inner held
-	if len(holds) == 1 {
+	switch {
+	case of == ticketOfPlace:
+		inner, err = c.engine.AttachWait(ctx, holds[0])
+	case len(holds) == 1:
 		inner, err = c.engine.Attach(ctx, holds[0])
-	} else {
+	default:
 		inner, err = c.engine.AttachGroup(ctx, holds)
 	}
 	if err != nil {
-		return nil, attachError("attach", name, err)
+		return nil, attachError("attach", holds[0].Spec.Name, err)
 	}
 	return &Lease{inner: inner}, nil
 }
 
-// Check tells whether the lease of a ticket is still there, in one request that prolongs nothing
-// and takes nothing up. Nil says that it was there when the server answered. The errors are those
-// of Attach.
-func (c *Client) Check(ctx context.Context, ticket Ticket) error {
-	holds, err := c.held(ctx, "Client.Check", ticket)
+// CheckTicket reports whether the lease of a ticket is still there, in one request that prolongs
+// nothing and takes nothing up. Nil says that it was there when the server answered. The errors are
+// those of Attach. An *ArgumentError refuses the ticket of a place: only waiting there tells.
+func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
+	const call = "Client.CheckTicket"
+	of, holds, err := c.decoded(ctx, call, ticket)
 	if err != nil {
 		return err
 	}
-	if err := c.engine.CheckDetached(ctx, holds); err != nil {
-		return attachError("check", holds[0].Spec.Name, err)
+	if of == ticketOfPlace {
+		var bad problems
+		bad.add("ticket", "of a place in the queue of "+shortened(holds[0].Spec.Name), "one of a lease, which Detach returned")
+		return bad.err(call)
 	}
-	return nil
+	return attachError("check", holds[0].Spec.Name, c.engine.CheckDetached(ctx, holds))
 }
 
-// held reads the holds of a ticket of a lease, for a call.
-func (c *Client) held(ctx context.Context, call string, ticket Ticket) ([]engine.Detached, error) {
-	return c.decoded(ctx, call, ticketOfHold, "the whole text that Detach returned", ticket)
+// DiscardTicket gives back what the server has of a ticket, in one request for each name. Of a
+// ticket that a Ticket method made, it gives back the place, and with it the hold that the place
+// may have come to. Of a ticket that Detach made, it gives back the hold, or what remains of it
+// after Client.Break: so the caller says that no code works under the ticket any more. Nil says
+// that it is done.
+//
+// The errors are those of Client.Attach. After a *TicketError the server has nothing of the ticket.
+// After a *StoreError it may have some, and DiscardTicket may be called again.
+func (c *Client) DiscardTicket(ctx context.Context, ticket Ticket) error {
+	of, holds, err := c.decoded(ctx, "Client.DiscardTicket", ticket)
+	if err != nil {
+		return err
+	}
+	if of == ticketOfPlace {
+		err = c.engine.DropPlace(ctx, holds[0])
+	} else {
+		err = c.engine.DropDetached(ctx, holds)
+	}
+	return attachError("discard", holds[0].Spec.Name, err)
 }
 
-// decoded reads a ticket of a kind, for a call, and refuses one of another prefix.
-func (c *Client) decoded(ctx context.Context, call string, of byte, want string, ticket Ticket) ([]engine.Detached, error) {
+// decoded reads a ticket for a call, and refuses one of another prefix.
+func (c *Client) decoded(ctx context.Context, call string, ticket Ticket) (of byte, holds []engine.Detached, err error) {
 	if c == nil || c.engine == nil {
-		return nil, zeroHandle("Client", "a client that New made")
+		return 0, nil, zeroHandle("Client", "a client that New made")
 	}
 	var bad problems
 	bad.check(ctx != nil, "ctx", nil, "not nil")
-	holds, err := decodeTicket(of, ticket)
-	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes", want)
+	of, holds, err = decodeTicket(ticket)
+	bad.check(!errors.Is(err, errNoTicket), "ticket", "of "+fmt.Sprint(len(ticket))+" bytes",
+		"the whole text that Detach or a Ticket method returned")
 	switch wrong := bad.err(call); {
 	case wrong != nil:
-		return nil, wrong
+		return 0, nil, wrong
 	case err != nil:
-		return nil, err
+		return 0, nil, err
 	case holds[0].Prefix != c.config.Prefix:
-		return nil, &TicketError{Name: holds[0].Spec.Name, Reason: TicketPrefix}
+		return 0, nil, &TicketError{Name: holds[0].Spec.Name, Reason: TicketPrefix}
 	}
-	return holds, nil
+	return of, holds, nil
 }
 
 // attachError translates what the engine answers.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // A lease goes on in another process: the same hold, the same token.
@@ -27,10 +28,10 @@ func TestTicketAttachedElsewhere(t *testing.T) {
 		if err := lease.Err(); !errors.Is(err, holdfast.ErrNotHeld) {
 			t.Errorf("Err after Detach: %v", err)
 		}
-		if err := context.Cause(lease.Context()); !errors.Is(err, context.Canceled) {
+		if err := context.Cause(leased.Context(lease)); !errors.Is(err, context.Canceled) {
 			t.Errorf("the context ended with %v", err)
 		}
-		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrNotHeld) {
+		if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
 			t.Errorf("Release after Detach: %v", err)
 		}
 		if _, err := lease.Detach(); !errors.Is(err, holdfast.ErrNotHeld) {
@@ -107,7 +108,7 @@ func TestTicketAttachRefused(t *testing.T) {
 		a, _ := w.client()
 		b, sent := w.client()
 		lease := w.must(a.Mutex("n").Lock(t.Context()))
-		entered := w.must(a.Mutex("n").Lock(lease.Context()))
+		entered := w.must(a.Mutex("n").Lock(leased.Context(lease)))
 		var bad *holdfast.ArgumentError
 		if _, err := lease.Detach(); !errors.As(err, &bad) || lease.Err() != nil {
 			t.Errorf("Detach of one of two: %v, then %v", err, lease.Err())

@@ -49,28 +49,28 @@ func encodeTicket(of byte, holds []engine.Detached) Ticket {
 	return Ticket(ticketMark + ticketFormat + "." + base64.RawURLEncoding.EncodeToString(w))
 }
 
-// decodeTicket reads the holds of a ticket, or its place. The error is errNoTicket or
+// decodeTicket reads what a ticket is of, and its holds, or its place. The error is errNoTicket or
 // a *TicketError.
-func decodeTicket(of byte, ticket Ticket) ([]engine.Detached, error) {
+func decodeTicket(ticket Ticket) (of byte, holds []engine.Detached, err error) {
 	body, err := ticketBody(ticket)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	r := ticketReader{rest: body}
-	r.check(r.byte() == of)
+	of = r.byte()
+	r.check(of == ticketOfHold || of == ticketOfPlace)
 	prefix, count := r.text(), r.number()
 	r.check(count >= 1 && count <= maxGroup)
-	var holds []engine.Detached
 	for ; count > 0 && !r.bad; count-- {
 		holds = append(holds, r.hold(prefix))
 	}
 	if r.bad || len(r.rest) > 0 || of == ticketOfPlace && !onePlace(holds) {
-		return nil, errNoTicket
+		return 0, nil, errNoTicket
 	}
-	return holds, nil
+	return of, holds, nil
 }
 
-// onePlace tells whether a ticket is of one place. A place has no times of its own.
+// onePlace reports whether a ticket is of one place. A place has no times of its own.
 func onePlace(holds []engine.Detached) bool {
 	return len(holds) == 1 && holds[0].Ticket.Keep > 0 && holds[0].Options == engine.Options{TTL: holds[0].Options.TTL}
 }

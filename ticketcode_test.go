@@ -34,7 +34,7 @@ func TestTicketTextKeepsEveryField(t *testing.T) {
 		if strings.ContainsAny(string(text), " \n\r\t") {
 			t.Errorf("%q", text)
 		}
-		read, err := decodeTicket(ticketOfHold, text)
+		_, read, err := decodeTicket(text)
 		if err != nil || !reflect.DeepEqual(read, holds) {
 			t.Errorf("%v\n%+v\n%+v", err, read, holds)
 		}
@@ -45,19 +45,19 @@ func TestTicketTextKeepsEveryField(t *testing.T) {
 func TestTicketTextCutOrChanged(t *testing.T) {
 	text := string(encodeTicket(ticketOfHold, someHolds()[:1]))
 	for i := range text {
-		if _, err := decodeTicket(ticketOfHold, Ticket(text[:i])); err == nil {
+		if _, _, err := decodeTicket(Ticket(text[:i])); err == nil {
 			t.Errorf("cut at %d it is a ticket", i)
 		}
 		changed := []byte(text)
 		if changed[i]++; strings.ContainsRune("0123456789", rune(text[i])) && i < len(ticketMark)+1 {
 			continue // another format
 		}
-		if _, err := decodeTicket(ticketOfHold, Ticket(changed)); err == nil {
+		if _, _, err := decodeTicket(Ticket(changed)); err == nil {
 			t.Errorf("changed at %d it is a ticket", i)
 		}
 	}
 	for _, bad := range []string{"", "x", text + "A", text + "\n", " " + text, ticketMark + ".", ticketMark + ticketFormat + ".", ticketMark + "1x." + text[18:]} {
-		if _, err := decodeTicket(ticketOfHold, Ticket(bad)); !errors.Is(err, errNoTicket) {
+		if _, _, err := decodeTicket(Ticket(bad)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestTicketTextOfAnotherFormat(t *testing.T) {
 	for _, format := range []string{"1", "12"} { // the one before, and a later one
 		for _, of := range []byte{ticketOfHold, ticketOfPlace} {
 			text := ticketMark + format + strings.TrimPrefix(string(encodeTicket(of, someHolds()[:1])), ticketMark+ticketFormat)
-			_, err := decodeTicket(of, Ticket(text))
+			_, _, err := decodeTicket(Ticket(text))
 			var refused *TicketError
 			if !errors.As(err, &refused) || refused.Reason != TicketFormat || !errors.Is(err, ErrTicket) {
 				t.Errorf("format %s, %c: %v", format, of, err)
@@ -99,27 +99,26 @@ func TestTicketTextOfNoLock(t *testing.T) {
 	} {
 		holds := someHolds()[:1]
 		change(&holds[0])
-		if _, err := decodeTicket(ticketOfHold, encodeTicket(ticketOfHold, holds)); !errors.Is(err, errNoTicket) {
+		if _, _, err := decodeTicket(encodeTicket(ticketOfHold, holds)); !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// The ticket of a place is none of a hold, nor is one of a hold one of a place.
+// The ticket of a place is of one place, which is kept, and has no times of its own.
 func TestTicketTextOfAPlace(t *testing.T) {
 	place := someHolds()[:1]
 	place[0].Options = engine.Options{TTL: time.Minute}
 	text := encodeTicket(ticketOfPlace, place)
-	if read, err := decodeTicket(ticketOfPlace, text); err != nil || !reflect.DeepEqual(read, place) {
+	if of, read, err := decodeTicket(text); err != nil || of != ticketOfPlace || !reflect.DeepEqual(read, place) {
 		t.Errorf("%v\n%+v\n%+v", err, read, place)
 	}
 	forgetful := []engine.Detached{place[0]}
 	forgetful[0].Ticket.Keep = 0
 	for name, err := range map[string]error{
-		"a place":  second(decodeTicket(ticketOfHold, text)),
-		"a hold":   second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfHold, place))),
-		"two":      second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, someHolds()))),
-		"not kept": second(decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, forgetful))),
+		"of neither": third(decodeTicket(encodeTicket('x', place))),
+		"two":        third(decodeTicket(encodeTicket(ticketOfPlace, someHolds()))),
+		"not kept":   third(decodeTicket(encodeTicket(ticketOfPlace, forgetful))),
 	} {
 		if !errors.Is(err, errNoTicket) {
 			t.Errorf("%s: %v", name, err)
@@ -132,20 +131,20 @@ func TestTicketTextOfAPlace(t *testing.T) {
 	} {
 		own := []engine.Detached{place[0]}
 		change(&own[0].Options)
-		if _, err := decodeTicket(ticketOfPlace, encodeTicket(ticketOfPlace, own)); !errors.Is(err, errNoTicket) {
+		if _, _, err := decodeTicket(encodeTicket(ticketOfPlace, own)); !errors.Is(err, errNoTicket) {
 			t.Errorf("a place with %s: %v", name, err)
 		}
 	}
 }
 
-func second(_ []engine.Detached, err error) error { return err }
+func third(_ byte, _ []engine.Detached, err error) error { return err }
 
 // FuzzTicketText: no text makes it panic, and a text that is a ticket is the only one of its holds.
 func FuzzTicketText(f *testing.F) {
 	f.Add(string(encodeTicket(ticketOfHold, someHolds())))
 	f.Add(ticketMark + ticketFormat + ".")
 	f.Fuzz(func(t *testing.T, text string) {
-		if holds, err := decodeTicket(ticketOfHold, Ticket(text)); err == nil && encodeTicket(ticketOfHold, holds) != Ticket(text) {
+		if of, holds, err := decodeTicket(Ticket(text)); err == nil && encodeTicket(of, holds) != Ticket(text) {
 			t.Errorf("%q", text)
 		}
 	})

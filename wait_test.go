@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // waits are all calls that wait, on names that another client holds, with an option.
@@ -232,8 +233,8 @@ func TestWithWaitInPool(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		must(t, lease.Release(t.Context()))
-		must(t, (<-got).Release(t.Context()))
+		must(t, lease.Release())
+		must(t, (<-got).Release())
 	})
 }
 
@@ -251,7 +252,7 @@ func TestWithWaitDoesNotBoundWork(t *testing.T) {
 		lease, err := m.Lock(t.Context())
 		must(t, err)
 		<-time.After(time.Minute)
-		must(t, lease.Context().Err())
-		must(t, lease.Release(t.Context()))
+		must(t, leased.Context(lease).Err())
+		must(t, lease.Release())
 	})
 }

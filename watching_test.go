@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // faulty is the connection of one process, with faults.
@@ -353,7 +354,7 @@ func TestElectionCheck(t *testing.T) {
 		<-time.After(time.Second)
 		must(t, election.Check())
 		must(t, lease.Err())
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 
 		// A leader whose fn does not return after a loss stays unhealthy.
 		finish, ended := make(chan struct{}), make(chan struct{})
@@ -405,7 +406,7 @@ func TestGroupAroundOneThatIsHeld(t *testing.T) {
 		go func() {
 			lease, err := one.All(names).Lock(t.Context())
 			if err == nil {
-				err = errors.Join(lease.Check(t.Context()), lease.Release(t.Context()))
+				err = errors.Join(lease.Check(t.Context()), lease.Release())
 			}
 			done <- err
 		}()
@@ -415,7 +416,7 @@ func TestGroupAroundOneThatIsHeld(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		must(t, held.Release(t.Context()))
+		must(t, held.Release())
 		must(t, <-done)
 		if f.askAlls != 3 {
 			t.Errorf("%d requests for many, want 3", f.askAlls)
@@ -429,7 +430,7 @@ func TestGroupRoundTrips(t *testing.T) {
 		names := []string{"a", "b", "c"}
 		lease, err := one.All(names).Lock(t.Context())
 		must(t, err)
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		if f.askAlls != 1 {
 			t.Errorf("%d requests", f.askAlls)
 		}
@@ -444,13 +445,13 @@ func TestGroupRoundTrips(t *testing.T) {
 		lease, err = one.All(names).Lock(t.Context())
 		must(t, err)
 		must(t, lease.Check(t.Context()))
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 		lease, err = other.All(names).Lock(t.Context())
 		must(t, err)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("what was won without knowing stayed: %v", took)
 		}
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 	})
 }
 
@@ -467,7 +468,7 @@ func TestGroupLateAnswer(t *testing.T) {
 		synctest.Wait()
 		lease, err := other.All([]string{"a", "b"}).TryLock(t.Context())
 		must(t, err)
-		must(t, lease.Release(t.Context()))
+		must(t, lease.Release())
 	})
 }
 
@@ -481,10 +482,10 @@ func TestGroupLostInTime(t *testing.T) {
 		f.set(func() { f.away = true })
 		next, err := other.All([]string{"b", "c"}).Lock(t.Context())
 		must(t, err)
-		if !errors.Is(lease.Err(), holdfast.ErrLost) || lease.Context().Err() == nil {
+		if !errors.Is(lease.Err(), holdfast.ErrLost) || leased.Context(lease).Err() == nil {
 			t.Errorf("another holds b, and the lease is %v", lease.Err())
 		}
-		must(t, next.Release(t.Context()))
+		must(t, next.Release())
 	})
 }
 
@@ -496,7 +497,7 @@ func TestGroupWaited(t *testing.T) {
 		must(t, err)
 		_, err = one.Mutex("b").Lock(t.Context())
 		must(t, err)
-		time.AfterFunc(3*time.Second, func() { _ = first.Release(t.Context()) })
+		time.AfterFunc(3*time.Second, func() { _ = first.Release() })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		var ended *holdfast.WaitError

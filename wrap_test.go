@@ -121,7 +121,7 @@ func (w world) must(lease *holdfast.Lease, err error) *holdfast.Lease {
 
 func (w world) release(lease *holdfast.Lease) {
 	w.Helper()
-	if err := lease.Release(w.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		w.Errorf("Release: %v", err)
 	}
 }

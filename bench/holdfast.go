@@ -28,7 +28,7 @@ func (o *ours) Lock(ctx context.Context, name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return lease.Release(ctx) }, nil
+	return func() error { return lease.Release() }, nil
 }
 
 func (o *ours) Close() error {

@@ -46,7 +46,7 @@ func Example_billOnce() {
 		if err != nil {
 			return err
 		}
-		defer lease.Release(ctx)
+		defer lease.Release()
 		if database.isPaid(order) {
 			fmt.Println("order", order, "was billed before")
 			return nil

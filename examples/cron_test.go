@@ -30,7 +30,7 @@ func Example_cron() {
 			continue
 		}
 		fmt.Printf("host %d: sends the report\n", i+1)
-		if err := lease.Release(context.Background()); err != nil {
+		if err := lease.Release(); err != nil {
 			log.Print(err)
 		}
 	}

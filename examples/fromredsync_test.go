@@ -25,7 +25,7 @@ func cleanUp(ctx context.Context, client *holdfast.Client, work func(context.Con
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	return work(ctx)
@@ -53,7 +53,7 @@ func export(ctx context.Context, client *holdfast.Client, rows []int, write func
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	for _, row := range rows {

@@ -122,7 +122,7 @@ func TestFromRedsyncExportEnds(t *testing.T) {
 				if err != nil {
 					t.Fatalf("not free: %v", err)
 				}
-				if err := lease.Release(t.Context()); err != nil {
+				if err := lease.Release(); err != nil {
 					t.Error(err)
 				}
 			})

@@ -29,7 +29,7 @@ func oneAtATime(client *holdfast.Client, wait time.Duration, customer func(*http
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
 			return
 		}
-		defer lease.Release(r.Context()) // works although the request is over
+		defer lease.Release() // works although the request is over
 		ctx, cancel := lease.Bind(r.Context())
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))

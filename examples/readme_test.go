@@ -38,7 +38,7 @@ func readmeByHand(ctx context.Context, client *holdfast.Client, bill biller, sav
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)       // works although ctx is over
+	defer lease.Release()          // works although ctx is over
 	ctx, cancel := lease.Bind(ctx) // ends with the request or with the lease, whichever is first
 	defer cancel()
 	if err := bill(ctx, 42); err != nil {
@@ -56,7 +56,7 @@ func readmeTry(ctx context.Context, client *holdfast.Client, cleanUp func(contex
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	return cleanUp(ctx)
@@ -68,7 +68,7 @@ func readmeExport(ctx context.Context, client *holdfast.Client, rows []int, copy
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	for _, row := range rows {
@@ -86,7 +86,7 @@ func readmeWithoutRedis(ctx context.Context, client *holdfast.Client, bill bille
 	lease, err := client.Mutex("order:42", holdfast.WithWait(2*time.Second)).Lock(ctx)
 	switch {
 	case err == nil:
-		defer lease.Release(ctx)
+		defer lease.Release()
 		bound, cancel := lease.Bind(ctx)
 		defer cancel()
 		ctx = bound
@@ -111,7 +111,7 @@ func TestReadmeGoesOnWithoutRedis(t *testing.T) {
 		if err := readmeWithoutRedis(t.Context(), client, bill); !errors.Is(err, holdfast.ErrHeld) || ran > 0 {
 			t.Errorf("while another holds: ran %d times, %v", ran, err)
 		}
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Fatal(err)
 		}
 		server.Silence()
@@ -131,18 +131,6 @@ func oldDo(ctx context.Context, client *holdfast.Client, bill biller, _ saver) e
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // was meant for the waiting
 	defer cancel()
 	return client.Mutex("order:42").Do(ctx, func(ctx context.Context) error { return bill(ctx, 42) })
-}
-
-func oldByHand(ctx context.Context, client *holdfast.Client, bill biller, save saver) error {
-	lease, err := client.Mutex("order:42").Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lease.Release(ctx)
-	if err := bill(lease.Context(), 42); err != nil {
-		return err
-	}
-	return save(lease.Context(), 42, lease.Token())
 }
 
 type form func(context.Context, *holdfast.Client, biller, saver) error
@@ -242,16 +230,6 @@ func TestReadmeWorkEndsWithTheRequest(t *testing.T) {
 	each(t, map[string]form{"do": readmeDo, "by hand": readmeByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
 		cut, took, err := cancelled(t, server, run)
 		if !cut || took != 0 || !errors.Is(err, context.Canceled) {
-			t.Errorf("cut: %v, after %v: %v", cut, took, err)
-		}
-	})
-}
-
-// Trap of the old README: work under Lease.Context goes on after its request was cancelled.
-func TestOldReadmeWorkOutlivesTheRequest(t *testing.T) {
-	each(t, map[string]form{"by hand": oldByHand}, func(t *testing.T, server *holdfasttest.Server, run form) {
-		cut, took, err := cancelled(t, server, run)
-		if cut || took != time.Minute || err != nil {
 			t.Errorf("cut: %v, after %v: %v", cut, took, err)
 		}
 	})

@@ -31,7 +31,7 @@ func Example_workflow() {
 	}
 	_, err = clients[2].Mutex("customer:7", holdfast.WithOwner("workflow 13")).TryLock(ctx)
 	fmt.Println("another workflow is kept out:", errors.Is(err, holdfast.ErrHeld))
-	if err := first.Release(ctx); err != nil {
+	if err := first.Release(); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
@@ -61,7 +61,7 @@ func Example_handOver() {
 	}
 	fmt.Println("the token is the same:", attached.Token() == lease.Token())
 	fmt.Println("the first request has it no more:", errors.Is(lease.Err(), holdfast.ErrNotHeld))
-	fmt.Println("released:", attached.Release(ctx) == nil)
+	fmt.Println("released:", attached.Release() == nil)
 	// Output:
 	// the token is the same: true
 	// the first request has it no more: true

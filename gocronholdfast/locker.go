@@ -68,7 +68,7 @@ type lock struct {
 // Unlock is called by gocron when the job has returned.
 func (k *lock) Unlock(ctx context.Context) error {
 	k.locker.forget(k.job, k.lease)
-	return k.lease.Release(ctx)
+	return k.lease.Release()
 }
 
 // forget leaves the lease of a later run where it is.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // judged is a test whose failures are kept.
@@ -55,13 +56,13 @@ func under(t *testing.T, c *holdfast.Client, names ...string) {
 			t.Fatal(err)
 		}
 		defer release(t, lease)
-		ctx = lease.Context()
+		ctx = leased.Context(lease)
 	}
 }
 
 func release(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,7 +103,7 @@ func TestOrdersInversion(t *testing.T) {
 			}
 			bound, cancel := lease.Bind(ctx)
 			defer cancel()
-			return errors.Join(fn(bound), lease.Release(ctx))
+			return errors.Join(fn(bound), lease.Release())
 		},
 		"Locker": func(ctx context.Context, c *holdfast.Client, name string, fn func(context.Context) error) error {
 			if name == "a" {
@@ -158,7 +159,7 @@ func TestOrdersWaiting(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(leased.Context(b), time.Second)
 		defer cancel()
 		if _, err := c.Mutex("a").Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			w.T.Errorf("got %v", err)
@@ -233,7 +234,7 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 		"released before": func(t *testing.T, c *holdfast.Client) {
 			for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 				lease := lock(t, c.Mutex(names[0]))
-				ctx := context.WithoutCancel(lease.Context())
+				ctx := context.WithoutCancel(leased.Context(lease))
 				release(t, lease)
 				next, err := c.Mutex(names[1]).Lock(ctx)
 				if err != nil {
@@ -255,7 +256,7 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				inner, err := c.All(names).Lock(lease.Context()) // enters
+				inner, err := c.All(names).Lock(leased.Context(lease)) // enters
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -266,7 +267,7 @@ func TestOrdersNoFalseAlarm(t *testing.T) {
 		"tries": func(t *testing.T, c *holdfast.Client) {
 			under(t, c, "a", "b")
 			lease := lock(t, c.Mutex("b"))
-			tried, err := c.Mutex("a").TryLock(lease.Context())
+			tried, err := c.Mutex("a").TryLock(leased.Context(lease))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +305,7 @@ func TestOrdersMorePermits(t *testing.T) {
 				w.T.Fatal(err)
 			}
 			defer release(w.T, lease)
-			ctx = lease.Context()
+			ctx = leased.Context(lease)
 		}
 		if got := w.failures(); len(got) != 1 {
 			w.T.Errorf("failures: %q", got)
@@ -319,7 +320,7 @@ func TestOrdersUnderAGroup(t *testing.T) {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		lease, err := c.Mutex("c").Lock(group.Context())
+		lease, err := c.Mutex("c").Lock(leased.Context(group))
 		if err != nil {
 			w.T.Fatal(err)
 		}

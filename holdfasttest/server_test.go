@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/testing/leak"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -52,7 +53,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		lock(t, other.Mutex("order:42")) // another server
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -65,8 +66,9 @@ func TestLose(t *testing.T) {
 			one, other := server.Client(nil), server.Client(&holdfast.Config{Prefix: "other"})
 			lease, untouched := lock(t, one.Mutex(name)), lock(t, one.Mutex(name+"."))
 			elsewhere := lock(t, other.Mutex("x"))
-			ctx := lease.Context()
+			ctx := leased.Context(lease)
 			server.Lose(lease)
+			<-ctx.Done()
 			lost(t, context.Cause(ctx), holdfast.LossGone)
 			for _, lease := range []*holdfast.Lease{untouched, elsewhere, lock(t, other.Mutex(name))} {
 				if err := lease.Check(t.Context()); err != nil {
@@ -105,13 +107,13 @@ func TestLoseEveryKind(t *testing.T) {
 					t.Fatal(err)
 				}
 				server.Lose(lease)
-				lost(t, context.Cause(lease.Context()), holdfast.LossGone)
-				lost(t, lease.Release(t.Context()), holdfast.LossGone)
+				lost(t, context.Cause(leased.Context(lease)), holdfast.LossGone)
+				lost(t, lease.Release(), holdfast.LossGone)
 				next, err := take(t.Context(), other)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := next.Release(t.Context()); err != nil {
+				if err := next.Release(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -159,7 +161,7 @@ func TestLoseAsksAgain(t *testing.T) {
 		server.Slow(2 * time.Second)
 		time.AfterFunc(1500*time.Millisecond, func() { server.Slow(0) })
 		server.Lose(lease)
-		lost(t, context.Cause(lease.Context()), holdfast.LossGone)
+		lost(t, context.Cause(leased.Context(lease)), holdfast.LossGone)
 	})
 }
 
@@ -175,7 +177,7 @@ func TestSilence(t *testing.T) {
 		began := time.Now()
 		server.Silence()
 		<-lease.Done()
-		lost(t, context.Cause(lease.Context()), holdfast.LossExpired)
+		lost(t, context.Cause(leased.Context(lease)), holdfast.LossExpired)
 		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("told after %v", took)
 		}
@@ -216,7 +218,7 @@ func TestDisconnect(t *testing.T) {
 		server.Disconnect()
 		next := lock(t, client.Mutex("other"))
 		for _, lease := range []*holdfast.Lease{lease, next} {
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -236,7 +238,7 @@ func (f *failing) Fatalf(string, ...any) {
 
 func TestLoseFails(t *testing.T) {
 	for name, spoil := range map[string]func(*holdfasttest.Server, *holdfast.Lease){
-		"released": func(_ *holdfasttest.Server, lease *holdfast.Lease) { _ = lease.Release(context.Background()) },
+		"released": func(_ *holdfasttest.Server, lease *holdfast.Lease) { _ = lease.Release() },
 		"silent":   func(server *holdfasttest.Server, _ *holdfast.Lease) { server.Silence() },
 	} {
 		t.Run(name, func(t *testing.T) {

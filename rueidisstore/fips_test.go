@@ -38,7 +38,7 @@ func TestChildLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("locked and released")

@@ -261,7 +261,7 @@ func TestRenewalOnAnotherConnection(t *testing.T) {
 		t.Errorf("lost: %v", lease.Err())
 	case <-renewed:
 	}
-	if err := lease.Release(context.Background()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func bind() []test {
@@ -43,7 +44,7 @@ func bindRequest(e *env) {
 	}
 	cancel(errCaller)
 	e.is(e.ended(bound), errCaller)
-	if lease.Context().Err() != nil || lease.Err() != nil {
+	if leased.Context(lease).Err() != nil || lease.Err() != nil {
 		e.Errorf("the lease has ended with the request: %v", lease.Err())
 	}
 	e.release(lease)
@@ -105,7 +106,7 @@ func bindEnded(e *env) {
 	}
 	e.is(context.Cause(bound), context.Canceled)
 	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	_ = e.ended(lost.Context())
+	_ = e.ended(leased.Context(lost))
 	bound, unbindLost := lost.Bind(e.ctx())
 	defer unbindLost()
 	if bound.Err() == nil {
@@ -117,7 +118,7 @@ func bindEnded(e *env) {
 func bindGroup(e *env) {
 	c := e.client()
 	lease, request := e.lockAll(c.All([]string{"a", "b"})), e.lock(c.Mutex("c"))
-	bound, unbind := lease.Bind(request.Context())
+	bound, unbind := lease.Bind(leased.Context(request))
 	defer unbind()
 	inner, err := c.All([]string{"a", "b", "c", "d"}).TryLock(bound)
 	if err != nil {
@@ -137,7 +138,7 @@ func bindGroup(e *env) {
 func bindEnters(e *env) {
 	a, b := e.client(), e.client()
 	one, request := e.lock(a.Mutex("one")), e.lock(a.Mutex("request"))
-	bound, unbind := one.Bind(request.Context())
+	bound, unbind := one.Bind(leased.Context(request))
 	defer unbind()
 	for n, outer := range map[string]*holdfast.Lease{"one": one, "request": request} {
 		inner := e.under(bound, a.Mutex(n))
@@ -146,7 +147,7 @@ func bindEnters(e *env) {
 		}
 		e.release(inner)
 	}
-	e.is(e.tried(with(request.Context(), a.Mutex("one").TryLock)), holdfast.ErrHeld)
+	e.is(e.tried(with(leased.Context(request), a.Mutex("one").TryLock)), holdfast.ErrHeld)
 	e.is(e.tried(with(bound, b.Mutex("one").TryLock)), holdfast.ErrHeld)
 	e.release(request)
 	e.release(one)
@@ -155,9 +156,9 @@ func bindEnters(e *env) {
 func bindEntersOuter(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	inner, request := e.under(outer.Context(), c.Mutex("inner")), e.lock(c.Mutex("request"))
-	below := e.under(request.Context(), c.Mutex("below"))
-	bound, unbind := inner.Bind(below.Context())
+	inner, request := e.under(leased.Context(outer), c.Mutex("inner")), e.lock(c.Mutex("request"))
+	below := e.under(leased.Context(request), c.Mutex("below"))
+	bound, unbind := inner.Bind(leased.Context(below))
 	defer unbind()
 	further := e.under(bound, c.Mutex("further")) // and bound once more
 	again, unbindAgain := further.Bind(bound)

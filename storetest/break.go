@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func breaking() []test {
@@ -49,13 +50,13 @@ func (e *env) broke(err error) {
 // stopped releases a lease whose hold was broken. The remainder is given back in the background.
 func (e *env) stopped(lease *holdfast.Lease) {
 	e.Helper()
-	e.broke(lease.Release(e.ctx()))
+	e.broke(lease.Release())
 }
 
 func breakReleased(e *env) {
 	a, b, op := e.client(label("A")), e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithTTL(6*time.Second)))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	next := e.wait(e.ctx(), b, b.Mutex(name))
 	e.breaks(op, name, lease.Token())
 	e.broke(e.ended(ctx)) // its next renewal says so
@@ -84,7 +85,7 @@ func breakKept(e *env) {
 		e.Errorf("let in %v before the end of trust, %v", time.Until(trusted), lease.Err())
 	}
 	e.release(second)
-	_ = lease.Release(e.ctx())
+	_ = lease.Release()
 }
 
 // A fixed lease has no renewal that could learn of the break, so the message makes its process ask.
@@ -93,7 +94,7 @@ func breakKept(e *env) {
 func breakTells(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(time.Minute)))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	w := e.wait(e.ctx(), a, a.Mutex(name))
 	e.breaks(op, name, lease.Token())
 	e.broke(e.ended(ctx))
@@ -133,7 +134,7 @@ func breakDo(e *env) {
 func breakReentered(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	outer := e.lock(a.Mutex(name))
-	inner, err := a.Mutex(name).Lock(outer.Context())
+	inner, err := a.Mutex(name).Lock(leased.Context(outer))
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -210,13 +211,13 @@ func breakLeader(e *env) {
 func breakGroup(e *env) {
 	a, b, op := e.client(), e.client(), e.client(label("OP"))
 	lease := e.lockAll(a.All([]string{"a", "b"}, holdfast.WithTTL(6*time.Second)))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.breaks(op, "b", lease.Tokens()["b"])
 	e.broke(e.ended(ctx))
 	e.held(b.Mutex("a"))
 	e.held(b.Mutex("b"))
 	var lost *holdfast.LostError
-	if err := lease.Release(e.ctx()); !errors.As(err, &lost) || lost.Name != "b" || lost.Reason != holdfast.LossBroken {
+	if err := lease.Release(); !errors.As(err, &lost) || lost.Name != "b" || lost.Reason != holdfast.LossBroken {
 		e.Errorf("got %v", err)
 	}
 	e.release(e.lock(b.Mutex("a")))
@@ -269,11 +270,11 @@ func breakDetached(e *env) {
 		e.Errorf("broken by %q", refused.By)
 	}
 	// The caller of Discard says that no code works under the ticket any more.
-	if err := e.answer(func() error { return b.Discard(e.ctx(), ticket) }); err != nil {
+	if err := e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) }); err != nil {
 		e.Errorf("Discard: %v", err)
 	}
 	e.free(b.Mutex(name))
-	e.useless(e.answer(func() error { return b.Discard(e.ctx(), ticket) }), holdfast.TicketGone)
+	e.useless(e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) }), holdfast.TicketGone)
 }
 
 func breakForce(e *env) {
@@ -287,7 +288,7 @@ func breakForce(e *env) {
 	}
 	e.free(b.Mutex(name))
 	e.lost(e.check(lease), holdfast.LossGone)
-	_ = lease.Release(e.ctx())
+	_ = lease.Release()
 	e.is(e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }), holdfast.ErrNotHeld)
 }
 
@@ -302,7 +303,7 @@ func breakForceRemainder(e *env) {
 	if err := e.answer(func() error { return op.ForceBreak(e.ctx(), name, lease.Token()) }); err != nil {
 		e.Fatalf("ForceBreak: %v", err)
 	}
-	_ = lease.Release(e.ctx())
+	_ = lease.Release()
 	kept := e.try(b.Mutex(name, holdfast.WithMinHold(10*time.Second)))
 	e.release(kept)
 	e.held(a.Mutex(name))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func closing() []test {
@@ -31,7 +32,7 @@ func closeReleases(e *env) {
 	a, b := e.client(), e.client()
 	names := []string{"one", "two", "three"}
 	for _, n := range names {
-		e.under(e.lock(a.Mutex(n)).Context(), a.Mutex(n)) // two entries, one hold
+		e.under(leased.Context(e.lock(a.Mutex(n))), a.Mutex(n)) // two entries, one hold
 	}
 	e.lock(a.Mutex("owned", holdfast.WithOwner("o")))
 	e.close(a)
@@ -43,14 +44,14 @@ func closeReleases(e *env) {
 func closeEnds(e *env) {
 	c := e.client()
 	lease, unasked := e.lock(c.Mutex("one")), e.lock(c.Mutex("two"))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.close(c)
 	e.is(e.ended(ctx), holdfast.ErrClosed)
 	for _, l := range []*holdfast.Lease{lease, unasked} {
 		e.is(l.Err(), holdfast.ErrClosed)
-		e.is(context.Cause(l.Context()), holdfast.ErrClosed)
+		e.is(context.Cause(leased.Context(l)), holdfast.ErrClosed)
 		e.is(e.check(l), holdfast.ErrClosed)
-		e.is(l.Release(e.ctx()), holdfast.ErrClosed)
+		e.is(l.Release(), holdfast.ErrClosed)
 	}
 	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
 		e.Errorf("lost: %v", lost)
@@ -108,7 +109,7 @@ func closeTwice(e *env) {
 func closedUse(e *env) {
 	c := e.client()
 	lease := e.lock(c.Mutex(name))
-	made, ctx := c.Mutex(name), context.WithoutCancel(lease.Context())
+	made, ctx := c.Mutex(name), context.WithoutCancel(leased.Context(lease))
 	e.close(c)
 	for _, m := range []*holdfast.Mutex{made, c.Mutex(name), c.Mutex("other", holdfast.WithStrictOrder()), c.Mutex("other", holdfast.WithPolling(1e6, 0))} {
 		_, err := m.Lock(e.ctx())
@@ -132,7 +133,7 @@ func closeUnderLoad(e *env) {
 		e.close(c)
 		for _, w := range waiters {
 			if lease, err := w.result(); err == nil {
-				e.is(e.ended(lease.Context()), holdfast.ErrClosed)
+				e.is(e.ended(leased.Context(lease)), holdfast.ErrClosed)
 			} else {
 				e.is(err, holdfast.ErrClosed)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -165,7 +166,7 @@ func deadlockEvidence(e *env) {
 	if err != nil {
 		e.Fatal(err)
 	}
-	inner, err := a.Mutex("inner").Lock(group.Context())
+	inner, err := a.Mutex("inner").Lock(leased.Context(group))
 	if err != nil {
 		e.Fatal(err)
 	}

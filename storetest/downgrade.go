@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func downgrade() []test {
@@ -39,17 +40,17 @@ func downgradeKeeps(e *env) {
 		token, owner := lease.Token(), lease.Owner()
 		e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 		e.downgrade(lease)
-		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || lease.Context().Err() != nil {
-			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), lease.Context().Err())
+		if lease.Token() != token || lease.Owner() != owner || lease.Err() != nil || leased.Context(lease).Err() != nil {
+			e.Errorf("token %d, then %d; %v, %v", token, lease.Token(), lease.Err(), leased.Context(lease).Err())
 		}
 		if err := e.check(lease); err != nil {
 			e.Errorf("Check: %v", err)
 		}
-		e.refused(second(a.RWMutex(name).TryLock(lease.Context())), "ctx")
+		e.refused(second(a.RWMutex(name).TryLock(leased.Context(lease))), "ctx")
 		other := e.take(b.RWMutex(name).TryRLock)
 		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
-		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		e.is(lease.Release(), holdfast.ErrNotHeld)
 		e.release(other)
 		e.release(e.take(b.RWMutex(name).TryLock))
 	}
@@ -126,10 +127,10 @@ func downgradeEntries(e *env) {
 	a, b := e.client(), e.client()
 	m := a.RWMutex(name)
 	outer := e.take(m.Lock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(outer.Context()) })
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(outer)) })
 	e.downgrade(inner)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
-	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(inner.Context()) }) // the outer lease writes
+	again := e.take(func(context.Context) (*holdfast.Lease, error) { return m.Lock(leased.Context(inner)) }) // the outer lease writes
 	e.release(outer)
 	e.is(e.tried(b.RWMutex(name).TryRLock), holdfast.ErrHeld)
 	e.downgrade(again)
@@ -206,10 +207,10 @@ func downgradeMinHold(e *env) {
 func downgradeGone(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).Lock)
-	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
 	e.lost(lease.Downgrade(e.ctx()), holdfast.LossExpired)
 	e.release(e.take(b.RWMutex(name).Lock))
-	e.lost(lease.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(lease.Release(), holdfast.LossExpired)
 }
 
 func downgradeRefused(e *env) {
@@ -228,7 +229,7 @@ func downgradeRefused(e *env) {
 		e.release(lease)
 	}
 	writer := e.take(m.Lock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(writer.Context()) })
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
 	e.refused(inner.Downgrade(e.ctx()), "lease")
 	e.release(inner)
 	var nothing context.Context

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func election() []test {
@@ -91,7 +92,7 @@ func electionTry(e *env) {
 	if !errors.As(err, &held) || held.Kind != "election" || held.Holder != "A" || held.Name != name {
 		e.Errorf("got %+v", err)
 	}
-	e.release(e.take(with(lease.Context(), a.Election(name).TryCampaign))) // reentry
+	e.release(e.take(with(leased.Context(lease), a.Election(name).TryCampaign))) // reentry
 	e.release(lease)
 	e.release(e.take(b.Election(name).TryCampaign))
 }
@@ -431,9 +432,9 @@ func electionCheck(e *env) {
 	e.release(other)
 	e.ok(m.Check())
 	lease = e.campaign(a.Election(name, holdfast.WithMaxHold(ttl)))
-	e.ended(lease.Context())
+	e.ended(leased.Context(lease))
 	e.ok(m.Check()) // this client leads no more, and no fn of it runs
-	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+	e.lost(lease.Release(), holdfast.LossMaxHold)
 }
 
 func electionKinds(e *env) {

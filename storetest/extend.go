@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func extend() []test {
@@ -79,7 +80,7 @@ func extendEnds(e *env) {
 	}
 	e.ok(err)
 	w := e.enter(e.ctx(), b.Mutex(name))
-	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
 	next := w.in()
 	if took := w.at.Sub(began); took < roomy-slack {
 		e.Errorf("the next was in %v after Extend", took)
@@ -132,7 +133,7 @@ func extendMinHold(e *env) {
 func extendEntries(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name, unrenewed...))
-	inner := e.under(outer.Context(), c.Mutex(name))
+	inner := e.under(leased.Context(outer), c.Mutex(name))
 	e.lasts(inner)
 	if !outer.Until().Equal(inner.Until()) {
 		e.Errorf("the outer is trusted for %v, the inner for %v", time.Until(outer.Until()), time.Until(inner.Until()))
@@ -199,7 +200,7 @@ func extendGroup(e *env) {
 func extendBroken(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name, unrenewed...))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.breaks(op, name, lease.Token())
 	e.broke(e.answer(func() error { return lease.Extend(e.ctx()) }))
 	e.broke(e.ended(ctx))
@@ -213,7 +214,7 @@ func extendEnded(e *env) {
 	e.release(released)
 	e.is(released.Extend(e.ctx()), holdfast.ErrNotHeld)
 	lost := e.lock(c.Mutex("other", holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	_ = e.ended(lost.Context())
+	_ = e.ended(leased.Context(lost))
 	e.lost(lost.Extend(e.ctx()), holdfast.LossExpired)
 	closed := e.lock(c.Mutex(name, unrenewed...))
 	e.ok(c.Close())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func group() []test {
@@ -70,7 +71,7 @@ func groupHolds(e *env) {
 		e.held(b.Mutex(n))
 	}
 	e.free(b.Mutex("d"))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.release(lease)
 	e.is(context.Cause(ctx), context.Canceled)
 	for _, n := range names {
@@ -296,14 +297,14 @@ func groupLostWaiting(e *env) {
 func groupReentry(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("b"))
-	all := e.tryAllUnder(outer.Context(), a.All([]string{"a", "b", "c"}))
+	all := e.tryAllUnder(leased.Context(outer), a.All([]string{"a", "b", "c"}))
 	if !e.backend.NoTokens && all.Tokens()["b"] != outer.Token() {
 		e.Errorf("tokens %v under %d", all.Tokens(), outer.Token())
 	}
 	for _, n := range []string{"a", "b", "c"} { // under the group's context each of its names is entered
-		e.release(e.under(all.Context(), a.Mutex(n)))
+		e.release(e.under(leased.Context(all), a.Mutex(n)))
 	}
-	again := e.tryAllUnder(all.Context(), a.All([]string{"c", "a"}))
+	again := e.tryAllUnder(leased.Context(all), a.All([]string{"c", "a"}))
 	e.release(again)
 	e.release(all)
 	e.held(b.Mutex("b")) // the outer entry is left
@@ -347,7 +348,7 @@ func groupPolling(e *env) {
 		if err != nil {
 			return err
 		}
-		return all.Release(e.ctx())
+		return all.Release()
 	})
 	e.release(lease)
 	e.ok(w.result())
@@ -369,10 +370,10 @@ func groupReleased(e *env) {
 	c := e.client()
 	lease := e.lockAll(c.All([]string{"a", "b"}))
 	e.release(lease)
-	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Release(), holdfast.ErrNotHeld)
 	e.is(lease.Err(), holdfast.ErrNotHeld)
 	e.is(e.check(lease), holdfast.ErrNotHeld)
-	if lease.Context().Err() == nil || lease.Until().After(time.Now()) {
+	if leased.Context(lease).Err() == nil || lease.Until().After(time.Now()) {
 		e.Error("it is trusted after its release")
 	}
 }
@@ -386,10 +387,10 @@ func groupClosed(e *env) {
 	})
 	e.close(b)
 	e.is(w.result(), holdfast.ErrClosed)
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.close(a)
 	e.is(e.ended(ctx), holdfast.ErrClosed)
-	e.is(lease.Release(e.ctx()), holdfast.ErrClosed)
+	e.is(lease.Release(), holdfast.ErrClosed)
 	c := e.client()
 	e.release(e.tryAll(c.All([]string{"a", "b", "c"})))
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func lease() []test {
 	return []test{
-		{"its context", leaseContext, 0},
+		{"outlives waiting", leaseOutlivesWaiting, 0},
 		{"what it says of itself", leaseSays, 0},
 		{"a check", leaseCheck, 0},
 		{"a check that finds the loss", leaseCheckLost, token},
@@ -21,28 +22,25 @@ func lease() []test {
 
 type contextKey struct{}
 
-// The context carries values, not the end. A caller that took the lock with a timeout for the
-// waiting may hold it longer.
-func leaseContext(e *env) {
+// A caller that took the lock with a timeout for the waiting may hold it longer.
+func leaseOutlivesWaiting(e *env) {
 	m := e.client().Mutex(name)
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), contextKey{}, "value"), time.Hour)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	lease, err := m.Lock(ctx)
 	if err != nil {
 		e.Fatalf("Lock: %v", err)
 	}
-	held := lease.Context()
+	held := leased.Context(lease)
 	cancel()
-	if held.Value(contextKey{}) != "value" || held.Err() != nil || lease.Err() != nil {
-		e.Errorf("value %v, ended %v, %v", held.Value(contextKey{}), held.Err(), lease.Err())
+	if held.Err() != nil || lease.Err() != nil {
+		e.Errorf("ended %v, %v", held.Err(), lease.Err())
 	}
-	if at, ok := held.Deadline(); ok {
-		e.Errorf("it has the deadline %v", at)
-	}
-	if held != lease.Context() || held.Done() != lease.Done() {
-		e.Error("each call has another context")
+	if lease.Done() != lease.Done() {
+		e.Error("each call has another channel")
 	}
 	e.release(lease)
 	e.is(e.ended(held), context.Canceled)
+	<-lease.Done()
 }
 
 func leaseSays(e *env) {
@@ -87,7 +85,7 @@ func leaseCheck(e *env) {
 func leaseCheckLost(e *env) {
 	a, op := e.client(), e.client(label("OP"))
 	lease := e.lock(a.Mutex(name))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.breaks(op, name, lease.Token())
 	if lease.Err() != nil {
 		e.Errorf("it cannot know yet: %v", lease.Err())
@@ -108,7 +106,7 @@ func leaseLost(e *env) {
 	if err != nil {
 		e.Fatalf("Lock: %v", err)
 	}
-	cause := e.ended(lease.Context())
+	cause := e.ended(leased.Context(lease))
 	var lost *holdfast.LostError
 	if !errors.As(cause, &lost) || lost.Name != name || lost.Token != lease.Token() || lost.Reason != holdfast.LossExpired {
 		e.Errorf("got %v", cause)
@@ -116,7 +114,7 @@ func leaseLost(e *env) {
 	if errors.Is(cause, context.Canceled) || ctx.Err() != nil {
 		e.Errorf("%v looks like a cancel", cause)
 	}
-	if late := lease.Context(); late.Err() == nil || lease.Until().After(time.Now()) {
+	if late := leased.Context(lease); late.Err() == nil || lease.Until().After(time.Now()) {
 		e.Errorf("it comes back: %v, %v", late.Err(), lease.Until())
 	}
 	if events := c.await(holdfast.EventLost, 1); !errors.Is(events[0].Err, cause) {
@@ -128,9 +126,9 @@ func leaseZero(e *env) {
 	var none *holdfast.Lease
 	for _, lease := range []*holdfast.Lease{none, new(holdfast.Lease)} {
 		e.is(lease.Err(), holdfast.ErrNotHeld)
-		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		e.is(lease.Release(), holdfast.ErrNotHeld)
 		e.is(e.check(lease), holdfast.ErrNotHeld)
-		e.is(e.ended(lease.Context()), holdfast.ErrNotHeld)
+		e.is(e.ended(leased.Context(lease)), holdfast.ErrNotHeld)
 		<-lease.Done()
 		if lease.Name() != "" || lease.Owner() != "" || lease.Token() != 0 || lease.Tokens() != nil || !lease.Until().IsZero() {
 			e.Error("it holds something")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func leaseFrom() []test {
@@ -78,16 +79,16 @@ func leaseFromRuns(e *env) {
 
 func leaseFromContext(e *env) {
 	lease := e.lock(e.client().Mutex(name))
-	got := e.from(context.WithValue(lease.Context(), contextKey{}, 1))
+	got := e.from(context.WithValue(leased.Context(lease), contextKey{}, 1))
 	e.same(got, lease)
 	e.release(got) // the same entry
-	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Release(), holdfast.ErrNotHeld)
 	e.is(lease.Err(), holdfast.ErrNotHeld)
 }
 
 func leaseFromGroup(e *env) {
 	lease := e.lockAll(e.client().All([]string{"b", "a", "c"}))
-	got := e.from(lease.Context())
+	got := e.from(leased.Context(lease))
 	if e.same(got, lease); len(got.Tokens()) != 3 {
 		e.Errorf("got the tokens %v", got.Tokens())
 	}
@@ -100,7 +101,7 @@ func leaseFromBound(e *env) {
 	c := e.client()
 	one, other, all := e.lock(c.Mutex("one")), e.lock(c.Mutex("other")), e.lockAll(c.All([]string{"a", "b"}))
 	for _, lease := range []*holdfast.Lease{one, all} {
-		bound, unbind := lease.Bind(other.Context())
+		bound, unbind := lease.Bind(leased.Context(other))
 		defer unbind()
 		e.same(e.from(bound), lease)
 		again, unbindAgain := one.Bind(bound)
@@ -116,11 +117,11 @@ func leaseFromBound(e *env) {
 func leaseFromInnermost(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex("outer"))
-	inner := e.under(outer.Context(), b.Mutex("inner"))
-	again := e.under(inner.Context(), a.Mutex("outer"))
-	e.same(e.from(outer.Context()), outer)
-	e.same(e.from(inner.Context()), inner)
-	e.same(e.from(again.Context()), again)
+	inner := e.under(leased.Context(outer), b.Mutex("inner"))
+	again := e.under(leased.Context(inner), a.Mutex("outer"))
+	e.same(e.from(leased.Context(outer)), outer)
+	e.same(e.from(leased.Context(inner)), inner)
+	e.same(e.from(leased.Context(again)), again)
 	for _, lease := range []*holdfast.Lease{again, inner, outer} {
 		e.release(lease)
 	}
@@ -129,14 +130,14 @@ func leaseFromInnermost(e *env) {
 func leaseFromEnded(e *env) {
 	c := e.client()
 	released := e.lock(c.Mutex(name))
-	ctx := released.Context()
+	ctx := leased.Context(released)
 	e.release(released)
 	e.is(e.from(ctx).Err(), holdfast.ErrNotHeld)
 	lost := e.lock(c.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	ctx = lost.Context()
+	ctx = leased.Context(lost)
 	_ = e.ended(ctx)
 	e.lost(e.from(ctx).Err(), holdfast.LossExpired)
-	e.lost(e.from(ctx).Release(e.ctx()), holdfast.LossExpired)
+	e.lost(e.from(ctx).Release(), holdfast.LossExpired)
 }
 
 // The function that Do runs may give the lock back before it returns. That is no failure.
@@ -153,7 +154,7 @@ func leaseFromReleased(e *env) {
 func leaseFromNone(e *env) {
 	var none context.Context
 	var zero holdfast.Lease
-	for _, ctx := range []context.Context{none, e.ctx(), zero.Context()} {
+	for _, ctx := range []context.Context{none, e.ctx(), leased.Context(&zero)} {
 		if lease, ok := holdfast.LeaseFrom(ctx); ok || lease != nil {
 			e.Errorf("got %v, %v", lease, ok)
 		}
@@ -173,23 +174,23 @@ func leaseNames(ctx context.Context) (names []string) {
 func leaseFromAll(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex("outer"))
-	group, err := c.All([]string{"g", "h"}).Lock(outer.Context())
+	group, err := c.All([]string{"g", "h"}).Lock(leased.Context(outer))
 	if err != nil {
 		e.Fatal(err)
 	}
-	inner, err := c.Mutex("inner").Lock(group.Context())
+	inner, err := c.Mutex("inner").Lock(leased.Context(group))
 	if err != nil {
 		e.Fatal(err)
 	}
 	other := e.lock(c.Mutex("other"))
-	bound, cancel := inner.Bind(other.Context())
+	bound, cancel := inner.Bind(leased.Context(other))
 	defer cancel()
 	for _, test := range []struct {
 		ctx  context.Context
 		want []string
 	}{
-		{nil, nil}, {context.Background(), nil}, {outer.Context(), []string{"outer"}},
-		{inner.Context(), []string{"inner", "g", "outer"}}, {bound, []string{"inner", "g", "outer", "other"}},
+		{nil, nil}, {context.Background(), nil}, {leased.Context(outer), []string{"outer"}},
+		{leased.Context(inner), []string{"inner", "g", "outer"}}, {bound, []string{"inner", "g", "outer", "other"}},
 	} {
 		if got := leaseNames(test.ctx); !slices.Equal(got, test.want) {
 			e.Errorf("got %q, want %q", got, test.want)

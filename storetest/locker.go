@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func lockers() []test {
@@ -74,12 +75,12 @@ func panicOf(call func()) (err error) {
 func lockerEnters(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	l := a.Mutex(name).Locker(lease.Context(), func(err error) { e.Errorf("onError: %v", err) })
+	l := a.Mutex(name).Locker(leased.Context(lease), func(err error) { e.Errorf("onError: %v", err) })
 	l.Lock()
 	e.held(b.Mutex(name))
 	l.Unlock()
 	e.held(b.Mutex(name)) // the outer entry is held
 	e.release(lease)
-	e.is(panicOf(a.Mutex(name).Locker(lease.Context(), nil).Lock), context.Canceled)
+	e.is(panicOf(a.Mutex(name).Locker(leased.Context(lease), nil).Lock), context.Canceled)
 	e.free(b.Mutex(name))
 }

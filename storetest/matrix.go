@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // A scene is a row of the sharing matrix. It shows which holders may enter beside which, in which
@@ -150,7 +151,7 @@ func (s *stage) step(step string) {
 			s.Fatalf("%s: %v", step, err)
 		}
 	case "*":
-		s.lost(s.ended(a.gone.Context()), holdfast.LossExpired)
+		s.lost(s.ended(leased.Context(a.gone)), holdfast.LossExpired)
 		<-time.After(fixed / 32) // trust ends a margin before the hold does
 	default:
 		s.Fatalf("no step %q", step)

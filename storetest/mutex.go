@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func mutex() []test {
@@ -64,8 +65,8 @@ func oneAtATime(e *env) {
 func tryFree(e *env) {
 	c := e.client()
 	lease := e.try(c.Mutex(name))
-	if lease.Name() != name || lease.Err() != nil || lease.Context().Err() != nil {
-		e.Errorf("got a lease of %q with %v, %v", lease.Name(), lease.Err(), lease.Context().Err())
+	if lease.Name() != name || lease.Err() != nil || leased.Context(lease).Err() != nil {
+		e.Errorf("got a lease of %q with %v, %v", lease.Name(), lease.Err(), leased.Context(lease).Err())
 	}
 	if waits := c.of(holdfast.EventWaiting); len(waits) > 0 {
 		e.Errorf("it waited: %v", waits)
@@ -139,7 +140,7 @@ func sharedHandle(e *env) {
 	if first == second || !e.backend.NoTokens && second.Token() <= first.Token() {
 		e.Errorf("token %d after %d", second.Token(), first.Token())
 	}
-	e.is(first.Release(e.ctx()), holdfast.ErrNotHeld) // and not the other lease
+	e.is(first.Release(), holdfast.ErrNotHeld) // and not the other lease
 	e.held(m)
 	e.release(second)
 }

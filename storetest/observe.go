@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func observing() []test {
@@ -107,7 +108,7 @@ func observeRefused(e *env) {
 func observeReentry(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name))
-	e.release(e.under(outer.Context(), c.Mutex(name)))
+	e.release(e.under(leased.Context(outer), c.Mutex(name)))
 	if granted, released := c.of(holdfast.EventGranted), c.of(holdfast.EventReleased); len(granted) != 1 || len(released) != 0 {
 		e.Errorf("granted %v, released %v", granted, released)
 	}

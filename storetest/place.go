@@ -35,9 +35,9 @@ func (e *env) ticket(m *holdfast.Mutex) (ticket holdfast.Ticket) {
 	return ticket
 }
 
-// attach binds AttachWait to a ticket.
+// attach binds Attach to a ticket.
 func attach(c *client, ticket holdfast.Ticket) locks {
-	return func(ctx context.Context) (*holdfast.Lease, error) { return c.AttachWait(ctx, ticket) }
+	return func(ctx context.Context) (*holdfast.Lease, error) { return c.Attach(ctx, ticket) }
 }
 
 // attached waits at a place until the lock is held.
@@ -156,7 +156,7 @@ func placeDetached(e *env) {
 func placeGone(e *env) {
 	a, b := e.client(), e.client(func(c *holdfast.Config) { c.Prefix += "-other" })
 	ticket := e.ticket(a.Mutex(name))
-	_, err := b.AttachWait(e.ctx(), ticket)
+	_, err := b.Attach(e.ctx(), ticket)
 	e.useless(err, holdfast.TicketPrefix)
 	e.release(e.attached(a, ticket))
 	e.useless(e.tried(attach(a, ticket)), holdfast.TicketGone)
@@ -166,8 +166,7 @@ func placeGone(e *env) {
 	if err := e.check(lease); err != nil {
 		e.Error(err)
 	}
-	_, err = a.Attach(e.ctx(), ticket)
-	e.refused(err, "ticket")
+	e.refused(a.CheckTicket(e.ctx(), ticket), "ticket")
 	e.release(lease)
 }
 
@@ -183,7 +182,7 @@ func placeArguments(e *env) {
 	e.refused(err, "name")
 	_, err = c.Mutex(name).Ticket(nil, 0) //nolint:staticcheck // nil is what is tried
 	e.refused(err, "ctx")
-	_, err = c.AttachWait(e.ctx(), "no ticket")
+	_, err = c.Attach(e.ctx(), "no ticket")
 	e.refused(err, "ticket")
 	if !e.backend.NoSemaphores {
 		_, err = c.Semaphore(name, 3).Ticket(e.ctx(), 4, 0)
@@ -201,7 +200,7 @@ func placeArguments(e *env) {
 		e.refused(err, "Mutex")
 	}
 	for _, client := range []*holdfast.Client{nil, {}} {
-		_, err := client.AttachWait(e.ctx(), "")
+		_, err := client.Attach(e.ctx(), "")
 		e.refused(err, "Client")
 	}
 }
@@ -219,7 +218,7 @@ func placeRefused(e *env) {
 func placeDiscarded(e *env) {
 	a, b := e.client(), e.client()
 	discard := func(ticket holdfast.Ticket) error {
-		return e.answer(func() error { return b.Discard(e.ctx(), ticket) })
+		return e.answer(func() error { return b.DiscardTicket(e.ctx(), ticket) })
 	}
 	lease := e.lock(a.Mutex(name))
 	ticket := e.ticket(a.Mutex(name))

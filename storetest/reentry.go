@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func reentry() []test {
@@ -38,8 +39,8 @@ func (e *env) under(ctx context.Context, m *holdfast.Mutex) *holdfast.Lease {
 func reenter(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	inner := e.under(outer.Context(), a.Mutex(name))
-	locked, err := a.Mutex(name).Lock(inner.Context())
+	inner := e.under(leased.Context(outer), a.Mutex(name))
+	locked, err := a.Mutex(name).Lock(leased.Context(inner))
 	if err != nil {
 		e.Fatalf("Lock: %v", err)
 	}
@@ -51,9 +52,9 @@ func reenter(e *env) {
 	}
 	for _, lease := range []*holdfast.Lease{locked, inner} {
 		e.release(lease)
-		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
-		if lease.Context().Err() == nil || outer.Err() != nil || outer.Context().Err() != nil {
-			e.Errorf("its own context: %v; that of the hold: %v, %v", lease.Context().Err(), outer.Err(), outer.Context().Err())
+		e.is(lease.Release(), holdfast.ErrNotHeld)
+		if leased.Context(lease).Err() == nil || outer.Err() != nil || leased.Context(outer).Err() != nil {
+			e.Errorf("its own context: %v; that of the hold: %v, %v", leased.Context(lease).Err(), outer.Err(), leased.Context(outer).Err())
 		}
 		e.held(b.Mutex(name))
 	}
@@ -64,14 +65,14 @@ func reenter(e *env) {
 func reenterOuterFirst(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
-	inner := e.under(outer.Context(), a.Mutex(name))
+	inner := e.under(leased.Context(outer), a.Mutex(name))
 	e.release(outer)
 	e.is(outer.Err(), holdfast.ErrNotHeld)
-	if inner.Err() != nil || inner.Context().Err() != nil {
+	if inner.Err() != nil || leased.Context(inner).Err() != nil {
 		e.Errorf("the inner entry ends with the outer: %v", inner.Err())
 	}
 	e.held(b.Mutex(name))
-	again := e.under(inner.Context(), a.Mutex(name))
+	again := e.under(leased.Context(inner), a.Mutex(name))
 	e.release(inner)
 	e.held(b.Mutex(name))
 	e.release(again)
@@ -81,8 +82,8 @@ func reenterOuterFirst(e *env) {
 func reenterThroughOthers(e *env) {
 	c := e.client()
 	one := e.lock(c.Mutex("one"))
-	two := e.under(one.Context(), c.Mutex("two"))
-	again := e.under(context.WithValue(two.Context(), contextKey{}, 1), c.Mutex("one"))
+	two := e.under(leased.Context(one), c.Mutex("two"))
+	again := e.under(context.WithValue(leased.Context(two), contextKey{}, 1), c.Mutex("one"))
 	if again.Token() != one.Token() || again.Owner() != one.Owner() {
 		e.Errorf("it did not enter: token %d after %d", again.Token(), one.Token())
 	}
@@ -94,7 +95,7 @@ func reenterThroughOthers(e *env) {
 func reenterOtherName(e *env) {
 	a, b := e.client(), e.client()
 	lease, other := e.lock(a.Mutex(name)), e.lock(b.Mutex("other"))
-	e.is(e.tried(with(lease.Context(), a.Mutex("other").TryLock)), holdfast.ErrHeld)
+	e.is(e.tried(with(leased.Context(lease), a.Mutex("other").TryLock)), holdfast.ErrHeld)
 	e.release(other)
 	e.release(lease)
 }
@@ -103,7 +104,7 @@ func reenterOtherName(e *env) {
 func reenterReleased(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	ctx := context.WithoutCancel(lease.Context())
+	ctx := context.WithoutCancel(leased.Context(lease))
 	e.release(lease)
 	next := e.lock(b.Mutex(name))
 	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld)
@@ -119,7 +120,7 @@ func reenterReleased(e *env) {
 func reenterReleasedEntry(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name))
-	ctx := context.WithoutCancel(outer.Context())
+	ctx := context.WithoutCancel(leased.Context(outer))
 	inner := e.under(ctx, c.Mutex(name))
 	e.release(outer)
 	e.is(e.tried(with(ctx, c.Mutex(name).TryLock)), holdfast.ErrHeld)
@@ -131,7 +132,7 @@ func reenterReleasedEntry(e *env) {
 func reenterPassed(e *env) {
 	c := e.client()
 	first := e.lock(c.Mutex(name))
-	ctx := context.WithoutCancel(first.Context())
+	ctx := context.WithoutCancel(leased.Context(first))
 	w := e.wait(e.ctx(), c, c.Mutex(name))
 	e.release(first)
 	second := w.in()
@@ -150,7 +151,7 @@ func reenterPastLine(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name))
 	w := e.wait(e.ctx(), b, b.Mutex(name))
-	inner := e.under(outer.Context(), a.Mutex(name))
+	inner := e.under(leased.Context(outer), a.Mutex(name))
 	e.release(outer)
 	if w.over() {
 		e.Error("another is in, although the inner entry holds")
@@ -162,11 +163,11 @@ func reenterPastLine(e *env) {
 func reenterLost(e *env) {
 	a, b := e.client(), e.client()
 	outer := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(roomy)))
-	ctx := context.WithoutCancel(outer.Context())
+	ctx := context.WithoutCancel(leased.Context(outer))
 	inner := e.under(ctx, a.Mutex(name, holdfast.WithTTL(time.Hour/60)))
-	e.lost(e.ended(inner.Context()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(inner)), holdfast.LossExpired)
 	e.lost(outer.Err(), holdfast.LossExpired)
-	e.lost(inner.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(inner.Release(), holdfast.LossExpired)
 	next := e.lock(b.Mutex(name))
 	e.is(e.tried(with(ctx, a.Mutex(name).TryLock)), holdfast.ErrHeld) // a lost hold cannot be entered
 	e.release(next)
@@ -175,7 +176,7 @@ func reenterLost(e *env) {
 func reenterElsewhere(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
-	e.is(e.tried(with(lease.Context(), b.Mutex(name).TryLock)), holdfast.ErrHeld)
+	e.is(e.tried(with(leased.Context(lease), b.Mutex(name).TryLock)), holdfast.ErrHeld)
 	e.release(lease)
 }
 
@@ -202,7 +203,7 @@ func reenterOften(e *env) {
 	a, b := e.client(), e.client()
 	leases := []*holdfast.Lease{e.lock(a.Mutex(name, holdfast.WithTTL(20*time.Second)))}
 	for range 100 {
-		leases = append(leases, e.under(leases[len(leases)-1].Context(), a.Mutex(name)))
+		leases = append(leases, e.under(leased.Context(leases[len(leases)-1]), a.Mutex(name)))
 	}
 	if held := e.held(b.Mutex(name)); held.Remaining > 20*time.Second || held.Holders != 1 {
 		e.Errorf("got %+v", held)

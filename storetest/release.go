@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func release() []test {
@@ -24,9 +25,9 @@ func releaseTwice(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name))
 	e.release(lease)
-	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Release(), holdfast.ErrNotHeld)
 	next := e.lock(b.Mutex(name))
-	e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+	e.is(lease.Release(), holdfast.ErrNotHeld)
 	e.held(a.Mutex(name)) // the next holder is not touched
 	e.release(next)
 }
@@ -37,7 +38,7 @@ func releaseByMany(e *env) {
 	results := make(chan error, n)
 	var all sync.WaitGroup
 	for range n {
-		all.Go(func() { results <- lease.Release(e.ctx()) })
+		all.Go(func() { results <- lease.Release() })
 	}
 	all.Wait()
 	good := 0
@@ -56,25 +57,13 @@ func releaseByMany(e *env) {
 // Trap 13.
 func releaseOver(e *env) {
 	a, b := e.client(), e.client()
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	late, cancel := context.WithTimeout(context.Background(), -time.Second)
-	defer cancel()
-	var none context.Context
-	for _, ctx := range []context.Context{cancelled, late, none} {
-		lease := e.lock(a.Mutex(name))
-		if err := lease.Release(ctx); err != nil {
-			e.Errorf("Release: %v", err)
-		}
-		e.free(b.Mutex(name))
-	}
 	taken, cancel := context.WithCancel(context.Background())
 	lease, err := a.Mutex(name).Lock(taken)
 	if err != nil {
 		e.Fatalf("Lock: %v", err)
 	}
 	cancel()
-	if err := lease.Release(taken); err != nil {
+	if err := lease.Release(); err != nil {
 		e.Errorf("Release with the context of Lock, which is over: %v", err)
 	}
 	e.free(b.Mutex(name))
@@ -84,10 +73,10 @@ func releaseOver(e *env) {
 func releaseLost(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
-	e.ended(lease.Context())
+	e.ended(leased.Context(lease))
 	next := e.lock(b.Mutex(name))
 	for range 2 {
-		err := lease.Release(e.ctx())
+		err := lease.Release()
 		e.lost(err, holdfast.LossExpired)
 		if errors.Is(err, holdfast.ErrNotHeld) {
 			e.Errorf("%v: nobody had released it", err)
@@ -100,11 +89,11 @@ func releaseLost(e *env) {
 func releaseEnds(e *env) {
 	c := e.client()
 	lease, unasked := e.lock(c.Mutex(name)), e.lock(c.Mutex("another"))
-	ctx := lease.Context()
+	ctx := leased.Context(lease)
 	e.release(lease)
 	e.release(unasked)
 	for _, l := range []*holdfast.Lease{lease, unasked} {
-		if ctx := l.Context(); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) || errors.Is(context.Cause(ctx), holdfast.ErrLost) {
+		if ctx := leased.Context(l); ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) || errors.Is(context.Cause(ctx), holdfast.ErrLost) {
 			e.Errorf("the context of %s: %v, %v", l.Name(), ctx.Err(), context.Cause(ctx))
 		}
 		e.is(l.Err(), holdfast.ErrNotHeld)
@@ -112,11 +101,9 @@ func releaseEnds(e *env) {
 		if l.Until().After(time.Now()) {
 			e.Errorf("%s is trusted for %v", l.Name(), time.Until(l.Until()))
 		}
-		e.ended(l.Context())
+		e.ended(leased.Context(l))
 	}
-	if lease.Context() != ctx {
-		e.Error("the context is another after the release")
-	}
+	e.ended(ctx)
 	if lost := c.of(holdfast.EventLost); len(lost) > 0 {
 		e.Errorf("lost: %v", lost)
 	}

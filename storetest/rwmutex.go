@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func rwmutex() []test {
@@ -182,8 +183,8 @@ func readerLost(e *env) {
 	a, b := e.client(), e.client()
 	fixed := e.take(a.RWMutex(name, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()).TryRLock)
 	other := e.take(b.RWMutex(name).TryRLock)
-	e.lost(e.ended(fixed.Context()), holdfast.LossExpired)
-	e.lost(fixed.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(fixed)), holdfast.LossExpired)
+	e.lost(fixed.Release(), holdfast.LossExpired)
 	if err := errors.Join(other.Err(), e.check(other)); err != nil {
 		e.Errorf("the other reader: %v", err)
 	}
@@ -208,7 +209,7 @@ func readerMaxHold(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.take(a.RWMutex(name, holdfast.WithMaxHold(2200*time.Millisecond), holdfast.WithTTL(roomy)).TryRLock)
 	w := e.enterIn(e.ctx(), b.RWMutex(name).Lock)
-	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
 	e.release(w.in())
 }
 
@@ -264,14 +265,14 @@ func rwReentry(e *env) {
 	} {
 		outer := e.take(test.outer)
 		<-time.After(10 * time.Millisecond) // longer than readers of a process join without asking
-		inner, err := test.inner(outer.Context())
+		inner, err := test.inner(leased.Context(outer))
 		if err != nil {
 			e.Fatalf("%s: %v", test.name, err)
 		}
 		if inner.Token() != outer.Token() || inner.Owner() != outer.Owner() {
 			e.Errorf("%s: token %d, then %d", test.name, outer.Token(), inner.Token())
 		}
-		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(inner.Context()) })
+		third := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(inner)) })
 		e.release(third)
 		e.release(inner)
 		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
@@ -292,8 +293,8 @@ func writeInRead(e *env) {
 	outer := e.take(m.RLock)
 	for _, m := range []*holdfast.RWMutex{m, a.RWMutex(name, holdfast.WithTTL(time.Second)), a.RWMutex(name, holdfast.WithStrictOrder()),
 		a.RWMutex(name, holdfast.WithPolling(time.Millisecond, 0))} {
-		inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(outer.Context()) })
-		for _, ctx := range []context.Context{outer.Context(), inner.Context(), context.WithValue(outer.Context(), contextKey{}, 1)} {
+		inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(outer)) })
+		for _, ctx := range []context.Context{leased.Context(outer), leased.Context(inner), context.WithValue(leased.Context(outer), contextKey{}, 1)} {
 			e.refused(second(m.Lock(ctx)), "ctx")
 			e.refused(second(m.TryLock(ctx)), "ctx")
 			e.refused(m.Do(ctx, func(context.Context) error { e.Error("it ran"); return nil }), "ctx")
@@ -304,7 +305,7 @@ func writeInRead(e *env) {
 		e.Errorf("the reader: %v", err)
 	}
 	e.release(e.take(b.RWMutex(name).TryRLock))
-	ctx := context.WithoutCancel(outer.Context())
+	ctx := context.WithoutCancel(leased.Context(outer))
 	e.release(outer)
 	e.release(e.take(func(context.Context) (*holdfast.Lease, error) { return m.TryLock(ctx) })) // nothing reads any more
 }
@@ -315,7 +316,7 @@ func readsOn(e *env) {
 	a, b, c := e.client(), e.client(), e.client()
 	m := a.RWMutex(name)
 	writer := e.take(m.Lock)
-	reader := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(writer.Context()) })
+	reader := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(writer)) })
 	w := e.waitIn(e.ctx(), b, b.RWMutex(name).RLock)
 	e.release(writer)
 	other := w.in()
@@ -325,7 +326,7 @@ func readsOn(e *env) {
 	if err := e.check(reader); err != nil {
 		e.Errorf("Check: %v", err)
 	}
-	e.refused(second(m.TryLock(reader.Context())), "ctx")
+	e.refused(second(m.TryLock(leased.Context(reader))), "ctx")
 	e.release(other)
 	e.is(e.tried(c.RWMutex(name).TryLock), holdfast.ErrHeld)
 	e.release(reader)
@@ -339,7 +340,7 @@ func rwReenterOften(e *env) {
 	for _, lock := range []locks{m.Lock, m.RLock} {
 		leases := []*holdfast.Lease{e.take(lock)}
 		for range 20 {
-			inner, err := lock(leases[len(leases)-1].Context())
+			inner, err := lock(leased.Context(leases[len(leases)-1]))
 			if err != nil {
 				e.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func semaphore() []test {
@@ -167,7 +168,7 @@ func semaphoreResizeOutlivesHolder(e *env) {
 	one := e.take(acquire(a.Semaphore(name, 4, holdfast.WithTTL(roomy), holdfast.WithoutRenewal()), 4, true))
 	w := e.waitIn(e.ctx(), b, acquire(b.Semaphore(name, 4), 3, false))
 	e.ok(e.resize(a.Semaphore(name, 4), 2))
-	e.lost(e.ended(one.Context()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(one)), holdfast.LossExpired)
 	lease := w.in() // more permits than now exist, and alone
 	e.is(e.tried(acquire(c.Semaphore(name, 2), 1, true)), holdfast.ErrHeld)
 	e.release(lease)
@@ -241,13 +242,13 @@ func notEntered(e *env) {
 	c := e.client()
 	s := c.Semaphore(name, 2)
 	one := e.take(acquire(s, 1, true))
-	two, err := e.had(with(one.Context(), acquire(s, 1, true)))
+	two, err := e.had(with(leased.Context(one), acquire(s, 1, true)))
 	if err != nil {
 		e.Fatalf("TryAcquire: %v", err)
 	}
-	e.is(e.tried(with(two.Context(), acquire(s, 1, true))), holdfast.ErrHeld)
+	e.is(e.tried(with(leased.Context(two), acquire(s, 1, true))), holdfast.ErrHeld)
 	e.release(one)
-	e.is(e.tried(with(two.Context(), acquire(s, 2, true))), holdfast.ErrHeld)
+	e.is(e.tried(with(leased.Context(two), acquire(s, 2, true))), holdfast.ErrHeld)
 	e.release(two)
 }
 
@@ -284,10 +285,10 @@ func semaphoreLost(e *env) {
 	one := e.take(acquire(a.Semaphore(name, 3, holdfast.WithTTL(ttl), holdfast.WithoutRenewal()), 1, true))
 	two := e.take(acquire(a.Semaphore(name, 3, holdfast.WithMaxHold(200*time.Millisecond)), 1, true))
 	three := e.take(acquire(a.Semaphore(name, 3), 1, true))
-	e.lost(e.ended(one.Context()), holdfast.LossExpired)
-	e.lost(e.ended(two.Context()), holdfast.LossMaxHold)
-	e.lost(one.Release(e.ctx()), holdfast.LossExpired)
-	e.lost(two.Release(e.ctx()), holdfast.LossMaxHold)
+	e.lost(e.ended(leased.Context(one)), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(two)), holdfast.LossMaxHold)
+	e.lost(one.Release(), holdfast.LossExpired)
+	e.lost(two.Release(), holdfast.LossMaxHold)
 	if err := e.check(three); err != nil {
 		e.Errorf("Check: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func sharing() []test {
@@ -33,7 +34,7 @@ func readersShare(e *env) {
 	for i, lease := range leases {
 		e.is(e.tried(b.RWMutex(name).TryLock), holdfast.ErrHeld)
 		e.release(lease)
-		e.is(lease.Release(e.ctx()), holdfast.ErrNotHeld)
+		e.is(lease.Release(), holdfast.ErrNotHeld)
 		if i < len(leases)-1 && leases[i+1].Err() != nil {
 			e.Errorf("the %dth was released with another: %v", i+1, leases[i+1].Err())
 		}
@@ -94,7 +95,7 @@ func writerElsewhere(e *env) {
 	writer := e.waitIn(e.ctx(), b, b.RWMutex(name).Lock)
 	afterSlice()
 	late := e.waitIn(e.ctx(), a, m.RLock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(reader.Context()) }) // a reader inside need not wait
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return m.RLock(leased.Context(reader)) }) // a reader inside need not wait
 	e.release(reader)
 	if err := e.check(inner); err != nil || writer.over() {
 		e.Errorf("the writer is in: %v, %v", writer.over(), err)
@@ -137,11 +138,11 @@ func sharedLost(e *env) {
 	m := a.RWMutex(name, holdfast.WithMaxHold(roomy))
 	plain := a.RWMutex(name)
 	one := e.take(m.RLock)
-	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(one.Context()) })
+	inner := e.take(func(context.Context) (*holdfast.Lease, error) { return plain.RLock(leased.Context(one)) })
 	other := e.take(plain.RLock)
 	for _, lease := range []*holdfast.Lease{one, inner} {
-		e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
-		e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+		e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
+		e.lost(lease.Release(), holdfast.LossMaxHold)
 	}
 	if err := e.check(other); err != nil {
 		e.Errorf("Check: %v", err)

@@ -36,7 +36,7 @@ func (e *env) try(m *holdfast.Mutex) *holdfast.Lease {
 // is cleaned up in the background. On a fake clock nothing stands still.
 func (e *env) release(lease *holdfast.Lease) {
 	e.Helper()
-	err := lease.Release(e.ctx())
+	err := lease.Release()
 	_, handed := e.handed.Load(lease)
 	var lost *holdfast.LostError
 	switch {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func tickets() []test {
@@ -36,7 +37,7 @@ func (e *env) detach(lease *holdfast.Lease) holdfast.Ticket {
 		e.Fatalf("Detach: %v", err)
 	}
 	e.is(lease.Err(), holdfast.ErrNotHeld)
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(leased.Context(lease)); !errors.Is(cause, context.Canceled) {
 		e.Errorf("the context ended with %v", cause)
 	}
 	return ticket
@@ -174,11 +175,11 @@ func ticketTimes(e *env) {
 	a, b := e.client(), e.client()
 	began := time.Now()
 	lease := e.moved(e.lock(a.Mutex(name, holdfast.WithTTL(2*time.Second), holdfast.WithMinHold(least), holdfast.WithMaxHold(most))), b)
-	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
 	if took := time.Since(began); took < 2*time.Second || e.timed() && took > most {
 		e.Errorf("lost %v after the lock, want less than %v", took, most)
 	}
-	_ = lease.Release(e.ctx())
+	_ = lease.Release()
 	e.release(e.lock(a.Mutex(name)))
 	min := e.moved(e.lock(a.Mutex(name, holdfast.WithMinHold(least))), b)
 	e.release(min)
@@ -202,8 +203,8 @@ func ticketFixed(e *env) {
 	if early := until.Sub(again.Until()); e.timed() && early > ttl/4 {
 		e.Errorf("trusted for %v less than before", early)
 	}
-	e.lost(e.ended(again.Context()), holdfast.LossExpired)
-	e.lost(again.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(again)), holdfast.LossExpired)
+	e.lost(again.Release(), holdfast.LossExpired)
 	e.release(e.lock(a.Mutex(name)))
 }
 
@@ -231,7 +232,7 @@ func ticketTwice(e *env) {
 		e.Errorf("tokens %d and %d", here.Token(), there.Token())
 	}
 	e.release(there)
-	e.lost(e.ended(here.Context()), holdfast.LossGone)
+	e.lost(e.ended(leased.Context(here)), holdfast.LossGone)
 	e.free(b.Mutex(name))
 }
 
@@ -299,7 +300,7 @@ func ticketPermits(e *env) {
 func ticketChecked(e *env) {
 	a, b := e.client(), e.client()
 	ticket := e.detach(e.lock(a.Mutex(name, holdfast.WithTTL(time.Second))))
-	check := func() error { return e.answer(func() error { return b.Check(e.ctx(), ticket) }) }
+	check := func() error { return e.answer(func() error { return b.CheckTicket(e.ctx(), ticket) }) }
 	if err := check(); err != nil {
 		e.Errorf("held: %v", err)
 	}
@@ -310,9 +311,9 @@ func ticketChecked(e *env) {
 	e.useless(check(), holdfast.TicketGone)
 	again := e.detach(e.lock(a.Mutex(name)))
 	e.release(e.attach(b, again))
-	e.useless(e.answer(func() error { return b.Check(e.ctx(), again) }), holdfast.TicketGone)
+	e.useless(e.answer(func() error { return b.CheckTicket(e.ctx(), again) }), holdfast.TicketGone)
 	var bad *holdfast.ArgumentError
-	if err := b.Check(e.ctx(), "no ticket"); !errors.As(err, &bad) {
+	if err := b.CheckTicket(e.ctx(), "no ticket"); !errors.As(err, &bad) {
 		e.Errorf("no ticket: %v", err)
 	}
 }

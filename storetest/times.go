@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // slack is how much the times of a server may differ from ours: it counts whole milliseconds, by a
@@ -109,7 +110,7 @@ func maxHoldEnds(e *env) {
 	lease := e.lock(a.Mutex(name, holdfast.WithMaxHold(most), holdfast.WithTTL(roomy)))
 	after := time.Now()
 	w := e.enter(e.ctx(), b.Mutex(name))
-	e.lost(e.ended(lease.Context()), holdfast.LossMaxHold)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossMaxHold)
 	if took := time.Since(before); took < most-100*time.Millisecond {
 		e.Errorf("ended after %v of %v", took, most)
 	}
@@ -118,7 +119,7 @@ func maxHoldEnds(e *env) {
 	}
 	e.lost(lease.Err(), holdfast.LossMaxHold)
 	next := w.in() // although the holder does not release
-	e.lost(lease.Release(e.ctx()), holdfast.LossMaxHold)
+	e.lost(lease.Release(), holdfast.LossMaxHold)
 	e.release(next)
 }
 
@@ -147,7 +148,7 @@ func maxHoldAtServer(e *env) {
 	} else if !errors.As(err, &held) || held.Remaining > most-past+slack {
 		e.Errorf("%v after the grant, more than the rest of %v remains: %v", past, most, err)
 	}
-	_ = lease.Release(e.ctx())
+	_ = lease.Release()
 }
 
 func maxHoldReleased(e *env) {
@@ -181,7 +182,7 @@ func renewed(e *env) {
 			e.Errorf("got %+v", event)
 		}
 	}
-	if err := lease.Err(); err != nil || lease.Context().Err() != nil || !lease.Until().After(first) {
+	if err := lease.Err(); err != nil || leased.Context(lease).Err() != nil || !lease.Until().After(first) {
 		e.Errorf("%v, trusted until %v after the first end", err, lease.Until().Sub(first))
 	}
 	if held := e.held(b.Mutex(name)); held.Remaining > ttl {
@@ -216,13 +217,13 @@ func notRenewedAfterRelease(e *env) {
 			e.Fatalf("Lock: %v", err)
 		}
 		<-time.After(30 * time.Millisecond) // about when a renewal is sent
-		if err := lease.Release(e.ctx()); err == nil {
+		if err := lease.Release(); err == nil {
 			e.free(b.Mutex(name))
 		} // otherwise the machine took 100 ms
 	}
 	if !soon(func() bool {
 		lease, err := e.reach(b.Mutex(name).TryLock)
-		return err == nil && lease.Release(e.ctx()) == nil
+		return err == nil && lease.Release() == nil
 	}) {
 		e.Error("held for ever")
 	}
@@ -232,7 +233,7 @@ func notRenewed(e *env) {
 	a, b := e.client(), e.client()
 	lease := e.lock(a.Mutex(name, holdfast.WithoutRenewal(), holdfast.WithTTL(ttl)))
 	first := lease.Until()
-	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
 	if until := lease.Until(); until.After(first) || len(a.of(holdfast.EventRenewed)) > 0 {
 		e.Errorf("it was renewed for %v", until.Sub(first))
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 func tokens() []test {
@@ -108,7 +109,7 @@ func tokensPassed(e *env) {
 func tokensEntries(e *env) {
 	c := e.client()
 	outer := e.lock(c.Mutex(name))
-	inner := e.under(outer.Context(), c.Mutex(name))
+	inner := e.under(leased.Context(outer), c.Mutex(name))
 	if inner.Token() != outer.Token() {
 		e.Errorf("tokens %d and %d in one hold", outer.Token(), inner.Token())
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // ttl is the TTL of leases that run out, whatever happens before.
@@ -55,8 +56,8 @@ func untilExpired(e *env) {
 	if until := lease.Until(); until.After(w.at) {
 		e.Errorf("trusted until %v after another was in", until.Sub(w.at))
 	}
-	e.lost(e.ended(lease.Context()), holdfast.LossExpired)
-	e.lost(lease.Release(e.ctx()), holdfast.LossExpired)
+	e.lost(e.ended(leased.Context(lease)), holdfast.LossExpired)
+	e.lost(lease.Release(), holdfast.LossExpired)
 	e.held(a.Mutex(name)) // the release did not touch the next holder
 	e.release(next)
 }

@@ -150,7 +150,7 @@ func (a *Acquire) hand(ctx context.Context, client *holdfast.Client, lease *hold
 		return nil
 	}
 	err = fmt.Errorf("the %s could not be written: %w", what, err)
-	if back := client.Discard(context.WithoutCancel(ctx), ticket); back != nil {
+	if back := client.DiscardTicket(context.WithoutCancel(ctx), ticket); back != nil {
 		return errors.Join(err, fmt.Errorf("%s is held for %v: %w", a.title(), a.TTL, back))
 	}
 	return err

@@ -30,7 +30,7 @@ func (a *Acquire) atPlace(ctx context.Context, client *holdfast.Client, began ti
 		return nil, err
 	}
 	if err = file.write(ticket); err != nil {
-		return nil, errors.Join(err, client.Discard(context.WithoutCancel(ctx), ticket))
+		return nil, errors.Join(err, client.DiscardTicket(context.WithoutCancel(ctx), ticket))
 	}
 	return a.attach(ctx, client, ticket, began)
 }
@@ -45,7 +45,7 @@ func (a *Acquire) attach(ctx context.Context, client *holdfast.Client, ticket ho
 			limit = max(a.Wait-time.Since(began), least)
 		}
 		bounded, cancel := context.WithTimeout(ctx, limit)
-		lease, err := client.AttachWait(bounded, ticket)
+		lease, err := client.Attach(bounded, ticket)
 		cancel()
 		asked := !errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, new(*holdfast.StoreError))
 		if asked || ctx.Err() != nil || time.Since(began) > a.Wait+firstAnswer {
@@ -66,8 +66,8 @@ func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, be
 	if err != nil {
 		return nil, err
 	}
-	if !isPlace(client, ticket) {
-		err := client.Check(ctx, ticket)
+	if !ticket.IsPlace() {
+		err := client.CheckTicket(ctx, ticket)
 		switch {
 		case err == nil:
 			return nil, &usageError{fmt.Errorf("--ticket %s: it has the ticket of a lease that is held: release it before", a.File)}
@@ -85,17 +85,9 @@ func (a *Acquire) atFormerPlace(ctx context.Context, client *holdfast.Client, be
 		return nil, errNoPlace
 	case err == nil && !slices.Contains(a.Names, lease.Name()):
 		err = &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, lease.Name())}
-		return nil, errors.Join(err, lease.Release(ctx))
+		return nil, errors.Join(err, lease.Release())
 	case errors.As(err, &waited) && !slices.Contains(a.Names, waited.Name):
 		return nil, &usageError{fmt.Errorf("--ticket %s: it has a place of %q", a.File, waited.Name)}
 	}
 	return lease, err
-}
-
-// isPlace tells whether a ticket is of a place. It sends nothing, as its wait is over before.
-func isPlace(client *holdfast.Client, ticket holdfast.Ticket) bool {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := client.AttachWait(over, ticket)
-	return errors.As(err, new(*holdfast.WaitError))
 }

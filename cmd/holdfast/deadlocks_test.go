@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 )
 
@@ -35,12 +35,12 @@ func TestDeadlocksShowsACycle(t *testing.T) {
 	}
 	a, x := take("a\x1b[2J", "x")
 	b, y := take("b", "y")
-	defer x.Release(context.Background())
-	defer y.Release(context.Background())
+	defer x.Release()
+	defer y.Release()
 	wait := func(client *holdfast.Client, under *holdfast.Lease, name string) {
 		waiting.Go(func() {
-			if lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).Lock(under.Context()); err == nil {
-				_ = lease.Release(context.Background())
+			if lease, err := client.Mutex(name, holdfast.WithDeadlockCheck()).Lock(leased.Context(under)); err == nil {
+				_ = lease.Release()
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func (e *Elect) campaign(ctx context.Context, client *holdfast.Client, election 
 	}
 	if err := stop(); err != nil {
 		if lease != nil {
-			_ = lease.Release(ctx)
+			_ = lease.Release()
 		}
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (r *Run) acquire(ctx context.Context, client *holdfast.Client, signals *sig
 	}
 	if err := stop(); err != nil {
 		if lease != nil {
-			_ = lease.Release(ctx)
+			_ = lease.Release()
 		}
 		return nil, err
 	}

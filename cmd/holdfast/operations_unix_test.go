@@ -124,7 +124,7 @@ func (r *runbook) wait() <-chan error {
 		lease, err := r.waiter.Mutex("order:42").Lock(ctx)
 		entered <- err
 		if lease != nil {
-			_ = lease.Release(context.WithoutCancel(ctx))
+			_ = lease.Release()
 		}
 	}()
 	for n := any(nil); n != int64(1); {
@@ -248,7 +248,7 @@ func TestOperationsBreak(t *testing.T) {
 				return
 			default:
 			}
-			_ = r.lease.Release(t.Context())
+			_ = r.lease.Release()
 			if err := <-entered; err != nil {
 				t.Error(err)
 			}
@@ -272,7 +272,7 @@ func TestOperationsBreakCommand(t *testing.T) {
 		return
 	default:
 	}
-	_ = r.lease.Release(t.Context())
+	_ = r.lease.Release()
 	if err := <-entered; err != nil {
 		t.Error(err)
 	}
@@ -288,7 +288,7 @@ func TestOperationsBreakCommand(t *testing.T) {
 // A hold that shares is left alone.
 func TestOperationsBreakReader(t *testing.T) {
 	r := newRunbook(t, time.Minute)
-	_ = r.lease.Release(t.Context())
+	_ = r.lease.Release()
 	reader, err := r.holder.RWMutex("order:42").RLock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +351,7 @@ func TestOperationsFull(t *testing.T) {
 	case <-r.lease.Done():
 		t.Fatal(r.lease.Err())
 	}
-	if err := r.lease.Release(t.Context()); err != nil {
+	if err := r.lease.Release(); err != nil {
 		t.Errorf("a release: %v", err)
 	}
 	r.run(block(t, "--bigkeys"))
@@ -359,7 +359,7 @@ func TestOperationsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = lease.Release(t.Context())
+	_ = lease.Release()
 }
 
 // Trap 44: a server that was given an append-only file keeps its locks.

@@ -110,7 +110,7 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 	began := time.Now()
 	c, err := child.Start(child.Spec{Path: path, Args: r.Command, Env: r.environ(lease), Files: []*os.File{r.In, r.Out, r.Err}})
 	if err != nil {
-		_ = lease.Release(context.Background())
+		_ = lease.Release()
 		return ending{}, &exitError{exitNotRunnable, fmt.Errorf("cannot run %s: %w", r.Command[0], err)}
 	}
 	g := &guard{child: c, lease: lease, signals: signals, notices: notices, name: r.title(),
@@ -119,7 +119,7 @@ func (r *Run) supervise(lease *holdfast.Lease, path string, signals *signals, no
 		g.maxEnd = began.Add(r.MaxHold)
 	}
 	lost := g.watch()
-	err = lease.Release(context.Background())
+	err = lease.Release()
 	if lost == nil && errors.Is(err, holdfast.ErrLost) {
 		lost = err
 	}

@@ -49,7 +49,7 @@ func (t *Ticket) do(ctx context.Context, act func(*holdfast.Client, holdfast.Tic
 // Renew prolongs the lock by its TTL from now.
 func (t *Ticket) Renew(ctx context.Context) error {
 	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
-		if isPlace(client, ticket) {
+		if ticket.IsPlace() {
 			return errOnlyPlace
 		}
 		lease, err := client.Attach(ctx, ticket)
@@ -64,17 +64,17 @@ func (t *Ticket) Renew(ctx context.Context) error {
 // Release gives the lock back, or a place.
 func (t *Ticket) Release(ctx context.Context) error {
 	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
-		return client.Discard(ctx, ticket)
+		return client.DiscardTicket(ctx, ticket)
 	})
 }
 
 // Check looks whether the lock is held.
 func (t *Ticket) Check(ctx context.Context) error {
 	return t.do(ctx, func(client *holdfast.Client, ticket holdfast.Ticket) error {
-		if isPlace(client, ticket) {
+		if ticket.IsPlace() {
 			return errOnlyPlace
 		}
-		return client.Check(ctx, ticket)
+		return client.CheckTicket(ctx, ticket)
 	})
 }
 

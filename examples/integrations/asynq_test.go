@@ -22,7 +22,7 @@ func oneTaskAtATime(client *holdfast.Client) asynq.MiddlewareFunc {
 			if err != nil {
 				return err
 			}
-			defer lease.Release(ctx)
+			defer lease.Release()
 			ctx, cancel := lease.Bind(ctx)
 			defer cancel()
 			return next.ProcessTask(ctx, task)

@@ -33,7 +33,7 @@ func oneCallAtATime(client *holdfast.Client, wait time.Duration, customer func(c
 			log.Print(err) // it may name the holder and the server, which is nothing for the customer
 			return nil, status.Error(codes.Unavailable, "try again later")
 		}
-		defer lease.Release(ctx) // works although the call is over
+		defer lease.Release() // works although the call is over
 		ctx, cancel := lease.Bind(ctx)
 		defer cancel()
 		return handler(ctx, request)

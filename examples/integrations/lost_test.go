@@ -96,7 +96,7 @@ func TestHeldIsNoFailure(t *testing.T) {
 		if !busy[name](err) || ran {
 			t.Errorf("%s: while the customer is being served: %v; it ran: %t", name, err, ran)
 		}
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

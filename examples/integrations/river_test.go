@@ -45,7 +45,7 @@ func (w *invoiceWorker) Work(ctx context.Context, job *river.Job[invoice]) error
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
+	defer lease.Release()
 	ctx, cancel := lease.Bind(ctx)
 	defer cancel()
 	return w.make(ctx)

@@ -61,14 +61,14 @@ func run(ctx context.Context, out io.Writer, url string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = first.Release(ctx) }() // it was lost long ago
+	defer func() { _ = first.Release() }() // it was lost long ago
 	fmt.Fprintf(out, "the first holder has token %d, and stands still\n", first.Token())
 
 	second, err := next.Mutex("order:42").Lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = second.Release(ctx) }()
+	defer func() { _ = second.Release() }()
 	if err := save(ctx, rdb, second, "billed"); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (s *scene) lock(a *actor, name string, options ...holdfast.Option) *holdfas
 
 func (s *scene) release(lease *holdfast.Lease) {
 	s.t.Helper()
-	if err := lease.Release(s.t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		s.t.Fatal(err)
 	}
 }

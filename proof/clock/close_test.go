@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // Release takes no longer than the smaller of the remaining trust and ReleaseTimeout, although ctx
@@ -33,17 +34,15 @@ func TestLeaseReleaseEndsInTime(t *testing.T) {
 				pass(test.held - test.silent)
 				a.silence()
 				pass(test.silent)
-				ctx, cancel := withCancel(t)
-				cancel()
 				began := time.Now()
-				err := lease.Release(ctx)
+				err := lease.Release()
 				if took := time.Since(began); took > test.max || took < test.max/2 {
 					t.Errorf("took %v, want %v", took, test.max)
 				}
 				if !errors.Is(err, holdfast.ErrUncertain) {
 					t.Errorf("got %v", err)
 				}
-				if err := context.Cause(lease.Context()); !errors.Is(err, context.Canceled) {
+				if err := context.Cause(leased.Context(lease)); !errors.Is(err, context.Canceled) {
 					t.Errorf("the context ended with %v", err)
 				}
 			})
@@ -58,7 +57,7 @@ func TestLeaseReleaseEndsInTime(t *testing.T) {
 				s.wait(a, fmt.Sprint(i))
 			}
 			began := time.Now()
-			if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrUncertain) {
+			if err := lease.Release(); !errors.Is(err, holdfast.ErrUncertain) {
 				t.Errorf("got %v", err)
 			}
 			if took := time.Since(began); took > 50*time.Millisecond {
@@ -100,7 +99,7 @@ func TestClientCloseEndsInTime(t *testing.T) {
 				go func() { closed <- a.Close() }()
 				for _, lease := range leases {
 					<-lease.Done()
-					if err := context.Cause(lease.Context()); !errors.Is(err, holdfast.ErrClosed) {
+					if err := context.Cause(leased.Context(lease)); !errors.Is(err, holdfast.ErrClosed) {
 						t.Errorf("a context ended with %v", err)
 					}
 				}

@@ -32,7 +32,7 @@ func TestLeaseReleaseAfterLossLetsNextIn(t *testing.T) {
 				if test.lost > 0 {
 					until(began.Add(test.lost))
 				}
-				if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 					t.Errorf("got %v", err)
 				}
 				g := s.take(waiter)

@@ -109,7 +109,7 @@ func (c *council) held(lock func(context.Context) (*holdfast.Lease, error)) {
 func (c *council) back(leases ...*holdfast.Lease) {
 	c.Helper()
 	for _, lease := range leases {
-		if err := errors.Join(lease.Check(c.Context()), lease.Release(c.Context())); err != nil {
+		if err := errors.Join(lease.Check(c.Context()), lease.Release()); err != nil {
 			c.Error(err)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *council) uses() {
 		c.Fatalf("Break: %v", err)
 	}
 	c.held(z.Mutex("n").TryLock)
-	_ = lease.Release(c.Context())
+	_ = lease.Release()
 
 	mine := holdfast.WithOwner("me")
 	first, second := c.got(x.Mutex("n", mine).Lock), c.got(y.Mutex("n", mine).Lock)
@@ -313,7 +313,7 @@ func TestQuorumBreakWithSilentMasterIsQuick(t *testing.T) {
 					within("broken", 10*time.Millisecond)
 					<-lease.Done()
 					within("told", 10*time.Millisecond)
-					if err := lease.Release(c.Context()); !errors.Is(err, holdfast.ErrLost) {
+					if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 						c.Errorf("release: %v", err)
 					}
 					last := <-next

@@ -36,14 +36,14 @@ func TestLeaseReleaseAnswerLostIsNeverNotHeld(t *testing.T) {
 					pass(3 * time.Second)
 					released := time.Now()
 					test.lose(s, a)
-					err := lease.Release(t.Context())
+					err := lease.Release()
 					if took := time.Since(released); !errors.Is(err, test.want) || took > test.max {
 						t.Errorf("got %v after %v", err, took)
 					}
 					if errors.Is(err, holdfast.ErrNotHeld) || errors.Is(err, holdfast.ErrLost) {
 						t.Errorf("got %v", err)
 					}
-					if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrNotHeld) {
+					if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
 						t.Errorf("second release: %v", err)
 					}
 					if !waiting {
@@ -71,7 +71,7 @@ func TestLeaseReleaseUncertainIsFollowedUp(t *testing.T) {
 		a := s.actor("a", func(c *holdfast.Config) { c.ReleaseTimeout = 100 * time.Millisecond })
 		lease := s.lock(a, "n", holdfast.WithTTL(time.Minute))
 		a.silence(there)
-		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrUncertain) {
+		if err := lease.Release(); !errors.Is(err, holdfast.ErrUncertain) {
 			t.Fatalf("got %v", err)
 		}
 		a.kill() // what is under way is lost

@@ -71,6 +71,6 @@ func (r *turns) take(ctx context.Context, a *actor, hold time.Duration) {
 		}
 		r.mu.Unlock()
 		<-time.After(hold)
-		_ = lease.Release(ctx)
+		_ = lease.Release()
 	}
 }

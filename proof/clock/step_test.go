@@ -41,7 +41,7 @@ func TestMutexServerStepsBackExcludes(t *testing.T) {
 					if !waiting {
 						waiter = s.wait(b, "n")
 					}
-					_ = lease.Release(t.Context())
+					_ = lease.Release()
 					released := time.Now()
 					g := s.take(waiter)
 					if took := g.at.Sub(released); g.err != nil || took > slowAsk {
@@ -123,7 +123,7 @@ func TestHandOverAfterClockStepIsTrustedNoLonger(t *testing.T) {
 					}
 					s.clock.Ahead(step)
 					released := time.Now()
-					_ = lease.Release(t.Context())
+					_ = lease.Release()
 					if !silent {
 						if g := s.take(waiter); g.err != nil || g.at.Sub(released) > slowAsk {
 							t.Errorf("got in after %v, %v", g.at.Sub(released), g.err)

@@ -49,7 +49,7 @@ func TestLeaseKeyTakenIsLost(t *testing.T) {
 				if after := s.rdb.Dump(t.Context(), key("n")).Val(); !test.waiting && after != before {
 					t.Errorf("the key was changed from %q to %q", before, after)
 				}
-				if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 					t.Errorf("released: %v", err)
 				}
 				if sent := s.seen(a, told); len(sent) != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // margin is that of the design.
@@ -21,7 +22,7 @@ func lost(t *testing.T, lease *holdfast.Lease, reason holdfast.Reason) time.Time
 		t.Fatal("not lost within an hour")
 	}
 	var why *holdfast.LostError
-	if err := context.Cause(lease.Context()); !errors.As(err, &why) || !errors.Is(err, holdfast.ErrLost) || why.Reason != reason {
+	if err := context.Cause(leased.Context(lease)); !errors.As(err, &why) || !errors.Is(err, holdfast.ErrLost) || why.Reason != reason {
 		t.Errorf("lost with %v, want %q", err, reason)
 	}
 	if err := lease.Err(); !errors.Is(err, holdfast.ErrLost) {
@@ -76,7 +77,7 @@ func TestLeaseTrustEndsMarginEarly(t *testing.T) {
 				if next := s.take(waiter); next.err != nil || next.at.Before(want.Add(margin(test.ttl))) {
 					t.Errorf("the next got in %v after the end, %v", next.at.Sub(want), next.err)
 				}
-				if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 					t.Errorf("released after loss: %v", err)
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 )
 
 // populate makes some of everything: a chain of waits, a semaphore, an election and a latch.
@@ -37,7 +38,7 @@ func populate(b *bed) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		under, end := context.WithCancel(lease.Context())
+		under, end := context.WithCancel(leased.Context(lease))
 		context.AfterFunc(ctx, end)
 		waiting.Go(func() { _, _ = client.Mutex(then, holdfast.WithDeadlockCheck()).Lock(under) })
 	}
@@ -148,7 +149,7 @@ func TestLiveChange(t *testing.T) {
 		name := fmt.Sprintf("live:%d", i)
 		lease := b.lock(worker, name)
 		shown := b.shows(name)
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Fatal(err)
 		}
 		gone := b.until(b.browser, fmt.Sprintf("!document.body.innerText.includes(%q)", name))
@@ -176,10 +177,10 @@ func TestBreakWithTypedName(t *testing.T) {
 	}
 	b.picture("break")
 	b.run(chromedp.SendKeys("#typed", "1"+kb.Enter))
-	<-lease.Context().Done()
+	<-leased.Context(lease).Done()
 	var lost *holdfast.LostError
-	if !errors.As(context.Cause(lease.Context()), &lost) || lost.By != "operator" {
-		t.Errorf("the lease ended with %v", context.Cause(lease.Context()))
+	if !errors.As(context.Cause(leased.Context(lease)), &lost) || lost.By != "operator" {
+		t.Errorf("the lease ended with %v", context.Cause(leased.Context(lease)))
 	}
 	b.until(b.browser, `!document.getElementById("breaking").open`)
 	b.right()

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/dashboard"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/redisstore"
 )
@@ -84,7 +85,7 @@ func TestRealClient(t *testing.T) {
 		go func() {
 			next, err := waiter.Mutex("order:1").Lock(t.Context())
 			if err == nil {
-				err = next.Release(t.Context())
+				err = next.Release()
 			}
 			got <- err
 		}()
@@ -114,12 +115,12 @@ func TestRealClient(t *testing.T) {
 		if w.Code != 200 {
 			t.Errorf("break: %d %s", w.Code, w.Body)
 		}
-		<-lease.Context().Done()
+		<-leased.Context(lease).Done()
 		var lost *holdfast.LostError
-		if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.By != "operator" {
+		if cause := context.Cause(leased.Context(lease)); !errors.As(cause, &lost) || lost.By != "operator" {
 			t.Errorf("the lease ended with %v", cause)
 		}
-		_ = lease.Release(t.Context()) // its code has stopped
+		_ = lease.Release() // its code has stopped
 		if err := <-got; err != nil {
 			t.Errorf("the waiter got %v", err)
 		}

@@ -76,7 +76,7 @@ func (v *victimOf) run(t *testing.T, operation func(context.Context, *victimOf) 
 	// So that the connections to who serves the name are there.
 	lease, err := v.victim.Mutex(v.name + "!").Lock(ctx)
 	if err == nil {
-		err = lease.Release(ctx)
+		err = lease.Release()
 	}
 	if err == nil {
 		err = v.free(ctx, v.name)
@@ -137,7 +137,7 @@ func (v *victimOf) free(ctx context.Context, name string) error {
 	for end := time.Now().Add(limit); ; pause(5 * time.Millisecond) {
 		lease, err := v.other.Mutex(name).TryLock(ctx)
 		if err == nil {
-			return lease.Release(ctx)
+			return lease.Release()
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			return fmt.Errorf("it is not free after %v: %w", limit, err)
@@ -195,7 +195,7 @@ func orNil(err error) error {
 
 // back checks and releases a lease.
 func back(ctx context.Context, lease *holdfast.Lease) error {
-	return errors.Join(lease.Err(), answered(ctx, lease.Check), lease.Release(ctx))
+	return errors.Join(lease.Err(), answered(ctx, lease.Check), lease.Release())
 }
 
 // handed does the same with one that was handed over after the moment since. It is trusted for half
@@ -219,7 +219,7 @@ func outlasted(err error) bool {
 // unknown is what a try is told.
 func unknown(lease *holdfast.Lease, err error) error {
 	if err == nil { // of a quorum, as many answered as it takes
-		return lease.Release(context.Background())
+		return lease.Release()
 	}
 	var failure *holdfast.StoreError
 	if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld) ||

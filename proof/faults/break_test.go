@@ -119,7 +119,7 @@ func (o *speller) work(lease *holdfast.Lease, reads bool) {
 	}
 	s.Stop = history.Now()
 	o.tell(&s)
-	_ = lease.Release(context.Background())
+	_ = lease.Release()
 }
 
 // A broken is processes that work, whose holds are broken, and what they told.

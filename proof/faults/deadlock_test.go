@@ -41,12 +41,12 @@ func lockInCycle(c *holdfast.Client, m member, say func(what, name string, token
 	switch {
 	case err == nil:
 		say("in", m.Waits, waited.Token())
-		err = waited.Release(ctx)
+		err = waited.Release()
 	case errors.As(err, &ended) && ended.Reason == holdfast.WaitDeadlock:
 		say("deadlock", m.Waits, int64(len(ended.Deadlock.Members)))
 		err = nil
 	}
-	if err = errors.Join(err, held.Release(ctx)); err != nil {
+	if err = errors.Join(err, held.Release()); err != nil {
 		return err
 	}
 	say("gone", m.Holds, 0)

@@ -145,7 +145,7 @@ func (w *waiter) served() *holdfast.Lease {
 func (w *waiter) passes(leases ...*holdfast.Lease) *holdfast.Lease {
 	w.Helper()
 	for _, lease := range leases {
-		if err := lease.Release(w.within()); err != nil && !outlasted(err) {
+		if err := lease.Release(); err != nil && !outlasted(err) {
 			w.Fatal(err)
 		}
 	}
@@ -156,7 +156,7 @@ func (w *waiter) passes(leases ...*holdfast.Lease) *holdfast.Lease {
 func (v *visit) done(leases ...*holdfast.Lease) {
 	v.Helper()
 	for _, lease := range leases {
-		if err := lease.Release(v.within()); err != nil && !outlasted(err) {
+		if err := lease.Release(); err != nil && !outlasted(err) {
 			v.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func usedBreak(v *visit) {
 	if err := answered(v.within(), lease.Check); !errors.Is(err, holdfast.ErrLost) {
 		v.Errorf("the holder was answered %v", err)
 	}
-	_ = lease.Release(v.within()) // it has stopped, so what remains of its hold may go
+	_ = lease.Release() // it has stopped, so what remains of its hold may go
 	v.done(v.got(v.c.Mutex(v.name).Lock))
 }
 

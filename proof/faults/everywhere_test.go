@@ -207,12 +207,12 @@ func halfOpen(t *testing.T, b *bed) {
 		pause(ttl / 4)
 		all[i].each(func(_ string, p *fault.Proxy) { p.Speak() })
 		if err == nil {
-			err = next.Release(t.Context())
+			err = next.Release()
 		}
 		if err != nil && !errors.Is(err, holdfast.ErrUncertain) && !errors.Is(err, holdfast.ErrLost) { // on a machine that has much else to do
 			t.Error(err)
 		}
-		if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 			t.Errorf("its release: %v", err)
 		}
 		pause(ttl / 4)

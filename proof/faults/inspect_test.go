@@ -89,7 +89,7 @@ func (u *truth) run(d time.Duration) {
 					u.step(caller, n, holding, lease)
 					pause(time.Duration(rand.IntN(4_000)) * time.Microsecond)
 					u.step(caller, n, calling, nil)
-					err = lease.Release(context.Background())
+					err = lease.Release()
 				}
 				if err != nil {
 					u.gaveUp(err)

@@ -114,7 +114,7 @@ func (l *load) once(all context.Context, c *holdfast.Client, name string) {
 	l.mu.Lock()
 	l.holders[name] = slices.DeleteFunc(l.holders[name], func(h mutexHold) bool { return h.Lease == lease })
 	l.mu.Unlock()
-	err = lease.Release(context.Background())
+	err = lease.Release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

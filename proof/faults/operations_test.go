@@ -123,10 +123,10 @@ func release(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release() }); err != nil {
 		return err
 	}
-	if err := lease.Release(ctx); !errors.Is(err, holdfast.ErrNotHeld) {
+	if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
 		return fmt.Errorf("a second release: %w", orNil(err))
 	}
 	return v.free(ctx, v.name)
@@ -143,7 +143,7 @@ func handOn(ctx context.Context, v *victimOf) error {
 		return err
 	}
 	began := time.Now()
-	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release() }); err != nil {
 		return err
 	}
 	second, err := next()
@@ -169,7 +169,7 @@ func yield(ctx context.Context, v *victimOf) error {
 	<-entered
 	pause(10 * time.Millisecond) // longer than a slice
 	v.arm()
-	if err := lease.Release(ctx); err != nil {
+	if err := lease.Release(); err != nil {
 		return err
 	}
 	second, err := next()
@@ -352,7 +352,7 @@ func permits(ctx context.Context, v *victimOf) error {
 	if err != nil {
 		return err
 	}
-	if err := v.givesBack(func() error { return lease.Release(ctx) }); err != nil {
+	if err := v.givesBack(func() error { return lease.Release() }); err != nil {
 		return err
 	}
 	return v.whole(ctx, 3)
@@ -462,7 +462,7 @@ func (v *victimOf) waitersAre(ctx context.Context, n int) error {
 		var busy *holdfast.HeldError
 		lease, err := v.other.Mutex(v.name).TryLock(ctx)
 		if err == nil {
-			return errors.Join(errors.New("nobody held it"), lease.Release(ctx))
+			return errors.Join(errors.New("nobody held it"), lease.Release())
 		}
 		if errors.As(err, &busy) && busy.Waiters == n {
 			return nil

@@ -133,7 +133,7 @@ func lockTwice(t *testing.T, b *bed, refusing bool) error {
 	if err == nil {
 		return errors.New("two hold")
 	} else if !errors.Is(err, holdfast.ErrHeld) {
-		return errors.Join(err, lease.Release(ctx))
+		return errors.Join(err, lease.Release())
 	}
 	next := later(func() (*holdfast.Lease, error) { return two.Mutex("x").Lock(ctx) })
 	pause(30 * time.Millisecond)
@@ -141,10 +141,10 @@ func lockTwice(t *testing.T, b *bed, refusing bool) error {
 	for again(err) {
 		err = lease.Check(ctx)
 	}
-	err = errors.Join(err, lease.Release(ctx))
+	err = errors.Join(err, lease.Release())
 	second, fails := next()
 	if fails != nil {
 		return errors.Join(err, fails)
 	}
-	return errors.Join(err, second.Release(ctx))
+	return errors.Join(err, second.Release())
 }

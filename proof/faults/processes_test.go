@@ -92,7 +92,7 @@ func child() error {
 				say("step", lease.Name(), lease.Token())
 			}
 			say("late", lease.Name(), lease.Token())
-			if err := lease.Release(ctx); errors.Is(err, holdfast.ErrLost) {
+			if err := lease.Release(); errors.Is(err, holdfast.ErrLost) {
 				say("lost", lease.Name(), lease.Token())
 			}
 		}
@@ -102,7 +102,7 @@ func child() error {
 				return errors.New("a wait failed")
 			}
 			say("in", lease.Name(), lease.Token())
-			if err := lease.Release(ctx); err != nil && !outlasted(err) { // so short a TTL is lost on a busy machine
+			if err := lease.Release(); err != nil && !outlasted(err) { // so short a TTL is lost on a busy machine
 				return err
 			}
 		}
@@ -218,7 +218,7 @@ func processesStopped(t *testing.T, b *bed) {
 			case <-holding:
 				holding = nil
 				for _, lease := range mine {
-					if answered(t.Context(), lease.Check) != nil || lease.Release(t.Context()) != nil {
+					if answered(t.Context(), lease.Check) != nil || lease.Release() != nil {
 						disturbed++
 					}
 				}
@@ -280,7 +280,7 @@ func takeOver(t *testing.T, other *holdfast.Client, waited []*holdfast.Lease, ro
 	for i, lease := range waited {
 		all.Go(func() { take(fmt.Sprintf("held %d %d", round, i)) })
 		all.Go(func() {
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Error(err)
 			}
 			take(fmt.Sprintf("waited %d %d", round, i))

@@ -83,7 +83,7 @@ func TestTenThousandWaiters(t *testing.T) {
 			if in.Add(1) == 10 {
 				first.Store(int64(scripts(srv)))
 			}
-			if err := lease.Release(context.Background()); outlasted(err) {
+			if err := lease.Release(); outlasted(err) {
 				lost.Add(1)
 			} else if err != nil {
 				t.Error(err)
@@ -92,7 +92,7 @@ func TestTenThousandWaiters(t *testing.T) {
 		joined := time.Since(began)
 		commands := scripts(srv) - before
 		start, handing := scripts(srv), time.Now()
-		if err := holder.Release(t.Context()); err != nil {
+		if err := holder.Release(); err != nil {
 			t.Fatal(err)
 		}
 		all.Wait()
@@ -133,12 +133,12 @@ func TestCancelStorm(t *testing.T) {
 				return
 			}
 			won.Add(1)
-			_ = lease.Release(context.Background())
+			_ = lease.Release()
 		})
 		stays := make(chan time.Time, 1)
 		last := queue(t.Context(), t, srv, clients[1:2], name, 1, func(lease *holdfast.Lease, err error) {
 			if err == nil {
-				err = lease.Release(context.Background())
+				err = lease.Release()
 			}
 			if err != nil && !outlasted(err) {
 				t.Error(err)
@@ -146,7 +146,7 @@ func TestCancelStorm(t *testing.T) {
 			stays <- time.Now()
 		})
 		cancel()
-		if err := holder.Release(t.Context()); err != nil { // while they leave
+		if err := holder.Release(); err != nil { // while they leave
 			t.Error(err)
 		}
 		released := time.Now()
@@ -195,7 +195,7 @@ func TestDeadHead(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			_ = lease.Release(context.Background())
+			_ = lease.Release()
 		})
 		for _, p := range proxies {
 			c.die(p)
@@ -203,7 +203,7 @@ func TestDeadHead(t *testing.T) {
 		if c.name == "crashed" {
 			eventually(t, "the server knows", func() bool { return len(do(t, srv, "PUBSUB", "CHANNELS", "holdfast:@*").([]any)) == 1 })
 		}
-		if err := holder.Release(t.Context()); err != nil {
+		if err := holder.Release(); err != nil {
 			t.Error(err)
 		}
 		released := time.Now()

@@ -57,7 +57,7 @@ func refusals(t *testing.T, b *bed) {
 				go func() {
 					next, err := two.Mutex(name).Lock(t.Context())
 					if err == nil {
-						if err = errors.Join(next.Err(), next.Release(t.Context())); outlasted(err) { // it is in all the same
+						if err = errors.Join(next.Err(), next.Release()); outlasted(err) { // it is in all the same
 							err = nil
 						}
 					}
@@ -76,7 +76,7 @@ func refusals(t *testing.T, b *bed) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := lease.Release(t.Context()); err != nil {
+					if err := lease.Release(); err != nil {
 						t.Error(err)
 					}
 				}
@@ -110,7 +110,7 @@ func refusals(t *testing.T, b *bed) {
 			if c.frees {
 				half = n / 2
 				for _, lease := range leases[:half] {
-					if err := lease.Release(t.Context()); err != nil {
+					if err := lease.Release(); err != nil {
 						t.Errorf("a release meanwhile: %v", err)
 					}
 				}
@@ -121,7 +121,7 @@ func refusals(t *testing.T, b *bed) {
 			rest := time.Until(first)
 			lost := 0
 			for _, lease := range leases[half:] {
-				if lease.Err() != nil || lease.Release(t.Context()) != nil {
+				if lease.Err() != nil || lease.Release() != nil {
 					lost++
 				}
 			}
@@ -245,7 +245,7 @@ func keysOfOthers(t *testing.T, b *bed) {
 			lease, err := granted(t.Context(), c.Mutex(name).TryLock)
 			if err != nil {
 				t.Errorf("%s, at one of three: %v", name, err)
-			} else if err := lease.Release(t.Context()); err != nil {
+			} else if err := lease.Release(); err != nil {
 				t.Error(err)
 			}
 			do(t, servers[0], "DEL", key)

@@ -27,7 +27,7 @@ func serversStopped(t *testing.T, b *bed) {
 			all.Go(func() {
 				lease, err := c.Mutex(fmt.Sprint("warm", j)).Lock(t.Context())
 				if err == nil {
-					err = lease.Release(t.Context())
+					err = lease.Release()
 				}
 				if err != nil {
 					t.Error(err)

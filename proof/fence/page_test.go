@@ -109,7 +109,7 @@ func leases(t *testing.T) (late, present *holdfast.Lease) {
 	if late, err = client.Mutex("order:42").Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := late.Release(t.Context()); err != nil {
+	if err := late.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if present, err = client.Mutex("order:42").Lock(t.Context()); err != nil {

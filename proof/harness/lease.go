@@ -22,7 +22,7 @@ func Lock(t *testing.T, m *holdfast.Mutex) *holdfast.Lease {
 // Release releases a lease, and ends the test when that fails.
 func Release(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Fatal("release: ", err)
 	}
 }
@@ -33,7 +33,7 @@ func Release(t *testing.T, lease *holdfast.Lease) {
 // goes on in the background.
 func HandBack(t *testing.T, lease *holdfast.Lease) {
 	t.Helper()
-	if err := lease.Release(context.Background()); !LetGo(err) {
+	if err := lease.Release(); !LetGo(err) {
 		t.Error("hand back: ", err)
 	}
 }
@@ -49,7 +49,7 @@ func Given(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
-	return lease.Release(context.Background())
+	return lease.Release()
 }
 
 // A Room is guarded by a lock: no two leases that are in it are trusted at one moment.

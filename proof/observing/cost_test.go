@@ -51,7 +51,7 @@ func (l locker) pair(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := lease.Release(context.Background()); err != nil {
+	if err := lease.Release(); err != nil {
 		tb.Fatal(err)
 	}
 }

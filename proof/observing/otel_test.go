@@ -133,7 +133,7 @@ func TestSpanOfContendedWait(t *testing.T) {
 		}
 		go func() {
 			<-time.After(2 * time.Second)
-			if err := held.Release(ctx); err != nil {
+			if err := held.Release(); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -144,7 +144,7 @@ func TestSpanOfContendedWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lease.Release(ctx); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Fatal(err)
 		}
 		parent.End()
@@ -184,12 +184,12 @@ func (r *rig) wait(t *testing.T, client *holdfast.Client, held *holdfast.Lease) 
 	go func() {
 		lease, err := client.Mutex(held.Name()).Lock(t.Context())
 		if err == nil {
-			err = lease.Release(t.Context())
+			err = lease.Release()
 		}
 		ended <- err
 	}()
 	synctest.Wait() // it waits
-	if err := held.Release(t.Context()); err != nil {
+	if err := held.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {

@@ -69,7 +69,7 @@ func innocent(t *testing.T, client *holdfast.Client) {
 }
 
 func release(t *testing.T, lease *holdfast.Lease) {
-	if err := lease.Release(t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 }

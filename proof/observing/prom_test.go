@@ -133,7 +133,7 @@ func TestCollector(t *testing.T) {
 		for range 3 {
 			<-ended
 		}
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Error(err)
 		}
 		if got := sum(gather(t, collector)["holdfast_names"]); got != 2 {

@@ -69,7 +69,7 @@ func use(t *testing.T, client *holdfast.Client, way int) {
 		return
 	}
 	<-time.After(2 * time.Millisecond)
-	if err := lease.Release(t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 }

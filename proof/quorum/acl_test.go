@@ -63,7 +63,7 @@ func TestACL(t *testing.T) {
 			go func() {
 				next, err := b.Mutex("x").Lock(ctx)
 				if err == nil {
-					err = next.Release(t.Context())
+					err = next.Release()
 				}
 				got <- err
 			}()
@@ -82,7 +82,7 @@ func TestACL(t *testing.T) {
 				}
 				return err == nil
 			})
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Error(err)
 			}
 			if err := <-got; err != nil {
@@ -138,7 +138,7 @@ func TestACLOfOperators(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = lease.Release(t.Context()) }()
+			defer func() { _ = lease.Release() }()
 			for what, run := range map[string]func() error{
 				"inspect": func() error { _, err := client.Inspect(t.Context(), "x"); return err },
 				"list": func() error {

@@ -36,7 +36,7 @@ func TestBreak(t *testing.T) {
 	if err != nil || info.State() != lockinfo.StateBroken || info.Masters[0].Err == nil || info.Masters[1].Err == nil {
 		t.Errorf("got %+v, %v", info, err)
 	}
-	if err := lease.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+	if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("release: %v", err)
 	}
 	h, err := b.lock("x", patience)
@@ -90,7 +90,7 @@ func TestBreakWithoutAMajority(t *testing.T) {
 	if err := lease.Err(); err != nil {
 		t.Errorf("the holder has lost its lease: %v", err)
 	}
-	if err := lease.Release(t.Context()); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Error(err)
 	}
 	r.check()
@@ -106,7 +106,7 @@ func TestListWithoutAMaster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = lease.Release(t.Context()) }()
+		defer func() { _ = lease.Release() }()
 	}
 	r.masters[1].Kill()
 	names := map[string]bool{}

@@ -69,7 +69,7 @@ func TestReadersInTheFirstHalfSecond(t *testing.T) {
 	r.masters[2].Continue()
 	for _, lease := range []*holdfast.Lease{first, second} {
 		if lease != nil {
-			_ = lease.Release(r.within())
+			_ = lease.Release()
 		}
 	}
 	r.check()

@@ -112,7 +112,7 @@ func TestLatency(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			took = append(took, time.Since(asked))
-			if err := h.Release(t.Context()); err != nil {
+			if err := h.Release(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}

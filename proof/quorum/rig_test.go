@@ -289,7 +289,7 @@ func (h *hold) release() error {
 	_ = h.look()
 	record := history.Record{Op: h.w.rec.NextOp(), Kind: history.Release, Name: h.name, Hold: h.id, Token: h.Token(), Event: history.Call, Limit: int64(5 * time.Second)}
 	h.w.rec.Put(record)
-	err := h.Release(context.Background())
+	err := h.Release()
 	record.Event, record.Limit, record.Result = history.Return, 0, history.OK
 	switch {
 	case err == nil:

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/promholdfast"
 	"github.com/holdfast-go/holdfast/proof/harness"
 	"github.com/holdfast-go/holdfast/telemetry"
@@ -144,9 +145,9 @@ func contend(ctx context.Context, t *testing.T, counted *counts, client *holdfas
 		}
 		select {
 		case <-time.After(hold):
-		case <-lease.Context().Done():
+		case <-leased.Context(lease).Done():
 		}
-		if err := lease.Release(t.Context()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+		if err := lease.Release(); err != nil && !errors.Is(err, holdfast.ErrLost) {
 			t.Error(err)
 		}
 	}
@@ -195,7 +196,7 @@ func takeTurns(ctx context.Context, t *testing.T, take func(context.Context) (*h
 		case <-time.After(held):
 		case <-ctx.Done():
 		}
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/proof/judge"
 )
 
@@ -25,7 +26,7 @@ func (w *world) act(c *client, op *Op) {
 	if h == nil {
 		return
 	}
-	stop := context.AfterFunc(lease.Context(), func() { w.told(h) })
+	stop := context.AfterFunc(leased.Context(lease), func() { w.told(h) })
 	defer stop()
 	w.hold(h, op.Hold/2)
 	if op.Inner == Break {
@@ -42,7 +43,7 @@ func (w *world) act(c *client, op *Op) {
 	}
 	w.release(h)
 	if op.Twice {
-		if err := lease.Release(c.ctx); err == nil {
+		if err := lease.Release(); err == nil {
 			w.mu.Lock()
 			w.violation(judge.Release, "%v was given back twice", h)
 			w.mu.Unlock()
@@ -118,7 +119,7 @@ func (w *world) hold(h *holding, long time.Duration) {
 
 func (w *world) release(h *holding) {
 	was := w.leave(h)
-	w.left(h, was, h.lease.Release(h.client.ctx))
+	w.left(h, was, h.lease.Release())
 }
 
 // inner does something with a lease that is held.
@@ -143,7 +144,7 @@ func (w *world) inner(h *holding) {
 			failed("downgrade", err)
 		}
 	case Reenter:
-		ctx, cancel := context.WithTimeout(h.lease.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(leased.Context(h.lease), time.Second)
 		defer cancel()
 		again := *h.op
 		again.Try, again.Poll = false, false
@@ -158,6 +159,6 @@ func (w *world) inner(h *holding) {
 		}
 		w.mu.Unlock()
 		pass(time.Millisecond)
-		_ = lease.Release(h.client.ctx)
+		_ = lease.Release()
 	}
 }

@@ -176,7 +176,7 @@ func (w *world) end() error {
 			w.violation(judge.Left, "%s: %v", name, err)
 			continue
 		}
-		if err := lease.Release(context.Background()); err != nil {
+		if err := lease.Release(); err != nil {
 			w.violation(judge.Left, "%s: %v", name, err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 const (
 	asHolder       = "after Lock"
 	afterPlace     = "after Ticket"
-	atItsPlace     = "in AttachWait"
+	atItsPlace     = "in Attach"
 	afterDetach    = "after Detach"
 	afterAttach    = "after Attach"
 	beforeRelease  = "before Release"

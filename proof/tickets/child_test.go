@@ -141,7 +141,7 @@ func (p *process) begin() (err error) {
 		p.in.Scan()
 		ticket := holdfast.Ticket(p.in.Text())
 		p.rec.Put(call)
-		p.lease, err = p.client.AttachWait(ctx, ticket)
+		p.lease, err = p.client.Attach(ctx, ticket)
 	case p.First == "":
 		p.rec.Put(call)
 		p.lease, err = p.lock(ctx)
@@ -218,7 +218,7 @@ func (p *process) release() error {
 	op := p.rec.NextOp()
 	call := history.Record{Event: history.Call, Op: op, Kind: history.Release, Name: p.Name, Hold: p.hold}
 	p.rec.Put(call)
-	err := p.lease.Release(context.Background())
+	err := p.lease.Release()
 	call.Event, call.Result = history.Return, history.OK
 	switch {
 	case err == nil:

@@ -39,7 +39,7 @@ func waitAtPlace() error {
 			}
 		}
 	}()
-	lease, err := client.AttachWait(context.Background(), holdfast.Ticket(in.Text()))
+	lease, err := client.Attach(context.Background(), holdfast.Ticket(in.Text()))
 	if err != nil {
 		return err
 	}
@@ -133,25 +133,25 @@ func TestPlaceOfKilledProcesses(t *testing.T) {
 	go lock()
 	waiting()
 	kill()
-	if err := lease.Release(ctx); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Fatal(err)
 	}
 	next := held(<-in, nil) // although the place is before its own
 	_, kill = startWaiter(t, srv, ticket, "waiting")
 	kill() // again
-	if err := next.Release(ctx); err != nil {
+	if err := next.Release(); err != nil {
 		t.Fatal(err)
 	}
 	said, kill := startWaiter(t, srv, ticket, "held")
 	kill()
-	last := held(a.AttachWait(ctx, ticket))
+	last := held(a.Attach(ctx, ticket))
 	if last.Token() != said.Token {
 		t.Errorf("token %d, want %d", last.Token(), said.Token)
 	}
-	if err := last.Release(ctx); err != nil {
+	if err := last.Release(); err != nil {
 		t.Error(err)
 	}
-	if lease, err := a.AttachWait(ctx, ticket); err == nil {
+	if lease, err := a.Attach(ctx, ticket); err == nil {
 		t.Errorf("a ticket that was used up holds with token %d", lease.Token())
 	}
 	if keys, err := srv.Do("EXISTS", "holdfast:{m}", "holdfast:{m}:queue"); err != nil || fmt.Sprint(keys) != "0" {

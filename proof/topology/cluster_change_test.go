@@ -54,7 +54,7 @@ func TestClusterChangesUnderLocks(t *testing.T) {
 			t.Errorf("%s: %v", lease.Name(), err)
 		}
 		began := time.Now()
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Errorf("%s, after %v: %v", lease.Name(), time.Since(began), err)
 		}
 		harness.HandBack(t, waiters[i].Got(t))

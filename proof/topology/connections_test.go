@@ -160,7 +160,7 @@ func TestDemotedMaster(t *testing.T) {
 			t.Errorf("back at try %d", tries)
 		}
 		harness.Eventually(t, "it listens to the new master", func() bool { return harness.Listening(t, next) > 0 })
-		if err := other.Release(t.Context()); err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
+		if err := other.Release(); err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Error(err)
 		}
 		harness.HandBack(t, waiter.Got(t))

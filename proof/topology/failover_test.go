@@ -89,7 +89,7 @@ func (c *crowd) once(ctx context.Context, m *holdfast.Mutex, name string) {
 		delete(c.held, name)
 	}
 	c.mu.Unlock()
-	if err := lease.Release(context.Background()); err != nil {
+	if err := lease.Release(); err != nil {
 		c.failed("Release", err)
 	}
 }

@@ -37,7 +37,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%q of the quorum: %v", name, err)
 			}
-			if err := lease.Release(t.Context()); err != nil {
+			if err := lease.Release(); err != nil {
 				t.Fatalf("%q of the quorum: %v", name, err)
 			}
 		}
@@ -60,7 +60,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 		go func() {
 			next, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
 			if err == nil {
-				err = next.Release(t.Context())
+				err = next.Release()
 			}
 			got <- err
 		}()
@@ -70,7 +70,7 @@ func TestQuorumBesideSingleLocks(t *testing.T) {
 			return errors.As(err, &held) && held.Waiters == 1
 		})
 		everywhere()
-		if err := lease.Release(t.Context()); err != nil {
+		if err := lease.Release(); err != nil {
 			t.Errorf("%q of one master: %v", name, err)
 		}
 		if err := <-got; err != nil {

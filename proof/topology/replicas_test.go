@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -72,14 +73,14 @@ func TestReplicasConfirm(t *testing.T) {
 		before := seen.Count(holdfast.EventRenewed)
 		harness.Signalled(t, "the lease is lost", lease.Done())
 		var lost *holdfast.LostError
-		if !errors.As(context.Cause(lease.Context()), &lost) || lost.Reason != holdfast.LossExpired {
-			t.Errorf("lost by %v", context.Cause(lease.Context()))
+		if !errors.As(context.Cause(leased.Context(lease)), &lost) || lost.Reason != holdfast.LossExpired {
+			t.Errorf("lost by %v", context.Cause(leased.Context(lease)))
 		}
 		if n := seen.Count(holdfast.EventRenewed) - before; n > 0 {
 			t.Errorf("%d renewals count without the replicas", n)
 		}
 		speak()
-		_ = lease.Release(t.Context())
+		_ = lease.Release()
 	})
 	t.Run("hand-over", func(t *testing.T) {
 		lease := harness.Lock(t, c.Mutex("n"))

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -137,11 +138,11 @@ func TestMutexReentryLeavesNoGoroutine(t *testing.T) {
 	m := harness.Locker(t, srv.Addr(), nil).Mutex("n")
 	pair := func() {
 		outer := harness.Lock(t, m)
-		inner, err := m.Lock(outer.Context())
+		inner, err := m.Lock(leased.Context(outer))
 		if err != nil || inner.Token() != outer.Token() {
 			t.Fatalf("reentry: %v", err)
 		}
-		_ = inner.Context()
+		_ = leased.Context(inner)
 		harness.Release(t, inner)
 		harness.Release(t, outer)
 	}

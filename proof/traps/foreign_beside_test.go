@@ -67,18 +67,18 @@ func TestMutexForeignKeyBesideIsLeft(t *testing.T) {
 		}},
 		"release, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))
-			return func() error { return lease.Release(t.Context()) }
+			return func() error { return lease.Release() }
 		}},
 		"release of a min hold, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name, holdfast.WithMinHold(time.Second)))
-			return func() error { return lease.Release(t.Context()) }
+			return func() error { return lease.Release() }
 		}},
 		"release of a reader, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease, err := c.RWMutex(name).RLock(harness.Within(t, harness.Patience))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func() error { return lease.Release(t.Context()) }
+			return func() error { return lease.Release() }
 		}},
 		"break, with a queue": {key: queue, before: func(t *testing.T, name string) func() error {
 			lease := harness.Lock(t, c.Mutex(name))

@@ -88,7 +88,7 @@ func TestLeaseForeignKeyIsLost(t *testing.T) {
 			harness.Must(t, srv, "DEL", put[1])
 			harness.Must(t, srv, put...)
 			before := harness.Must(t, srv, "DUMP", put[1])
-			err := lease.Release(t.Context())
+			err := lease.Release()
 			var lost *holdfast.LostError
 			var failure *holdfast.StoreError
 			if !errors.As(err, &lost) || lost.Reason != holdfast.LossForeign || !errors.As(err, &failure) || failure.Kind != holdfast.StoreForeign {

@@ -75,19 +75,19 @@ func TestLeaseReleaseWithoutAnswerIsSentAgain(t *testing.T) {
 	next := harness.Claim(harness.Within(t, harness.Patience), harness.Locker(t, srv.Addr(), nil).Mutex("n"))
 	harness.Waiting(t, srv, "n", 1)
 	lost := p.DropAnswer("EVALSHA")
-	if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrUncertain) || errors.Is(err, holdfast.ErrUnavailable) {
+	if err := lease.Release(); !errors.Is(err, holdfast.ErrUncertain) || errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	harness.Signalled(t, "the answer is lost", lost)
 	harness.HandBack(t, next.Got(t))
-	if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrNotHeld) {
+	if err := lease.Release(); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("a second release: %v", err)
 	}
 
 	lease = harness.Lock(t, harness.Locker(t, p.Addr(), &holdfast.Config{TTL: 2 * harness.Patience, ReleaseTimeout: 2 * time.Second}).Mutex("n"))
 	p.Silence()
 	said := make(chan error, 1)
-	go func() { said <- lease.Release(context.Background()) }()
+	go func() { said <- lease.Release() }()
 	select {
 	case err := <-said:
 		if !errors.Is(err, holdfast.ErrUncertain) || errors.Is(err, holdfast.ErrNotHeld) {
@@ -165,7 +165,7 @@ func TestLeaseReleaseWithDeadContextFrees(t *testing.T) {
 	if err := lease.Err(); err != nil {
 		t.Errorf("the lease ended with the context of Lock: %v", err)
 	}
-	if err := lease.Release(ctx); err != nil {
+	if err := lease.Release(); err != nil {
 		t.Errorf("release: %v", err)
 	}
 	harness.Free(t, srv, "n")

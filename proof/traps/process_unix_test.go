@@ -4,7 +4,6 @@ package traps_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -77,5 +76,5 @@ func TestChildHolds(t *testing.T) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Scan() // stopped meanwhile
 	fmt.Println("err", errors.Is(lease.Err(), holdfast.ErrLost))
-	fmt.Println("released", errors.Is(lease.Release(context.Background()), holdfast.ErrLost))
+	fmt.Println("released", errors.Is(lease.Release(), holdfast.ErrLost))
 }

@@ -1,7 +1,6 @@
 package traps_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -49,7 +48,7 @@ func TestMutexScriptsForgottenAreSentAgain(t *testing.T) {
 				}
 				lease, err := m.Lock(harness.Within(t, harness.Patience))
 				if err == nil {
-					err = lease.Release(context.Background())
+					err = lease.Release()
 				}
 				if !harness.LetGo(err) {
 					t.Errorf("round %d: %v", round, err)
@@ -81,7 +80,7 @@ func TestLeaseServerStartedEmptyIsLost(t *testing.T) {
 	if !errors.As(holder.Err(), &lost) || lost.Reason != holdfast.LossGone {
 		t.Errorf("Err is %v", holder.Err())
 	}
-	if err := holder.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+	if err := holder.Release(); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("release: %v", err)
 	}
 	var mu sync.Mutex
@@ -105,7 +104,7 @@ func TestLeaseServerStartedEmptyIsLost(t *testing.T) {
 			}
 			largest = max(largest, token)
 			mu.Unlock()
-			_ = w.Lease.Release(context.Background())
+			_ = w.Lease.Release()
 		}()
 	}
 	for range waiters { // each lets the next in

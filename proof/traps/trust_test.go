@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
 	"github.com/holdfast-go/holdfast/proof/harness"
 )
@@ -55,7 +56,7 @@ func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 	harness.Signalled(t, "the holder is told", lease.Done())
 	var lost *holdfast.LostError
 	// Trap 6: loss is no "context canceled".
-	if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.Reason != holdfast.LossExpired || lost.Err == nil ||
+	if cause := context.Cause(leased.Context(lease)); !errors.As(cause, &lost) || lost.Reason != holdfast.LossExpired || lost.Err == nil ||
 		errors.Is(cause, context.Canceled) || !errors.Is(lease.Err(), holdfast.ErrLost) {
 		t.Errorf("cause %v (%v), Err %v", cause, errors.Unwrap(cause), lease.Err())
 	}
@@ -63,7 +64,7 @@ func TestLeaseTrustEndsBeforeKey(t *testing.T) {
 	if err := lease.Err(); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("revived: %v", err)
 	}
-	if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+	if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("release: %v", err)
 	}
 	harness.Gone(t, srv, "n", harness.Patience) // the janitor, or expiry
@@ -100,7 +101,7 @@ func TestLeaseKeyTamperedIsLost(t *testing.T) {
 				t.Errorf("Err is %v", lease.Err())
 			}
 			p.Record()
-			if err := lease.Release(context.Background()); !errors.Is(err, holdfast.ErrLost) {
+			if err := lease.Release(); !errors.Is(err, holdfast.ErrLost) {
 				t.Errorf("release: %v", err)
 			}
 			quiet := time.After(2500 * time.Millisecond) // more than one renewal's time

@@ -39,7 +39,7 @@ func TestWaiterSubscriptionKilledGetsIn(t *testing.T) {
 		case 0:
 			harness.Release(t, holder)
 		case 1:
-			go func() { _ = holder.Release(context.Background()) }()
+			go func() { _ = holder.Release() }()
 		case 2:
 			harness.Eventually(t, "it listens again", func() bool { return harness.Listening(t, srv) == 1 })
 			harness.Release(t, holder)
@@ -207,7 +207,7 @@ func TestWaiterAfterFailureDoesNotHang(t *testing.T) {
 						t.Errorf("got %v", err)
 						return
 					}
-					_ = lease.Release(context.Background())
+					_ = lease.Release()
 				}
 			})
 		}

@@ -37,7 +37,7 @@ func TestWatcherSubscriptionKilledSeesChange(t *testing.T) {
 			func(ctx context.Context, name string) error {
 				lease, err := one.Election(name).Campaign(ctx)
 				if err == nil {
-					t.Cleanup(func() { _ = lease.Release(context.Background()) })
+					t.Cleanup(func() { _ = lease.Release() })
 				}
 				return err
 			},
@@ -115,7 +115,7 @@ func TestElectionLeaderCrashedIsReplaced(t *testing.T) {
 		if lease == nil || lease.Owner() != leader.Owner || lease.Token() != leader.Token {
 			t.Fatalf("told %+v", leader)
 		}
-		_ = lease.Release(context.Background())
+		_ = lease.Release()
 		break
 	}
 }

@@ -127,7 +127,7 @@ func try(ctx context.Context, client *holdfast.Client, typ history.Type, name st
 	}
 	switch {
 	case err == nil:
-		return lease.Release(ctx)
+		return lease.Release()
 	case errors.Is(err, holdfast.ErrHeld) || typ == history.Semaphore && argument(err) != nil:
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/proof/history"
 )
 
@@ -74,7 +75,7 @@ func (a *actor) enter(h *hold) *hold {
 	case typ == history.Group && a.dice.percent(50):
 		typ, names = history.Mutex, names[:1]
 	}
-	return a.acquire(h.Context(), a.want(typ, names), h)
+	return a.acquire(leased.Context(h.Lease), a.want(typ, names), h)
 }
 
 // downgrade makes a lease that writes one that reads, half the time, and goes on with it for a
@@ -158,7 +159,7 @@ func (a *actor) look(h *hold) bool {
 	a.rec.Put(record)
 	// The context ends with the same cause. Another goroutine may be about to end it.
 	pause(drain, h.Done())
-	if cause := context.Cause(h.Context()); !errors.Is(err, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrLost) {
+	if cause := context.Cause(leased.Context(h.Lease)); !errors.Is(err, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrLost) {
 		record.At, record.Result, record.Text = history.Now(), history.Failed, fmt.Sprintf("Err %v, Cause %v", err, cause)
 		a.rec.Put(record)
 	}
@@ -171,14 +172,9 @@ func (a *actor) release(h *hold) {
 		a.look(h)
 	}
 	h.released = true
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if a.dice.percent(50) {
-		cancel() // which Release must not mind
-	}
 	record := a.about(h, history.Release)
 	a.call(record, longestTTL, "")
-	a.back(record, h.Release(ctx))
+	a.back(record, h.Release())
 }
 
 // touch uses the resource of each name that the lease is for: as a holder would that reads,

@@ -64,14 +64,14 @@ func (v *visitor) operations() map[string]operation {
 			if err != nil {
 				return err
 			}
-			return v.held(v.user.AttachWait(v.ctx(), ticket))
+			return v.held(v.user.Attach(v.ctx(), ticket))
 		}, mutex},
 		"extend": {func(n string) error {
 			lease, err := v.user.Mutex(n, holdfast.WithoutRenewal()).Lock(v.ctx())
 			if err != nil {
 				return err
 			}
-			return errors.Join(lease.Extend(v.ctx()), lease.Release(v.ctx()))
+			return errors.Join(lease.Extend(v.ctx()), lease.Release())
 		}, mutex},
 		"group":   {func(n string) error { return v.held(v.user.All([]string{n, n + "2"}).Lock(v.ctx())) }, mutex},
 		"ready":   {func(string) error { return v.user.Ready(v.ctx()) }, mutex},
@@ -86,7 +86,7 @@ func (v *visitor) operations() map[string]operation {
 			if err != nil {
 				return err
 			}
-			return errors.Join(lease.Downgrade(v.ctx()), lease.Release(v.ctx()))
+			return errors.Join(lease.Downgrade(v.ctx()), lease.Release())
 		}, rwmutex},
 		"latch": {func(n string) error {
 			l := v.user.Latch(n)
@@ -211,7 +211,7 @@ func (v *visitor) wait(name string, first, second *holdfast.Mutex) error {
 	}) {
 		return fmt.Errorf("%s is not waited for", name)
 	}
-	err = lease.Release(context.Background())
+	err = lease.Release()
 	if !over {
 		early = <-done
 	}
@@ -235,7 +235,7 @@ func (v *visitor) taken(lease *holdfast.Lease, err error) *holdfast.Lease {
 }
 
 func (v *visitor) release(lease *holdfast.Lease) {
-	if err := lease.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+	if err := lease.Release(); err != nil && !errors.Is(err, holdfast.ErrLost) {
 		v.t.Errorf("the operator's release: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func (v *visitor) held(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(lease.Check(context.Background()), lease.Release(context.Background()))
+	return errors.Join(lease.Check(context.Background()), lease.Release())
 }
 
 // freed gives back what the operator may have got.
@@ -253,7 +253,7 @@ func (v *visitor) freed(lease *holdfast.Lease, err error) error {
 	if err != nil {
 		return err
 	}
-	return lease.Release(context.Background())
+	return lease.Release()
 }
 
 // patience bounds what must happen, on a machine that has much else to do.

@@ -174,7 +174,7 @@ func (m *maker) handedOver(a *holdfast.Client) {
 	waiter, cut := m.cutClient("waiter")
 	m.wait(a, "handed over", waiter.Mutex("handed over").Lock)
 	cut()
-	m.must(lease.Release(m.ctx))
+	m.must(lease.Release())
 	m.is("handed over", lockinfo.StateHandedOver)
 }
 
@@ -208,7 +208,7 @@ func (m *maker) others(a, b *holdfast.Client) {
 			_, err = b.RWMutex(name).RTicket(m.ctx, 10*time.Minute)
 		}
 		m.must(err)
-		m.must(lease.Release(m.ctx))
+		m.must(lease.Release())
 		m.is(name, lockinfo.StateFree)
 	}
 	m.must(a.Latch("set").Set(m.ctx, 3))

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/testing/leased"
 	"github.com/holdfast-go/holdfast/redisstore"
 	"github.com/holdfast-go/holdfast/store"
 )
@@ -134,12 +135,12 @@ func (a *agent) do(ctx context.Context, req Request) (answer Answer, err error) 
 	a.mu.Unlock()
 	switch req.Do {
 	case "release":
-		err = lease.Release(ctx)
+		err = lease.Release()
 	case "check":
 		err = lease.Check(ctx)
 	case "lost":
 		<-lease.Done()
-		err = context.Cause(lease.Context())
+		err = context.Cause(leased.Context(lease))
 	case "detach":
 		var ticket holdfast.Ticket
 		ticket, err = lease.Detach()

@@ -82,7 +82,7 @@ func (w *worker) round(ctx context.Context) (err error) {
 	r.Step = leaving
 	w.report(r)
 	<-w.tasks
-	if err := lease.Release(ctx); err != nil && !w.NoLock && !(t > draw && errors.Is(err, holdfast.ErrLost)) {
+	if err := lease.Release(); err != nil && !w.NoLock && !(t > draw && errors.Is(err, holdfast.ErrLost)) {
 		return fmt.Errorf("release: %w", err)
 	}
 	return nil

@@ -146,7 +146,7 @@ func acquirePairs(ctx context.Context, client *holdfast.Client, name string) (to
 		if err != nil {
 			return nil, err
 		}
-		if err := lease.Release(ctx); err != nil {
+		if err := lease.Release(); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(at))
@@ -191,19 +191,19 @@ func handOverOnce(ctx context.Context, a, b *probe, name string) (time.Duration,
 	select {
 	case <-b.waiting:
 	case g := <-granted:
-		return 0, errors.Join(errors.New("a lock was granted twice"), g.err, held.Release(ctx))
+		return 0, errors.Join(errors.New("a lock was granted twice"), g.err, held.Release())
 	case <-ctx.Done():
-		return 0, errors.Join(ctx.Err(), held.Release(ctx))
+		return 0, errors.Join(ctx.Err(), held.Release())
 	}
 	at := time.Now()
-	if err := held.Release(ctx); err != nil {
+	if err := held.Release(); err != nil {
 		return 0, err
 	}
 	g := <-granted
 	if g.err != nil {
 		return 0, g.err
 	}
-	return g.at.Sub(at), g.lease.Release(ctx)
+	return g.at.Sub(at), g.lease.Release()
 }
 
 // A recorder is a store that remembers the keys that were named, so that all can be deleted.

@@ -102,7 +102,7 @@ func (l *holdfastLock) entered(call string, lease *holdfast.Lease) {
 }
 
 func (l *holdfastLock) release(ctx context.Context) error {
-	err := l.lease.Release(ctx)
+	err := l.lease.Release()
 	if err != nil && !errors.Is(err, holdfast.ErrLost) {
 		return err
 	}
