@@ -14,7 +14,7 @@ import (
 
 const (
 	// untagged is the commit that stands for the last version until there is a tag.
-	untagged = "4e0c6f046cda52473efe38123aae323612c8f763"
+	untagged = "0465b6acae6ede36dc6e5f903eb926f90e4eda01"
 
 	// formatBefore is the last commit of the format before.
 	formatBefore = "e6fc2cbec4ea78618f1c75936474829a78407e6a"
