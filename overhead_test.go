@@ -19,7 +19,7 @@ func (instant) Do(_ context.Context, _ string, commands []store.Command) []store
 		switch {
 		case len(command) == 1:
 			replies[i].Value = []any{"1795231125", "887127"}
-		case len(command) == 10: // free
+		case len(command) == 11: // free
 			replies[i].Value = int64(1)
 		default:
 			replies[i].Value = "H17952311258871271|1795231125887127"

@@ -23,7 +23,6 @@ type Latch struct {
 func (e *Engine) Latch(spec protocol.Spec, ttl, wait time.Duration) *Latch {
 	spec.Kind = protocol.Latch
 	spec.Claim = claim(ttl)
-	spec.Life = placeLife
 	return &Latch{engine: e, name: spec.Name, ttl: ttl, wait: wait, resource: e.protocol.BindLatch(spec)}
 }
 

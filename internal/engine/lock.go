@@ -43,7 +43,6 @@ type Lock struct {
 func (e *Engine) Lock(spec protocol.Spec, options Options) *Lock {
 	spec.TTL, spec.Fixed = options.TTL, options.Fixed
 	spec.Claim = claim(options.TTL)
-	spec.Life = placeLife
 	l := &Lock{engine: e, spec: spec, options: options, resource: e.protocol.Bind(spec)}
 	// A hold passes from goroutine to goroutine only where nothing but the goroutine changes. A
 	// lease with times of its own asks the server itself, as does an owner, which may enter beside

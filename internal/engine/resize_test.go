@@ -305,7 +305,7 @@ func TestSemaphoreResizedWhilePlaceIsLost(t *testing.T) {
 				b.wire.lead(func(context.Context, protocol.Resource, protocol.Ask) (protocol.Answer, error) {
 					return protocol.Answer{}, unreachable()
 				})
-				pass(placeLife + 5*time.Second)
+				pass(protocol.PlaceLife + 5*time.Second)
 				a.resize(3)
 				if n := a.standing().Waiters; n != 0 {
 					t.Fatalf("%d stand in the queue", n)
@@ -509,7 +509,7 @@ func resizeAtRandom(t *testing.T, server *memory.Server, seed uint64) {
 	all.Wait()
 	close(stop)
 	resizer.Wait()
-	pass(2 * placeLife)
+	pass(2 * protocol.PlaceLife)
 	if names := server.Names("test"); len(names) > 0 {
 		t.Errorf("left at the server: %q: %+v", names, p.standing())
 	}

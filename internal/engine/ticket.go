@@ -75,7 +75,7 @@ func (a *attempt) replace(l *Lock, noMessages bool) {
 	a.mailbox.messages.grant = nil
 	e.mu.Unlock()
 	if a.state == attemptQueued || a.clock.known() || !mayApplyUntil.IsZero() {
-		until := time.Now().Add(max(old.options.grantTTL(), placeLife))
+		until := time.Now().Add(max(old.options.grantTTL(), protocol.PlaceLife))
 		e.cleanup(old, request, until, mayApplyUntil)
 	}
 	a.to(attemptNew)
@@ -93,7 +93,7 @@ func (a *attempt) abandon() {
 	if !a.to(attemptAbandoned) {
 		return
 	}
-	until := time.Now().Add(max(a.lock.options.grantTTL(), placeLife))
+	until := time.Now().Add(max(a.lock.options.grantTTL(), protocol.PlaceLife))
 	if a.release != nil { // no request was answered that gave it back
 		e.cleanup(a.lock, protocol.Free{Ticket: *a.release}, until, time.Time{})
 	}

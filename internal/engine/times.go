@@ -10,12 +10,11 @@ import (
 // The times of the package document, as far as they do not depend on a TTL.
 const (
 	passFor          = 5 * time.Millisecond   // of passing inside a process
-	askEvery         = 5 * time.Second        // while waiting, +-20 %
+	askEvery         = 5 * time.Second        // while waiting, +-20 %; see protocol.PlaceLife
 	askPace          = 100 * time.Millisecond // from one ask to the next at least, after the first few
 	askApart         = 20 * time.Millisecond  // how much later each waiter behind the first asks
 	listenEvery      = 250 * time.Millisecond // while goroutines wait for a hold of this process
 	lookUnsubscribed = 500 * time.Millisecond // while watching without messages, +-20 %
-	placeLife        = 18 * time.Second       // three missed asks
 	linger           = 10 * time.Second       // of the subscription after the last waiter left
 	passBlock        = 1000                   // tokens reserved for passing
 	walkEvery        = time.Minute            // the longest pause between two walks, +-20 %

@@ -5,14 +5,14 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
-	"ask":       "3214c73286ed583f9901746aef519807bfc2754e",
-	"break":     "dac38104d1ebf7ec437f403a47ea833142a1ab71",
-	"downgrade": "d664d0bc7752d57316c8de8f4099d621ab26326d",
-	"evict":     "9dfb9b19da6b3e4cb090c657a77a64fc0949bc23",
-	"free":      "4b7dc718f4432260a9ae329ee3476346771e691e",
-	"inspect":   "3029a314b4f61fead47842f8de2ecbd48df4881e",
+	"ask":       "4a22740630ac2c7f1d29848d65ec585ac7f7cb39",
+	"break":     "7b729397ca4c42f5c64518bf96fe9e411f21b721",
+	"downgrade": "2837fb845b344a22d4a2ae8361c1b7415802af2c",
+	"evict":     "b432be93da3b32fea84d53acad6bee5d3a61899c",
+	"free":      "4b4c4be6b84cab941aba9447a14081ee7c832eac",
+	"inspect":   "ce35d63cc0c0e1fbc3fed574366939c1d31a1598",
 	"latch":     "c98c70a3b2ce0096878aa984e24e45d5864bd8ee",
-	"look":      "da91e50080422f18be2f3fd49eca8d6b667f2cc6",
+	"look":      "ce44a6d2150601f0eb0560926589e7f78e4a0347",
 	"renew":     "ac894c175169bdaa363194cea252971f2fe4e204",
-	"resize":    "2488eaffd50c9226b6ab89438d21c6c61ddcea6d",
+	"resize":    "a8271a9621eb4347c33894b9b4e51d45c6ab312e",
 }

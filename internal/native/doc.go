@@ -62,7 +62,7 @@
 //	queue   ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
 //	queue   l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
-//	                         that has not asked again has none, and lives until 18 s after its
+//	                         that has not asked again has none, and lives for 18 s after its
 //	                         place; a kept place has one while it is not closed
 //	queue   ticket payload   a kept place that is closed: the end of its life in server milliseconds,
 //	                         negative
@@ -189,7 +189,7 @@
 //   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
 //     its asks. So does a hand-over that could let the ticket in but finds that its channel is not
 //     heard, as the process was killed. A process asks each time after it subscribed, and opens it.
-//   - A process that missed three asks (18 s) does not count as one that waits, even if it seems
+//   - A process that did not ask for as long as an ordinary place lives does not count as one that waits, even if it seems
 //     to listen: the server may take the connection of a silent host for open.
 //   - A kept ticket is offered the name only if the server is certain that its channel is heard.
 //     A node of a cluster without sharded channels is not, and neither is a server that refuses to

@@ -26,7 +26,7 @@ func (p *Protocol) Inspect(ctx context.Context, name string, page protocol.Page)
 		return protocol.Inspection{}, err
 	}
 	s := &p.scripts.inspect
-	args := []any{nil, nil, 2, r.keys.state, r.keys.queue, string(format), page.Holds, page.Queue, page.After}
+	args := []any{nil, nil, 2, r.keys.state, r.keys.queue, string(format), page.Holds, page.Queue, page.After, r.life}
 	reply := p.run(ctx, s, &r.keys, deadline, args)
 	out, err := protocol.Inspection{}, r.failureOf(s, reply, wire.KeysIn(args)...)
 	if err == nil {

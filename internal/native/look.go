@@ -12,7 +12,7 @@ import (
 // Resize implements protocol.Resource. A semaphore that nobody uses has no number to change.
 func (r *resource) Resize(ctx context.Context, permits int64, deadline time.Time) error {
 	return r.inTime(ctx, &r.p.scripts.resize, deadline, func(notAfter string) []any {
-		return append(r.args(3), r.stamp, permits, notAfter)
+		return append(r.args(4), r.stamp, permits, notAfter, r.life)
 	}, func(reply wire.Reply) (int64, bool, error) {
 		switch value := reply.Value.(type) {
 		case int64:
@@ -59,7 +59,7 @@ func (r *resource) watcher(t *protocol.Ticket) []any {
 	if t == nil || t.NoMessages {
 		return []any{"", "", 0}
 	}
-	return []any{string(t.ID), r.p.channelFor(&r.keys, r.p.config.Process), r.spec.Life.Milliseconds()}
+	return []any{string(t.ID), r.p.channelFor(&r.keys, r.p.config.Process), r.life}
 }
 
 // Unwatch implements protocol.Watched.

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/wire"
@@ -15,7 +14,7 @@ func (p *Protocol) Break(ctx context.Context, name string, b protocol.Break) (bo
 		how = "f"
 	}
 	r := p.bind(protocol.Spec{Name: name, Kind: b.Kind})
-	return r.operate(ctx, &p.scripts.breaks, wire.Digits16(b.Token), b.By, how)
+	return r.operate(ctx, &p.scripts.breaks, wire.Digits16(b.Token), b.By, how, r.life)
 }
 
 // Evict implements protocol.Operators.
@@ -24,16 +23,12 @@ func (p *Protocol) Evict(ctx context.Context, name string, kind protocol.Kind, i
 		return false, &protocol.Failure{Op: "evict", Name: name, Reason: protocol.Unsupported, Err: protocol.ErrNoQueue}
 	}
 	r := p.bind(protocol.Spec{Name: name, Kind: kind})
-	return r.operate(ctx, &p.scripts.evict, string(id), by, remembers.Milliseconds())
+	return r.operate(ctx, &p.scripts.evict, string(id), by, r.life)
 }
-
-// remembers is how long a ticket that was evicted is remembered, or for the life of a kept place if
-// that is longer. It is three asks of a waiter, as the life of a place.
-const remembers = 18 * time.Second
 
 // operate runs a script of an operator: it does something or finds nothing to do.
 func (r *resource) operate(ctx context.Context, s *script, words ...any) (bool, error) {
-	args := append(append(r.args(4), r.stamp), words...)
+	args := append(append(r.args(5), r.stamp), words...)
 	reply := r.p.run(ctx, s, &r.keys, r.p.deadline(ctx), args)
 	if err := r.failureOf(s, reply, wire.KeysIn(args)...); err != nil {
 		return false, err

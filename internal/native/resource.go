@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -20,11 +21,12 @@ type resource struct {
 	spec  protocol.Spec
 	keys  keys
 	stamp string              // a ticket without its id
-	life  any                 // of a place in the queue, in milliseconds; boxed once
+	life  any                 // of a place that is not kept, in milliseconds; boxed once
 	usual atomic.Pointer[any] // the payload of most tickets
 }
 
 func (p *Protocol) bind(spec protocol.Spec) *resource {
+	spec.Life = cmp.Or(spec.Life, protocol.PlaceLife)
 	return &resource{
 		p:     p,
 		spec:  spec,
@@ -111,10 +113,7 @@ func (r *resource) args(room int) []any {
 
 // Ask implements protocol.Resource.
 func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, error) {
-	how, life := "t", r.life
-	if ask.Ticket.Keep > 0 {
-		life = ask.Ticket.Keep.Milliseconds()
-	}
+	how := "t"
 	switch {
 	case ask.Leaving:
 		how = "l"
@@ -131,7 +130,7 @@ func (r *resource) Ask(ctx context.Context, ask protocol.Ask) (protocol.Answer, 
 	}
 	return r.answered(ctx, s, ask, func(notAfter string) []any {
 		args := append(r.args(9), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
-			how, ask.Ticket.Block, life)
+			how, ask.Ticket.Block, r.life)
 		if ask.Release != nil {
 			args = append(args, r.ticket(*ask.Release), r.payload(*ask.Release))
 		}
@@ -145,8 +144,8 @@ func (r *resource) Downgrade(ctx context.Context, ask protocol.Ask) (protocol.An
 	spec.Shared = false
 	excludes := r.p.bind(spec)
 	return r.answered(ctx, &r.p.scripts.downgrade, ask, func(notAfter string) []any {
-		return append(r.args(6), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
-			excludes.ticket(ask.Ticket), excludes.payload(ask.Ticket))
+		return append(r.args(7), r.ticket(ask.Ticket), r.payload(ask.Ticket), wire.Millis(ask.TTL), notAfter,
+			excludes.ticket(ask.Ticket), excludes.payload(ask.Ticket), r.life)
 	})
 }
 
@@ -215,7 +214,7 @@ func (r *resource) Free(ctx context.Context, free protocol.Free) (bool, error) {
 	if free.Keep > 0 {
 		keep = free.Keep
 	}
-	args := append(r.args(3), r.ticket(free.Ticket), r.payload(free.Ticket), keep)
+	args := append(r.args(4), r.ticket(free.Ticket), r.payload(free.Ticket), keep, r.life)
 	reply := r.p.run(ctx, &r.p.scripts.free, &r.keys, r.p.deadline(ctx), args)
 	if err := r.failureOf(&r.p.scripts.free, reply, wire.KeysIn(args)...); err != nil {
 		return false, err

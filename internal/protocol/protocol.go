@@ -118,8 +118,15 @@ type Spec struct {
 	Fixed bool          // the holds are not renewed by themselves, for others to read
 
 	Claim time.Duration // how long a hand-over waits to be taken up; whole milliseconds
-	Life  time.Duration // how long a place in the queue lives without a sign of life; whole milliseconds
+
+	// Life is how long a place in the queue lives without a sign of life; whole milliseconds.
+	// 0: PlaceLife.
+	Life time.Duration
 }
+
+// PlaceLife is how long a place in the queue lives without a sign of life, if its Spec says nothing
+// else. A waiter asks every 5 s, +-20 %, so one that misses three asks has none.
+const PlaceLife = 18 * time.Second
 
 // A Resource sends requests about one name on behalf of one kind of caller. All methods are safe
 // for concurrent use.

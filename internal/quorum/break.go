@@ -180,7 +180,7 @@ func (t *breakTally) takeBack(id protocol.ID, deadline time.Time, replies <-chan
 }
 
 func (r *resource) takeBackAt(a *breakReply, id protocol.ID, deadline time.Time) {
-	c := cleanup{resource: r, id: id, round: endless, how: freeBreak, notBefore: time.Now(), until: deadline.Add(placeLife)}
+	c := cleanup{resource: r, id: id, round: endless, how: freeBreak, notBefore: time.Now(), until: deadline.Add(r.spec.Life)}
 	var failure *protocol.Failure
 	switch {
 	case a.err == nil && a.hold == "": // there was nothing to end

@@ -14,10 +14,6 @@ import (
 // was asked for has this round too (AGREED of state.lua).
 const endless = math.MaxInt64 >> 11 // sixteen digits
 
-// placeLife is how long a cleanup is tried. A hold or a place at a node that was away for longer
-// expires there.
-const placeLife = 18 * time.Second
-
 // How a cleanup gives an id back: ARGV 5 of free.lua.
 const (
 	freeHolder  = 'f' // a holder frees
@@ -27,8 +23,9 @@ const (
 	freeBreak   = 'b' // the id is that of a Break, which is taken back
 )
 
-// A cleanup is something to be given back at one node, until that is certain or nothing can be
-// left.
+// A cleanup is something to be given back at one node, until that is certain, nothing can be left,
+// or it was tried for the life of a place. A hold or a place at a node that was away for longer
+// expires there.
 type cleanup struct {
 	resource         *resource
 	id               protocol.ID

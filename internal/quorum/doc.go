@@ -71,8 +71,8 @@
 //
 // A round has a number. A release of a round leaves the holds of later rounds alone, and the holds
 // that were renewed, downgraded or set again since. A node that does not answer is asked for one
-// thing at a time. A release is kept for 18 s. A hold or a place at a node that was away for longer
-// ends there with its time.
+// thing at a time. A release is kept for the life of a place, 18 s. A hold or a place at a node that
+// was away for longer ends there with its time.
 //
 // A caller that is kept out is told who holds, with the token that a majority of the answers names,
 // or 0 if there is none. If only remainders keep it out, it is told nobody.
@@ -115,7 +115,7 @@
 // it: its id is taken out of the remainder. If no other id is left there, the remainder is the hold
 // again, as it was. So taking one Break back does not undo another. An answer that never comes is
 // taken back once the request can take effect no more, as that of an Ask. A node that does not
-// answer for 18 s keeps the remainder to its end.
+// answer for that life keeps the remainder to its end.
 //
 // A remainder excludes others at its node as the hold did. No request prolongs a remainder or
 // enters it. Beside a hold of its own owner a caller enters only if all remainders there are of

@@ -134,7 +134,7 @@ func (r *resource) freeAt(n *node, c cleanup, deadline time.Time) *reply {
 // freeOf is the cleanup of a holder that frees its ticket.
 func (r *resource) freeOf(ticket protocol.Ticket) cleanup {
 	now := time.Now()
-	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now, until: now.Add(placeLife)}
+	return cleanup{resource: r, id: ticket.ID, round: endless, how: freeHolder, waiter: r.waiter(ticket), notBefore: now, until: now.Add(r.spec.Life)}
 }
 
 // release gives a ticket back everywhere, in the background.

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -28,6 +29,7 @@ type resource struct {
 }
 
 func (p *Protocol) bind(spec protocol.Spec) *resource {
+	spec.Life = cmp.Or(spec.Life, protocol.PlaceLife)
 	shares := "x"
 	if spec.Shared {
 		shares = "s"
@@ -41,7 +43,7 @@ func (p *Protocol) bind(spec protocol.Spec) *resource {
 		watching: p.config.Prefix + ":{%quorum}=" + spec.Name,
 		mode:     string([]byte{format, byte(spec.Kind)}) + shares,
 		payload:  payload(spec, p.channel, ""),
-		life:     max(1, spec.Life.Milliseconds()),
+		life:     spec.Life.Milliseconds(),
 		bucket:   bucket,
 		field:    strconv.Itoa(bucket),
 	}

@@ -41,7 +41,7 @@ func scriptMutants() []Mutant {
 		{"ticket of a kept place joins again", kept("LifeIsOver"), []Patch{{lua + "ask.lua",
 			"if kept and ARGV[5] ~= 'k' and (not waits or", "if false and (not waits or"}}},
 		{"an ordinary ask shortens the life of a kept place", kept("OutlivesOrdinaryAsks"), []Patch{{lua + "ask.lua",
-			"if redis.call('PTTL', queue) < ARGV[7] + 0 then\n  redis.call", "if true then\n  redis.call"}}},
+			"if redis.call('PTTL', queue) < lasts then\n  redis.call", "if true then\n  redis.call"}}},
 		{"grant to one who does not listen", clock("TestQueueDeadWaiterIsSkipped"), []Patch{
 			{lua + "state.lua", "  return heard[2] > 0\n", "  return true\n"},
 			{lua + "free.lua", "if not heard.err and heard[2] > 0 then", "if not heard.err then"},

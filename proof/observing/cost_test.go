@@ -22,7 +22,7 @@ func (instant) Do(_ context.Context, _ string, commands []store.Command) []store
 		switch {
 		case len(command) == 1: // TIME
 			replies[i].Value = []any{"1795231125", "887127"}
-		case len(command) == 10: // a release
+		case len(command) == 11: // a release
 			replies[i].Value = int64(1)
 		default:
 			replies[i].Value = "H17952311258871271|1795231125887127"

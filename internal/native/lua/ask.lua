@@ -2,8 +2,8 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket, 2 payload, 3 TTL in ms, 4 not after (server us), 5 how: "j" join, "a" asked before and in the queue,
---       "t" try; of a kept place "k" join, "a", "l" the last ask of a wait; 6 block of tokens, 7 life of a place in ms; and
---       perhaps 8 a ticket to give back, 9 its payload
+--       "t" try; of a kept place "k" join, "a", "l" the last ask of a wait; 6 block of tokens, 7 life of a place in ms,
+--       not of a kept one; and perhaps 8 a ticket to give back, 9 its payload
 -- reply "H" token block|now    this ticket holds
 --       "Q" or "B" and now|remaining|holders|waiters|a hold     it stands in the queue / others hold; the hold with its token
 --       "L" now                the request came too late and did nothing
@@ -59,6 +59,7 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l
   end
 end
 
+local life = tonumber(ARGV[7])
 --@include state
 --@include evicted
 
@@ -150,14 +151,15 @@ if not waits then
     redis.call('ZADD', queue, whole(behind + 1), self)
   end
 end
+local lasts = tonumber(kept or life)
 if waits or kept then
-  redis.call('ZADD', queue, '-' .. whole(ms + ARGV[7]), 'l' .. ticket)
+  redis.call('ZADD', queue, '-' .. whole(ms + lasts), 'l' .. ticket)
 end
 if capacity then
   redis.call('ZADD', queue, -capacity, 'c')
 end
-if redis.call('PTTL', queue) < ARGV[7] + 0 then
-  redis.call('PEXPIRE', queue, ARGV[7] + 5000)
+if redis.call('PTTL', queue) < lasts then
+  redis.call('PEXPIRE', queue, whole(lasts + 5000))
 end
 local place = redis.call('ZSCORE', queue, self) or now
 if kept and ARGV[5] ~= 'a' then

@@ -1,12 +1,14 @@
 -- break: end a hold of another caller. It becomes a remainder; by force nothing is left of it, or of a remainder.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
--- ARGV  1 a ticket of the kind, 2 a token of the hold's block (16 digits), 3 label of the caller, 4 "f" by force, else "b"
+-- ARGV  1 a ticket of the kind, 2 a token of the hold's block (16 digits), 3 label of the caller, 4 "f" by force, else "b",
+--       5 life of a place in ms
 -- reply 1 it is broken, 0 there is no such hold, and nothing was touched; "F" and "f" as for ask
 -- Replays: what a break left is found again. Commands that free memory come before those that need it.
 
 --@include letters
 --@include time
+local life = tonumber(ARGV[5])
 --@include state
 
 --@untouched

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
 -- ARGV  1 ticket and 2 payload of the hold that will share, 3 TTL in ms, 4 not after (server us), 5 ticket and 6 payload
---       of the hold that excludes
+--       of the hold that excludes, 7 life of a place in ms
 -- reply as for ask; "B" when there is no such hold; "R" by    a caller with that label broke it
 -- The token stays. Replays: as for ask.
 
@@ -13,6 +13,7 @@ if now > ARGV[4] then
   return 'L' .. now
 end
 
+local life = tonumber(ARGV[7])
 --@include state
 
 local ticket, payload = ARGV[1], ARGV[2]

@@ -1,12 +1,13 @@
 -- evict: take a ticket out of the queue, and let in who may hold then.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
--- ARGV  1 a ticket of the kind, 2 id of the ticket to take out, 3 label of the caller, 4 how long a marker lasts in ms
+-- ARGV  1 a ticket of the kind, 2 id of the ticket to take out, 3 label of the caller, 4 life of a place in ms: a marker lasts as long
 -- reply 1 it is out, 0 it has no place there, and nothing was touched; "F" and "f" as for ask
 -- Replays: a marker of the ticket is found. Commands that free memory come before those that need it.
 
 --@include letters
 --@include time
+local life = tonumber(ARGV[4])
 --@include state
 --@include evicted
 
@@ -36,7 +37,7 @@ if not member then
 end
 --@touched
 local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
-local lasts = math.max(tonumber(ARGV[4]), tonumber(keeps(payload) or 0))
+local lasts = math.max(life, tonumber(keeps(payload) or 0))
 local _, _, channel = parts(payload)
 leave(ticket, payload)
 sweep()

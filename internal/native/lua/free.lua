@@ -1,7 +1,8 @@
 -- free: give a hold back, or a place in the queue, and let in who may hold then.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
--- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0"
+-- ARGV  1 ticket, 2 payload, 3 server us before which nobody may enter (the end of a min hold), or "0", 4 life
+--       of a place in ms
 -- reply 1 there was a hold or a place, 0 there was none, "F" as for ask, "R" by    a caller with that label broke the hold:
 --       what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. Commands that free memory come before those that need it.
@@ -23,7 +24,7 @@ end
 
 -- The common case: all waiters joined lately, and the first of them excludes everybody too.
 -- Few and short commands, no table, no function.
-if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', queue, '0', time[1] - 17 .. '000000') == 0 then
+if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', queue, '0', time[1] - math.floor(ARGV[4] / 1000) + 1 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
   if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then
     channel = string.sub(next, from + 1, from + channel - 1)
@@ -43,6 +44,7 @@ if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', que
   end
 end
 
+local life = tonumber(ARGV[4])
 --@include state
 --@include evicted
 

@@ -1,7 +1,8 @@
 -- inspect: tell what is known of a name, and change nothing.
 --
 -- KEYS  1 state of the name, 2 queue
--- ARGV  1 the number of the format, 2 how many holds to tell, 3 how many places, 4 the place behind which these begin
+-- ARGV  1 the number of the format, 2 how many holds to tell, 3 how many places, 4 the place behind which these begin,
+--       5 life of a place in ms
 -- reply a list: now, what the state is, a value, its ms left, how many hold, permits taken, permits, what the queue is, a sample
 --       of it, how many wait there, how many places are closed, holds, open places, closed places
 --   what   "" no key, "a" a string of ours (its value), "s" a set of ours (a member of it), "F" something else that starts with
@@ -17,9 +18,9 @@
 --@include payload
 
 local state, queue = KEYS[1], KEYS[2]
-local format, hold_room, place_room, after = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local format, hold_room, place_room, after, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, CLOSED, OUT, LIFE = 10000000000000, 1000000000000000, 500000000000000, 18000
+local SHARED, CLOSED, OUT = 10000000000000, 1000000000000000, 500000000000000
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -132,12 +133,12 @@ if waiting > 0 and place_room > 0 then
   for at = 1, #members, 2 do
     local ticket, payload, place = string.sub(members[at], 1, 26), string.sub(members[at], 27), tonumber(members[at + 1])
     local keep = string.find(payload, '^%d+[%d/]*:%d+:%d+f?:%d+:%d+:[1-9]%d*:') and tonumber(extra(payload, 'keep'))
-    local life = redis.call('ZSCORE', queue, 'l' .. ticket)
-    life = life and -life or math.floor(place / 1000) + LIFE
+    local ends = redis.call('ZSCORE', queue, 'l' .. ticket)
+    ends = ends and -ends or math.floor(place / 1000) + life
     table.insert(places, members[at])
     table.insert(places, whole(place))
-    table.insert(places, whole(life))
-    table.insert(places, keep and life - keep + LIFE <= ms and '0' or listens(channel_of(payload)))
+    table.insert(places, whole(ends))
+    table.insert(places, keep and ends - keep + life <= ms and '0' or listens(channel_of(payload)))
   end
 end
 
@@ -155,11 +156,11 @@ if behind > 0 then
   members = redis.call('ZRANGE', queue, whole(math.max(0, behind - place_room)), whole(behind - 1), 'WITHSCORES')
   for at = #members - 1, 1, -2 do
     local ticket = string.sub(members[at], 2)
-    local life = lives[ticket] or {'', ''}
+    local found = lives[ticket] or {'', ''}
     table.insert(closed, ticket)
     table.insert(closed, whole(-CLOSED - members[at + 1]))
-    table.insert(closed, life[1])
-    table.insert(closed, life[2])
+    table.insert(closed, found[1])
+    table.insert(closed, found[2])
   end
 end
 

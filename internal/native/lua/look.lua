@@ -8,6 +8,7 @@
 --@include time
 --@untouched
 
+local life
 --@include state
 
 local odd = look(ARGV[1])

@@ -1,7 +1,7 @@
 -- resize: set how many permits a semaphore has while it is in use, and let in who fits then.
 --
 -- KEYS  1 state of the name, 2 clock of its slot, 3 queue, 4 watchers
--- ARGV  1 a ticket of the kind, 2 permits, 3 not after (server us)
+-- ARGV  1 a ticket of the kind, 2 permits, 3 not after (server us), 4 life of a place in ms
 -- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
 -- Replays change nothing.
 
@@ -13,6 +13,7 @@ if now > ARGV[3] then
 end
 
 --@touched
+local life = tonumber(ARGV[4])
 --@include state
 
 local odd = look(ARGV[1])

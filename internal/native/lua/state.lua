@@ -1,5 +1,6 @@
 -- The code that the scripts share beyond their short paths: who holds, who waits, and handing on. The layout is in the package
--- document. They expect letters, now (server us, 16 digits) and the keys 1 state, 2 clock, 3 queue, 4 watchers.
+-- document. They expect letters, now (server us, 16 digits) life (of a place, in ms), and the keys 1 state, 2 clock,
+-- 3 queue, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
 -- command here.
@@ -267,16 +268,16 @@ end
 
 -- close takes a kept place out of the way until its ticket asks again.
 local function close(ticket, payload)
-  local place, life = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'l' .. ticket)
+  local place, ends = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'l' .. ticket)
   redis.call('ZREM', queue, 'l' .. ticket) -- first: if it is refused, nothing is written
-  redis.call('ZADD', queue, life, ticket .. payload, whole(-CLOSED - place), 'n' .. ticket)
+  redis.call('ZADD', queue, ends, ticket .. payload, whole(-CLOSED - place), 'n' .. ticket)
 end
 
 -- open puts a closed place back where it was.
 local function open(ticket, payload)
-  local life, place = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'n' .. ticket)
+  local ends, place = redis.call('ZSCORE', queue, ticket .. payload), redis.call('ZSCORE', queue, 'n' .. ticket)
   if place then
-    redis.call('ZADD', queue, whole(-CLOSED - place), ticket .. payload, life, 'l' .. ticket)
+    redis.call('ZADD', queue, whole(-CLOSED - place), ticket .. payload, ends, 'l' .. ticket)
     redis.call('ZREM', queue, 'n' .. ticket)
   end
 end
@@ -383,18 +384,18 @@ end
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
 -- since. Of a kept place each ask says when its life ends, the first as well.
 local function lives(member, ticket, kept)
-  if not kept and redis.call('ZSCORE', queue, member) / 1000 + 18000 > ms then
+  if not kept and redis.call('ZSCORE', queue, member) / 1000 + life > ms then
     return true
   end
-  local life = redis.call('ZSCORE', queue, 'l' .. ticket)
-  return life and -life > ms
+  local ends = redis.call('ZSCORE', queue, 'l' .. ticket)
+  return ends and -ends > ms
 end
 
 -- attends tells whether a process waits at a kept place, as listens does. The server may take the
 -- connection of a silent host for open, so a process that missed three asks does not wait there.
 local function attends(ticket, kept, channel)
-  local life = redis.call('ZSCORE', queue, 'l' .. ticket)
-  if life and -life - kept + 18000 <= ms then
+  local ends = redis.call('ZSCORE', queue, 'l' .. ticket)
+  if ends and -ends - kept + life <= ms then
     return false
   end
   return listens(channel)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -22,7 +23,10 @@ func (s *Server) Connect(prefix string) *Client { return &Client{server: s, pref
 func (c *Client) Features() protocol.Features { return c.server.features }
 
 // Bind implements protocol.Protocol.
-func (c *Client) Bind(spec protocol.Spec) protocol.Resource { return &resource{client: c, spec: spec} }
+func (c *Client) Bind(spec protocol.Spec) protocol.Resource {
+	spec.Life = cmp.Or(spec.Life, protocol.PlaceLife)
+	return &resource{client: c, spec: spec}
+}
 
 // Renew implements protocol.Protocol.
 func (c *Client) Renew(ctx context.Context, renewals []protocol.Renewal, done func(i int, r protocol.Renewed)) {

@@ -22,7 +22,7 @@ type latchResource struct{ *resource }
 // BindLatch implements protocol.Protocol.
 func (c *Client) BindLatch(spec protocol.Spec) protocol.LatchResource {
 	spec.Kind = protocol.Latch
-	return latchResource{&resource{client: c, spec: spec}}
+	return latchResource{c.Bind(spec).(*resource)}
 }
 
 // Set implements protocol.LatchResource.
