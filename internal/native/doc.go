@@ -189,8 +189,9 @@
 //   - The last ask of a wait closes the place. So does an offer: a kept ticket gets one for each of
 //     its asks. So does a hand-over that could let the ticket in but finds that its channel is not
 //     heard, as the process was killed. A process asks each time after it subscribed, and opens it.
-//   - A process that did not ask for as long as an ordinary place lives does not count as one that waits, even if it seems
-//     to listen: the server may take the connection of a silent host for open.
+//   - A process that did not ask for as long as an ordinary place lives does not count as one that
+//     waits, even if it seems to listen: the server may take the connection of a silent host for
+//     open.
 //   - A kept ticket is offered the name only if the server is certain that its channel is heard.
 //     A node of a cluster without sharded channels is not, and neither is a server that refuses to
 //     say. There a hand-over passes the place, whether the ticket could hold now or not. The ticket

@@ -71,8 +71,8 @@
 //
 // A round has a number. A release of a round leaves the holds of later rounds alone, and the holds
 // that were renewed, downgraded or set again since. A node that does not answer is asked for one
-// thing at a time. A release is kept for the life of a place, 18 s. A hold or a place at a node that
-// was away for longer ends there with its time.
+// thing at a time. A release is kept for the life of a place, 18 s. A hold or a place at a node
+// that was away for longer ends there with its time.
 //
 // A caller that is kept out is told who holds, with the token that a majority of the answers names,
 // or 0 if there is none. If only remainders keep it out, it is told nobody.
