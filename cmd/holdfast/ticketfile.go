@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -15,7 +16,8 @@ import (
 // maxTicket is more than the text of any ticket.
 const maxTicket = 4 << 20
 
-// readTicket reads a ticket from a file, or from standard input if the file is "-".
+// readTicket reads a ticket from a file, or from standard input if the file is "-". What acquire
+// --json prints is taken as it is.
 func readTicket(file string, in io.Reader) (holdfast.Ticket, error) {
 	if file != "-" {
 		f, err := os.Open(file)
@@ -29,7 +31,18 @@ func readTicket(file string, in io.Reader) (holdfast.Ticket, error) {
 	if err != nil {
 		return "", &usageError{fmt.Errorf("--ticket %s: %w", file, err)}
 	}
-	return holdfast.Ticket(strings.TrimSpace(string(text))), nil
+	text = bytes.TrimSpace(text)
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return holdfast.Ticket(text), nil
+	}
+	var object acquired
+	switch err := json.Unmarshal(text, &object); {
+	case err != nil:
+		return "", &usageError{fmt.Errorf("--ticket %s: it is no object of acquire --json: %w", file, err)}
+	case object.Ticket == "":
+		return "", &usageError{fmt.Errorf("--ticket %s: the object has no ticket", file)}
+	}
+	return object.Ticket, nil
 }
 
 // A ticketFile is a file that is to have a ticket. It is replaced in one step, and only its owner
