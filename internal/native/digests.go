@@ -5,14 +5,14 @@ package native
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
 	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
-	"ask":       "4a22740630ac2c7f1d29848d65ec585ac7f7cb39",
-	"break":     "7b729397ca4c42f5c64518bf96fe9e411f21b721",
-	"downgrade": "2837fb845b344a22d4a2ae8361c1b7415802af2c",
-	"evict":     "b432be93da3b32fea84d53acad6bee5d3a61899c",
-	"free":      "4b4c4be6b84cab941aba9447a14081ee7c832eac",
-	"inspect":   "ce35d63cc0c0e1fbc3fed574366939c1d31a1598",
+	"ask":       "4100099af77e17ef78eb09d6c1231dafd5e1e174",
+	"break":     "3ccf849f9d9fd48c1568ef0554bf2190b8cbc034",
+	"downgrade": "95175c4a8d29e81a1505e5ec8e65663a17a63650",
+	"evict":     "d34b2e8663a7467b6c37969f2e031e9f3082565e",
+	"free":      "b2df1c2474bf1b2c6d9c94be00a7ec4abc925054",
+	"inspect":   "b7adae5fd192341f6c575451bfe8c957e4394b9b",
 	"latch":     "c98c70a3b2ce0096878aa984e24e45d5864bd8ee",
-	"look":      "ce44a6d2150601f0eb0560926589e7f78e4a0347",
-	"renew":     "ac894c175169bdaa363194cea252971f2fe4e204",
-	"resize":    "a8271a9621eb4347c33894b9b4e51d45c6ab312e",
+	"look":      "b84155dd7760fa1fb0f368d451b9cee26b08a2da",
+	"renew":     "d8ec201c73c35c858a64e68adf9d9beba52848eb",
+	"resize":    "d498fe39abd7b94d7adddd578c5e9725aa61608c",
 }

@@ -3,6 +3,7 @@ package traps_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/testing/redisserver"
@@ -65,6 +66,50 @@ func TestInspectForeignKeyIsTold(t *testing.T) {
 		if harness.Must(t, srv, "DUMP", key) != before[key] {
 			t.Errorf("%s was touched", key)
 		}
+	}
+}
+
+// A member of the queue that was damaged by hand is passed over: a release succeeds, and the waiter
+// behind it is told, and does not only find out with its next ask.
+func TestQueueDamagedHeadIsPassedOver(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	c, other := harness.Locker(t, srv.Addr(), nil), harness.Locker(t, srv.Addr(), nil)
+	const id = "AAAAAAAAAAAAAAAAAAAAAA"
+	for name, damaged := range map[string]string{
+		"short":         "x",
+		"no payload":    "3mx:" + id,
+		"text":          "3mx:" + id + "no payload at all",
+		"letters":       "3mx:" + id + "a:b:c:d:e:f:g",
+		"lengths":       "3mx:" + id + "1:1:1:99999:5:-1:x",
+		"no claim":      "3mx:" + id + "0:1:15000:0:0:0:",
+		"long claim":    "3mx:" + id + "99999999999999999999:1:15000:0:0:0:",
+		"no ticket":     "?????" + id[1:] + "500:1:15000:0:0:0:",
+		"of a kind":     "3sx:" + id + "500:1:15000:0:0:0:",
+		"of no mode":    "3m?:" + id + "500:1:15000:0:0:0:",
+		"half a weight": "3ms:" + id + "500/1:1:15000:0:0:0:",
+	} {
+		t.Run(name, func(t *testing.T) {
+			lease := harness.Lock(t, c.Mutex(name))
+			got := make(chan error, 1)
+			go func() {
+				next, err := other.Mutex(name).Lock(harness.Within(t, harness.Patience))
+				if err == nil {
+					err = next.Release()
+				}
+				got <- err
+			}()
+			harness.Waiting(t, srv, name, 1)
+			harness.Must(t, srv, "ZADD", harness.KeyOf(name)+":queue", time.Now().Add(-time.Second).UnixMicro(), damaged)
+			released := time.Now()
+			harness.Release(t, lease)
+			if err := <-got; err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(released); took > 3*time.Second { // it asks after four at the earliest
+				t.Errorf("the waiter behind it got the lock after %v: it was not told", took)
+			}
+		})
 	}
 }
 

@@ -24,7 +24,7 @@ end
 
 -- The common case: all waiters joined lately, and the first of them excludes everybody too.
 -- Few and short commands, no table, no function.
-if plain and string.byte(next, 3) == MODE_EXCLUSIVE and redis.call('ZCOUNT', queue, '0', time[1] - math.floor(ARGV[4] / 1000) + 1 .. '000000') == 0 then
+if plain and string.sub(next, 1, 4) == string.sub(ticket, 1, 4) and redis.call('ZCOUNT', queue, '0', time[1] - math.floor(ARGV[4] / 1000) + 1 .. '000000') == 0 then
   local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
   if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then
     channel = string.sub(next, from + 1, from + channel - 1)

@@ -1,8 +1,11 @@
 -- payload: takes apart what the package document says of payloads.
 
--- parts is claim, block, channel and owner.
+-- parts is claim, block, channel and owner. What is no payload has no claim, and is of nobody.
 local function parts(payload)
   local claim, block, channel, owner, from = string.match(payload, '^(%d+)[%d/]*:(%d+):%d+f?:(%d+):(%d+):%d+:()')
+  if not claim then
+    return nil, nil, '', ''
+  end
   channel, owner = tonumber(channel), tonumber(owner)
   return claim, block, string.sub(payload, from, from + channel - 1),
     string.sub(payload, from + channel, from + channel + owner - 1)
@@ -11,6 +14,9 @@ end
 -- tail is what comes last: the extras, and the label.
 local function tail(payload)
   local channel, owner, extras, from = string.match(payload, '^[%d/]+:%d+:%d+f?:(%d+):(%d+):(%d+):()')
+  if not from then
+    return '', ''
+  end
   from = from + channel + owner
   return string.sub(payload, from, from + extras - 1), string.sub(payload, from + extras)
 end

@@ -14,6 +14,7 @@ local CLOSED, OUT = 1000000000000000, 500000000000000 -- what keeps closed place
 -- how many share; and the string of a hold that excludes everybody. Capacity is how many permits
 -- there are, also of a set that went a moment ago.
 local exclusive, shares, alone, capacity
+local stamp -- the format and the kind of all tickets here
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -57,7 +58,7 @@ end
 local function look(ticket)
   local value = redis.pcall('GET', state)
   local sample
-  exclusive, shares, alone = {}, 0, nil
+  exclusive, shares, alone, stamp = {}, 0, nil, string.sub(ticket, 1, 2)
   if type(value) == 'string' then
     sample, alone = value, value
     exclusive[1] = string.sub(value, 1, 26) .. string.sub(value, 43)
@@ -381,6 +382,16 @@ local function forget()
   end
 end
 
+-- damaged tells whether a member is no waiter of ours: it was put there or changed by hand. No
+-- hand-over looks at it.
+local function damaged(member)
+  local payload = string.sub(member, 27)
+  local claim, block = parts(payload)
+  return not claim or tonumber(claim) < 1 or #claim > 9 or #block > 7 or string.sub(member, 1, 2) ~= stamp or
+    not string.find(member, '^..[xwos]:') or
+    not string.find(payload, string.byte(member, 2) == KIND_SEMAPHORE and '^%d+/%d+/%d+:' or '^%d+:')
+end
+
 -- lives tells whether a waiter has shown life: when it joined, which is its place, or when it asked
 -- since. Of a kept place each ask says when its life ends, the first as well.
 local function lives(member, ticket, kept)
@@ -437,12 +448,15 @@ local function tell()
     end
     local payload = string.sub(waiter, 27)
     local _, _, channel = parts(payload)
-    if channel == '' then
+    local wrong = damaged(waiter)
+    if channel == '' and not wrong then
       return
     end
     local kept = keeps(payload)
     local heard
-    if kept then
+    if wrong then
+      heard = false
+    elseif kept then
       heard = attends(string.sub(waiter, 1, 26), kept, channel)
     else
       heard = listens(channel)
@@ -482,9 +496,12 @@ local function hand_on(self, moved, asked)
     local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
     local claim, block, channel = parts(payload)
     local kept = keeps(payload)
-    local heard = not kept or member == self or attends(ticket, kept, channel)
+    local wrong = damaged(member)
+    local heard = not kept or member == self or not wrong and attends(ticket, kept, channel)
     if member ~= self and not lives(member, ticket, kept) then
       moved = leave(ticket, payload)
+    elseif wrong then
+      at = at + 1
     elseif heard == false and enters(ticket, payload) then
       close(ticket, payload)
     elseif not heard then
