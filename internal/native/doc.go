@@ -129,7 +129,9 @@
 //     out: a message that was sent may arrive, and is believed. If no waiter
 //     can be let in and told, a release lets the first of them in untold. That waiter learns of
 //     its hold by its next ask.
-//   - A waiter whose life is over is taken out.
+//   - A waiter whose life is over is taken out. How long a place lives is said by the request that
+//     hands over, and of a kept place by its payload.
+//   - A member that is no waiter of ours is passed over, and stays until its life is over.
 //   - Nothing is sent when a remainder ends, or a hold that is not renewed. So the first waiter is
 //     told beforehand when the first of all holds ends, and so is the waiter that becomes the first
 //     meanwhile.
