@@ -26,8 +26,10 @@ func (w *world) act(c *client, op *Op) {
 	if h == nil {
 		return
 	}
-	stop := context.AfterFunc(leased.Context(lease), func() { w.told(h) })
-	defer stop()
+	go func() {
+		<-lease.Done()
+		w.told(h)
+	}()
 	w.hold(h, op.Hold/2)
 	if op.Inner == Break {
 		w.breaks(h)
