@@ -62,14 +62,20 @@
 //	queue   ticket payload   a waiter: its place: the server's microseconds when it joined, or one
 //	                         more than the last; from 1
 //	queue   l ticket         the end of a waiter's life in server milliseconds, negative; a waiter
-//	                         that has not asked again has none, and lives for 18 s after its
-//	                         place; a kept place has one while it is not closed
+//	                         that has not asked again has none, and lives from its place on for
+//	                         as long as the request says that finds it; a kept place has one
+//	                         while it is not closed
 //	queue   ticket payload   a kept place that is closed: the end of its life in server milliseconds,
 //	                         negative
 //	queue   n ticket         where a closed place was: its place + 1e15, negative
 //	queue   e ticket         a ticket that was evicted: the time until which that is remembered, in
 //	                         server milliseconds, + 5e14, negative
 //	queue   e ticket : label by whom it was evicted: the same
+//
+// The watchers are a hash: the channel of a watcher, with its mark, by the id that a message to it
+// carries. A change sends "3N" to all of them and removes the key. The queue of a latch is a sorted
+// set too: the ids of count-downs, by the server microsecond after which no request with that id
+// takes effect.
 //
 // A member whose score is negative or 0 is looked up by name only. Of the rest, one range holds the
 // members of one sort. So "who excludes", "how many share", "who is first in the queue" and "how
@@ -126,9 +132,9 @@
 //
 //   - A waiter whose process does not listen is passed over and keeps its place. Its process
 //     crashed, or its connection broke. The script asks the server for that before the message goes
-//     out: a message that was sent may arrive, and is believed. If no waiter
-//     can be let in and told, a release lets the first of them in untold. That waiter learns of
-//     its hold by its next ask.
+//     out: a message that was sent may arrive, and is believed. If no waiter can be let in and
+//     told, a release lets the first of them in untold. That waiter learns of its hold by its next
+//     ask.
 //   - A waiter whose life is over is taken out. How long a place lives is said by the request that
 //     hands over, and of a kept place by its payload.
 //   - A member that is no waiter of ours is passed over, and stays until its life is over.
@@ -215,7 +221,8 @@
 //
 // # Scripts
 //
-// Each script is a file with its contract at the top; "--@include" joins what several share.
+// Each script is a file with its contract at the top: its keys, arguments and replies, and what a
+// repeated request does. "--@include" joins what several share.
 // Comments and indentation are cut before a script is sent. Digests are constants, checked by a
 // test, so no SHA-1 is computed at run time (it is refused under FIPS rules).
 //
