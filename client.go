@@ -16,6 +16,11 @@ import (
 // A Client makes locks and keeps their leases. For all goroutines of its process it has one
 // watchdog, one subscription, and one queue for each lock. A process needs one client. All methods
 // are safe for concurrent use. The zero Client returns errors.
+//
+// The handles that it makes ([Mutex], [RWMutex], [Semaphore], [Latch], [Election], [Group]) have no
+// state of their own, are cheap, and are safe for concurrent use. To make one sends nothing and
+// cannot fail. If a name (1 byte to 1 KiB, any bytes), an option or another argument is bad, each
+// method of the handle returns an *ArgumentError. So do the methods of nil and of a zero handle.
 type Client struct {
 	config Config
 	engine *engine.Engine
@@ -25,9 +30,9 @@ type Client struct {
 	noCopy  noCopy
 }
 
-// New makes a client. It sends nothing, so the first lock is the first call to notice that a server
-// is away. A nil config means the defaults. The store belongs to the caller, who closes it after
-// the client. The error is an *ArgumentError with every bad field; the client is then nil.
+// New makes a client. It sends nothing, so the first call that asks the server notices that it is
+// away. A nil config means the defaults. The store belongs to the caller, who closes it after the
+// client. The error is an *ArgumentError with every bad field; the client is then nil.
 func New(s store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -71,10 +76,10 @@ func newClient(p protocol.Protocol, config Config) *Client {
 	return c
 }
 
-// Close ends the client. Waiting calls return ErrClosed. The contexts of all leases end with
-// ErrClosed as their cause. Close then gives back all leases together, within
-// Config.ReleaseTimeout. If a lease cannot be given back, its hold is free when its TTL is over.
-// The error is that of the first such lease. A second Close returns nil at once.
+// Close ends the client. Waiting calls return ErrClosed, and the contexts of all leases end with it
+// as their cause. Close then gives back all leases together, within Config.ReleaseTimeout. The
+// error is that of the first lease that could not be given back: its hold is free when its TTL is
+// over. A second Close returns nil at once.
 func (c *Client) Close() error {
 	if c == nil || c.engine == nil {
 		return nil

@@ -13,84 +13,58 @@ import (
 )
 
 // A Config says how a client works. Zero fields, and a nil *Config, mean the defaults. New copies
-// the Config.
+// it. Clients exclude each other only on the same servers and database, under the same Prefix.
 type Config struct {
-	// Class makes the Class of an Event of the name of a lock, for metrics: it has few results,
-	// such as "order" for all of "order:42". It is called for each event, by many goroutines at
-	// once. List and the metrics of all processes call it with names that other clients chose,
-	// which may be any bytes. In a class, U+FFFD replaces what is no UTF-8. A panic is caught, and
-	// the first one logged; the class is then empty. The first 1,000 classes are told apart, and
-	// all later ones are "other". Defaults to none.
+	// Class makes the Class of an Event of the name of a lock, for metrics, such as "order" for all
+	// of "order:42". Many goroutines call it at once, also with names that other clients chose, of
+	// any bytes. In a class, U+FFFD replaces what is no UTF-8; after a panic it is empty. The first
+	// 1,000 classes are told apart; later ones are "other". Defaults to none.
 	Class func(name string) string
 
-	// Label names this client to other clients; at most 1 KiB, any bytes. Defaults to
-	// "program@host/pid".
-	Label string
+	Label string // names this client to other clients; at most 1 KiB, any bytes; defaults to "program@host/pid"
 
-	// Logger receives background failures, which no call can return: renewals that fail, and
-	// cleanups that fail. A panic of its handler is caught. One goroutine writes to it, so a
-	// handler that blocks delays no lease and no call but Close, within ReleaseTimeout. While 1,000
-	// lines wait, later ones are dropped, and a line tells how many. Defaults to discarding.
+	// Logger receives failures in the background, of renewals and cleanups. A panic of its handler
+	// is caught. One that blocks delays no call but Close, within ReleaseTimeout. While 1,000 lines
+	// wait, later ones are dropped and counted. Defaults to discarding.
 	Logger *slog.Logger
 
-	// MaxTTL is the largest TTL of this client's locks, from 100 ms to 24 h. Defaults to 5 minutes.
-	MaxTTL time.Duration
+	MaxTTL         time.Duration // the largest TTL of this client's locks, from 100 ms to 24 h; defaults to 5 minutes
+	Observer       Observer      // receives an Event for each thing that happens to a lock; defaults to none
+	Prefix         string        // begins all keys and channels; at most 1 KiB, without braces; defaults to "holdfast"
+	ReleaseTimeout time.Duration // bounds Release, and Close for all leases; at least 1 ms; defaults to 5 s
+	Replicas       Replicas      // what replicas must confirm before the client trusts it; defaults to none: see Replicas
 
-	// Observer receives an Event for each thing that happens to a lock. If it is a telemetry.Tracer
-	// or a telemetry.RequestObserver, it is used as that too. Defaults to none.
-	Observer Observer
-
-	// Prefix begins all keys and channels; at most 1 KiB, without braces. Clients exclude each
-	// other only under the same prefix. Defaults to "holdfast".
-	Prefix string
-
-	// ReleaseTimeout bounds Release, and Close for all leases together; at least 1 ms. Defaults to
-	// 5 s.
-	ReleaseTimeout time.Duration
-
-	// Replicas is how many replicas must have a grant, a hand-over or a renewal before the client
-	// trusts it. Defaults to none. Without Replicas, a fail-over may lose a lock that is held, and
-	// let a second holder in. Both hold until a renewal of the first holder reaches the new master.
-	// An old master that lives on may confirm several renewals before that.
-	Replicas Replicas
-
-	// SlowHold and SlowWait are the times after which a lease, or the wait of a call, is reported
-	// as slow: to the Logger as a warning and to the Observer, with the stack of the call that got
-	// the lease or waits. The report is repeated at doubling times. The Logger is told once more
-	// when the lease or the wait is over. They are at least 1 ms. Polling that waits names no
-	// holder. Elections are left out: a leader leads, and a candidate waits, for as long as all is
-	// well. They default to none, which costs nothing.
+	// SlowHold and SlowWait are the times, at least 1 ms, after which a lease, or the wait of a
+	// call, is reported: to the Logger as a warning and to the Observer, with the stack of the
+	// call. The report is repeated at doubling times, and the Logger is told of the end. Polling
+	// that waits names no holder. Elections are left out. They default to none.
 	SlowHold, SlowWait time.Duration
 
-	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease is renewed every
-	// third of its TTL. It lives through an outage of d if its TTL is 1.6 d + 2 s or more. Defaults
-	// to 15 s, or to MaxTTL if that is less.
+	// TTL is how long a lock outlives its holder; from 100 ms to MaxTTL. A lease lives through an
+	// outage of d if it is 1.6 d + 2 s or more. Defaults to 15 s, or to MaxTTL if that is less.
 	TTL time.Duration
 
-	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago. It
-	// also tells these masters to count for all clients from now on. It is for the first start of a
-	// quorum and for tests. While it is set, a master that restarts without its data lets two
-	// holders in. Defaults to false. New ignores it.
+	// TrustNewNodes counts masters of a quorum although their memory began less than MaxTTL ago,
+	// for all clients from now on. It is for the first start of a quorum and for tests: while it is
+	// set, a master that restarts without its data lets two holders in. New ignores it.
 	TrustNewNodes bool
 
 	// Wait bounds the waiting of each call on a Mutex, RWMutex, Semaphore or Group, as WithWait
-	// does. It does not bound campaigns and the waiting for a Latch. Defaults to none: only the
-	// context of the call bounds its waiting.
+	// does. It does not bound campaigns and the waiting for a Latch. Defaults to none.
 	Wait time.Duration
 }
 
-// Replicas says what a fail-over must not lose. A grant that is not confirmed in time is taken
-// back. The call then returns an error, or asks again if it waits. A renewal that is not confirmed
-// does not extend trust. Each grant and renewal costs a WAIT on its connection, and a hand-over
-// costs one more round trip. Replicas is safe if every replica that may be promoted is among those
-// that confirmed, or if the replica with the most data is promoted.
+// Replicas says what a fail-over must not lose. Without it, a fail-over may let a second holder in.
+// A grant that is not confirmed in time is taken back: the call returns an error, or asks again if
+// it waits. A renewal that is not confirmed does not extend trust. Each grant and renewal costs a
+// WAIT on its connection, and a hand-over costs one more round trip. Replicas is safe if every
+// replica that may be promoted is among those that confirmed, or if the replica with the most data
+// is promoted.
 type Replicas struct {
-	// Count is how many replicas must confirm, from 0 to 16. 0 means none.
-	Count int
+	Count int // how many replicas must confirm, from 0 to 16; 0 means none
 
-	// Timeout bounds the waiting for the replicas, from 1 ms to 1 s, in whole milliseconds. No
-	// request waits for replicas longer than half of its own time, which is a sixth of the TTL and
-	// at most 1 s. Defaults to 200 ms.
+	// Timeout bounds the waiting for the replicas, from 1 ms to 1 s, in whole milliseconds. It is
+	// at most half of the time of a request (a sixth of the TTL, at most 1 s). Defaults to 200 ms.
 	Timeout time.Duration
 }
 

@@ -7,14 +7,11 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// Deadlocks returns the deadlocks of callers that wait with WithDeadlockCheck, and ends none of
+// Deadlocks returns the deadlocks that WithDeadlockCheck sees, the first 1,000, and ends none of
 // them. It looks at all names of the servers, so it needs the permission to SCAN, and lasts as long
 // as that takes. If there seem to be deadlocks, it waits for up to 10 s and looks at these again:
-// it returns those in which all callers still wait, the first 1,000. Each of them ends by itself,
-// so the result is for people. What WithDeadlockCheck does not see, it does not see either.
-//
-// The errors are as for Inspect. A client of a quorum is refused with an *ArgumentError, as a
-// quorum has no queue.
+// it returns those in which all callers still wait. The errors are as for Inspect. A quorum refuses
+// it with an *ArgumentError.
 func (c *Client) Deadlocks(ctx context.Context) ([]lockinfo.Deadlock, error) {
 	var bad problems
 	bad.check(c != nil && c.engine != nil, "Client", nil, "made by New")

@@ -13,8 +13,7 @@ import (
 
 // An Election is a name whose holder leads. The lease is the leadership: it lasts while it is
 // renewed, and releasing it is resigning. Candidates are served in the order in which they began to
-// campaign, also the goroutines of one process. Handles have no state of their own, are cheap, and
-// are safe for concurrent use. The zero Election and nil return errors.
+// campaign, also the goroutines of one process.
 type Election struct {
 	name   string
 	lock   *engine.Lock
@@ -24,19 +23,14 @@ type Election struct {
 
 // A Leader describes the leader of an election.
 type Leader struct {
-	Owner string // the lease's own id, as Lease.Owner returns it
-	Label string // of WithLabel, or Config.Label
-	Token int64  // the fencing token of its lease
-
-	// Since is when the leader began to lead, by the server's clock. It stays the same while the
-	// leader leads. It is read from the token. After that clock was set back, Since therefore lies
-	// ahead, as tokens do, until the clock has caught up.
-	Since time.Time
+	Owner string    // the lease's own id, as Lease.Owner returns it
+	Label string    // of WithLabel, or Config.Label
+	Token int64     // the fencing token of its lease
+	Since time.Time // when it began to lead, by the server's clock as the token has it: ahead of a clock that was set back
 }
 
-// Election makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any
-// bytes) or an option is bad, each method of the handle returns an *ArgumentError. WithOwner is
-// refused, because two candidates of one owner would both lead.
+// Election makes a handle, as Client says. WithOwner is refused, because two candidates of one
+// owner would both lead.
 func (c *Client) Election(name string, options ...Option) *Election {
 	if c == nil || c.engine == nil {
 		return &Election{name: name, err: zeroHandle("Election", "a client that New made")}
@@ -50,9 +44,8 @@ func (c *Client) Election(name string, options ...Option) *Election {
 	return &Election{name: name, lock: c.engine.Lock(spec, s.Options)}
 }
 
-// Campaign waits until the caller leads. Only ctx and WithWait bound the waiting. Under the context
-// of a lease of the same election, Campaign enters that lease. The errors are those of Mutex.Lock.
-// After an error this call leads nothing.
+// Campaign waits until the caller leads. Only ctx and WithWait bound the waiting. All else is as
+// for Mutex.Lock.
 func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -60,9 +53,8 @@ func (e *Election) Campaign(ctx context.Context) (*Lease, error) {
 	return e.lease(e.lock.Acquire(ctx))
 }
 
-// TryCampaign asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
-// another candidate leads or campaigns. All other errors are as for Mutex.TryLock. After an error
-// this call leads nothing.
+// TryCampaign asks once. The error is a *HeldError if another candidate leads or campaigns. All
+// else is as for Mutex.TryLock.
 func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
@@ -72,20 +64,15 @@ func (e *Election) TryCampaign(ctx context.Context) (*Lease, error) {
 
 // Run campaigns, and calls fn each time it leads, until ctx ends. The context of fn ends with ctx,
 // and when the lease is lost; its cause is then a *LostError. Run waits for fn to return before it
-// gives the lease up, also after a panic. No other candidate is therefore let in by a release while
-// fn runs. Check reports an fn that goes on after its lease was lost.
+// gives the lease up, also after a panic. Check reports an fn that goes on after its lease was
+// lost.
 //
 // A nil from fn is a resignation: the next candidate leads, and Run campaigns again after about a
 // second. If the lease was lost, and fn returns nil or an error that matches context.Canceled or
 // ErrLost, Run campaigns again at once. Any other error of fn ends Run.
 //
-// Run always returns an error, and then no longer leads. The error is one of these:
-//
-//   - the error of fn, joined with the *LostError if the lease was lost
-//   - an error that matches that of ctx, once ctx is over
-//   - a *WaitError, if a campaign took longer than WithWait allows
-//   - ErrClosed, or an *ArgumentError
-//   - a *StoreError for a refusal that waiting does not cure
+// Run always returns an error, and then no longer leads. It is the error of fn, joined with the
+// *LostError if the lease was lost, or that of a campaign, as for Mutex.Lock.
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {
 	if err := e.check(ctx); err != nil {
 		return err
@@ -131,9 +118,8 @@ func (e *Election) term(ctx context.Context, inner *engine.Lease, fn func(contex
 	return resigned, nil
 }
 
-// Leader returns the leader that the server names now. The error matches ErrNoLeader if there is no
-// leader. Otherwise it is a *StoreError, a *WaitError if ctx ended before there was an answer,
-// ErrClosed, or an *ArgumentError.
+// Leader returns the leader that the server names now. The error matches ErrNoLeader if there is
+// none. Other errors are those of every call.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	if err := e.check(ctx); err != nil {
 		return Leader{}, err
@@ -152,15 +138,10 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 func (e *Election) noLeader() error { return fmt.Errorf("%w of %q", ErrNoLeader, shortened(e.name)) }
 
 // Observe yields the present leader, if there is one, and then every new leader, until ctx ends or
-// the loop is left. When a leader has gone and there is no new one, Observe yields the zero Leader
-// once, with an error that matches ErrNoLeader, and goes on. A slow loop may miss some leaders, but
-// never the latest state. Messages make Observe quick, but it does not depend on them: a missed
-// message, or a leader that crashed without a successor, costs a few seconds. Observe waits for a
-// server that is away.
-//
-// Any other error is in the last pair, which has no leader. It is a *WaitError if ctx ended,
-// ErrClosed, an *ArgumentError, or a *StoreError for a refusal that waiting does not cure. Each use
-// of the sequence begins anew.
+// the loop is left. When a leader has gone and there is no new one, it yields the zero Leader once,
+// with an error that matches ErrNoLeader. A slow loop may miss some leaders, but never the latest
+// state. A missed message, or a leader that crashed without a successor, costs a few seconds.
+// Observe waits for a server that is away. Any other error, one of every call, is in the last pair.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		if err := e.check(ctx); err != nil {
@@ -190,17 +171,11 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// Check is for a health endpoint, and asks no server. It looks at the leases that this client has
-// of this election.
-//
-//   - nil: there is no lease, or the last renewal of each lease was confirmed.
-//   - An error: the last renewal of a lease failed. That may pass by itself, since a renewal is
-//     tried again until trust ends.
-//   - An error that matches ErrLost: a lease was lost, and the fn of Run has not returned. That may
-//     not pass by itself.
-//
-// Check does not report that Run has ended and this client no longer campaigns. The error of Run
-// says so.
+// Check is for a health endpoint, and asks no server. Nil says that this client has no lease of
+// this election, or that the last renewal of each was confirmed. An error that matches ErrLost says
+// that a lease was lost and the fn of Run has not returned: that may not pass by itself. Any other
+// error says that a renewal failed, which is tried again until trust ends. Check does not report
+// that Run ended.
 func (e *Election) Check() error {
 	if err := e.check(context.Background()); err != nil {
 		return err

@@ -14,35 +14,20 @@ import (
 
 // Errors that errors.Is matches.
 var (
+	ErrLost     = errors.New("holdfast: lease lost")               // the error is a *LostError
+	ErrNotHeld  = errors.New("holdfast: not held")                 // released or detached before; or the latch is not set
+	ErrNoLeader = errors.New("holdfast: no leader")                // of an Election
+	ErrClosed   = errors.New("holdfast: client closed")            // by Client.Close
+	ErrTicket   = errors.New("holdfast: ticket of no use")         // the error is a *TicketError
+	ErrWaitOver = errors.New("holdfast: the time to wait is over") // that of WithWait or Config.Wait: the error is a *WaitError
+
 	// ErrHeld means that another contender holds the lock: one test for tries and for waits whose
 	// time is over. The error is a *HeldError, or a *WaitError that holds one.
 	ErrHeld = errors.New("holdfast: held by another")
 
-	// ErrLost means that the lease was lost. The error is a *LostError.
-	ErrLost = errors.New("holdfast: lease lost")
-
-	// ErrNotHeld means that the lease was released or detached before, or that the latch is not
-	// set.
-	ErrNotHeld = errors.New("holdfast: not held")
-
-	// ErrNoLeader means that the election has no leader.
-	ErrNoLeader = errors.New("holdfast: no leader")
-
-	// ErrClosed means that the client is closed.
-	ErrClosed = errors.New("holdfast: client closed")
-
-	// ErrTicket means that a ticket cannot be attached. The error is a *TicketError.
-	ErrTicket = errors.New("holdfast: ticket of no use")
-
-	// ErrUncertain means that the server did not confirm a release or a downgrade in time, or that
-	// a release without an answer was sent again and found no hold. It is joined with the error
-	// that says more, such as a *StoreError.
+	// ErrUncertain means that the server did not confirm a release or a downgrade, as Lease.Release
+	// says. It is joined with the error that says more, such as a *StoreError.
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
-
-	// ErrWaitOver means that the time of WithWait, or of Config.Wait, is over, and that a server
-	// answered meanwhile. The error is a *WaitError, and matches ErrHeld if the last answer said
-	// that another holds. A wait without any answer matches ErrUnavailable instead.
-	ErrWaitOver = errors.New("holdfast: the time to wait is over")
 
 	// ErrUnavailable means that the server could not be asked, or cannot serve now. The error is a
 	// *StoreError, a *QuorumError, or a *WaitError whose wait never got an answer.
@@ -98,30 +83,25 @@ func heldBy(holder string, since time.Time) string {
 }
 
 // A WaitError says that the waiting for a lock ended, or that ctx ended a call before its answer
-// came. Its Reason says by what.
+// came. Its Reason says by what:
 //
-//   - WaitOver: if the last answer said that another holds, it matches ErrWaitOver and ErrHeld, and
-//     holds the *HeldError. If no answer ever came, it matches neither.
-//   - WaitContext: it matches what ctx.Err said (context.Canceled or context.DeadlineExceeded) and
-//     the cause of ctx, and never ErrHeld.
+//   - WaitOver: it matches ErrWaitOver if a server answered, and ErrHeld if the last answer said
+//     that another holds. It then holds the *HeldError.
+//   - WaitContext: it matches what ctx.Err said and the cause of ctx, and never ErrHeld.
 //   - WaitEvicted, WaitDeadlock: it matches none of these.
 //
-// Only that of WaitContext matches an error of a context. It matches ErrUnavailable, too, if no
-// answer of the server ever came, or if the last request failed because the server was away.
+// The first two match ErrUnavailable, too, if no answer ever came, or the server was away at last.
 type WaitError struct {
-	Name   string
-	Holder string        // the label of a holder in the last answer; empty if not known
-	Owner  string        // of that holder, if it was taken with WithOwner; else empty
-	Token  int64         // the first fencing token of its hold; 0 if it is not told
-	Since  time.Time     // when its hold was granted, by the server's clock; zero if that is not known
-	Waited time.Duration // since the call began
-	Reason Reason        // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
-	By     string        // the label of the client that evicted the waiter, if one did
-	Err    error         // what it matches, as said above; and the last *StoreError if the server was away
-
-	// Deadlock is the cycle of WaitDeadlock. The caller is its first member, and holds what the
-	// last one waits for.
-	Deadlock lockinfo.Deadlock
+	Name     string
+	Holder   string            // the label of a holder in the last answer; empty if not known
+	Owner    string            // of that holder, if it was taken with WithOwner; else empty
+	Token    int64             // the first fencing token of its hold; 0 if it is not told
+	Since    time.Time         // when its hold was granted, by the server's clock; zero if that is not known
+	Waited   time.Duration     // since the call began
+	Reason   Reason            // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
+	By       string            // the label of the client that evicted the waiter, if one did
+	Err      error             // what it matches, as said above; and the last *StoreError if the server was away
+	Deadlock lockinfo.Deadlock // the cycle of WaitDeadlock: its first member is the caller
 }
 
 func (e *WaitError) Error() string {
@@ -144,7 +124,6 @@ func (e *WaitError) why() string {
 	return inner(e.Err)
 }
 
-// Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // A Reason says why a wait ended, why a lease was lost, or why a ticket cannot be attached.
@@ -164,10 +143,7 @@ const (
 	LossGone    Reason = "the hold is not there any more" // deleted, or the server forgot it
 	LossMaxHold Reason = "the max hold is over"
 	LossForeign Reason = "the key was overwritten"
-
-	// LossBroken: an operator ended the hold with Client.Break. Other contenders are kept out until
-	// the lease is released, or until its TTL is over.
-	LossBroken Reason = "it was broken"
+	LossBroken  Reason = "it was broken" // by an operator, with Client.Break
 )
 
 // Code returns the reason in a word, as it is used for metrics. Of a loss it is "expired", "gone",
@@ -190,12 +166,9 @@ type LostError struct {
 	Name   string
 	Token  int64
 	Reason Reason
-	By     string // the label of the client that broke the hold, if one did
-	Err    error  // the last failure of a renewal, if any
-
-	// Late is how late this process was with its renewal, because it, or its machine, stood still.
-	// 0: no later than a request may take.
-	Late time.Duration
+	By     string        // the label of the client that broke the hold, if one did
+	Err    error         // the last failure of a renewal, if any
+	Late   time.Duration // of this process with its renewal, as it stood still; 0: no later than a request may take
 }
 
 func (e *LostError) Error() string {
@@ -220,24 +193,16 @@ func byWhom(label string) string {
 // Is matches ErrLost.
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// Unwrap returns the last failure of a renewal.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // A StoreError describes a request that got no answer, or that the server refused.
-//
-// Node is the address of the server that was asked, if the store is sure of it. It is sure of a
-// single server. It is sure of a node of a cluster that answered, or refused the connection. For a
-// master of a quorum, Node is "node 1" and so on.
 type StoreError struct {
-	Op   string    // the operation, such as "lock"
-	Name string    // the lock
-	Node string    // empty if it is not known
-	Kind StoreKind // why
-	Err  error     // what the client library or the server said
-
-	// MayHaveApplied says that it is not known whether the request took effect. Otherwise it did
-	// not.
-	MayHaveApplied bool
+	Op             string    // the operation, such as "lock"
+	Name           string    // the lock
+	Node           string    // the address of the server, or "node 1" and so on of a quorum; empty if it is not known
+	Kind           StoreKind // why
+	Err            error     // what the client library or the server said
+	MayHaveApplied bool      // it is not known whether the request took effect; otherwise it did not
 }
 
 func (e *StoreError) Error() string {
@@ -260,7 +225,7 @@ func (e *StoreError) why() string {
 	return fmt.Sprintf("%s (%s): %s", e.Kind, applied, inner(e.Err))
 }
 
-// Is matches ErrUnavailable if the server could not be asked or cannot serve now.
+// Is matches ErrUnavailable if the server is away or cannot serve now.
 func (e *StoreError) Is(target error) bool {
 	if target != ErrUnavailable {
 		return false
@@ -272,7 +237,6 @@ func (e *StoreError) Is(target error) bool {
 	return true
 }
 
-// Unwrap returns what the client library or the server said.
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // A StoreKind says why a request failed.
@@ -297,18 +261,13 @@ const (
 	StoreForeign     StoreKind = "foreign key" // a key of another type, kind or format; it was not touched
 	StoreUnsupported StoreKind = "unsupported" // the server lacks a command that is needed
 	StoreOther       StoreKind = "refused"
-
-	// StoreEvicts: maxmemory is set, and the policy is another than noeviction. So the server may
-	// evict the key of a hold. Only Client.Ready says so.
-	StoreEvicts StoreKind = "may evict keys"
-
-	// StoreSameServer: two masters of a quorum are one server. Only Client.Ready says so.
-	StoreSameServer StoreKind = "same server"
+	StoreEvicts      StoreKind = "may evict keys" // only of Client.Ready
+	StoreSameServer  StoreKind = "same server"    // only of Client.Ready: two masters of a quorum are one server
 )
 
-// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, with two
-// exceptions that the server alone can judge. These are a number of permits that is not the name's,
-// and an owner that only reads and asks to write. The server changed nothing then.
+// An ArgumentError says all that is wrong with the arguments of a call. Nothing was sent, unless
+// the server alone can judge: a number of permits that is not the name's, or an owner that only
+// reads and asks to write. The server changed nothing then.
 type ArgumentError struct {
 	Call     string
 	Problems []ArgumentProblem

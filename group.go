@@ -11,8 +11,7 @@ import (
 
 // A Group is several names that are held together or not at all. Each is held as a Mutex of that
 // name: a group and a mutex, or two groups, exclude each other if they share a name. Groups do not
-// deadlock, in whatever order their callers list the names. Handles have no state of their own, are
-// cheap, and are safe for concurrent use. The zero Group and nil return errors.
+// deadlock, in whatever order their callers list the names.
 type Group struct {
 	names  []string
 	group  *engine.Group
@@ -23,9 +22,7 @@ type Group struct {
 // maxGroup is how many names a group may have.
 const maxGroup = 1000
 
-// All makes a handle for up to 1,000 names, each 1 byte to 1 KiB, any bytes. A name that is listed
-// twice counts once. All sends nothing and cannot fail. If a name or an option is bad, each method
-// of the handle returns an *ArgumentError.
+// All makes a handle for 1 to 1,000 names, as Client says. A name that is listed twice counts once.
 func (c *Client) All(names []string, options ...Option) *Group {
 	if c == nil || c.engine == nil {
 		return &Group{err: zeroHandle("All", "a client that New made")}
@@ -49,19 +46,14 @@ func (c *Client) All(names []string, options ...Option) *Group {
 }
 
 // Lock waits until all names are held. ctx, and WithWait or Config.Wait, bound the waiting for all
-// of them together. If the server can, Lock asks for all names in one round trip. Others may hold
-// some names, or the names may lie on different nodes. Lock then waits for one name after the
-// other, in the order of their bytes. It holds the names that it has meanwhile. If it loses one of
-// them, it starts again.
+// of them together. If the server can, Lock asks for all names in one round trip. If others hold
+// some, or the names lie on different nodes, it waits for one after the other, in the order of
+// bytes. It holds the names that it has meanwhile. If it loses one of them, it starts again.
 //
-// The lease has the token of each name (Tokens). The lease is lost when any of its names is lost;
-// the other names then stay held until Release. Release gives back all names, and its error joins
-// those of the names that failed. If ctx belongs to a lease that holds a name already, Lock enters
-// that hold. A caller that holds one lock and waits for another in this way must take care of the
-// order.
-//
-// The errors are those of Mutex.Lock, for the name that was waited for or refused. After an error
-// nothing is held by this call.
+// The lease has the token of each name (Tokens). It is lost when any of its names is lost; the
+// other names then stay held until Release. If ctx belongs to a lease that holds a name already,
+// Lock enters that hold. Such a caller must take care of the order. The errors are those of
+// Mutex.Lock, for the name that was waited for or refused.
 func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
@@ -69,9 +61,8 @@ func (g *Group) Lock(ctx context.Context) (*Lease, error) {
 	return g.lease(g.group.Acquire(ctx))
 }
 
-// TryLock asks once: in one round trip if the server can, otherwise name by name. The errors are
-// those of Mutex.TryLock. A *HeldError describes one of the names that others hold. After an error
-// nothing is held by this call.
+// TryLock asks once: in one round trip if the server can, otherwise name by name. All else is as
+// for Mutex.TryLock. A *HeldError describes one of the names that others hold.
 func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
@@ -79,7 +70,7 @@ func (g *Group) TryLock(ctx context.Context) (*Lease, error) {
 	return g.lease(g.group.Try(ctx))
 }
 
-// Do runs fn while all names are held. It behaves as Mutex.Do, also in its errors.
+// Do runs fn while all names are held, as Mutex.Do does.
 func (g *Group) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Group.Do", g.Lock, fn)
 }

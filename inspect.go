@@ -16,16 +16,11 @@ import (
 // inspected is how many holds, and how many waiters, an inspection tells.
 const inspected = 100
 
-// Inspect tells what the server knows of a name: its holders, its queue, and what keeps others out.
-// It takes nothing and writes nothing, and a holder does not notice it. Holds whose time is over
-// are not told. It lasts at most the smaller of ctx and 1 s.
-//
-// The errors are:
-//
-//   - A *StoreError, or a *QuorumError of a quorum: the server could not be asked or refused.
-//   - ErrClosed: the client is closed.
-//   - An error that matches the end of ctx.
-//   - An *ArgumentError: an argument is bad.
+// Inspect tells what the server knows of a name: its holders, its queue, and what keeps others out,
+// the first 100 of each. Holds whose time is over are left out. It takes nothing and writes
+// nothing, and a holder does not notice it. What it tells may be over when it arrives: it is for
+// people, and nothing may be decided by it. It lasts at most the smaller of ctx and 1 s. The errors
+// are those of every call.
 func (c *Client) Inspect(ctx context.Context, name string) (lockinfo.Info, error) {
 	if err := c.operates(ctx, "Client.Inspect", name); err != nil {
 		return lockinfo.Info{}, err

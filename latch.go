@@ -15,11 +15,7 @@ import (
 // its TTL, and after that not set again.
 //
 // A latch has no holder. An abandoned latch goes away a TTL after it was last set or counted down.
-// The TTL of a latch is 24 hours. WithTTL is the only option that has a meaning for a latch. It
-// makes the TTL less, down to 100 ms, whatever Config.MaxTTL is.
-//
-// Handles have no state of their own, are cheap, and are safe for concurrent use. The zero Latch
-// and nil return errors.
+// The TTL of a latch is 24 hours. WithTTL makes it less, down to 100 ms, whatever Config.MaxTTL is.
 type Latch struct {
 	name   string
 	latch  *engine.Latch
@@ -27,8 +23,7 @@ type Latch struct {
 	noCopy noCopy
 }
 
-// Latch makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any bytes)
-// or an option is bad, each method of the handle returns an *ArgumentError.
+// Latch makes a handle, as Client says.
 func (c *Client) Latch(name string, options ...Option) *Latch {
 	if c == nil || c.engine == nil {
 		return &Latch{name: name, err: zeroHandle("Latch", "a client that New made")}
@@ -53,9 +48,8 @@ func (c *Client) Latch(name string, options ...Option) *Latch {
 // error is a *HeldError, which matches ErrHeld, and nothing is changed.
 //
 // If an answer is lost, Set asks again, for up to Config.ReleaseTimeout or until ctx ends. This
-// does not set the latch twice. The error is then a *StoreError, or a *WaitError if ctx ended. The
-// *StoreError in either says with MayHaveApplied whether the latch may have been set. Other errors
-// are ErrClosed and an *ArgumentError.
+// does not set the latch twice. Other errors are those of every call. The *StoreError, or that in a
+// *WaitError, says with MayHaveApplied whether the latch may have been set.
 func (l *Latch) Set(ctx context.Context, count int) error {
 	if err := l.check(ctx); err != nil {
 		return err
@@ -75,13 +69,12 @@ func (l *Latch) Set(ctx context.Context, count int) error {
 	return nil
 }
 
-// CountDown takes one off the count. The last CountDown opens the latch and tells all waiters.
-// CountDown takes nothing off an open latch, and returns nil.
+// CountDown takes one off the count. The last CountDown opens the latch and tells all waiters. On
+// an open latch it does nothing, and returns nil.
 //
-// Each call counts once. If an answer is lost, CountDown asks again, for up to
-// Config.ReleaseTimeout or until ctx ends, without counting twice. If the latch is not set, the
-// error matches ErrNotHeld, and nothing was done. All other errors are as for Set. If a *StoreError
-// says that the request may have been applied, another call may count twice.
+// Each call counts once. If an answer is lost, CountDown asks again as Set does, without counting
+// twice. If the latch is not set, the error matches ErrNotHeld, and nothing was done. All other
+// errors are as for Set. If the request may have been applied, another call may count twice.
 func (l *Latch) CountDown(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return err
@@ -94,8 +87,7 @@ func (l *Latch) CountDown(ctx context.Context) error {
 }
 
 // Count returns how many have yet to count down. 0 means that the latch is open. If the latch is
-// not set, the error matches ErrNotHeld. Otherwise it is a *StoreError, a *WaitError if ctx ended,
-// ErrClosed, or an *ArgumentError.
+// not set, the error matches ErrNotHeld. Other errors are those of every call.
 func (l *Latch) Count(ctx context.Context) (int, error) {
 	if err := l.check(ctx); err != nil {
 		return 0, err
@@ -107,12 +99,9 @@ func (l *Latch) Count(ctx context.Context) (int, error) {
 	return int(standing.Count), l.set(standing)
 }
 
-// Wait waits until the latch is open. If the latch is not set yet, Wait waits until it is set and
-// opens. Only ctx and WithWait bound the waiting: while the server is away, Wait goes on asking. A
-// message that is missed costs it a few seconds.
-//
-// The error is a *WaitError if ctx or WithWait ended the waiting, ErrClosed, an *ArgumentError, or
-// a *StoreError for a refusal that waiting does not cure. Wait leaves the latch as it is.
+// Wait waits until the latch is open, also if it is not set yet. Only ctx and WithWait bound the
+// waiting: while the server is away, Wait goes on asking. A message that is missed costs it a few
+// seconds. The errors are those of every call, as for Mutex.Lock. Wait leaves the latch as it is.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return err

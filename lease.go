@@ -11,10 +11,10 @@ import (
 )
 
 // A Lease is a lock that is held. It is trusted until the moment the last confirmed request was
-// sent, plus the TTL, less a margin. It is renewed every third of the TTL. The lease is lost when
-// trust ends, or when the server says that the hold is not there any more. Its context then ends,
-// before any other contender can be let in, and nothing brings the lease back. All methods are safe
-// for concurrent use. The methods of nil and of the zero Lease say that nothing is held.
+// sent, plus the TTL, less a margin of TTL/100 + 5 ms. It is renewed every third of the TTL. It is
+// lost when trust ends, or when the server says that the hold is not there any more. Its contexts
+// then end, before any other contender can be let in, and nothing brings it back. All methods are
+// safe for concurrent use. The methods of nil and of the zero Lease say that nothing is held.
 type Lease struct {
 	inner  held
 	noCopy noCopy
@@ -43,13 +43,12 @@ var (
 	_ held = (*engine.GroupLease)(nil)
 )
 
-// LeaseFrom returns the innermost lease that ctx belongs to. That is the lease of the Do, RDo or
-// Run whose function was called with ctx, or the lease that was bound to a context by Bind. So code
-// that is called under a lease has its token, and all other methods. For a group it is the lease of
-// the group, with all Tokens. A context that comes from such a context belongs to the same lease.
+// LeaseFrom returns the innermost lease that ctx belongs to: that of the Do, RDo or Run whose
+// function was called with ctx, or the one that Bind bound. A context that comes from such a
+// context belongs to the same lease. For a group it is the lease of the group.
 //
 // LeaseFrom returns false if ctx belongs to no lease, or is nil. It does not look whether the lease
-// is still held: Err of the lease says so. Each call returns another *Lease for the same lease.
+// is still held: Err says so. Each call returns another *Lease for the same lease.
 func LeaseFrom(ctx context.Context) (*Lease, bool) {
 	if ctx == nil {
 		return nil, false
@@ -63,11 +62,8 @@ func LeaseFrom(ctx context.Context) (*Lease, bool) {
 
 // LeasesFrom returns all leases that ctx belongs to, the innermost first: that of LeaseFrom, then
 // the lease under whose context it was taken, and so on. Of a context that Bind made, the lease
-// that was bound and its outer leases come before those of the other context. The lease of a group
-// comes once, with all Tokens. A lease may come twice if it is reached on two ways.
-//
-// So a check can tell what its caller holds. LeasesFrom does not look whether the leases are still
-// held: Err of each says so. It returns none if ctx belongs to no lease, or is nil.
+// that was bound and its outer leases come before those of the other context. A lease may come
+// twice if it is reached on two ways. All else is as for LeaseFrom.
 func LeasesFrom(ctx context.Context) iter.Seq[*Lease] {
 	return func(yield func(*Lease) bool) {
 		if ctx == nil {
@@ -87,21 +83,18 @@ func over(ctx context.Context, cause error) context.Context {
 	return ended
 }
 
-// Bind returns a context that ends with ctx or with the lease, whichever is first. It is for work
-// that must stop when its request is cancelled, and when the lease is lost. The bound context has
-// the values and the deadline of ctx. Its cause is that of the one that ended first. For the lease
-// this is a *LostError after a loss, context.Canceled after Release and Detach, and ErrClosed after
-// Client.Close. After a call of cancel it is context.Canceled.
+// Bind returns a context that ends with ctx or with the lease, whichever is first. It has the
+// values and the deadline of ctx. Its cause is that of the one that ended first: of the lease a
+// *LostError after a loss, context.Canceled after Release and Detach, and ErrClosed after
+// Client.Close. After a call of cancel it is context.Canceled. Cancel need not be called.
 //
-// A caller that locks a name under the bound context enters the hold that this lease has of the
-// name, or a lease under whose context this one was taken. If there is none, the caller enters the
-// hold that ctx carries, as it would under ctx. Goroutines that share the context therefore do not
-// exclude each other.
+// A caller that locks a name under the bound context enters the hold that this lease has of it.
+// Next come the leases under whose context this one was taken, and then those that ctx carries.
+// Goroutines that share the context therefore do not exclude each other.
 //
 // If the lease or ctx has ended already, the bound context is over from the start. If l is nil or
-// the zero Lease, the cause is ErrNotHeld. If ctx is nil, the cause is an *ArgumentError. Cancel
-// need not be called: nothing is left of the bound context once the lease or ctx has ended. The
-// lease is held until Release all the same, whatever becomes of the bound context.
+// the zero Lease, the cause is ErrNotHeld. If ctx is nil, it is an *ArgumentError. The lease is
+// held until Release, whatever becomes of the bound context.
 func (l *Lease) Bind(ctx context.Context) (bound context.Context, cancel context.CancelFunc) {
 	none := ctx == nil
 	if none {
@@ -144,8 +137,7 @@ func (l *Lease) Name() string {
 	return l.inner.Name()
 }
 
-// String returns the name and the token, for logs. It does not say whether the lease is still held:
-// Err does.
+// String returns the name and the token, for logs.
 func (l *Lease) String() string {
 	if l.empty() {
 		return "no lease"
@@ -165,11 +157,11 @@ func (l *Lease) Owner() string {
 // Token returns the fencing token. It is larger than the token of every earlier holder of the name,
 // and below 2^53. Entries into one hold share its token, and so do readers of one process that
 // share a hold. A writer's token is larger than those of all readers and writers before it. For a
-// group, Token returns the token of Name; Tokens returns all.
+// group, it is the token of Name.
 //
 // A store that remembers the largest token it has seen, and refuses smaller ones, is safe from late
-// holders. Holders of one Semaphore are not alone, and each has its own token. Such a store would
-// refuse all of them except the last to come. Guard what they write with a Mutex and its token.
+// holders. Holders of one Semaphore are not alone: such a store would refuse all of them except the
+// last to come. Guard what they write with a Mutex and its token.
 func (l *Lease) Token() int64 {
 	if l.empty() {
 		return 0
@@ -185,10 +177,9 @@ func (l *Lease) Tokens() map[string]int64 {
 	return l.inner.Tokens()
 }
 
-// Until returns when trust ends if no renewal is confirmed before. Once trust has ended, it returns
-// a moment that is not in the future. After a hand-over it is at first the end of the hand-over's
-// claim, at most 500 ms ahead, until the first renewal. For a group it is that of the name that
-// ends first.
+// Until returns when trust ends if no renewal is confirmed before. Once trust has ended, that is
+// not in the future. After a hand-over it is at first the end of the hand-over's claim, at most 500
+// ms ahead, until the first renewal. For a group it is that of the name that ends first.
 func (l *Lease) Until() time.Time {
 	if l.empty() {
 		return time.Time{}
@@ -197,13 +188,9 @@ func (l *Lease) Until() time.Time {
 }
 
 // Check asks the server whether the hold is there, in one round trip of at most a sixth of the TTL.
-//
-//   - nil: the hold was there when the server answered.
-//   - A *LostError: the hold was not there, or the lease was lost before. The lease has ended.
-//   - A *StoreError: there was no answer, or the server refused. Nothing is changed, and trust goes
-//     on as Until says. So it does after a *WaitError: ctx ended before an answer came.
-//   - ErrNotHeld after Release, and ErrClosed after Client.Close.
-//   - An *ArgumentError if ctx is nil.
+// Nil says that it was there when the server answered. A *LostError says that it was not, or that
+// the lease was lost before: the lease has ended. After a *StoreError or a *WaitError nothing is
+// changed, and trust goes on as Until says. ErrNotHeld comes after Release.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld
@@ -216,29 +203,20 @@ func (l *Lease) Check(ctx context.Context) error {
 	return public("check", l.inner.Name(), l.inner.Check(ctx))
 }
 
-// Extend lets a lease of a lock WithoutRenewal last for another TTL from now. It is for work that
-// proves its progress, so that a holder that hangs does not hold on. Trust counts from the moment
-// at which the request was sent, as after Lock. Extend takes one round trip of at most the smaller
-// of a sixth of the TTL and 1 s. Calls about one hold follow one another, and wait for a Downgrade.
+// Extend lets a lease of a lock WithoutRenewal last for another TTL from the moment at which the
+// request was sent. It is for work that proves its progress, so that a holder that hangs does not
+// hold on. Extend takes one round trip of at most the smaller of a sixth of the TTL and 1 s. Calls
+// about one hold follow one another, and wait for a Downgrade.
 //
-// Extend does not pass the max hold. Once trust lasts to that, Extend returns nil and adds nothing;
-// Until says so. All entries into the hold are extended, as are all names of a group, in one
-// request if the server can. The names of a group whose hold renews itself, as the caller entered
-// it, are left as they are.
+// Extend does not pass the max hold. Once trust lasts to that, Extend returns nil and adds nothing.
+// All entries into the hold are extended, as are all names of a group, in one request if the server
+// can. The names of a group whose hold renews itself, as the caller entered it, are left as they
+// are.
 //
-// If it fails, the lease goes on as Until says, unless the error says that it has ended. Extend
-// does not try again; the caller may. The errors are:
-//
-//   - An *ArgumentError: the lease is renewed by itself, or ctx is nil. Nothing is sent.
-//   - A *LostError: the lease was lost before, and nothing is sent. Or the server says now that the
-//     hold is not there any more. The lease has ended.
-//   - ErrNotHeld after Release, and ErrClosed after Client.Close. Nothing is sent.
-//   - A *WaitError: ctx ended before an answer came, or before anything was sent.
-//   - A *StoreError or a *QuorumError: the server did not answer in time, or it refused. After both
-//     the hold may be extended at the server; trust is as it was.
-//
-// For a group, the errors of the names that were not extended are joined. The lease ends with the
-// name that ends first.
+// The error is an *ArgumentError if the lease is renewed by itself. After a *LostError, ErrClosed,
+// or ErrNotHeld after Release, the lease has ended. Other errors are those of every call: the lease
+// goes on as Until says, and the hold may be extended at the server. The caller may try again. For
+// a group, the errors of the names that were not extended are joined.
 func (l *Lease) Extend(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld
@@ -258,23 +236,18 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 // Release gives the lease back. It returns nil when that is done. The hold is free when all its
 // entries are released, and the same request lets the next waiter in. If the last entry that writes
-// an RWMutex is released while readers of the same hold stay, Release downgrades the hold by the
-// same rules.
-//
-// Release lasts at most the smaller of the remaining trust and Config.ReleaseTimeout. A lease of a
-// group gives back all of its names, and joins the errors of those that failed.
+// an RWMutex is released while readers of the same hold stay, Release downgrades the hold. Release
+// lasts at most the smaller of the remaining trust and Config.ReleaseTimeout. A lease of a group
+// gives back all of its names, and joins the errors of those that failed.
 //
 // The lease is over after every call. The errors are:
 //
-//   - ErrNotHeld: the lease was released or detached before. Nothing is sent.
-//   - ErrClosed: Client.Close gave the lease back.
+//   - ErrNotHeld: the lease was released or detached before. ErrClosed: Client.Close gave it back.
 //   - A *LostError: the lease was lost before, or the server says now that the hold had gone.
 //   - An error that matches ErrUncertain: no answer came in time. The hold is then removed in the
 //     background, or expires within its TTL. Or an answer was lost, and the hold was gone when the
-//     release was sent again. The lock was given back by the first request, or it had been lost
-//     before that: nobody knows.
-//   - A *StoreError: the server refused, for example because a permission was taken away. The hold
-//     stays until its TTL is over.
+//     release was sent again: it was given back, or it had been lost before that.
+//   - A *StoreError: the server refused. The hold stays until its TTL is over.
 func (l *Lease) Release() error {
 	if l.empty() {
 		return ErrNotHeld
@@ -283,20 +256,15 @@ func (l *Lease) Release() error {
 }
 
 // Downgrade turns a lease that writes an RWMutex into a lease that reads it, without a gap. The
-// token stays the same, and no other holder comes between. Readers that wait enter at once; readers
-// of this process that come within 5 ms enter without a request. Downgrade takes one round trip,
-// and is tried again until ctx or trust ends. Each entry into a hold is downgraded on its own, and
-// other contenders get in with the last. Releasing the last entry that writes, while readers of the
-// hold stay, does the same.
+// token stays the same, and no other holder comes between. Readers that wait enter at once.
+// Downgrade takes one round trip, and is tried again until ctx or trust ends. Each entry into a
+// hold is downgraded on its own, and other contenders get in with the last.
 //
-// The errors are:
-//
-//   - An *ArgumentError: the lease does not write an RWMutex, or ctx is nil.
-//   - ErrNotHeld after Release, the *LostError of a lost lease, or ErrClosed.
-//   - A *StoreError: the server refused. The lease writes as before.
-//   - An error that matches ErrUncertain: no answer came before ctx ended. The lease reads from now
-//     on. Whether other readers may enter is not known yet. The request is repeated in the
-//     background. If no answer comes, the lease is lost when trust ends.
+// The error is an *ArgumentError if the lease does not write an RWMutex, and ErrNotHeld after
+// Release. It is the *LostError of a lost lease, or ErrClosed. After a *StoreError, a refusal, the
+// lease writes as before. An error that matches ErrUncertain says that no answer came before ctx
+// ended. The lease then reads, but whether other readers may enter is not known yet. The request is
+// repeated in the background; without an answer the lease is lost when trust ends.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld

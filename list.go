@@ -17,8 +17,8 @@ import (
 // listed is how many names List inspects at the same time.
 const listed = 32
 
-// ListOptions choose names. The zero ListOptions choose all. Of several conditions about a holder,
-// one of the first 100 holds must meet all; a remainder counts as the hold that it was.
+// ListOptions choose names; the zero ListOptions all. Of several conditions about a holder, one of
+// the first 100 holds must meet all; a remainder counts as the hold that it was.
 type ListOptions struct {
 	Pattern   string        // a glob of Redis that the whole name matches; empty: all names
 	Label     string        // only names with a holder of this label
@@ -29,18 +29,16 @@ type ListOptions struct {
 
 // List streams the names under Config.Prefix that are held, waited for or are latches, in any
 // order. It reads the keys of every master by SCAN, in constant memory, and each name is told as
-// Inspect tells it. A name may come twice: SCAN may tell a key twice, and a name that is waited for
-// has two keys. A name that is used for less than the time of List may be missed, and so may names
-// that move to another server meanwhile. A name that nobody uses any more when it is inspected is
-// left out. Of a quorum each name is told as all masters say. A minority of masters that do not
-// answer is no error: a majority knows each hold.
+// Inspect tells it. A name may come twice. A name that is used for less than the time of List, or
+// moves to another server meanwhile, may be missed. Of a quorum each name is told as all masters
+// say; a minority that does not answer is no error.
 //
 // A key that begins as ours do and is none of ours comes with lockinfo.StateForeign, and its key as
-// Name, if what follows the prefix matches the pattern and no condition but the pattern is set.
+// Name. What follows the prefix must match the pattern, and no other condition may be set.
 //
-// The stream ends after an error, which is as for Inspect. SCAN needs a permission of its own,
-// which patterns of keys do not limit: a user with it sees the names of all keys of the server.
-// Without it the error is a *StoreError of kind StoreDenied, and Inspect still works.
+// The stream ends after an error, which is as for Inspect. SCAN needs a permission of its own: a
+// user with it sees the names of all keys of the server. Without it the error is of kind
+// StoreDenied.
 func (c *Client) List(ctx context.Context, options ListOptions) iter.Seq2[lockinfo.Info, error] {
 	return func(yield func(lockinfo.Info, error) bool) {
 		if err := options.check(ctx, c); err != nil {

@@ -11,37 +11,25 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// Locker returns the mutex as a sync.Locker, for code that knows no other lock. Such code gets less
-// than a Lease gives. Prefer Do or Lock where the code can be changed:
+// Locker returns the mutex as a sync.Locker, for code that knows no other lock. Prefer Do or Lock
+// where the code can be changed. Code between Lock and Unlock has no fencing token, and is not told
+// of a loss: it runs on while another holder may be in. Only Unlock finds out, and tells onError.
 //
-//   - No context ends when the lease is lost. Code between Lock and Unlock is not told of the loss,
-//     and runs on while another holder may be in. Only Unlock finds out, and tells onError.
-//   - There is no fencing token. Storage therefore cannot refuse a holder that is late.
-//   - Unlock cannot return an error. If nobody listens to onError, nobody learns of a loss or of a
-//     release that is uncertain.
+// Lock returns only with the lock held. Only ctx bounds the waiting: WithWait, Config.Wait and the
+// attempts of WithPolling do not end it. If Lock cannot have the lock, it calls onError and then
+// panics with the same error, that of Mutex.Lock. Nothing is held then.
 //
-// Lock returns only with the lock held. While the server is away, or cannot serve now, Lock goes on
-// asking. Only ctx bounds the waiting: WithWait, Config.Wait and the attempts of WithPolling do not
-// end it. If Lock cannot have the lock, it calls onError and then panics with the same error. The
-// error is that of Mutex.Lock: a *WaitError once ctx is over, ErrClosed, an *ArgumentError, or
-// a *StoreError or *QuorumError that waiting does not cure. Nothing is held then.
+// Unlock gives the lock back, also when ctx is over. An error of Lease.Release goes to onError. The
+// Locker is unlocked in every case. An Unlock without Lock panics with an error that matches
+// ErrNotHeld. onError may be nil. It is called in the goroutine of the call that failed.
 //
-// Unlock gives the lock back, as Lease.Release does, also when ctx is over. The error of a release
-// goes to onError: the *LostError of a lease that was lost, an error that matches ErrUncertain, a
-// *StoreError, or ErrClosed. The Locker is unlocked in every case, so Lock may be called again. An
-// Unlock without Lock panics with an error that matches ErrNotHeld. It does not call onError.
+// A Locker is for all goroutines of a process: one may call Lock, and another Unlock. They exclude
+// each other also after a loss: the next Lock returns after the Unlock of the goroutine that lost.
 //
-// onError may be nil. The observer then gets the events of a release as always, and the panic of
-// Lock carries the error. onError is called in the goroutine of the call that failed.
-//
-// A Locker is for all goroutines of a process, as a sync.Mutex is: one may call Lock, and another
-// Unlock. They exclude each other also after a loss: the next Lock returns after the Unlock of the
-// goroutine that lost. Two Lockers exclude each other as two callers of Mutex.Lock do.
-//
-// If ctx belongs to a lease of the same name, each Lock enters the hold of that lease, with the
-// same token. The goroutines that share the Locker still exclude each other. They do not exclude
-// the code that holds the lease, or another Locker under it. The same is true of WithOwner and
-// other callers of that owner. When the lease ends, its context is over, and Lock panics.
+// If ctx belongs to a lease of the same name, each Lock enters that hold. The goroutines that share
+// the Locker still exclude each other, but not the code that holds the lease, or another Locker
+// under it. The same is true of WithOwner and other callers of that owner. When the lease ends,
+// Lock panics.
 func (m *Mutex) Locker(ctx context.Context, onError func(error)) sync.Locker {
 	if onError == nil {
 		onError = func(error) {}

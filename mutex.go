@@ -7,17 +7,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Mutex is a name that one holder at a time can hold. Handles have no state of their own, are
-// cheap, and are safe for concurrent use. Any number of handles may be made of one name. The zero
-// Mutex and nil return errors.
+// A Mutex is a name that one holder at a time can hold.
 type Mutex struct {
 	lock   *engine.Lock
 	err    error // what is wrong with its arguments
 	noCopy noCopy
 }
 
-// Mutex makes a handle. It sends nothing and cannot fail. If the name (1 byte to 1 KiB, any bytes)
-// or an option is bad, each method of the handle returns an *ArgumentError.
+// Mutex makes a handle, as Client says.
 func (c *Client) Mutex(name string, options ...Option) *Mutex {
 	if c == nil || c.engine == nil {
 		return &Mutex{err: zeroHandle("Mutex", "a client that New made")}
@@ -36,26 +33,13 @@ func (c *Client) Mutex(name string, options ...Option) *Mutex {
 // with a new token.
 //
 // After an error nothing is held. The place in the queue, or a hold that was won meanwhile, is
-// given back in the background. The errors are:
+// given back in the background. The error is a *WaitError if ctx ended the waiting, if the time to
+// wait was over, or if WithDeadlockCheck found a deadlock. It matches ErrHeld if polling ran out.
+// Otherwise it is one of every call.
 //
-//   - A *WaitError: ctx ended the waiting, the time to wait was over, or the caller was part of a
-//     deadlock (WithDeadlockCheck).
-//   - ErrHeld: polling ran out (WithPolling).
-//   - ErrClosed: the client is closed.
-//   - An *ArgumentError: an argument is bad.
-//   - A *StoreError, or a *QuorumError of a quorum: a refusal that waiting does not cure.
-//
-// These refusals end the waiting at once:
-//
-//   - StoreDenied: a wrong password or a missing permission.
-//   - StoreForeign: a key of another type, kind or format.
-//   - StoreUnsupported: a command that the server lacks.
-//   - StoreOther: an error that the library does not know.
-//
-// Once Lock is queued, only StoreDenied and StoreForeign end it, and it retries after every other
-// refusal. Before that, it retries after transient refusals. TryLock never retries after a refusal.
-// Transient refusals come from a server that loads its data, is read-only, has no memory left
-// (OOM), cannot persist (MISCONF) or has too few replicas, or whose cluster is down.
+// A *StoreError is a refusal that waiting does not cure: of kind StoreDenied or StoreForeign at any
+// time, of StoreUnsupported or StoreOther before Lock is queued. After every other refusal Lock
+// goes on.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -64,11 +48,10 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock asks once, in one round trip. The error is a *HeldError, which matches ErrHeld, if
-// another contender holds the mutex or waits for it. It is a *StoreError if the server cannot be
-// asked, refuses, or does not answer in time. The time is the smaller of a sixth of the TTL and 1
-// s, and for the first request of a client up to 1 s more. The error is a *WaitError if ctx ended
-// before. All other errors are as for Lock. After an error nothing is held. If the answer was lost,
-// what the request may have won is taken back in the background.
+// another contender holds the mutex or waits for it. It is a *StoreError if the server refuses, or
+// does not answer within the smaller of a sixth of the TTL and 1 s. The first request of a client
+// has up to 1 s more. All else is as for Lock. If the answer was lost, what the request may have
+// won is taken back in the background.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err
@@ -77,14 +60,13 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 // Do runs fn while the mutex is held. The context of fn ends with ctx, and when the lease is lost;
-// its cause is then a *LostError. A deadline of ctx bounds the waiting and fn together. WithWait
-// bounds the waiting alone. Do gives the lock back when fn returns or panics. LeaseFrom returns the
-// lease to fn, which may release it earlier: the context of fn then ends.
+// its cause is then a *LostError. A deadline of ctx bounds the waiting and fn together, WithWait
+// the waiting alone. Do gives the lock back when fn returns or panics. LeaseFrom returns the lease
+// to fn, which may release it earlier: the context of fn then ends.
 //
-// If fn was not called, the error is that of Lock. Otherwise the error is that of fn, joined with
-// the *LostError if the lease was lost meanwhile, or with ErrUncertain if it may have been: the
-// answer to the release was lost, and the hold was gone when the release was sent again. A release
-// that fails otherwise goes to the observer only. The lock is then free when its TTL is over.
+// If fn was not called, the error is that of Lock. Otherwise it is that of fn. It is joined with
+// the *LostError if the lease was lost meanwhile, or with ErrUncertain if it may have been. A
+// release that fails otherwise goes to the observer only: the lock is free when its TTL is over.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, "Mutex.Do", m.Lock, fn)
 }

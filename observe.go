@@ -11,25 +11,24 @@ import (
 	"github.com/holdfast-go/holdfast/telemetry"
 )
 
-// An Observer receives what happens to the locks of a client. Observe is called by the goroutines
-// of the callers, and by one goroutine in the background. It must therefore be safe for concurrent
+// An Observer receives what happens to the locks of a client. Observe must be safe for concurrent
 // use. An event of a caller comes in the caller's goroutine: Waiting, Watching, Granted, Passed,
 // Refused, GaveUp, Retried of a wait, and what Release ends. All other events come one after the
 // other in the background, never before the contexts of lost leases have ended.
 //
 // A slow Observe delays its own caller, and the later events in the background. Meanwhile the
-// renewals of one hold become one event; no other event is dropped. A panic of Observe is caught
-// and logged. Observe may call the client, but a call that waits for another event in the
-// background may wait for ever. The Observer of a Config may be a telemetry.Tracer and
-// a telemetry.RequestObserver as well.
+// renewals of one hold become one event; no other event is dropped. A panic is caught and logged.
+// Observe may call the client, but a call that waits for another event in the background may wait
+// for ever. The Observer of a Config may be a telemetry.Tracer and a telemetry.RequestObserver as
+// well.
 type Observer interface {
 	Observe(Event)
 }
 
-// Observers returns an Observer that tells each of several, in their order. It is a Tracer and
-// a RequestObserver if they are: the first Tracer that has a text for a caller is asked, and each
-// RequestObserver is told. Nil observers are left out; of none but those the result is nil. If one
-// panics, those after it miss that event.
+// Observers returns an Observer that tells each of several, in their order. Nil ones are left out;
+// of none but those the result is nil. If one panics, those after it miss that event. As a
+// telemetry.Tracer the first that has a text for a caller is asked; as a telemetry.RequestObserver
+// all.
 func Observers(all ...Observer) Observer {
 	var several observers
 	for _, o := range all {
@@ -122,27 +121,22 @@ func (k EventKind) String() string {
 // An Event is one thing that happened to one lock. Durations, the holder and the error are zero
 // unless the kind names them.
 type Event struct {
-	Kind      EventKind
-	Name      string
-	Class     string          // what Config.Class makes of the name
-	LockKind  string          // "mutex", "rwmutex", "semaphore", "election" or "latch"
-	Context   context.Context // of the caller that wants or has the lease; never nil
-	Contended bool            // that caller had to wait
-	Token     int64           // of the lease, if there is one
-	Waited    time.Duration   // since the call began
-	Held      time.Duration   // since the observer was told that the lease began
-	Headroom  time.Duration
-	Holder    string    // the label of the holder that the caller was last told of; empty if not known
-	Since     time.Time // when that holder's hold was granted, by the server's clock
-	Stack     []uintptr // of the call of Lock, for runtime.CallersFrames
-	Err       error
-
-	// HolderToken is a fencing token of that holder; 0 if not known. HolderTrace is what the
-	// telemetry.Tracer of its client said of its caller. If that process passed the hold on, it is
-	// of the caller that asked the server. It is empty if that client has none, and for a kept
-	// place, with which several processes wait. Another client may have written anything there.
-	HolderToken int64
-	HolderTrace string
+	Kind        EventKind
+	Name        string
+	Class       string          // what Config.Class makes of the name
+	LockKind    string          // "mutex", "rwmutex", "semaphore", "election" or "latch"
+	Context     context.Context // of the caller that wants or has the lease; never nil
+	Contended   bool            // that caller had to wait
+	Token       int64           // of the lease, if there is one
+	Waited      time.Duration   // since the call began
+	Held        time.Duration   // since the observer was told that the lease began
+	Headroom    time.Duration
+	Holder      string    // the label of the holder that the caller was last told of; empty if not known
+	Since       time.Time // when that holder's hold was granted, by the server's clock
+	Stack       []uintptr // of the call of Lock, for runtime.CallersFrames
+	Err         error
+	HolderToken int64  // a fencing token of that holder; 0 if not known
+	HolderTrace string // what its telemetry.Tracer said of its caller, or any text of another client; empty if not known
 }
 
 // observe tells the observer of an event, in the goroutine that the engine chose.

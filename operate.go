@@ -9,31 +9,26 @@ import (
 )
 
 // Break ends one hold of another caller: the one that has the token, which Inspect tells. The hold
-// becomes a remainder, and nobody else gets in before its holder's code has stopped. That is when
-// the holder calls Release (or the fn of Do has returned), or else when the hold's TTL is over. The
-// holder's lease ends with a *LostError whose By is the label of this client. It ends at once if
-// this client has it, or if its own client waits for a lock; otherwise at its next renewal.
-// A process that stands still until its TTL is over learns that no renewal was confirmed
-// (LossExpired), and not by whom.
+// becomes a remainder. Nobody else gets in before its holder calls Release (or the fn of Do has
+// returned), or its TTL is over. The holder's lease ends with a *LostError whose By is the label of
+// this client. It ends at once if this client has it, or if its own client waits for a lock;
+// otherwise at its next renewal. A process that stands still for a TTL learns LossExpired, and not
+// by whom.
 //
-// Nil says that the hold is broken, also if it was before. Any token of the hold's block will do,
-// whichever goroutine has the hold. Of readers that share one hold, Break ends all. The errors are
-// as for Inspect, and:
-//
-//   - ErrNotHeld: the name has no hold with this token. Nothing was touched.
-//   - A *StoreError that says MayHaveApplied: Break may be called again.
-//   - A *QuorumError: no majority of the masters has ended the hold. The masters that ended it take
-//     that back. The holder may have been told all the same, and then gives the lock back. Break
-//     may be called again.
+// Nil says that the hold is broken, also if it was before. Any token of the hold's block will do.
+// Of readers that share one hold, Break ends all. The error is ErrNotHeld if the name has no hold
+// with this token; nothing was touched then. Other errors are those of every call. After a
+// *StoreError that says MayHaveApplied, or a *QuorumError, Break may be called again. After a
+// *QuorumError the masters that ended the hold take that back. The holder may have been told all
+// the same, and then gives the lock back.
 func (c *Client) Break(ctx context.Context, name string, token int64) error {
 	return c.breakHold(ctx, "Client.Break", name, token, false)
 }
 
-// ForceBreak ends a hold, or what remains of one, without waiting for its holder: others are let in
-// at once. The holder may not know for as long as its TTL, and writes meanwhile. Then two callers
-// hold the lock. Only fencing tokens keep storage safe. Use it for a holder that is known to be
-// dead, and Break otherwise. A quorum refuses it. The holder's lease ends with a *LostError whose
-// Reason is LossGone, as nothing is left that could tell by whom. The rest is as for Break.
+// ForceBreak ends a hold, or what remains of one, and others are let in at once. The holder may not
+// know for as long as its TTL, and writes meanwhile. Then two callers hold the lock, and only
+// fencing tokens keep storage safe. Use it for a holder that is known to be dead. A quorum refuses
+// it. The holder's lease ends with a *LostError whose Reason is LossGone. The rest is as for Break.
 func (c *Client) ForceBreak(ctx context.Context, name string, token int64) error {
 	return c.breakHold(ctx, "Client.ForceBreak", name, token, true)
 }
@@ -84,10 +79,10 @@ func foreignTo(op string, in protocol.Inspection) error {
 var ErrNotWaiting = errors.New("holdfast: not waiting")
 
 // Evict takes a waiter out of the queue: the one with the ID that Inspect or Queue told. Its call
-// ends with a *WaitError whose Reason is WaitEvicted, and whose By is the label of this client. One
-// goroutine of its process has the place. If others of the process wait for the name too, the next
-// one joins at the end of the queue. The errors are as for Inspect, and ErrNotWaiting: no waiter
-// has this ID, as it holds or has left. A quorum refuses it, as it has no queue.
+// ends with a *WaitError whose Reason is WaitEvicted, and whose By is the label of this client. If
+// other goroutines of its process wait for the name, the next one joins at the end of the queue.
+// The error is ErrNotWaiting if no waiter has this ID, as it holds or has left. Other errors are
+// those of every call. A quorum refuses it.
 func (c *Client) Evict(ctx context.Context, name, waiter string) error {
 	if err := c.operates(ctx, "Client.Evict", name); err != nil {
 		return err

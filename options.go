@@ -7,9 +7,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// An Option changes how one lock is held or waited for. Later options win. If a value is bad, or an
-// option has no meaning for the lock, each method of the handle returns an *ArgumentError. Nothing
-// is sent then.
+// An Option changes how one lock is held or waited for. Later options win. An option works alike
+// wherever it has a meaning. Where it has none, or its value is bad, each method of the handle
+// returns an *ArgumentError, and sends nothing.
+//
+//	                  Mutex  RWMutex  Semaphore  Latch  Election  Group
+//	WithTTL           yes    yes      yes        yes    yes       yes
+//	WithoutRenewal    yes    yes      yes        -      yes       yes
+//	WithMaxHold       yes    yes      yes        -      yes       yes
+//	WithMinHold       yes    yes      yes        -      yes       yes
+//	WithPolling       yes    yes      yes        -      yes       yes
+//	WithOwner         yes    yes      -          -      -         yes
+//	WithStrictOrder   yes    yes      yes        -      yes       yes
+//	WithLabel         yes    yes      yes        -      yes       yes
+//	WithWait          yes    yes      yes        yes    yes       yes
+//	WithDeadlockCheck yes    yes      -          -      yes       yes
 type Option func(*settings)
 
 // settings are the options of a handle before they are checked.
@@ -38,7 +50,7 @@ const (
 	optDeadlockCheck
 )
 
-// meaningless has the options that have no meaning for a type, and are refused. The table in doc.go
+// meaningless has the options that have no meaning for a type, and are refused. The table at Option
 // says the same, and a test compares them. The key is the kind that Client.settled is called with.
 var meaningless = map[string]optionSet{
 	"Semaphore": optOwner | optDeadlockCheck,                                                                          // no single hold of it excludes others
@@ -61,36 +73,34 @@ func WithoutRenewal() Option {
 }
 
 // WithMaxHold bounds how long one lease lasts, however well it is renewed; at least 100 ms. The
-// expiry at the server is never set past the max hold. The lease's context ends a margin earlier,
-// with a *LostError. A max hold below the TTL lowers the TTL.
+// lease's contexts end a margin earlier, with a *LostError. A max hold below the TTL lowers the
+// TTL.
 //
-// The lease ends by the clocks of its process, whatever becomes of the server's clock. If that one
-// is set back, the server keeps a hold that nobody releases for as much longer. See Client.Attach
-// for a lease that changes its process.
+// The lease ends by the clocks of its process, and the expiry at the server is never set past the
+// max hold. If the server's clock is set back, the server keeps a hold that nobody releases for as
+// much longer. See Client.Attach for a lease that changes its process.
 func WithMaxHold(d time.Duration) Option {
 	return func(s *settings) { s.MaxHold, s.given = d, s.given|optMaxHold }
 }
 
-// WithMinHold keeps others out for so long from the moment of the grant, even if the lock is
-// released earlier or its holder crashes. It is above 0, and at most the smaller of Config.MaxTTL
-// and the max hold. Release returns at once all the same. A hold that was downgraded keeps out
-// writers, and lets readers in.
+// WithMinHold keeps others out for so long from the grant, even if the lock is released earlier or
+// its holder crashes. It is above 0, and at most the smaller of Config.MaxTTL and the max hold.
+// Release returns at once all the same. A hold that was downgraded keeps out writers, and lets
+// readers in.
 func WithMinHold(d time.Duration) Option {
 	return func(s *settings) { s.MinHold, s.given = d, s.given|optMinHold }
 }
 
-// WithPolling makes Lock ask every interval, at most so many times, instead of standing in the
-// queue. The interval is at least 1 ms. If attempts is 0, Lock asks until ctx ends. Attempts that
-// ran out are an ErrHeld. A caller that polls has no place in the order. It may never get in while
-// others wait in the queue.
+// WithPolling makes Lock ask every interval, at least 1 ms, instead of standing in the queue. Lock
+// asks at most so many times, and then returns an error that matches ErrHeld. If attempts is 0, it
+// asks until ctx ends. It may never get in while others wait in the queue.
 func WithPolling(interval time.Duration, attempts int) Option {
 	return func(s *settings) { s.Interval, s.Attempts, s.given = interval, attempts, s.given|optPolling }
 }
 
 // WithOwner names the owner: 1 byte to 1 KiB, any bytes. Holds of one owner do not exclude each
 // other, in whichever process they are. The lock is free when all of them are released. Every entry
-// stands in the server's queue itself. An owner that writes an RWMutex may write and read it again.
-// An owner that only reads it may not write it; that is an *ArgumentError.
+// stands in the server's queue itself. RWMutex says what an owner of it may enter.
 func WithOwner(id string) Option {
 	return func(s *settings) { s.owner, s.given = id, s.given|optOwner }
 }
@@ -104,12 +114,8 @@ func WithStrictOrder() Option {
 
 // WithWait bounds the waiting of one call, instead of Config.Wait; it is above 0. When the time is
 // over, the call returns a *WaitError. It matches ErrHeld and ErrWaitOver if another holds, and
-// ErrUnavailable if no server answered. The context of the call is not touched: with Do, ctx bounds
-// the waiting and the work, and WithWait the waiting alone. A group waits for all of its names in
-// that time. TryLock ignores the option, as it does not wait.
-//
-// Of an Election it bounds each campaign, so Run ends with the *WaitError of one that was not won
-// in time. Of a Latch it bounds Wait.
+// ErrUnavailable if no server answered. A group waits for all of its names in that time. Of an
+// Election it bounds each campaign, so Run ends with the *WaitError. TryLock ignores it.
 func WithWait(d time.Duration) Option {
 	return func(s *settings) { s.Wait, s.given = d, s.given|optWait }
 }
@@ -121,29 +127,27 @@ func WithLabel(label string) Option {
 
 // WithDeadlockCheck ends a wait that would last for ever, as callers wait for each other in a
 // cycle. It is for callers that lock one name while they hold another, where no order of names can
-// be kept. In a cycle of callers with this option one call ends, that of the caller that began to
-// wait last. Its error is a *WaitError whose Reason is WaitDeadlock, and whose Deadlock names the
-// cycle. The caller should release what it holds, and begin anew. All others go on to wait.
+// be kept. In a cycle of callers with this option, the call that began to wait last ends. Its error
+// is a *WaitError whose Reason is WaitDeadlock, and whose Deadlock names the cycle. The caller
+// should release what it holds, and begin anew. If cycles have callers in common, a call of each
+// ends.
 //
-// The leases under which a caller waits are those that the context of the call carries: it comes
-// from Lease.Bind, or is that of Do. The names that a Group has while it
-// waits for the others count as well. The servers are told of eight of these leases, the inner ones
-// first. So hold them until the call returns, or give the call a context without them.
+// The leases under which a caller waits are those that the context of the call carries, at most
+// eight, the inner ones first. The names that a Group has while it waits for the others count as
+// well. So hold them until the call returns, or give the call a context without them.
 //
-// The caller looks once when it has waited for a TTL, or for a minute if that is less, and then
-// less and less often, down to once a minute. One look takes at most 100 requests, each of which
-// only reads one name. A cycle counts when two looks agree and all of its callers have asked the
-// server in between. So a cycle ends some 10 s after a first look, and a crash is no deadlock. If
-// cycles have callers in common, a call of each ends.
+// The caller looks once when it has waited for a TTL, at most a minute. It looks less and less
+// often then, down to once a minute. One look takes at most 100 requests, each of which only reads
+// one name. A cycle counts when two looks agree and all of its callers have asked the server in
+// between. So it ends some 10 s after a first look, and a crash is no deadlock.
 //
 // A caller with this option and with leases stands in the server's queue itself, as with
-// WithStrictOrder, and joins it anew if one of the leases is released while others keep its hold.
-// The holds of these leases do not pass on inside the process. Without leases the option changes
-// nothing.
+// WithStrictOrder. It joins anew if one of the leases is released while others keep its hold. The
+// holds of these leases do not pass on inside the process.
 //
-// Not seen are cycles with a caller that does not set the option or holds the name by a lease of
-// another Client, cycles through a Semaphore or a Latch, and cycles over more than about 100 names.
-// A quorum has no queue, and WithPolling no place in it: there the option is refused.
+// Not seen are cycles through a Semaphore or a Latch, and over more than about 100 names. Nor are
+// cycles with a caller that does not set the option, or holds the name by a lease of another
+// Client. A quorum and WithPolling refuse the option, as they have no queue.
 func WithDeadlockCheck() Option {
 	return func(s *settings) { s.DeadlockCheck, s.given = true, s.given|optDeadlockCheck }
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
 )
 
-// columns has one constructor for each column of the table in doc.go. It returns the error of the
+// columns has one constructor for each column of the table at Option. It returns the error of the
 // first method of a handle that was made with the option.
 var columns = map[string]func(*holdfast.Client, holdfast.Option) error{
 	"Mutex": func(c *holdfast.Client, o holdfast.Option) error {
@@ -44,7 +44,7 @@ func given(lease *holdfast.Lease, err error) error {
 	return lease.Release()
 }
 
-// TestOptions compares the table in doc.go with what the types refuse.
+// TestOptions compares the table at Option with what the types refuse.
 func TestOptions(t *testing.T) {
 	options := map[string]holdfast.Option{
 		"WithTTL": holdfast.WithTTL(time.Minute), "WithoutRenewal": holdfast.WithoutRenewal(), "WithMaxHold": holdfast.WithMaxHold(time.Minute),
@@ -52,7 +52,7 @@ func TestOptions(t *testing.T) {
 		"WithStrictOrder": holdfast.WithStrictOrder(), "WithLabel": holdfast.WithLabel("l"), "WithWait": holdfast.WithWait(time.Minute),
 		"WithDeadlockCheck": holdfast.WithDeadlockCheck(),
 	}
-	text, err := os.ReadFile("doc.go")
+	text, err := os.ReadFile("options.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,21 +15,17 @@ const (
 	maxKeep     = 10 * time.Minute
 )
 
-// Ticket joins the queue, in one request, and returns a ticket for the place. Client.Attach
-// waits with the ticket, in this process and in others, one after the other. It is for scripts and
-// CI steps, whose caller is not one process.
+// Ticket joins the queue, in one request, and returns a ticket for the place. Client.Attach waits
+// with the ticket, in this process and in others, one after the other. It is for scripts and CI
+// steps, whose caller is not one process.
 //
 // The place is kept for so long after the last request of a wait: from 1 s to 10 min, in whole
-// milliseconds; 0 means 1 min. While no process waits with the ticket, all others pass the place,
-// and it delays none of them. A place that was not asked for in that time is gone.
-//
+// milliseconds; 0 means 1 min. While no process waits with the ticket, all others pass the place.
 // If the mutex is free, the ticket holds it at once, for a TTL, and Attach takes that hold up.
-// The text of the ticket gives its bearer the place, and later the lock (see Ticket).
 //
-// After an error there is neither a place nor a hold. If the answer was lost, a place or hold that
-// the request may have left is given back in the background. The errors are those of TryLock,
-// except ErrHeld. An *ArgumentError refuses WithoutRenewal, WithMinHold, WithMaxHold and
-// WithPolling. A quorum has no queue; there the error is a *StoreError that says so.
+// After an error there is neither a place nor a hold, as after TryLock, whose errors it has except
+// ErrHeld. WithoutRenewal, WithMinHold, WithMaxHold and WithPolling are refused with an
+// *ArgumentError. A quorum has no queue; there the error is a *StoreError that says so.
 func (m *Mutex) Ticket(ctx context.Context, keep time.Duration) (Ticket, error) {
 	if err := m.check(ctx); err != nil {
 		return "", err

@@ -15,24 +15,23 @@ import (
 
 // NewQuorum makes a client on three to nine independent masters, an odd number. Each store is a
 // single server that replicates to no other server and knows nothing of the others. A lock is held
-// if a majority of the masters holds it. The lock therefore goes on, without a pause, while a
-// minority is down. All clients of a quorum must be given the same masters.
+// if a majority of the masters holds it, so it goes on while a minority is down. All clients of a
+// quorum must be given the same masters. docs/quorum.md says what a quorum promises, and when not
+// to use one.
 //
-// A master that lost its memory may have forgotten a lock. It does not count until the longest
-// Config.MaxTTL of all clients is over. Nothing can therefore be locked in that first time of a new
-// quorum, unless Config.TrustNewNodes says that there is nothing to forget.
+// A master that lost its memory does not count until the longest Config.MaxTTL of all clients is
+// over. Nothing can therefore be locked in that first time of a new quorum, unless
+// Config.TrustNewNodes says that there is nothing to forget.
 //
-// There is no common queue, and no order is promised between processes. Semaphores and latches are
-// refused, with the reason. While fewer masters than a majority answer, Lock goes on asking, and
-// TryLock returns a *QuorumError. docs/quorum.md says what a quorum promises, and when not to use
-// one.
+// There is no common queue, and no order is promised between processes. Semaphores, latches and
+// Config.Replicas are refused. While fewer masters than a majority answer, Lock goes on asking, and
+// TryLock returns a *QuorumError.
 //
 // NewQuorum sends nothing. The error is an *ArgumentError with every bad field. Equal stores are
-// refused, and so are stores whose clients have one address. Nothing is resolved: "localhost" is
-// 127.0.0.1, and any other name is what it says. If two stores lead to one server all the same, its
-// answers tell. Client.Ready then fails, Client.Quorum and the logger say so, and the server counts
-// once. If the servers are too few for a majority, each call returns a *QuorumError at once, which
-// does not match ErrUnavailable.
+// refused, and so are stores whose clients have one address, which is not resolved. If two stores
+// lead to one server all the same, it counts once, and Client.Ready, Client.Quorum and the logger
+// say so. If the servers are too few for a majority, each call returns a *QuorumError at once,
+// which does not match ErrUnavailable.
 func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	filled, err := config.filled()
 	var bad problems
@@ -78,9 +77,8 @@ func NewQuorum(stores []store.Store, config *Config) (*Client, error) {
 	return client, nil
 }
 
-// A QuorumError says that fewer masters than a majority answered, of those that count. It matches
-// ErrUnavailable in the cases in which a *StoreError of one server does. Nothing is held: the
-// grants of a minority are given back.
+// A QuorumError says that fewer masters than a majority answered, of those that count. Nothing is
+// held: the grants of a minority are given back.
 type QuorumError struct {
 	Op      string            // the operation, such as "lock"
 	Name    string            // the lock
@@ -102,7 +100,7 @@ func (e *QuorumError) Error() string {
 	return fmt.Sprintf("%s%s: no majority, %d of %d nodes are needed: %s", prefix, what, e.Need, len(e.Masters), strings.Join(said, "; "))
 }
 
-// Is matches ErrUnavailable if the masters could not be asked or cannot serve now.
+// Is matches ErrUnavailable if the masters are away or cannot serve now.
 func (e *QuorumError) Is(target error) bool { return target == ErrUnavailable && e.unavailable }
 
 // Quorum asks every master of a quorum whether it counts, and why not, in one round trip of at most

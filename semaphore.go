@@ -13,19 +13,12 @@ import (
 // has its own expiry. If a holder crashes, its permits return when its TTL is over.
 //
 // The number of permits belongs to the name. While the name is in use, a call with another number
-// gets an *ArgumentError that says both numbers. Resize changes the number. A call that waits
-// meanwhile goes on waiting, under the new number, and gets no error.
-//
-// After a Resize a handle with the old number no longer fits, and a new call with it gets that
-// *ArgumentError. The library cannot tell such a handle from one of a program that was configured
-// with another number, and two programs that disagree must learn of it. An Acquire may join
-// goroutines of its process whose wait began before the Resize. It may then get in as they do.
+// gets an *ArgumentError that says both numbers. Resize changes the number, and a handle with the
+// old one then gets that error. An Acquire may join goroutines of its process whose wait began
+// before the Resize. It may then get in as they do.
 //
 // A semaphore is not entered under a lease's context. Each Acquire takes permits of its own, and
 // may wait for ever for those that its caller has.
-//
-// Handles have no state of their own, are cheap, and are safe for concurrent use. The zero
-// Semaphore and nil return errors.
 type Semaphore struct {
 	lock    *engine.Lock
 	permits int64
@@ -35,9 +28,7 @@ type Semaphore struct {
 
 const maxPermits = 1 << 31
 
-// Semaphore makes a handle on a name of so many permits, from 1 to 2^31. It sends nothing and
-// cannot fail. If the permits, the name (1 byte to 1 KiB, any bytes) or an option are bad, each
-// method of the handle returns an *ArgumentError.
+// Semaphore makes a handle on a name of so many permits, from 1 to 2^31, as Client says.
 func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semaphore {
 	if c == nil || c.engine == nil {
 		return &Semaphore{err: zeroHandle("Semaphore", "a client that New made")}
@@ -51,14 +42,9 @@ func (c *Client) Semaphore(name string, permits int64, options ...Option) *Semap
 	return &Semaphore{lock: c.engine.Lock(spec, s.Options), permits: permits}
 }
 
-// Acquire waits until n permits are held, from 1 to all. The lease gives them back together. Only
-// ctx, and WithWait or Config.Wait, bound the waiting: while the server is away, Acquire goes on
-// asking.
-//
-// After an error nothing is held by this call. The place in the queue, or a hold that was won
-// meanwhile, is given back in the background. The errors are those of Mutex.Lock. If the name is in
-// use with another number of permits, the error is an *ArgumentError. A Resize during the wait is
-// no error.
+// Acquire waits until n permits are held, from 1 to all. The lease gives them back together. All
+// else is as for Mutex.Lock. If the name is in use with another number of permits, the error is an
+// *ArgumentError. A Resize during the wait is no error.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err
@@ -67,10 +53,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) (*Lease, error) {
 	return leased("Semaphore", s.lock, inner, err)
 }
 
-// TryAcquire asks once for n permits, in one round trip. The error is a *HeldError, which matches
-// ErrHeld, if fewer permits are free or a contender waits. It is a *StoreError if the server cannot
-// be asked or refuses. All other errors are as for Acquire. After an error nothing is held by this
-// call. If the answer was lost, what the request may have won is taken back in the background.
+// TryAcquire asks once for n permits. The error is a *HeldError if fewer permits are free or a
+// contender waits. All else is as for Acquire and Mutex.TryLock.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int64) (*Lease, error) {
 	if err := s.check(ctx, n); err != nil {
 		return nil, err
@@ -86,19 +70,16 @@ func (s *Semaphore) Do(ctx context.Context, n int64, fn func(context.Context) er
 
 // Resize changes how many permits the name has, from 1 to 2^31, in one round trip, and lets in the
 // waiters that fit now. Holders keep their permits, even if there are fewer now. Waiters keep their
-// place and get no error, in every process, and so do those that wait behind others of theirs. A
-// waiter that wants more permits than now exist gets in when nobody else holds.
-//
-// A new call needs a handle with the new number afterwards. With the old one it gets an
-// *ArgumentError that says both numbers: see Semaphore for why.
+// place and get no error, in every process. A waiter that wants more permits than now exist gets in
+// when nobody else holds.
 //
 // While the name is not in use there is nothing to change, and a former change is forgotten: the
 // next request for permits decides. A name is in use while a holder has permits or a waiter stands
 // in the server's queue. Of the goroutines of a process that wait alike, only the first stands
 // there.
 //
-// The error is an *ArgumentError, a *StoreError, a *WaitError if ctx was over, or ErrClosed. After
-// a *StoreError that says so, the number may have been changed. Calling Resize again does no harm.
+// The errors are those of every call. After a *StoreError that says so, the number may have been
+// changed. Resize may be called again.
 func (s *Semaphore) Resize(ctx context.Context, permits int64) error {
 	if err := s.check(ctx, 1); err != nil {
 		return err

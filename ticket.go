@@ -9,21 +9,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A Ticket is a lease that has left its process (Lease.Detach), as a text of one line without
-// spaces. Or it is a place in the queue (Mutex.Ticket), as such a text. Client.Attach takes up
-// either, in this process or in another one.
+// A Ticket is a lease that has left its process ([Lease.Detach]), or a place in the queue
+// ([Mutex.Ticket]). It is a text of one line without spaces, which Client.Attach takes up. The text
+// is a secret: a process that has it, and access to the server, has the lock.
 //
-// The text is a secret: a process that has it, and access to the server, has the lock. Keep it as
-// you keep a password.
-//
-// A ticket may be used more than once, but have one lease of it at a time. Two leases of one ticket
-// do not exclude each other, and have one fencing token. The release of one frees the lock for
-// other contenders. The other lease is told by the answer to its next renewal, and is trusted until
-// then.
+// Have one lease of a ticket at a time. Two leases of one ticket do not exclude each other, and
+// have one fencing token. The release of one frees the lock for other contenders. The other lease
+// is told by the answer to its next renewal, and is trusted until then.
 type Ticket string
 
-// IsPlace reports whether the ticket is of a place in the queue, so that Client.Attach waits. It
-// sends nothing, and returns false for a text that is no ticket.
+// IsPlace reports whether the ticket is of a place in the queue. Nothing is sent.
 func (t Ticket) IsPlace() bool {
 	of, _, err := decodeTicket(t)
 	return err == nil && of == ticketOfPlace
@@ -31,19 +26,10 @@ func (t Ticket) IsPlace() bool {
 
 // The reasons of a TicketError.
 const (
-	// TicketPrefix: the ticket is of clients with another Config.Prefix.
-	TicketPrefix Reason = "it is of clients with another prefix"
-
-	// TicketFormat: another version of this library wrote the ticket, or a client on other servers.
-	// A ticket of a quorum is of use to a quorum with as many masters only.
-	TicketFormat Reason = "it has another format"
-
-	// TicketGone: the server has no such hold, and no such place. Nobody can tell whether it was
-	// released, has expired, or is at another server.
-	TicketGone Reason = "there is no such hold or place: it was released, has expired, or is at another server"
-
-	// TicketBroken: an operator ended the hold with Client.Break.
-	TicketBroken Reason = "the hold was broken"
+	TicketPrefix Reason = "it is of clients with another prefix" // see Config.Prefix
+	TicketFormat Reason = "it has another format"                // of another version, or of other servers, such as a larger quorum
+	TicketGone   Reason = "there is no such hold or place: it was released, has expired, or is at another server"
+	TicketBroken Reason = "the hold was broken" // by an operator, with Client.Break
 )
 
 // A TicketError says why a ticket cannot be attached. It matches ErrTicket.
@@ -64,24 +50,20 @@ func (e *TicketError) Error() string {
 // Is matches ErrTicket.
 func (e *TicketError) Is(target error) bool { return target == ErrTicket }
 
-// Detach lets the lease leave this process. It sends nothing. The lease is over, its context ends
+// Detach lets the lease leave this process. It sends nothing. The lease is over, its contexts end
 // with context.Canceled, and this process renews the hold no more. The hold stays at the server
-// until it ends there. That is a margin after the moment that Until said before, or a little later,
-// and not before the end of a min hold. A process that attaches the ticket before that has the same
-// hold and the same token. Otherwise the lock is free then.
+// until it ends there: a margin after the moment that Until said before, or a little later, and not
+// before the end of a min hold. A process that attaches the ticket before that has the same hold
+// and the same token. Otherwise the lock is free then.
 //
-// Goroutines of this process that wait for the lock go on to wait, as those of other processes do.
-// After an answer was lost, Detach may wait until no earlier request can arrive any more, for at
-// most a second. The ticket of a group's lease is for all of its names. Options of the handle that
-// say how the lock is held go with the ticket: owner, label, TTL, min hold, max hold and whether it
-// is renewed.
+// Goroutines of this process that wait for the lock go on to wait. After an answer was lost, Detach
+// may wait until no earlier request can arrive any more, for at most a second. Options of the
+// handle that say how the lock is held go with the ticket: owner, label, TTL, min hold, max hold
+// and whether it is renewed. The ticket of a group's lease is for all of its names.
 //
-// After an error the lease is as it was before. The errors are:
-//
-//   - An *ArgumentError: other leases are in the same hold. They entered it under this lease's
-//     context, or they are readers of this process that share it. Or a downgrade of the hold is
-//     under way.
-//   - ErrNotHeld after Release or Detach, the *LostError of a lost lease, or ErrClosed.
+// After an error the lease is as it was before. It is an *ArgumentError if other leases are in the
+// same hold, or if a downgrade of it is under way. Otherwise it is ErrNotHeld after Release or
+// Detach, the *LostError of a lost lease, or ErrClosed.
 func (l *Lease) Detach() (Ticket, error) {
 	if l.empty() {
 		return "", ErrNotHeld
@@ -101,42 +83,31 @@ func (l *Lease) Detach() (Ticket, error) {
 	return "", bad.err("Lease.Detach")
 }
 
-// Attach takes up a ticket of Lease.Detach, or of Mutex.Ticket and the methods like it, in this
-// process or in another one. The lease is then as any other: it is renewed, Release gives it back,
-// and Detach lets it leave the process. TTL, label and all other options are those of the handle
-// that made the ticket. The client must have its Config.Prefix and its servers.
+// Attach takes up a ticket, in this process or in another one. The lease is then as any other. TTL,
+// label and all other options are those of the handle that made the ticket. The client must have
+// its Config.Prefix and its servers. If ctx is over before the call, nothing is sent.
 //
-// A detached lease is taken up at once: the same hold, with the same token. Attach asks the server
-// once whether the hold is there, and renews it with the same request. A lease with a max hold or a
-// min hold, or without renewal, costs one request more, for the server's time. These count from the
-// grant, by the server's clock alone. If that clock was set back since, they end later by as much;
-// a lease WithoutRenewal ends a TTL after Attach at the latest. The server keeps the hold for as
-// long, so nobody else is let in before. ctx bounds the requests; each takes at most the smaller of
-// a sixth of the TTL and 1 s.
+// A detached lease is taken up at once: the same hold, with the same token, which Attach renews. A
+// lease with a max hold or a min hold, or without renewal, costs a second request, for the server's
+// time. These count from the grant, by the server's clock alone. If that clock was set back since,
+// they end later by as much; a lease WithoutRenewal ends a TTL after Attach at the latest. ctx
+// bounds the requests; each takes at most the smaller of a sixth of the TTL and 1 s.
 //
 // At a place, Attach waits until the lock is held or ctx ends. It never joins the queue again. When
-// ctx ends, the error is a *WaitError and the place is kept. The next Attach goes on there, from
-// whichever process. Attach returns when its last request was answered, within two seconds. If that
-// request finds that the lock was granted meanwhile, Attach returns the lease although ctx is over.
-// If it has no answer, the lock may be held for up to a TTL by the ticket, for the next Attach to
-// find. If an earlier process got the lock with this ticket and has not released it, the caller
-// gets the same hold, with the same token and a full TTL. If ctx is over before the call, nothing
-// is sent.
+// ctx ends, it returns when its last request was answered, within two seconds. The error is then a
+// *WaitError, and the next Attach goes on at the place. If that request finds that the lock was
+// granted meanwhile, Attach returns the lease. If it has no answer, the ticket may hold the lock
+// for up to a TTL, for the next Attach to find. A hold that an earlier process got with the ticket,
+// and has not released, is taken up with the same token and a full TTL.
 //
 // A place gets the lock only by asking on a cluster without sharded channels (Redis before 7), and
 // where the server refuses PUBSUB. Callers behind it that wait all the time may then pass it.
 //
-// After an error nothing is attached, and the server has what it had before. Only of a group, and
-// after a *StoreError, holds may have been renewed once. The errors are:
-//
-//   - An *ArgumentError: the text is not a whole ticket, or ctx is nil.
-//   - A *TicketError, which matches ErrTicket: the ticket is of no use to this client, or of no use
-//     any more.
-//   - A *StoreError, or a *QuorumError: no answer came, or the server refused. The ticket is as
-//     good as before. At a place, it is a refusal that waiting does not cure, as for Mutex.Lock.
-//   - A *WaitError: ctx is over. Or its Reason is WaitEvicted: an operator evicted the ticket
-//     (Client.Evict), and the place is gone.
-//   - ErrClosed: the client is closed. The ticket is as good as before.
+// After an error nothing is attached, and the ticket is as good as before, with two exceptions.
+// After a *TicketError it is of no use to this client, or of no use any more. After a *WaitError
+// with WaitEvicted (Client.Evict) the place is gone. Only of a group, holds may have been renewed
+// once. Other errors are those of every call. At a place, a *StoreError is a refusal that waiting
+// does not cure, as for Mutex.Lock.
 func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 	of, holds, err := c.decoded(ctx, "Client.Attach", ticket)
 	if err != nil {
@@ -159,7 +130,7 @@ func (c *Client) Attach(ctx context.Context, ticket Ticket) (*Lease, error) {
 
 // CheckTicket reports whether the lease of a ticket is still there, in one request that prolongs
 // nothing and takes nothing up. Nil says that it was there when the server answered. The errors are
-// those of Attach. An *ArgumentError refuses the ticket of a place: only waiting there tells.
+// those of Attach. An *ArgumentError refuses the ticket of a place.
 func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 	const call = "Client.CheckTicket"
 	of, holds, err := c.decoded(ctx, call, ticket)
@@ -174,14 +145,11 @@ func (c *Client) CheckTicket(ctx context.Context, ticket Ticket) error {
 	return attachError("check", holds[0].Spec.Name, c.engine.CheckDetached(ctx, holds))
 }
 
-// DiscardTicket gives back what the server has of a ticket, in one request for each name. Of a
-// ticket that a Ticket method made, it gives back the place, and with it the hold that the place
-// may have come to. Of a ticket that Detach made, it gives back the hold, or what remains of it
-// after Client.Break: so the caller says that no code works under the ticket any more. Nil says
-// that it is done.
-//
-// The errors are those of Client.Attach. After a *TicketError the server has nothing of the ticket.
-// After a *StoreError it may have some, and DiscardTicket may be called again.
+// DiscardTicket gives back what the server has of a ticket, in one request for each name. Of
+// Mutex.Ticket that is the place, or the hold that the place came to. Of Lease.Detach it is the
+// hold, or what remains of it after Client.Break: so the caller says that no code works under the
+// ticket any more. The errors are those of Attach. After a *StoreError DiscardTicket may be called
+// again.
 func (c *Client) DiscardTicket(ctx context.Context, ticket Ticket) error {
 	of, holds, err := c.decoded(ctx, "Client.DiscardTicket", ticket)
 	if err != nil {
