@@ -54,10 +54,6 @@ mutants: ## breaks the library on purpose, some hundred times, and prints which 
 	@scripts/need redis-server faketime
 	go -C proof run ./mutant/table -runs $(or $(RUNS),1)
 
-.PHONY: noise
-noise: ## PKG=./directory, RUN=regexp: its tests, RUNS=n times (10), while goroutines are held up at random, from SEED= on
-	go -C proof run ./schedulejitter -runs $(or $(RUNS),10) -seed $(or $(SEED),1) $(or $(PKG),.) '$(RUN)'
-
 .PHONY: demo
 demo: ## the noon lottery: eight processes, one draw a round
 	go run ./cmd/holdfast demo

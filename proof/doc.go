@@ -102,6 +102,5 @@
 // # Whether the checks are worth something
 //
 // Package mutant breaks a copy of the library on purpose and runs on it the check that must notice:
-// a rule of the history, or a test, which must fail. make mutants tries them all. Command
-// schedulejitter runs tests while goroutines are held up at random.
+// a rule of the history, or a test, which must fail. make mutants tries them all.
 package proof
