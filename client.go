@@ -15,7 +15,7 @@ import (
 
 // A Client makes locks and keeps their leases. For all goroutines of its process it has one
 // watchdog, one subscription, and one queue for each lock. A process needs one client. All methods
-// are safe for concurrent use. The zero Client returns errors.
+// are safe for concurrent use. Those of the zero Client return errors, except Close.
 //
 // The handles that it makes ([Mutex], [RWMutex], [Semaphore], [Latch], [Election], [Group]) have no
 // state of their own, are cheap, and are safe for concurrent use. To make one sends nothing and

@@ -19,7 +19,7 @@ var (
 	ErrNoLeader = errors.New("holdfast: no leader")                // of an Election
 	ErrClosed   = errors.New("holdfast: client closed")            // by Client.Close
 	ErrTicket   = errors.New("holdfast: ticket of no use")         // the error is a *TicketError
-	ErrWaitOver = errors.New("holdfast: the time to wait is over") // that of WithWait or Config.Wait: the error is a *WaitError
+	ErrWaitOver = errors.New("holdfast: the time to wait is over") // a server answered meanwhile; the error is a *WaitError
 
 	// ErrHeld means that another contender holds the lock: one test for tries and for waits whose
 	// time is over. The error is a *HeldError, or a *WaitError that holds one.
@@ -30,7 +30,7 @@ var (
 	ErrUncertain = errors.New("holdfast: not confirmed by the server")
 
 	// ErrUnavailable means that the server could not be asked, or cannot serve now. The error is a
-	// *StoreError, a *QuorumError, or a *WaitError whose wait never got an answer.
+	// *StoreError, a *QuorumError, or a *WaitError that says so.
 	ErrUnavailable = errors.New("holdfast: server unavailable")
 )
 
@@ -100,7 +100,7 @@ type WaitError struct {
 	Waited   time.Duration     // since the call began
 	Reason   Reason            // WaitOver, WaitContext, WaitEvicted or WaitDeadlock
 	By       string            // the label of the client that evicted the waiter, if one did
-	Err      error             // what it matches, as said above; and the last *StoreError if the server was away
+	Err      error             // what it matches, as the type says; and the last *StoreError if the server was away
 	Deadlock lockinfo.Deadlock // the cycle of WaitDeadlock: its first member is the caller
 }
 

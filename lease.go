@@ -187,10 +187,11 @@ func (l *Lease) Until() time.Time {
 	return l.inner.Until()
 }
 
-// Check asks the server whether the hold is there, in one round trip of at most a sixth of the TTL.
-// Nil says that it was there when the server answered. A *LostError says that it was not, or that
-// the lease was lost before: the lease has ended. After a *StoreError or a *WaitError nothing is
-// changed, and trust goes on as Until says. ErrNotHeld comes after Release.
+// Check asks the server whether the hold is there. The round trip takes at most the smaller of a
+// sixth of the TTL and 1 s. Nil says that it was there when the server answered. A *LostError says
+// that it was not, or that the lease was lost before: the lease has ended. After a *StoreError or a
+// *WaitError nothing is changed, and trust goes on as Until says. After Release, Check returns
+// ErrNotHeld.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.empty() {
 		return ErrNotHeld

@@ -72,9 +72,9 @@ func (l *locker) Lock() {
 	}
 }
 
-// keep makes a lease that of the present holder, and tells whether it did. Leases of one owner,
-// entries into one hold, and the successor of a lease that was lost wait until the goroutine that
-// holds now has called Unlock. A lease that is over by then is not kept.
+// keep makes a lease that of the present holder, and reports whether it did. The goroutine that
+// holds now must have called Unlock before. Leases of one owner, entries into one hold, and the
+// successor of a lease that was lost wait for that. A lease that is over by then is not kept.
 func (l *locker) keep(lease *Lease) bool {
 	select {
 	case l.holder <- struct{}{}:
