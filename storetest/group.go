@@ -73,7 +73,7 @@ func groupHolds(e *env) {
 	e.free(b.Mutex("d"))
 	ctx := leased.Context(lease)
 	e.release(lease)
-	e.is(context.Cause(ctx), context.Canceled)
+	e.is(e.ended(ctx), context.Canceled)
 	for _, n := range names {
 		e.free(b.Mutex(n))
 	}

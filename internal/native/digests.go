@@ -4,15 +4,15 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "e376974fd4d1ad6531ec03447e435b75771f214d",
-	"ask":       "4100099af77e17ef78eb09d6c1231dafd5e1e174",
-	"break":     "3ccf849f9d9fd48c1568ef0554bf2190b8cbc034",
-	"downgrade": "95175c4a8d29e81a1505e5ec8e65663a17a63650",
-	"evict":     "d34b2e8663a7467b6c37969f2e031e9f3082565e",
-	"free":      "b2df1c2474bf1b2c6d9c94be00a7ec4abc925054",
-	"inspect":   "b7adae5fd192341f6c575451bfe8c957e4394b9b",
-	"latch":     "c98c70a3b2ce0096878aa984e24e45d5864bd8ee",
-	"look":      "b84155dd7760fa1fb0f368d451b9cee26b08a2da",
-	"renew":     "d8ec201c73c35c858a64e68adf9d9beba52848eb",
-	"resize":    "d498fe39abd7b94d7adddd578c5e9725aa61608c",
+	"all":       "0272cd531a2c11dc12ff381a5357bae0c8248255",
+	"ask":       "b3b2f5a3debd8e448e267ef8fed07a512026fd50",
+	"break":     "11f00d9cc800d391368854adcf3f0df4146607d2",
+	"downgrade": "6a0746c543958d7b4e97cadccb15581f46fd7625",
+	"evict":     "17bbc3418a1001ee4b269537e001bd429a97e20a",
+	"free":      "79247ccca6d96ed0ce6c026255a97b8261dbaaef",
+	"inspect":   "671ddee8f824d2962b829148f34845ebd03acb16",
+	"latch":     "67624754fe8a1481146e7f71263eb5a35e72ac9c",
+	"look":      "12dd12dd0c8cceb50a1cd02cf36b99b54e9ddf9c",
+	"renew":     "43a404c166a2231c4ff4111bad045a5c592aac46",
+	"resize":    "020a9d3bcbb64a6baf45e509a3519c4e80196d77",
 }

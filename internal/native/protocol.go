@@ -141,7 +141,7 @@ func (p *Protocol) learnTopology(ctx context.Context, r *resource, deadline time
 	return nil
 }
 
-// The marks of a channel: see listens in state.lua.
+// The marks of a channel: see listens in messages.lua.
 const (
 	plain     = "p"
 	broadcast = "c"

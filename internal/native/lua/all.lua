@@ -8,7 +8,7 @@
 --       "L" as for ask
 -- Replays: tickets that hold are told so, and get their full TTL.
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 if now > ARGV[2] then
@@ -18,14 +18,14 @@ local names, had, waiters = #KEYS / 3, 0, false
 for at = 1, names do
   local ticket, state, clock, queue = ARGV[at * 2 + 1], KEYS[at * 3 - 2], KEYS[at * 3 - 1], KEYS[at * 3]
   local value = redis.pcall('GET', state)
-  if type(value) == 'string' and string.sub(value, 1, 26) == ticket then
+  if type(value) == 'string' and string.sub(value, 1, TICKET) == ticket then
     had = had + 1
   elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
     redis.call('GET', state) -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
-    if string.sub(sample, 1, 2) ~= string.sub(ticket, 1, 2) or string.byte(sample, 4) ~= COLON or #sample < 34 then
-      return 'F' .. at .. '|' .. string.sub(sample, 1, 4)
+    if string.sub(sample, 1, STAMP) ~= string.sub(ticket, 1, STAMP) or string.byte(sample, COLON_AT) ~= COLON or #sample < 34 then
+      return 'F' .. at .. '|' .. string.sub(sample, 1, FRONT)
     end
     if sample ~= value and redis.call('ZSCORE', state, sample) % 10000000000000 <= now / 1000 then
       return 'A'
@@ -35,8 +35,8 @@ for at = 1, names do
     if sample == value then
       return reply .. value
     end
-    local held = string.sub(sample, 1, 26)
-    return reply .. held .. string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. held) or 0)) .. string.sub(sample, 27)
+    local held = string.sub(sample, 1, TICKET)
+    return reply .. held .. string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. held) or 0)) .. string.sub(sample, PAYLOAD_AT)
   end
   waiters = waiters or redis.call('EXISTS', queue) == 1
   local last = redis.call('GET', clock)

@@ -15,7 +15,7 @@
 -- Replays: a ticket that holds is told so, and its hold gets its full TTL; one that waits keeps its place; one whose hold has
 -- become a remainder is told "B", and so is "a" or "l" of a kept place that is gone.
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -26,7 +26,7 @@ local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 
 -- The common cases of a lock that excludes everybody: nobody holds and nobody waits; or one holds,
 -- and this one joins the queue. Few and short commands, no table, no function.
-if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l' and not ARGV[8] then
+if string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l' and not ARGV[8] then
   if redis.call('EXISTS', queue) == 0 and redis.call('SET', state, ticket .. now .. payload, 'NX', 'PX', ttl) then
     --@touched
     local last = redis.pcall('GETSET', clock, now)
@@ -45,8 +45,8 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l
   elseif ARGV[5] == 'j' then
     local self = ticket .. payload
     local holder = redis.pcall('GET', state)
-    if type(holder) == 'string' and string.sub(holder, 1, 2) == string.sub(ticket, 1, 2) and string.byte(holder, 4) == COLON
-      and string.sub(holder, 4, 26) ~= string.sub(ticket, 4) and redis.call('ZADD', queue, 'NX', now, self) == 1 then
+    if type(holder) == 'string' and string.sub(holder, 1, STAMP) == string.sub(ticket, 1, STAMP) and string.byte(holder, COLON_AT) == COLON
+      and string.sub(holder, COLON_AT, TICKET) ~= string.sub(ticket, COLON_AT) and redis.call('ZADD', queue, 'NX', now, self) == 1 then
       --@touched
       if redis.call('ZREVRANK', queue, self) == 0 then
         if redis.call('PTTL', queue) < ARGV[7] + 0 then -- a kept place may need it for longer
@@ -60,7 +60,9 @@ if string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[5] ~= 'a' and ARGV[5] ~= 'l
 end
 
 local life = tonumber(ARGV[7])
---@include state
+--@include holds
+--@include messages
+--@include queue
 --@include evicted
 
 --@untouched
@@ -137,7 +139,7 @@ if beside or hand_on(self) then
   end
   return held(token)
 end
-if not waits and string.byte(ticket, 3) == MODE_OWNER and reads(payload) then
+if not waits and string.byte(ticket, MODE_AT) == MODE_OWNER and reads(payload) then
   return 'U'
 end
 if ARGV[5] == 't' then

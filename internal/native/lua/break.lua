@@ -6,10 +6,12 @@
 -- reply 1 it is broken, 0 there is no such hold, and nothing was touched; "F" and "f" as for ask
 -- Replays: what a break left is found again. Commands that free memory come before those that need it.
 
---@include letters
+--@include codes
 --@include time
 local life = tonumber(ARGV[5])
---@include state
+--@include holds
+--@include messages
+--@include queue
 
 --@untouched
 local odd = look(ARGV[1])
@@ -18,11 +20,11 @@ if odd then
 end
 local found, rest
 for _, member in ipairs(shares > 0 and redis.call('ZRANGEBYSCORE', state, '1', '+inf') or exclusive) do
-  local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+  local ticket, payload = string.sub(member, 1, TICKET), string.sub(member, PAYLOAD_AT)
   local first = mine(ticket, payload)
   local _, block = parts(payload)
   if first <= ARGV[2] and ARGV[2] <= string.format('%016.0f', tonumber(first) + tonumber(block) - 1) then
-    found, rest = member, string.byte(ticket, 3) == MODE_REMAINDER
+    found, rest = member, string.byte(ticket, MODE_AT) == MODE_REMAINDER
     break
   end
 end
@@ -37,8 +39,8 @@ if alone and ARGV[4] ~= 'f' then -- without ZADD there would be nothing left of 
   end
 end
 --@touched
-local _, _, channel = parts(string.sub(found, 27))
-local elects = string.byte(found, 2) == KIND_ELECTION
+local _, _, channel = parts(string.sub(found, PAYLOAD_AT))
+local elects = string.byte(found, KIND_AT) == KIND_ELECTION
 if ARGV[4] == 'f' then
   if alone then
     redis.call('DEL', state)
@@ -57,6 +59,6 @@ if elects then
   changed()
 end
 if channel ~= '' then
-  publish(channel, '3R' .. string.sub(found, 5, 26))
+  publish(channel, BROKEN .. string.sub(found, ID_AT, TICKET))
 end
 return 1

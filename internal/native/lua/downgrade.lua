@@ -6,7 +6,7 @@
 -- reply as for ask; "B" when there is no such hold; "R" by    a caller with that label broke it
 -- The token stays. Replays: as for ask.
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -14,7 +14,9 @@ if now > ARGV[4] then
 end
 
 local life = tonumber(ARGV[7])
---@include state
+--@include holds
+--@include messages
+--@include queue
 
 local ticket, payload = ARGV[1], ARGV[2]
 local odd = look(ticket)

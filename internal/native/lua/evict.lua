@@ -5,10 +5,12 @@
 -- reply 1 it is out, 0 it has no place there, and nothing was touched; "F" and "f" as for ask
 -- Replays: a marker of the ticket is found. Commands that free memory come before those that need it.
 
---@include letters
+--@include codes
 --@include time
 local life = tonumber(ARGV[4])
---@include state
+--@include holds
+--@include messages
+--@include queue
 --@include evicted
 
 --@untouched
@@ -20,7 +22,7 @@ end
 -- find is the member of the ticket among those with these scores.
 local function find(from, to)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, from, to)) do
-    if string.byte(member, 4) == COLON and string.sub(member, 5, 26) == ARGV[2] then
+    if string.byte(member, COLON_AT) == COLON and string.sub(member, ID_AT, TICKET) == ARGV[2] then
       return member
     end
   end
@@ -29,14 +31,14 @@ end
 local member = find(PLACES, '+inf') or find(whole(1 - OUT), '-1') -- the latter: it is closed
 if not member then
   for _, mode in ipairs({'x', 'w', 'o', 's'}) do
-    if evicted(string.sub(ARGV[1], 1, 2) .. mode .. ':' .. ARGV[2]) then
+    if evicted(string.sub(ARGV[1], 1, STAMP) .. mode .. ':' .. ARGV[2]) then
       return 1
     end
   end
   return 0
 end
 --@touched
-local ticket, payload = string.sub(member, 1, 26), string.sub(member, 27)
+local ticket, payload = string.sub(member, 1, TICKET), string.sub(member, PAYLOAD_AT)
 local lasts = math.max(life, tonumber(keeps(payload) or 0))
 local _, _, channel = parts(payload)
 leave(ticket, payload)
@@ -48,6 +50,6 @@ if redis.call('PTTL', queue) < lasts then
 end
 hand_on(nil, true)
 if channel ~= '' then
-  publish(channel, '3N' .. ARGV[2] .. '0')
+  publish(channel, ASK .. ARGV[2] .. '0')
 end
 return 1

@@ -1,4 +1,4 @@
--- evicted: the markers of tickets that were evicted. It expects state.
+-- evicted: the markers of tickets that were evicted. It expects holds.
 
 -- sweep takes out markers whose time is over.
 local function sweep()

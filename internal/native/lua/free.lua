@@ -7,12 +7,12 @@
 --       what remained of it is removed, or ends at 3 if that is sooner
 -- Replays find nothing of the ticket and change nothing. Commands that free memory come before those that need it.
 
---@include letters
+--@include codes
 --@untouched
 local ticket, payload = ARGV[1], ARGV[2]
 local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
 local value = redis.pcall('GET', state)
-local plain = type(value) == 'string' and string.sub(value, 1, 26) == ticket and string.byte(ticket, 3) == MODE_EXCLUSIVE and ARGV[3] == '0'
+local plain = type(value) == 'string' and string.sub(value, 1, TICKET) == ticket and string.byte(ticket, MODE_AT) == MODE_EXCLUSIVE and ARGV[3] == '0'
 local next
 if plain then
   next = redis.call('ZRANGE', queue, '0', '0')[1]
@@ -24,8 +24,8 @@ end
 
 -- The common case: all waiters joined lately, and the first of them excludes everybody too.
 -- Few and short commands, no table, no function.
-if plain and string.sub(next, 1, 4) == string.sub(ticket, 1, 4) and redis.call('ZCOUNT', queue, '0', time[1] - math.floor(ARGV[4] / 1000) + 1 .. '000000') == 0 then
-  local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', 27) -- not of a fixed hold: see tell
+if plain and string.sub(next, 1, FRONT) == string.sub(ticket, 1, FRONT) and redis.call('ZCOUNT', queue, '0', time[1] - math.floor(ARGV[4] / 1000) + 1 .. '000000') == 0 then
+  local claim, channel, from = string.match(next, '^(%d+):1:%d+:(%d+):%d+:%d+:()', PAYLOAD_AT) -- not of a fixed hold: see tell
   if claim and channel ~= '0' and string.byte(next, from) == MARK_PLAIN then
     channel = string.sub(next, from + 1, from + channel - 1)
     local heard = redis.pcall('PUBSUB', 'NUMSUB', channel)
@@ -33,9 +33,9 @@ if plain and string.sub(next, 1, 4) == string.sub(ticket, 1, 4) and redis.call('
       local last = redis.pcall('GETSET', clock, now) -- refused when memory is used up: the long way frees some first
       --@touched
       if not last or type(last) == 'string' and #last == 16 and last < now then
-        redis.call('SET', state, string.sub(next, 1, 26) .. now .. string.sub(next, 27), 'PX', claim)
-        redis.call('ZREM', queue, next, 'l' .. string.sub(next, 1, 26))
-        redis.pcall('PUBLISH', channel, '3G' .. string.sub(next, 5, 26) .. now .. '1|' .. claim .. '|' .. now)
+        redis.call('SET', state, string.sub(next, 1, TICKET) .. now .. string.sub(next, PAYLOAD_AT), 'PX', claim)
+        redis.call('ZREM', queue, next, 'l' .. string.sub(next, 1, TICKET))
+        redis.pcall('PUBLISH', channel, GRANTED .. string.sub(next, ID_AT, TICKET) .. now .. '1|' .. claim .. '|' .. now)
         return 1
       elseif type(last) == 'string' then
         redis.call('SET', clock, last)
@@ -45,7 +45,9 @@ if plain and string.sub(next, 1, 4) == string.sub(ticket, 1, 4) and redis.call('
 end
 
 local life = tonumber(ARGV[4])
---@include state
+--@include holds
+--@include messages
+--@include queue
 --@include evicted
 
 local odd = look(ticket)
@@ -74,7 +76,7 @@ if left <= 0 then
     look(ticket)
   end
   hand_on(nil, reply ~= 1)
-  if string.byte(ticket, 2) == KIND_ELECTION and not exclusive[1] then -- an election without a leader
+  if string.byte(ticket, KIND_AT) == KIND_ELECTION and not exclusive[1] then -- an election without a leader
     changed()
   end
 elseif reply == 1 then

@@ -13,14 +13,13 @@
 -- The cost goes by what is told. Only holds of a semaphore that are over and not taken out yet are read as well.
 
 --@untouched
---@include letters
+--@include codes
 --@include time
 --@include payload
 
 local state, queue = KEYS[1], KEYS[2]
 local format, hold_room, place_room, after, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ms = math.floor(tonumber(now) / 1000)
-local SHARED, CLOSED, OUT = 10000000000000, 1000000000000000, 500000000000000
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -28,7 +27,7 @@ end
 
 -- ours tells whether a value or a member starts with a ticket of this format.
 local function ours(text)
-  return #text >= 29 and string.sub(text, 1, 1) == format and string.byte(text, 4) == COLON
+  return #text >= 29 and string.sub(text, 1, 1) == format and string.byte(text, COLON_AT) == COLON
 end
 
 -- wrong tells whether an answer is the error of another type of key.
@@ -54,7 +53,7 @@ elseif found then
   redis.call('GET', state) -- the server's own refusal
 end
 if what == 'F' then
-  value = string.sub(value, 1, 4)
+  value = string.sub(value, 1, FRONT)
 end
 
 -- The kind of the queue. Where all places are closed, "c" is the last member.
@@ -67,7 +66,7 @@ elseif found.err then
 elseif found[1] then
   sample = found[#found] == 'c' and found[1] or found[#found]
   queue_is = ours(sample) and 'q' or string.find(sample, EVICTED) and '' or 'F'
-  sample = string.sub(sample, 1, 4)
+  sample = string.sub(sample, 1, FRONT)
 end
 if queue_is == 'q' then
   waiting = redis.call('ZCOUNT', queue, '1', '+inf')
@@ -86,7 +85,7 @@ local function tell(from, to)
   for at = 1, #members, 2 do
     table.insert(holds, members[at])
     table.insert(holds, whole(tonumber(members[at + 1])))
-    table.insert(holds, string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. string.sub(members[at], 1, 26)) or 0)))
+    table.insert(holds, string.format('%016.0f', -(redis.call('ZSCORE', state, 't' .. string.sub(members[at], 1, TICKET)) or 0)))
   end
 end
 if what == 's' then
@@ -95,14 +94,14 @@ if what == 's' then
 end
 
 -- The permits of a semaphore. The queue knows them too, because holds may end by themselves.
-if what == 's' and string.byte(value, 2) == KIND_SEMAPHORE then
+if what == 's' and string.byte(value, KIND_AT) == KIND_SEMAPHORE then
   used = -(redis.call('ZSCORE', state, 'w') or 0)
   for _, over in ipairs(redis.call('ZRANGEBYSCORE', state, whole(SHARED), whole(SHARED + ms))) do
-    used = used - (tonumber(string.match(over, '^%d+/(%d+)/', 27)) or 0)
+    used = used - (tonumber(string.match(over, '^%d+/(%d+)/', PAYLOAD_AT)) or 0)
   end
   permits = -(redis.call('ZSCORE', state, 'c') or 0)
 end
-if permits == 0 and queue_is == 'q' and string.byte(sample, 2) == KIND_SEMAPHORE then
+if permits == 0 and queue_is == 'q' and string.byte(sample, KIND_AT) == KIND_SEMAPHORE then
   permits = -(redis.call('ZSCORE', queue, 'c') or 0)
 end
 
@@ -131,7 +130,7 @@ local places = {}
 if waiting > 0 and place_room > 0 then
   local members = redis.call('ZRANGEBYSCORE', queue, '(' .. whole(math.max(0, after)), '+inf', 'WITHSCORES', 'LIMIT', '0', whole(place_room))
   for at = 1, #members, 2 do
-    local ticket, payload, place = string.sub(members[at], 1, 26), string.sub(members[at], 27), tonumber(members[at + 1])
+    local ticket, payload, place = string.sub(members[at], 1, TICKET), string.sub(members[at], PAYLOAD_AT), tonumber(members[at + 1])
     local keep = string.find(payload, '^%d+[%d/]*:%d+:%d+f?:%d+:%d+:[1-9]%d*:') and tonumber(extra(payload, 'keep'))
     local ends = redis.call('ZSCORE', queue, 'l' .. ticket)
     ends = ends and -ends or math.floor(place / 1000) + life
@@ -149,8 +148,8 @@ local behind = shut > 0 and place_room > 0 and redis.call('ZCOUNT', queue, '-inf
 if behind > 0 then
   local lives, members = {}, redis.call('ZRANGEBYSCORE', queue, whole(1 - OUT), '-1', 'WITHSCORES', 'LIMIT', '0', '1000')
   for at = 1, #members, 2 do
-    if string.byte(members[at], 4) == COLON then
-      lives[string.sub(members[at], 1, 26)] = {whole(-members[at + 1]), string.sub(members[at], 27)}
+    if string.byte(members[at], COLON_AT) == COLON then
+      lives[string.sub(members[at], 1, TICKET)] = {whole(-members[at + 1]), string.sub(members[at], PAYLOAD_AT)}
     end
   end
   members = redis.call('ZRANGE', queue, whole(math.max(0, behind - place_room)), whole(behind - 1), 'WITHSCORES')

@@ -8,7 +8,7 @@
 --       "L" and "F" as for ask
 -- The state is the stamp, the id that set it, standing, count and TTL. Replays find their id and change nothing.
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 if now > ARGV[4] then
@@ -17,13 +17,13 @@ end
 local state, ids, watchers = KEYS[1], KEYS[2], KEYS[3]
 local stamp, what, id = ARGV[1], ARGV[2], ARGV[3]
 local value = redis.call('GET', state)
-if value and string.sub(value, 1, 4) ~= stamp then
-  return 'F' .. string.sub(value, 1, 4)
+if value and string.sub(value, 1, FRONT) ~= stamp then
+  return 'F' .. string.sub(value, 1, FRONT)
 end
 local setter, standing, count, ttl = '', 'u', 0, ARGV[6]
 if value then
-  setter = string.sub(value, 5, 26)
-  standing, count, ttl = string.match(value, '^(%a)(%d+):(%d+)$', 27)
+  setter = string.sub(value, ID_AT, TICKET)
+  standing, count, ttl = string.match(value, '^(%a)(%d+):(%d+)$', PAYLOAD_AT)
   count = tonumber(count)
 end
 
@@ -32,7 +32,7 @@ local function changed()
   local all = redis.call('HGETALL', watchers)
   for at = 1, #all, 2 do
     local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), '3N' .. all[at] .. '0')
+    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), ASK .. all[at] .. '0')
   end
   redis.call('DEL', watchers)
 end

@@ -4,12 +4,12 @@
 -- ARGV  1 a ticket of the kind, 2 id of the watcher or "", 3 its channel, 4 life of a watcher in ms
 -- reply now|remaining|holders|waiters|permits|taken|a hold, with its token; "F" as for ask
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 
-local life
---@include state
+--@include holds
+local watchers = KEYS[4]
 
 local odd = look(ARGV[1])
 if odd then
@@ -22,5 +22,5 @@ if ARGV[2] ~= '' then
 end
 local member, holders, left = holder()
 local held = shares > 0 and capacity and redis.call('ZSCORE', state, 'w') or 0
-return now .. '|' .. whole(left) .. '|' .. holders .. '|' .. count() .. '|' .. whole(shares > 0 and capacity or 0) .. '|' ..
+return now .. '|' .. whole(left) .. '|' .. holders .. '|' .. redis.call('ZCOUNT', queue, PLACES, '+inf') .. '|' .. whole(shares > 0 and capacity or 0) .. '|' ..
   whole(-held) .. '|' .. member

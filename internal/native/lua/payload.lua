@@ -41,12 +41,12 @@ end
 
 -- leftover is the ticket of the remainder of a ticket's hold.
 local function leftover(ticket)
-  return string.sub(ticket, 1, 2) .. '-' .. string.sub(ticket, 4, 26)
+  return string.sub(ticket, 1, STAMP) .. '-' .. string.sub(ticket, COLON_AT, TICKET)
 end
 
 -- broken_by is the label of the caller that broke the hold of which a remainder is left; nil of one
 -- that a min hold left.
 local function broken_by(remainder)
-  local payload = string.sub(remainder, 27)
+  local payload = string.sub(remainder, PAYLOAD_AT)
   return extra(payload, 'why') == 'b' and extra(payload, 'by') or nil
 end

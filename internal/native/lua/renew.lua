@@ -6,10 +6,9 @@
 --       each "R" the length of what follows, ":", and the label of the caller that broke it
 -- Never makes a hold, and never revives one whose time is over.
 
---@include letters
+--@include codes
 --@include payload
 
-local SHARED = 10000000000000
 local now
 
 local function clock()
@@ -44,7 +43,7 @@ local told = {}
 local function broken(key, ticket)
   local rest = leftover(ticket)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '1', '+inf')) do
-    if string.sub(member, 1, 26) == rest and redis.call('ZSCORE', key, member) % SHARED > clock() then
+    if string.sub(member, 1, TICKET) == rest and redis.call('ZSCORE', key, member) % SHARED > clock() then
       local by = broken_by(member)
       if by then
         table.insert(told, #by .. ':' .. by)
@@ -58,8 +57,8 @@ local function renew(key, at)
   local ticket = ARGV[at]
   local value = redis.pcall('GET', key)
   if type(value) == 'string' then
-    if string.sub(value, 1, 42) ~= ticket then
-      return string.sub(value, 1, 2) == string.sub(ticket, 1, 2) and '0' or 'F'
+    if string.sub(value, 1, TOKEN) ~= ticket then
+      return string.sub(value, 1, STAMP) == string.sub(ticket, 1, STAMP) and '0' or 'F'
     end
     local ttl = term(at)
     if ttl > 0 then
@@ -73,12 +72,12 @@ local function renew(key, at)
   if not wrong(value) then
     redis.call('GET', key)
   end
-  local member = string.sub(ticket, 1, 26) .. ARGV[at + 1]
+  local member = string.sub(ticket, 1, TICKET) .. ARGV[at + 1]
   local ends = redis.pcall('ZSCORE', key, member)
   if type(ends) == 'table' then
     return wrong(ends) and 'F' or redis.call('ZSCORE', key, member)
   end
-  local base = string.byte(ticket, 3) == MODE_SHARED and SHARED or 0
+  local base = string.byte(ticket, MODE_AT) == MODE_SHARED and SHARED or 0
   if not ends then
     return broken(key, ticket) and 'R' or '0'
   end

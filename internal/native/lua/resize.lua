@@ -5,7 +5,7 @@
 -- reply 1 done, 0 nobody uses it: there is nothing to set, "L" and "F" as for ask
 -- Replays change nothing.
 
---@include letters
+--@include codes
 --@include time
 --@untouched
 if now > ARGV[3] then
@@ -14,7 +14,9 @@ end
 
 --@touched
 local life = tonumber(ARGV[4])
---@include state
+--@include holds
+--@include messages
+--@include queue
 
 local odd = look(ARGV[1])
 if odd then

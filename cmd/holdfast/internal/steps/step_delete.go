@@ -12,7 +12,7 @@ back.`,
 	Source: "delete.go",
 	Right: Place{
 		File: "internal/native/lua/free.lua",
-		Code: "string.sub(value, 1, 26) == ticket",
+		Code: "string.sub(value, 1, TICKET) == ticket",
 		Why:  "A release names its hold, and the script gives back that hold alone.",
 	},
 	naive: func(s *scene) func() verdict {

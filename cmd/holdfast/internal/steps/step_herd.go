@@ -16,7 +16,7 @@ waiters try again.`,
 	Source: "herd.go",
 	Right: Place{
 		File: "internal/native/lua/free.lua",
-		Code: "redis.pcall('PUBLISH', channel, '3G' .. string.sub(next, 5, 26)",
+		Code: "redis.pcall('PUBLISH', channel, GRANTED .. string.sub(next, ID_AT, TICKET)",
 		Why: `The release makes the first waiter the holder, and the message goes to the channel of that
 process alone. The others do not hear of it.`,
 	},
