@@ -30,17 +30,17 @@ func leaseOutlivesWaiting(e *env) {
 	if err != nil {
 		e.Fatalf("Lock: %v", err)
 	}
-	held := leased.Context(lease)
+	held, done := leased.Context(lease), lease.Done()
 	cancel()
 	if held.Err() != nil || lease.Err() != nil {
 		e.Errorf("ended %v, %v", held.Err(), lease.Err())
 	}
-	if lease.Done() != lease.Done() {
+	if lease.Done() != done {
 		e.Error("each call has another channel")
 	}
 	e.release(lease)
 	e.is(e.ended(held), context.Canceled)
-	<-lease.Done()
+	<-done
 }
 
 func leaseSays(e *env) {
