@@ -9,8 +9,8 @@ import (
 
 // modules are the parts of the repository that the checks need, beside the root package.
 var modules = []string{
-	"cmd", "dashboard", "docs", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "promholdfast", "proof",
-	"redisstore", "rueidisstore", "store", "storetest", "telemetry", "valkeystore",
+	"cmd", "dashboard", "docs", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "profholdfast", "promholdfast",
+	"proof", "redisstore", "rueidisstore", "store", "storetest", "telemetry", "valkeystore",
 }
 
 // Copy copies the sources that the checks need from the repository at root into dir.

@@ -138,7 +138,7 @@ func (v *visitor) Do(ctx context.Context, node string, commands []store.Command)
 		case args[0] != "EVALSHA":
 		case args[2] == 1 && len(args) == 3+1+5:
 			v.sent["renew"] = slices.Clone(args)
-		case args[2] == 4 && len(args) == 3+4+3:
+		case args[2] == 4 && len(args) == 3+4+4:
 			v.sent["release"] = slices.Clone(args)
 		}
 	}
