@@ -122,7 +122,7 @@ func clientMutants() []Mutant {
 			"\tif o.Fixed {\n\t\tend :=", "\tif false {\n\t\tend :="}}},
 		{"a ticket of nothing attached", suite("tickets/of_what_was_released"), []Patch{{engine + "attach.go",
 			"case !r.Held:", "case false:"}}},
-		{"an attached hold by the channel of its second process", suite("tickets/of_a_reader"), []Patch{{native_ + "resource.go",
+		{"an attached hold by the channel of its second process", suite("tickets/of_a_reader,_and_of_a_writer_that_was_downgraded"), []Patch{{native_ + "resource.go",
 			"\tcase t.Channel != \"\":\n\t\treturn t.Channel\n", ""}}},
 		{"lost wake-up", inEngine("TestHandOverByMessageNeedsNoRequest"), []Patch{{engine + "engine.go",
 			"\t\tw.mailbox.messages.grant = &g\n\t\tw.mailbox.wake()\n", "\t\tw.mailbox.messages.grant = &g\n"}}},
