@@ -28,7 +28,7 @@ func scriptMutants() []Mutant {
         if channel ~= '' then
           publish(`},
 		}},
-		{"queue entry leaked", suite("order/what_is_in_order_stays_so_after_an_expiry"), []Patch{{lua + "ask.lua",
+		{"queue entry leaked", model("mutex"), []Patch{{lua + "ask.lua",
 			"  if waits and leave(ticket, payload) then\n", "  if false then\n"}}},
 		{"waiter granted after it left", model("mutex"), []Patch{{lua + "free.lua",
 			"if leave(ticket, payload) and", "if redis.call('ZSCORE', queue, ticket .. payload) and"}}},
