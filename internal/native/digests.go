@@ -4,15 +4,15 @@ package native
 
 // digests are the SHA-1 of the scripts as they go over the wire.
 var digests = map[string]string{
-	"all":       "0272cd531a2c11dc12ff381a5357bae0c8248255",
-	"ask":       "b3b2f5a3debd8e448e267ef8fed07a512026fd50",
-	"break":     "11f00d9cc800d391368854adcf3f0df4146607d2",
-	"downgrade": "6a0746c543958d7b4e97cadccb15581f46fd7625",
-	"evict":     "17bbc3418a1001ee4b269537e001bd429a97e20a",
-	"free":      "79247ccca6d96ed0ce6c026255a97b8261dbaaef",
-	"inspect":   "671ddee8f824d2962b829148f34845ebd03acb16",
-	"latch":     "67624754fe8a1481146e7f71263eb5a35e72ac9c",
-	"look":      "12dd12dd0c8cceb50a1cd02cf36b99b54e9ddf9c",
-	"renew":     "43a404c166a2231c4ff4111bad045a5c592aac46",
-	"resize":    "020a9d3bcbb64a6baf45e509a3519c4e80196d77",
+	"all":       "63f2344755c439cbe5dd7731c93e103a60bbdefc",
+	"ask":       "60c1035abd7789594368830a7cee76ea71867a60",
+	"break":     "5ccc133e5047d6652be2afad182b446f31df4f28",
+	"downgrade": "bd6e0638175694180a7feaedbed21b68a1fe5678",
+	"evict":     "ea4c8fdd99e54f00179936468d891cbb1ef32e5a",
+	"free":      "68aae33f3757f08978023bf203d99de69beddd68",
+	"inspect":   "e565b1d33462e7692b27b7c6ffd62888159feb57",
+	"latch":     "755b6a3dbcb65486fb0ddea9fe7ba89277241e34",
+	"look":      "c828b77e48181727f5460c3e9a3c952b241e5d23",
+	"renew":     "368b59b974eabbe21618ddc8cbb1744ad22d13f7",
+	"resize":    "7a4a35148a9113ca4d058f215306fe9d7b8cdbd8",
 }

@@ -222,9 +222,9 @@
 // # Scripts
 //
 // Each script is a file with its contract at the top: its keys, arguments and replies, and what a
-// repeated request does. "--@include" joins what several share.
-// Comments and indentation are cut before a script is sent. Digests are constants, checked by a
-// test, so no SHA-1 is computed at run time (it is refused under FIPS rules).
+// repeated request does. "--@include" joins what several share. Comments and indentation are cut
+// before a script is sent. Digests are constants, checked by a test, so no SHA-1 is computed at run
+// time (it is refused under FIPS rules).
 //
 // A server may refuse a script in the middle, for want of a permission or because a key is of
 // another type. Then what the script wrote before stays. The server says the line. From that the

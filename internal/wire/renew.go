@@ -90,15 +90,14 @@ func (s *renewingStore) renew(node string, sent time.Time, because verdict) {
 		least = renewInDoubt
 	}
 	due := !sent.Before(n.at.Add(least)) // otherwise its connection was an older one, or is too new
-	renewed := make(chan struct{})
-	if due {
-		n.at, n.renewed = time.Now(), renewed
-	}
-	s.mu.Unlock()
 	if !due {
+		s.mu.Unlock()
 		return
 	}
+	renewed := make(chan struct{})
+	n.at, n.renewed = time.Now(), renewed
 	s.renewing.Add(1)
+	s.mu.Unlock()
 	go func() {
 		s.Store.Renew(node)
 		s.renewing.Add(-1)

@@ -23,7 +23,7 @@ func scriptMutants() []Mutant {
 			{lua + "free.lua", "if plain and string.sub(next, 1, FRONT) == string.sub(ticket, 1, FRONT) and", "if false and"},
 			{lua + "queue.lua", "        if channel ~= '' then\n          publish(", `        for _, other in ipairs(redis.call('ZRANGEBYSCORE', queue, PLACES, '+inf', 'LIMIT', '0', '8')) do
           local _, _, all = parts(string.sub(other, PAYLOAD_AT))
-          publish(all, 'N' .. string.sub(other, ID_AT, TICKET) .. '0')
+          publish(all, ASK .. string.sub(other, ID_AT, TICKET) .. '0')
         end
         if channel ~= '' then
           publish(`},

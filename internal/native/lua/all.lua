@@ -24,7 +24,7 @@ for at = 1, names do
     redis.call('GET', state) -- the server's own refusal
   elseif value then
     local sample = type(value) == 'string' and value or redis.call('ZRANGE', state, '-1', '-1')[1]
-    if string.sub(sample, 1, STAMP) ~= string.sub(ticket, 1, STAMP) or string.byte(sample, COLON_AT) ~= COLON or #sample < 34 then
+    if string.sub(sample, 1, STAMP) ~= string.sub(ticket, 1, STAMP) or string.byte(sample, COLON_AT) ~= COLON or #sample < SHORTEST then
       return 'F' .. at .. '|' .. string.sub(sample, 1, FRONT)
     end
     if sample ~= value and redis.call('ZSCORE', state, sample) % 10000000000000 <= now / 1000 then
@@ -53,7 +53,7 @@ for at = 1, names do
   local state, clock, ticket = KEYS[at * 3 - 2], KEYS[at * 3 - 1], ARGV[at * 2 + 1]
   local token = now
   if had > 0 then
-    token = string.sub(redis.call('GET', state), 27, 42)
+    token = string.sub(redis.call('GET', state), TOKEN_AT, TOKEN)
     redis.call('PEXPIRE', state, ARGV[1])
   else
     local last = redis.call('GET', clock)

@@ -6,6 +6,7 @@ local STAMP, FRONT, TICKET, TOKEN = 2, 4, 26, 42 -- the last byte of each; of th
 local KIND_AT, MODE_AT, COLON_AT, ID_AT = 2, 3, 4, 5
 local TOKEN_AT, REST_AT = 27, 43 -- in a string that holds
 local PAYLOAD_AT = 27 -- in a member of a set
+local SHORTEST, SHORTEST_LATCH = 34, 29 -- how long what is ours is at least: ticket and payload; a latch
 local KIND_ELECTION, KIND_SEMAPHORE, COLON = 101, 115, 58 -- e s :
 local MODE_EXCLUSIVE, MODE_ELECTION, MODE_OWNER, MODE_SHARED, MODE_REMAINDER = 120, 119, 111, 115, 45 -- x w o s -
 local EVICTED = '^e%d.[xwos]:' -- how a marker of the queue starts: a ticket was evicted

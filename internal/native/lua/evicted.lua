@@ -11,10 +11,10 @@ end
 -- evicted is the label of the caller that evicted a ticket, and the marker that has it; nil of all
 -- other tickets. Both markers have one score.
 local function evicted(ticket)
-  local ends = redis.call('ZSCORE', queue, 'e' .. ticket)
+  local marker, ends = 'e' .. ticket .. ':', redis.call('ZSCORE', queue, 'e' .. ticket)
   for _, member in ipairs(ends and -ends - OUT > ms and redis.call('ZRANGEBYSCORE', queue, ends, ends) or {}) do
-    if string.sub(member, 1, 28) == 'e' .. ticket .. ':' then
-      return string.sub(member, 29), member
+    if string.sub(member, 1, #marker) == marker then
+      return string.sub(member, #marker + 1), member
     end
   end
 end

@@ -1,10 +1,10 @@
 -- holds: who holds. The layout is in the package document. Includes codes and time come before it, and the keys are 1 state,
--- 2 clock, 3 queue.
+-- 2 clock, 3 queue, 4 watchers.
 --
 -- Scores are read only where they are needed: Redis 7.0 writes each with printf("%.17g"), which costs more than any
 -- command here.
 
-local state, clock, queue = KEYS[1], KEYS[2], KEYS[3]
+local state, clock, queue, watchers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ms = math.floor(tonumber(now) / 1000)
 
 -- The holds, as look found them and admit changed them: those that exclude, as "ticket payload";
@@ -13,10 +13,7 @@ local ms = math.floor(tonumber(now) / 1000)
 local exclusive, shares, alone, capacity
 local stamp -- the format and the kind of all tickets here
 
-local function whole(number)
-  return string.format('%.0f', number)
-end
-
+--@include common
 --@include payload
 
 -- demand is what a payload wants of a semaphore, and how many permits it thinks there are; nil for
@@ -52,7 +49,7 @@ local function look(ticket)
   if type(value) == 'string' then
     sample, alone = value, value
     exclusive[1] = string.sub(value, 1, TICKET) .. string.sub(value, REST_AT)
-  elseif value and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  elseif value and not wrong(value) then
     redis.call('GET', state) -- the server's own refusal
   elseif value then
     sample = redis.call('ZRANGE', state, '-1', '-1')[1]
@@ -63,7 +60,7 @@ local function look(ticket)
       sample = nil
     end
   end
-  if sample and (string.sub(sample, 1, STAMP) ~= string.sub(ticket, 1, STAMP) or string.byte(sample, COLON_AT) ~= COLON or #sample < 34) then
+  if sample and (string.sub(sample, 1, STAMP) ~= string.sub(ticket, 1, STAMP) or string.byte(sample, COLON_AT) ~= COLON or #sample < SHORTEST) then
     return (value and 'F' or 'f') .. string.sub(sample, 1, FRONT)
   end
   if value and not alone then
@@ -219,7 +216,7 @@ local function take(block)
     up_to = string.format('%016.0f', tonumber(now) + tonumber(block) - 1)
   end
   local largest = redis.pcall('GETSET', clock, up_to)
-  if type(largest) == 'table' and not string.find(largest.err, 'WRONGTYPE', 1, true) then
+  if type(largest) == 'table' and not wrong(largest) then
     redis.call('GETSET', clock, up_to) -- the server's own refusal
   end
   if not largest or type(largest) == 'string' and #largest == 16 and largest < now then

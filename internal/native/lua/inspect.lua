@@ -15,24 +15,16 @@
 --@untouched
 --@include codes
 --@include time
+--@include common
 --@include payload
 
 local state, queue = KEYS[1], KEYS[2]
 local format, hold_room, place_room, after, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local ms = math.floor(tonumber(now) / 1000)
 
-local function whole(number)
-  return string.format('%.0f', number)
-end
-
 -- ours tells whether a value or a member starts with a ticket of this format.
 local function ours(text)
-  return #text >= 29 and string.sub(text, 1, 1) == format and string.byte(text, COLON_AT) == COLON
-end
-
--- wrong tells whether an answer is the error of another type of key.
-local function wrong(answer)
-  return type(answer) == 'table' and answer.err and string.find(answer.err, 'WRONGTYPE', 1, true)
+  return #text >= SHORTEST_LATCH and string.sub(text, 1, 1) == format and string.byte(text, COLON_AT) == COLON
 end
 
 -- The kind and value of the state.

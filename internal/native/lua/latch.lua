@@ -28,18 +28,8 @@ if value then
 end
 
 --@touched
-local function changed()
-  local all = redis.call('HGETALL', watchers)
-  for at = 1, #all, 2 do
-    local channel = all[at + 1]
-    redis.pcall(string.byte(channel) == MARK_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(channel, 2), ASK .. all[at] .. '0')
-  end
-  redis.call('DEL', watchers)
-end
-
-local function whole(number)
-  return string.format('%.0f', number)
-end
+--@include common
+--@include messages
 
 local function put()
   standing = count > 0 and 's' or 'o'

@@ -9,7 +9,6 @@
 --@untouched
 
 --@include holds
-local watchers = KEYS[4]
 
 local odd = look(ARGV[1])
 if odd then

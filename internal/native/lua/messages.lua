@@ -1,7 +1,5 @@
--- messages: what clients are told. Each message is in the package document. Include codes comes before it, and key 4 is the
--- watchers.
-
-local watchers = KEYS[4]
+-- messages: what clients are told. Each message is in the package document. Include codes comes
+-- before it, and a local watchers, the key of those that are told of changes.
 
 -- publish tells a channel. Its mark says how: "p" plain, "c" plain in a cluster, "s" sharded.
 local function publish(channel, message)

@@ -7,6 +7,7 @@
 -- Never makes a hold, and never revives one whose time is over.
 
 --@include codes
+--@include common
 --@include payload
 
 local now
@@ -30,12 +31,6 @@ local function term(at)
     ttl = math.max(1, math.min(ttl, math.floor(tonumber(ARGV[at + 4]) / 1000) - clock()))
   end
   return ttl
-end
-
--- wrong tells whether an error is that of another type of key; others are the server's own refusal,
--- and raised by call.
-local function wrong(answer)
-  return string.find(answer.err, 'WRONGTYPE', 1, true)
 end
 
 -- broken tells whether the hold of a ticket was broken, and takes down by whom.
@@ -62,7 +57,7 @@ local function renew(key, at)
     end
     local ttl = term(at)
     if ttl > 0 then
-      redis.call('PEXPIRE', key, string.format('%.0f', ttl))
+      redis.call('PEXPIRE', key, whole(ttl))
     end
     return '1'
   end
@@ -87,10 +82,10 @@ local function renew(key, at)
   local ttl = term(at)
   if ttl > 0 then
     -- Without memory to spare the server refuses ZADD, but not behind a command that needs none.
-    redis.call('PEXPIRE', key, string.format('%.0f', math.max(ttl, redis.call('PTTL', key) + 1)))
-    redis.call('ZADD', key, 'XX', string.format('%.0f', clock() + ttl + base), member)
+    redis.call('PEXPIRE', key, whole(math.max(ttl, redis.call('PTTL', key) + 1)))
+    redis.call('ZADD', key, 'XX', whole(clock() + ttl + base), member)
     if base > 0 and fixed(ARGV[at + 1]) then -- extended: all such holds are over later
-      redis.call('ZADD', key, string.format('%.0f', math.min(redis.call('ZSCORE', key, 'f') or 0, -(clock() + ttl))), 'f')
+      redis.call('ZADD', key, whole(math.min(redis.call('ZSCORE', key, 'f') or 0, -(clock() + ttl))), 'f')
     end
   end
   return '1'
