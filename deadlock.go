@@ -3,7 +3,7 @@ package holdfast
 import (
 	"context"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
@@ -34,7 +34,7 @@ func (c *Client) Deadlocks(ctx context.Context) ([]lockinfo.Deadlock, error) {
 }
 
 // deadlockOf translates a cycle.
-func deadlockOf(found *engine.Deadlock) (d lockinfo.Deadlock) {
+func deadlockOf(found *deadlock.Cycle) (d lockinfo.Deadlock) {
 	for i := range found.Members {
 		m := &found.Members[i]
 		member := lockinfo.Member{Label: m.Place.Party.Label, Holds: m.Holds, Token: m.Hold.Token, Waits: m.Waits}

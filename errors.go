@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/lockinfo"
@@ -389,13 +390,13 @@ func waitError(name string, ended *engine.WaitEnded) error {
 	out := &WaitError{Name: name, Holder: a.Holder.Label, Owner: namedOwner(a.Holder), Token: a.Token, Since: sinceOf(a),
 		Waited: ended.Waited, Reason: WaitContext, Err: ended.Err}
 	var evicted *protocol.Evicted
-	var deadlock *engine.Deadlock
+	var cycle *deadlock.Cycle
 	switch {
 	case errors.As(ended.Err, &evicted):
 		out.Reason, out.By, out.Err = WaitEvicted, evicted.By, nil
 		return out
-	case errors.As(ended.Err, &deadlock):
-		out.Reason, out.Deadlock, out.Err = WaitDeadlock, deadlockOf(deadlock), nil
+	case errors.As(ended.Err, &cycle):
+		out.Reason, out.Deadlock, out.Err = WaitDeadlock, deadlockOf(cycle), nil
 		return out
 	}
 	failure := public("lock", name, ended.Failure)

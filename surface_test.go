@@ -22,9 +22,10 @@ const module = "github.com/holdfast-go/holdfast"
 // mayImport lists what each package of the root module may import of this module. A new package
 // needs a line here, so that each new import is a decision.
 var mayImport = map[string][]string{
-	".":                            {"internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "lockinfo", "store", "telemetry"},
+	".":                            {"internal/deadlock", "internal/engine", "internal/native", "internal/protocol", "internal/quorum", "internal/wire", "lockinfo", "store", "telemetry"},
 	"dashboard":                    {".", "lockinfo"},
-	"internal/engine":              {"internal/protocol"},
+	"internal/deadlock":            {"internal/protocol"},
+	"internal/engine":              {"internal/deadlock", "internal/protocol"},
 	"internal/native":              {"internal/protocol", "internal/wire"},
 	"internal/protocol":            {},
 	"internal/protocol/memory":     {"internal/protocol"},

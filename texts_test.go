@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/quorum"
@@ -59,7 +60,7 @@ func TestTexts(t *testing.T) {
 			wait(&protocol.Evicted{By: "OP"}, true, nil), `waited 1s for "n": taken out of the queue by "OP"`, nil,
 		},
 		"wait in a deadlock": {
-			wait(&engine.Deadlock{Members: make([]engine.DeadlockMember, 1)}, true, nil), `waited 1s for "n": deadlock: "" holds "" and waits for ""`, nil,
+			wait(&deadlock.Cycle{Members: make([]deadlock.Member, 1)}, true, nil), `waited 1s for "n": deadlock: "" holds "" and waits for ""`, nil,
 		},
 		"wait, and the server is away": {
 			wait(context.DeadlineExceeded, false, failure),
@@ -82,7 +83,7 @@ func TestTexts(t *testing.T) {
 			[]error{context.Canceled, ErrUnavailable},
 		},
 		"wait that a deadlock ended": {
-			wait(&engine.Deadlock{Members: []engine.DeadlockMember{
+			wait(&deadlock.Cycle{Members: []deadlock.Member{
 				{Holds: "m", Waits: "n", Place: protocol.Place{Party: protocol.Party{Label: "a"}}},
 				{Holds: "n", Waits: "m", Place: protocol.Place{Party: protocol.Party{Label: "b"}}},
 			}}, true, failure),

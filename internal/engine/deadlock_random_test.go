@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
@@ -115,13 +116,13 @@ func (o *orderer) lock(ctx context.Context, of string) (*engine.Lease, error) {
 	lease, err := o.engine.Lock(spec, engine.Options{TTL: 2 * time.Second, DeadlockCheck: true}).Acquire(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var deadlock *engine.Deadlock
+	var cycle *deadlock.Cycle
 	switch {
 	case err == nil:
 		o.holds[of], o.waits = true, ""
-	case errors.As(err, &deadlock):
+	case errors.As(err, &cycle):
 		o.deadlocks++
-		o.checkTrue(deadlock)
+		o.checkTrue(cycle)
 	default:
 		o.Errorf("%s: lock of %q: %v", o.label, of, err)
 	}
@@ -130,7 +131,7 @@ func (o *orderer) lock(ctx context.Context, of string) (*engine.Lease, error) {
 
 // checkTrue fails unless the members of a cycle hold and wait for what it says. None of them can go
 // on before this one releases, unless it is the victim of another cycle at the same time.
-func (o *orderer) checkTrue(found *engine.Deadlock) {
+func (o *orderer) checkTrue(found *deadlock.Cycle) {
 	if found.Members[0].Place.Party.Label != o.label {
 		o.Errorf("the victim is %q, and %q is told", found.Members[0].Place.Party.Label, o.label)
 	}

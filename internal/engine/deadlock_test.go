@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 	"github.com/holdfast-go/holdfast/internal/protocol/memory"
@@ -52,13 +53,13 @@ func (h *host) waitsFor(ctx context.Context, lock interface {
 
 // deadlock is the cycle that ended a wait; nil: the waiter still waits, or its wait ended
 // otherwise.
-func (w *waiter) deadlock() *engine.Deadlock {
+func (w *waiter) deadlock() *deadlock.Cycle {
 	var ended *engine.WaitEnded
-	var deadlock *engine.Deadlock
-	if w.out() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &deadlock) || errors.Is(w.err, context.Canceled) {
+	var cycle *deadlock.Cycle
+	if w.out() || !errors.As(w.err, &ended) || !errors.As(ended.Err, &cycle) || errors.Is(w.err, context.Canceled) {
 		return nil
 	}
-	return deadlock
+	return cycle
 }
 
 // cycleOf makes each of n processes hold a name and wait for that of the next one.
@@ -124,7 +125,7 @@ func TestDeadlockEndsOneWaiterOfACycle(t *testing.T) {
 }
 
 // checkCycle compares a cycle of the names n0, n1, ... whose last waiter is the victim.
-func checkCycle(t *testing.T, found *engine.Deadlock, n int) {
+func checkCycle(t *testing.T, found *deadlock.Cycle, n int) {
 	t.Helper()
 	if len(found.Members) != n {
 		t.Fatalf("the cycle has %d members", len(found.Members))

@@ -288,8 +288,8 @@
 // # Deadlocks
 //
 // A caller with Options.DeadlockCheck may wait under leases: those that its ctx carries, and the
-// parts that its group holds already. Its place in the queue then names them, up to eight, with the
-// ticket of each hold: the evidence. The evidence must be true while the ticket lives:
+// parts that its group holds already. Its place in the queue then names them: the evidence of
+// package deadlock, which must be true while the ticket lives:
 //
 //   - The caller asks the server itself, outside of the pools, so its attempt is never passed on.
 //   - A hold that is named in evidence is not passed on in its pool. So its ticket ends with the
@@ -297,37 +297,9 @@
 //   - if the lease ends while others keep the hold (entries, readers, the process that attaches
 //     it), the attempt goes on with a new ticket, which does not name it. It joins the queue anew.
 //
-// A waiter walks after a TTL, and then ever less often, down to once a minute. A walk only reads
-// (Protocol.Inspect, 100 times at most) and never scans. It begins with the holds that keep the
-// waiter out, and with the names that it holds. In the queues of these it finds the waiters that
-// its holds keep out. Their evidence says which names they hold, and so on, until one of them has a
-// hold that keeps out the first waiter. A hold keeps a waiter out if it excludes the waiter, or
-// somebody in front of it: a reader waits behind a writer that other readers keep out.
-//
-// A cycle counts when two walks saw the same tickets and holds, and every ticket in it has asked
-// between them. So at one moment between the walks all of its members waited, and all of their
-// holds were held. A process that crashed does not ask, and what it left is no deadlock: it ends by
-// itself.
-//
-// The member that joined its queue last is the victim; of two, the one with the larger ticket. A
-// walk follows only waiters that joined before its own. So a waiter finds the cycles whose victim
-// it is, and no other: each process ends only its own wait, and each cycle has one victim. If
-// cycles cross, each has its victim, although the end of one might have been enough for both. The
-// wait of the victim ends with a *WaitEnded and a *Deadlock, and its attempt is abandoned as any
-// other.
-//
-//	         a TTL                  a cycle                  the same, and all have asked
-//	WAITING -------> no cycle seen ---------> a cycle was seen ---------------------------> ENDED
-//	                  ^  |    ^                   |   ^   |
-//	                  +--+    +-------------------+   +---+
-//	            ever less often     another, none    the same
-//
-// Engine.Deadlocks walks from every waiter with evidence, of all names that a scan finds, and tells
-// cycles by the same rule. It ends no wait.
-//
-// Not seen are: callers without the option, or under leases of another client; semaphores, as no
-// single hold of them keeps a waiter out; polling, which has no place in a queue; quorums, which
-// have no queue; more leases than the evidence names; cycles for which 100 requests are too few.
+// The waiter looks for a cycle after a TTL, and then ever less often, down to once a minute. Where
+// one is suspected, it looks again after the time in which all members ask. The wait of the victim
+// ends with a *WaitEnded and the *deadlock.Cycle, and its attempt is abandoned as any other.
 //
 // # Events
 //

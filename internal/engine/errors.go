@@ -33,7 +33,7 @@ func (*Busy) Error() string { return "held by another" }
 // that its ticket was evicted.
 type WaitEnded struct {
 	Kind     protocol.Kind // 0: nothing was waited for
-	Err      error         // how the context ended, and its cause; or the *protocol.Evicted or *Deadlock
+	Err      error         // how the context ended, and its cause; or the *protocol.Evicted or *deadlock.Cycle
 	Waited   time.Duration
 	Answer   protocol.Answer // the last, if any came
 	Answered bool            // whether any came

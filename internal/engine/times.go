@@ -18,15 +18,6 @@ const (
 	linger           = 10 * time.Second       // of the subscription after the last waiter left
 	passBlock        = 1000                   // tokens reserved for passing
 	walkEvery        = time.Minute            // the longest pause between two walks, +-20 %
-	confirmEvery     = time.Second            // while Deadlocks waits for a cycle to be confirmed
-)
-
-// The bounds of a walk, and of Deadlocks.
-const (
-	maxInspections = 100  // of one walk
-	walkPage       = 100  // places that one inspection tells
-	walkHolds      = 1000 // and holds
-	maxDeadlocks   = 1000
 )
 
 // margin is how much earlier trust ends than the hold at the server. It covers the drift of two

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadlock"
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
@@ -251,8 +252,8 @@ func (w *waitLoop) reportWaiting(ctx context.Context, kind EventKind) {
 // ended is the error of a wait that its caller's context ended, or that is the victim of
 // a deadlock.
 func (w *waitLoop) ended(ctx context.Context) error {
-	if deadlock := (*Deadlock)(nil); errors.As(context.Cause(ctx), &deadlock) {
-		return w.endedBy(deadlock) // the caller's own context is not over
+	if cycle := (*deadlock.Cycle)(nil); errors.As(context.Cause(ctx), &cycle) {
+		return w.endedBy(cycle) // the caller's own context is not over
 	}
 	return w.endedBy(protocol.EndOf(ctx))
 }

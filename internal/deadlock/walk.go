@@ -1,4 +1,4 @@
-package engine
+package deadlock
 
 import (
 	"context"
@@ -7,11 +7,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/protocol"
 )
 
-// A walk is one look for the deadlock whose victim a waiter is. See the package document.
+// The bounds of a walk.
+const (
+	maxInspections = 100  // of one walk
+	pageOfPlaces   = 100  // that one inspection tells
+	pageOfHolds    = 1000 // that the first inspection of a name tells
+)
+
+// A walk looks once for the cycle whose victim a waiter is. See the package document.
 type walk struct {
-	engine *Engine
-	ctx    context.Context
-	asked  int // how often it has inspected a name
+	servers     protocol.Operators
+	ctx         context.Context
+	inspections int // so far
 
 	name     string         // that the waiter waits for
 	place    protocol.Place // of the waiter
@@ -23,7 +30,7 @@ type walk struct {
 // A blocker is a hold that keeps a waiter out.
 type blocker struct {
 	hold  protocol.Hold
-	ahead *protocol.Place // see DeadlockMember
+	ahead *protocol.Place // see Member
 }
 
 // A walkStep is a hold on the way, and the waiter that has it.
@@ -35,17 +42,17 @@ type walkStep struct {
 	ahead  *protocol.Place
 }
 
-// walk looks for a deadlock whose victim is the ticket that waits for a name. It returns nil if
-// there is none, or if it is too far to walk. The error is that of protocol.Operators.Inspect.
-func (e *Engine) walk(ctx context.Context, name string, id protocol.ID) (*Deadlock, error) {
-	w := &walk{engine: e, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker), seen: make(map[protocol.Evidence]bool)}
-	err := w.look(name, func(q *queued) bool {
+// Walk returns the cycle whose victim is a ticket that waits for a name. It returns nil if there is
+// none, or if it is too far to walk. The error is that of Inspect.
+func Walk(ctx context.Context, servers protocol.Operators, name string, id protocol.ID) (*Cycle, error) {
+	w := &walk{servers: servers, ctx: ctx, name: name, blockers: make(map[protocol.ID]blocker), seen: make(map[protocol.Evidence]bool)}
+	err := w.visitQueue(name, func(q *queued) bool {
 		if q.place.ID != id {
 			return true
 		}
 		w.place = q.place
 		for _, h := range q.holds {
-			if ahead, out := q.keptOutBy(h); out {
+			if ahead, out := q.isKeptOutBy(h); out {
 				w.blockers[h.ID] = blocker{h, ahead}
 			}
 		}
@@ -56,7 +63,7 @@ func (e *Engine) walk(ctx context.Context, name string, id protocol.ID) (*Deadlo
 	}
 	w.push(-1, w.place, nil)
 	for i := 0; i < len(w.steps); i++ {
-		if found, err := w.follow(i); found != nil || err != nil {
+		if found, err := w.followHold(i); found != nil || err != nil {
 			return found, err
 		}
 	}
@@ -73,26 +80,26 @@ func (w *walk) push(parent int, place protocol.Place, ahead *protocol.Place) {
 	}
 }
 
-// follow looks at the hold of a step, and at all waiters that it keeps out. It returns the cycle if
-// one of them has a hold that keeps out the first waiter.
-func (w *walk) follow(i int) (found *Deadlock, err error) {
+// followHold looks at the hold of a step, and at all waiters that it keeps out. It returns the
+// cycle if one of them has a hold that keeps out the first waiter.
+func (w *walk) followHold(i int) (found *Cycle, err error) {
 	under := w.steps[i].under
-	err = w.look(under.Name, func(q *queued) bool {
+	err = w.visitQueue(under.Name, func(q *queued) bool {
 		h, held := q.hold(under.ID)
 		if !held {
 			return false
 		}
 		w.steps[i].hold = h
-		if len(q.place.Under) == 0 || !older(&q.place, &w.place) {
+		if len(q.place.Under) == 0 || !joinedBefore(&q.place, &w.place) {
 			return true
 		}
-		ahead, out := q.keptOutBy(h)
+		ahead, out := q.isKeptOutBy(h)
 		if !out {
 			return true
 		}
 		for _, next := range q.place.Under {
 			if b, blocks := w.blockers[next.ID]; blocks && next.Name == w.name {
-				found = w.cycle(i, DeadlockMember{Waits: under.Name, Place: q.place, Holds: w.name, Hold: b.hold, ahead: ahead}, b.ahead)
+				found = w.makeCycle(i, Member{Waits: under.Name, Place: q.place, Holds: w.name, Hold: b.hold, ahead: ahead}, b.ahead)
 				return false
 			}
 		}
@@ -102,24 +109,24 @@ func (w *walk) follow(i int) (found *Deadlock, err error) {
 	return found, err
 }
 
-// older tells whether a waiter joined its queue before another, by the clocks of the servers that
+// joinedBefore reports whether a waiter joined its queue before another, by the clocks of the servers that
 // have the queues. The tickets decide if both joined at the same time. All walks see the same.
-func older(a, b *protocol.Place) bool {
+func joinedBefore(a, b *protocol.Place) bool {
 	return a.Order < b.Order || a.Order == b.Order && a.ID < b.ID
 }
 
-// cycle makes the deadlock of the first waiter, of the last one that the walk found, and of those
+// makeCycle returns the cycle of the first waiter, of the last one that the walk found, and of those
 // on the way from the hold that keeps the last one out. Ahead is of the first waiter.
-func (w *walk) cycle(i int, last DeadlockMember, ahead *protocol.Place) *Deadlock {
-	members := []DeadlockMember{{}, last}
+func (w *walk) makeCycle(i int, last Member, ahead *protocol.Place) *Cycle {
+	members := []Member{{}, last}
 	for ; w.steps[i].parent >= 0; i = w.steps[i].parent {
 		s := &w.steps[i]
-		members = append(members, DeadlockMember{
+		members = append(members, Member{
 			Waits: w.steps[s.parent].under.Name, Place: s.place, Holds: s.under.Name, Hold: s.hold, ahead: s.ahead,
 		})
 	}
-	members[0] = DeadlockMember{Waits: w.name, Place: w.place, Holds: w.steps[i].under.Name, Hold: w.steps[i].hold, ahead: ahead}
-	return &Deadlock{members}
+	members[0] = Member{Waits: w.name, Place: w.place, Holds: w.steps[i].under.Name, Hold: w.steps[i].hold, ahead: ahead}
+	return &Cycle{members}
 }
 
 // A queued is a place of a queue, and what is in front of it.
@@ -139,9 +146,9 @@ func (q *queued) hold(id protocol.ID) (protocol.Hold, bool) {
 	return protocol.Hold{}, false
 }
 
-// keptOutBy tells whether a hold keeps the place out. Ahead is the place in front that the hold
+// isKeptOutBy reports whether a hold keeps the place out. Ahead is the place in front that the hold
 // excludes, if it does not exclude this one.
-func (q *queued) keptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
+func (q *queued) isKeptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
 	switch {
 	case excludes(&h, &q.place):
 		return nil, true
@@ -151,21 +158,21 @@ func (q *queued) keptOutBy(h protocol.Hold) (ahead *protocol.Place, out bool) {
 	return nil, false
 }
 
-// excludes tells whether a hold lets a waiter in beside itself.
+// excludes reports whether a hold lets a waiter in beside itself.
 func excludes(h *protocol.Hold, p *protocol.Place) bool {
 	return !(h.Shared && p.Shared) && !sameOwner(h.Party, p.Party)
 }
 
 func sameOwner(a, b protocol.Party) bool { return !a.Unnamed && !b.Unnamed && a.Owner == b.Owner }
 
-// look inspects a name and calls visit with the places of its queue, in order, until it returns
-// false. Names of other kinds have none. It stops when the walk has asked often enough.
-func (w *walk) look(name string, visit func(*queued) bool) error {
+// visitQueue inspects a name and calls visit with the places of its queue, in order, until it
+// returns false. Names of other kinds have none. It stops at the last inspection of the walk.
+func (w *walk) visitQueue(name string, visit func(*queued) bool) error {
 	q := queued{}
-	for page := (protocol.Page{Holds: walkHolds, Queue: walkPage}); w.asked < maxInspections; page.Holds = 0 {
-		w.asked++
+	for page := (protocol.Page{Holds: pageOfHolds, Queue: pageOfPlaces}); w.inspections < maxInspections; page.Holds = 0 {
+		w.inspections++
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
-		in, err := w.engine.protocol.Inspect(ctx, name, page)
+		in, err := w.servers.Inspect(ctx, name, page)
 		cancel()
 		if err != nil {
 			return err
@@ -174,7 +181,7 @@ func (w *walk) look(name string, visit func(*queued) bool) error {
 			return nil
 		}
 		if page.Holds > 0 {
-			q.holds = leases(in.Holds)
+			q.holds = leasable(in.Holds)
 		}
 		for _, p := range in.Queue {
 			page.After = p.Order
@@ -195,8 +202,8 @@ func (w *walk) look(name string, visit func(*queued) bool) error {
 	return nil
 }
 
-// leases are the holds that a caller may have a lease of.
-func leases(holds []protocol.Hold) (out []protocol.Hold) {
+// leasable returns the holds of which a caller may have a lease.
+func leasable(holds []protocol.Hold) (out []protocol.Hold) {
 	for _, h := range holds {
 		if h.State == protocol.HoldTaken || h.State == protocol.HoldOffered {
 			out = append(out, h)
