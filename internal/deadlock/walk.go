@@ -109,14 +109,15 @@ func (w *walk) followHold(i int) (found *Cycle, err error) {
 	return found, err
 }
 
-// joinedBefore reports whether a waiter joined its queue before another, by the clocks of the servers that
-// have the queues. The tickets decide if both joined at the same time. All walks see the same.
+// joinedBefore reports whether a waiter joined its queue before another, by the clocks of the
+// servers that have the queues. The tickets decide if both joined at the same time. All walks see
+// the same.
 func joinedBefore(a, b *protocol.Place) bool {
 	return a.Order < b.Order || a.Order == b.Order && a.ID < b.ID
 }
 
-// makeCycle returns the cycle of the first waiter, of the last one that the walk found, and of those
-// on the way from the hold that keeps the last one out. Ahead is of the first waiter.
+// makeCycle returns the cycle of the first waiter, of the last one that the walk found, and of
+// those on the way from the hold that keeps the last one out. Ahead is of the first waiter.
 func (w *walk) makeCycle(i int, last Member, ahead *protocol.Place) *Cycle {
 	members := []Member{{}, last}
 	for ; w.steps[i].parent >= 0; i = w.steps[i].parent {

@@ -79,9 +79,9 @@ func (l *Lock) unsupported() error {
 
 // Acquire waits for the lock. The error is a *WaitEnded, the Closed error, a *Busy (polling ran
 // out), a *protocol.Foreign, a *protocol.Mismatch, a *protocol.Upgrade, ErrReader or a
-// *protocol.Failure that waiting does not cure. The cause of a *WaitEnded is a *deadlock.Cycle if the
-// caller is the victim of one. After an error nothing is held, and what was queued or won is taken
-// back.
+// *protocol.Failure that waiting does not cure. The cause of a *WaitEnded is a *deadlock.Cycle if
+// the caller is the victim of one. After an error nothing is held, and what was queued or won is
+// taken back.
 func (l *Lock) Acquire(ctx context.Context) (*Lease, error) { return l.acquireBeside(ctx, nil) }
 
 // acquireBeside is Acquire for a part of a group that holds other parts already; nil for none.
