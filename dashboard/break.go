@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// secretHeader carries the secret that the stream told. Another site can neither read it nor send
+// secretHeader carries the secret that the stream says. Another site can neither read it nor send
 // this header.
 const secretHeader = "X-Holdfast-Secret"
 
-// mostBody is the largest request to break a hold: names have at most 1 KiB.
-const mostBody = 16 << 10
+// maxBody is the largest request to break a hold: names have at most 1 KiB.
+const maxBody = 16 << 10
 
 // breakHold breaks a hold, if all of it is right.
 func (h *handler) breakHold(w http.ResponseWriter, r *http.Request) {
-	if code, why := h.mayBreak(r); why != "" {
-		refuse(w, code, why)
+	if code, why := h.checkBreak(r); why != "" {
+		sendError(w, code, why)
 		return
 	}
 	var body struct {
@@ -33,45 +33,45 @@ func (h *handler) breakHold(w http.ResponseWriter, r *http.Request) {
 		Token      int64  `json:"token"`
 		Typed      string `json:"typed"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body); err != nil {
-		refuse(w, http.StatusBadRequest, "the body is not the JSON of a break")
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil {
+		sendError(w, http.StatusBadRequest, "the body is not the JSON of a break")
 		return
 	}
 	if body.NameBase64 != "" {
 		name, err := base64.StdEncoding.DecodeString(body.NameBase64)
 		if err != nil {
-			refuse(w, http.StatusBadRequest, "name_base64 is not base64")
+			sendError(w, http.StatusBadRequest, "name_base64 is not base64")
 			return
 		}
 		body.Name = string(name)
 	}
-	if body.Typed == "" || body.Typed != typed(body.Name) {
-		refuse(w, http.StatusConflict, "the name that was typed is another one: nothing was broken")
+	if body.Typed == "" || body.Typed != typedName(body.Name) {
+		sendError(w, http.StatusConflict, "the name that was typed is another one: nothing was broken")
 		return
 	}
 	err := h.client.Break(r.Context(), body.Name, body.Token)
 	var argument *holdfast.ArgumentError
 	switch {
 	case err == nil:
-		h.answer(w, r, func() any {
+		h.sendDocument(w, r, func() any {
 			return struct {
 				Broken bool `json:"broken"`
 			}{true}
 		})
 	case errors.Is(err, holdfast.ErrNotHeld):
-		refuse(w, http.StatusNotFound, "this hold is over: nothing was broken")
+		sendError(w, http.StatusNotFound, "this hold is over: nothing was broken")
 	case errors.As(err, &argument):
-		refuse(w, http.StatusBadRequest, err.Error())
+		sendError(w, http.StatusBadRequest, err.Error())
 	default:
-		refuse(w, http.StatusBadGateway, err.Error())
+		sendError(w, http.StatusBadGateway, err.Error())
 	}
 }
 
-// mayBreak tells why a request may not break, and with which code. Empty: it may.
-func (h *handler) mayBreak(r *http.Request) (code int, why string) {
+// checkBreak returns why a request may not break, and with which code. Empty: it may.
+func (h *handler) checkBreak(r *http.Request) (code int, why string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case !sameOrigin(r):
+	case !isSameOrigin(r):
 		return http.StatusForbidden, "the request comes from another site"
 	case kind != "application/json":
 		return http.StatusUnsupportedMediaType, "the body is not JSON"
@@ -83,9 +83,9 @@ func (h *handler) mayBreak(r *http.Request) (code int, why string) {
 	return 0, ""
 }
 
-// sameOrigin tells whether a page of the same origin made a request. A request that does not say so
-// is refused.
-func sameOrigin(r *http.Request) bool {
+// isSameOrigin reports whether a page of the same origin made a request. A request that does not
+// say so is refused.
+func isSameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
@@ -93,9 +93,9 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
-// typed is what a person types for a name. It is the name, unless that has characters that are
-// invisible or no keyboard has.
-func typed(name string) string {
+// typedName returns what a person types for a name. It is the name, unless that has characters that
+// are invisible or no keyboard has.
+func typedName(name string) string {
 	for _, r := range name {
 		if !strconv.IsPrint(r) || r == '\uFFFD' {
 			quoted := strconv.QuoteToASCII(name)

@@ -9,17 +9,16 @@
 // # What it costs
 //
 // The page has one stream of events. While at least one page is open, Client.List reads all names,
-// about once a second however many pages there are: a look ends 0.95 s after the one before began,
+// about once a second however many pages there are: a poll ends 0.95 s after the one before began,
 // so a change is on the page within a second. It reads for at most about a quarter of the time, as
-// it rests three times as long as the last look took. Client.Ready is asked every 5 s, and of a
-// quorum Client.Quorum.
-// Nothing is read while no page is open, and a page that is hidden closes its stream. A page gets
-// the whole list first, and then the differences.
+// it pauses three times as long as the last poll took. Client.Ready is asked every 5 s, and of a
+// quorum Client.Quorum. Nothing is read while no page is open, and a page that is hidden closes its
+// stream. A page gets the whole list first, and then the differences.
 //
 // Memory is bounded. All streams share the list: the first 20,000 names, of at most 64 MiB
-// together, and during a look the list before too. The page says how many names it does not show.
+// together, and during a poll the list before too. The page says how many names it does not show.
 // There are at most 100 streams, and each keeps what it is sending: some 64 KiB of rows, and of one
-// look at most 1,000 changes of 1 MiB together. Of other answers, four are made or sent at a
+// poll at most 1,000 changes of 1 MiB together. Of other answers, four are made or sent at a
 // time. A page that does not read for 15 s is closed.
 //
 // # What it shows
@@ -29,8 +28,8 @@
 //   - Of one name its holds, its queue, and what each master of a quorum says.
 //   - What a holder itself waits for, as a tree that has the cause at its root. It knows that only
 //     of callers with WithDeadlockCheck.
-//   - The changes that were seen since the page was opened. They are differences between two looks,
-//     so a hold that begins and ends between two looks is not seen.
+//   - The changes that were seen since the page was opened. They are differences between two polls,
+//     so a hold that begins and ends between two polls is not seen.
 //   - All that one process holds and waits for.
 //   - Whether the servers are ready, and which masters of a quorum count, and why others do not.
 //   - Deadlocks, when they are asked for: at most one search runs, and all who ask share it.
@@ -54,9 +53,9 @@
 // # Requests
 //
 //	GET  ./             the page; also style.css, icon.svg and its scripts
-//	GET  ./events       the stream: events "hello" and "look", in parts
-//	GET  ./lock         ?name=: a name as the last look saw it
-//	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last look saw it
+//	GET  ./events       the stream: events "hello" and "update", in parts
+//	GET  ./lock         ?name=: a name as the last poll found it
+//	GET  ./process      ?host=&pid=: what a process holds and waits for, as the last poll found it
 //	GET  ./deadlocks    looks for deadlocks
 //	POST ./break        {"name", "token", "typed"}
 //

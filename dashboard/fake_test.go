@@ -18,28 +18,28 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-// A fake is a server that is looked at.
-type fake struct {
+// A fakeClient is a client of a server that the test changes.
+type fakeClient struct {
 	mu       sync.Mutex
 	names    map[string]lockinfo.Info
 	err      error // of List, after the names
 	ready    error // of Ready
 	masters  []lockinfo.Master
-	takes    time.Duration // how long a List lasts
-	begun    []time.Time   // of Lists
+	takes    time.Duration // of a List
+	polls    []time.Time   // the beginnings of Lists
 	broken   []string
 	found    []lockinfo.Deadlock
 	searches int
 	search   chan struct{} // a search for deadlocks waits for its end
 }
 
-func newFake(infos ...lockinfo.Info) *fake {
-	f := &fake{names: map[string]lockinfo.Info{}}
-	f.set(infos...)
+func newFake(infos ...lockinfo.Info) *fakeClient {
+	f := &fakeClient{names: map[string]lockinfo.Info{}}
+	f.setNames(infos...)
 	return f
 }
 
-func (f *fake) set(infos ...lockinfo.Info) {
+func (f *fakeClient) setNames(infos ...lockinfo.Info) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, info := range infos {
@@ -47,15 +47,15 @@ func (f *fake) set(infos ...lockinfo.Info) {
 	}
 }
 
-func (f *fake) locked(change func()) {
+func (f *fakeClient) change(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[lockinfo.Info, error] {
+func (f *fakeClient) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[lockinfo.Info, error] {
 	f.mu.Lock()
-	f.begun = append(f.begun, time.Now())
+	f.polls = append(f.polls, time.Now())
 	names, err, takes := maps.Clone(f.names), f.err, f.takes
 	f.mu.Unlock()
 	return func(yield func(lockinfo.Info, error) bool) {
@@ -66,7 +66,7 @@ func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[locki
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			for range 2 { // SCAN may tell a key twice
+			for range 2 { // SCAN may find a key twice
 				if !yield(names[name], nil) {
 					return
 				}
@@ -78,13 +78,13 @@ func (f *fake) List(ctx context.Context, _ holdfast.ListOptions) iter.Seq2[locki
 	}
 }
 
-func (f *fake) Ready(context.Context) error {
+func (f *fakeClient) Ready(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready
 }
 
-func (f *fake) Quorum(context.Context) ([]lockinfo.Master, error) {
+func (f *fakeClient) Quorum(context.Context) ([]lockinfo.Master, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.masters == nil {
@@ -93,7 +93,7 @@ func (f *fake) Quorum(context.Context) ([]lockinfo.Master, error) {
 	return slices.Clone(f.masters), nil
 }
 
-func (f *fake) Deadlocks(context.Context) ([]lockinfo.Deadlock, error) {
+func (f *fakeClient) Deadlocks(context.Context) ([]lockinfo.Deadlock, error) {
 	f.mu.Lock()
 	f.searches++
 	wait, found := f.search, f.found
@@ -104,7 +104,7 @@ func (f *fake) Deadlocks(context.Context) ([]lockinfo.Deadlock, error) {
 	return found, nil
 }
 
-func (f *fake) Break(_ context.Context, name string, token int64) error {
+func (f *fakeClient) Break(_ context.Context, name string, token int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.names[name].Holds {
@@ -116,16 +116,16 @@ func (f *fake) Break(_ context.Context, name string, token int64) error {
 	return holdfast.ErrNotHeld
 }
 
-func (f *fake) lists() int {
+func (f *fakeClient) countPolls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.begun)
+	return len(f.polls)
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// held is a name with one hold.
-func held(name, label string, token int64) lockinfo.Info {
+// newHeld returns a name with one hold.
+func newHeld(name, label string, token int64) lockinfo.Info {
 	return lockinfo.Info{
 		Name: name, Kind: "mutex", At: epoch, Holders: 1,
 		Holds: []lockinfo.Hold{{
@@ -140,9 +140,9 @@ type viewer struct {
 	header http.Header
 	code   int
 	events chan event
-	ended  chan struct{}
-	leave  context.CancelFunc
-	rest   bytes.Buffer
+	done   chan struct{}
+	cancel context.CancelFunc
+	unread bytes.Buffer
 }
 
 type event struct {
@@ -157,38 +157,38 @@ func (v *viewer) WriteHeader(code int) { v.code = code }
 func (v *viewer) Flush() {}
 
 func (v *viewer) Write(text []byte) (int, error) {
-	v.rest.Write(text)
+	v.unread.Write(text)
 	for {
-		whole, rest, found := strings.Cut(v.rest.String(), "\n\n")
+		whole, rest, found := strings.Cut(v.unread.String(), "\n\n")
 		if !found {
 			return len(text), nil
 		}
-		v.rest.Reset()
-		v.rest.WriteString(rest)
+		v.unread.Reset()
+		v.unread.WriteString(rest)
 		name, data, _ := strings.Cut(strings.TrimPrefix(whole, "event: "), "\ndata: ")
 		v.events <- event{name, []byte(data)}
 	}
 }
 
-// view opens a stream.
-func view(h http.Handler) *viewer {
+// openStream opens a stream.
+func openStream(h http.Handler) *viewer {
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &viewer{header: http.Header{}, events: make(chan event, 1000), ended: make(chan struct{}), leave: cancel}
+	v := &viewer{header: http.Header{}, events: make(chan event, 1000), done: make(chan struct{}), cancel: cancel}
 	go func() {
-		defer close(v.ended)
+		defer close(v.done)
 		h.ServeHTTP(v, httptest.NewRequestWithContext(ctx, "GET", "/events", nil))
 	}()
 	return v
 }
 
-// end leaves, and waits until the stream has ended.
-func (v *viewer) end() {
-	v.leave()
-	<-v.ended
+// close leaves, and waits until the stream has ended.
+func (v *viewer) close() {
+	v.cancel()
+	<-v.done
 }
 
-// A seen is a look as a page reads it.
-type seen struct {
+// A pageUpdate is an update as a page reads it.
+type pageUpdate struct {
 	status
 	Whole   bool              `json:"whole"`
 	Part    bool              `json:"part"`
@@ -197,24 +197,24 @@ type seen struct {
 	Changes []lockinfo.Change `json:"changes"`
 }
 
-// look is the next look of a stream.
-func (v *viewer) look(t *testing.T) seen {
+// next returns the next update of a stream.
+func (v *viewer) next(t *testing.T) pageUpdate {
 	t.Helper()
 	for e := range v.events {
-		if e.name != "look" {
+		if e.name != "update" {
 			continue
 		}
-		var s seen
-		if err := json.Unmarshal(e.data, &s); err != nil {
+		var u pageUpdate
+		if err := json.Unmarshal(e.data, &u); err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return u
 	}
-	return seen{}
+	return pageUpdate{}
 }
 
-// secret is what the stream says first.
-func (v *viewer) secret(t *testing.T) (secret string, canBreak bool) {
+// readHello returns what the stream says first.
+func (v *viewer) readHello(t *testing.T) (secret string, canBreak bool) {
 	t.Helper()
 	var hello struct {
 		Secret   string `json:"secret"`
@@ -226,7 +226,7 @@ func (v *viewer) secret(t *testing.T) (secret string, canBreak bool) {
 	return hello.Secret, hello.CanBreak
 }
 
-// get asks once.
+// get makes a request.
 func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))

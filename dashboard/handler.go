@@ -17,13 +17,13 @@ import (
 
 // Options say what a dashboard may do. Nil or zero Options only read.
 type Options struct {
-	// Authorize tells whether a request may break holds. It is asked when a page is opened and at
+	// Authorize reports whether a request may break holds. It is asked when a page is opened and at
 	// each break. Nil: nobody may.
 	Authorize func(*http.Request) bool
 }
 
-// source is what a dashboard needs of a Client.
-type source interface {
+// A lockClient is what a dashboard needs of a Client.
+type lockClient interface {
 	List(context.Context, holdfast.ListOptions) iter.Seq2[lockinfo.Info, error]
 	Ready(context.Context) error
 	Quorum(context.Context) ([]lockinfo.Master, error)
@@ -31,23 +31,23 @@ type source interface {
 	Break(ctx context.Context, name string, token int64) error
 }
 
-var _ source = (*holdfast.Client)(nil)
+var _ lockClient = (*holdfast.Client)(nil)
 
 //go:embed static
 var static embed.FS
 
-// policy lets the page use its own script and style, and ask its own server.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// contentPolicy lets the page use its own script and style, and ask its own server.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // handler serves one dashboard.
 type handler struct {
-	client    source
+	client    lockClient
 	authorize func(*http.Request) bool
 	secret    string
 	hub       *hub
-	deadlocks searches
-	answers   chan struct{} // one in it for each document that is made or sent
+	deadlocks deadlockSearches
+	documents chan struct{} // one in it for each document that is made or sent
 }
 
 // Handler returns the dashboard of a client. The caller keeps the client open. The label of the
@@ -57,27 +57,29 @@ func Handler(client *holdfast.Client, options *Options) http.Handler {
 	return newHandler(client, options)
 }
 
-func newHandler(client source, options *Options) http.Handler {
-	h := &handler{client: client, authorize: func(*http.Request) bool { return false }, secret: rand.Text(), hub: newHub(client), answers: make(chan struct{}, mostAnswers)}
+func refuseAll(*http.Request) bool { return false }
+
+func newHandler(client lockClient, options *Options) http.Handler {
+	h := &handler{client: client, authorize: refuseAll, secret: rand.Text(), hub: newHub(client), documents: make(chan struct{}, maxDocuments)}
 	h.deadlocks.client = client
 	if options != nil && options.Authorize != nil {
 		h.authorize = options.Authorize
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", asset("index.html", "text/html; charset=utf-8"))
-	mux.HandleFunc("GET /style.css", asset("style.css", "text/css; charset=utf-8"))
-	mux.HandleFunc("GET /app.js", asset("app.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /panel.js", asset("panel.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /view.js", asset("view.js", "text/javascript; charset=utf-8"))
-	mux.HandleFunc("GET /icon.svg", asset("icon.svg", "image/svg+xml"))
-	mux.Handle("GET /events", ours(h.events))
-	mux.Handle("GET /lock", ours(h.lock))
-	mux.Handle("GET /process", ours(h.process))
-	mux.Handle("GET /deadlocks", ours(h.searchDeadlocks))
+	mux.HandleFunc("GET /{$}", serveAsset("index.html", "text/html; charset=utf-8"))
+	mux.HandleFunc("GET /style.css", serveAsset("style.css", "text/css; charset=utf-8"))
+	mux.HandleFunc("GET /app.js", serveAsset("app.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /panel.js", serveAsset("panel.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /view.js", serveAsset("view.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /icon.svg", serveAsset("icon.svg", "image/svg+xml"))
+	mux.Handle("GET /events", refuseOtherSites(h.serveStream))
+	mux.Handle("GET /lock", refuseOtherSites(h.serveLock))
+	mux.Handle("GET /process", refuseOtherSites(h.serveProcess))
+	mux.Handle("GET /deadlocks", refuseOtherSites(h.serveDeadlocks))
 	mux.HandleFunc("POST /break", h.breakHold)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
-		head.Set("Content-Security-Policy", policy)
+		head.Set("Content-Security-Policy", contentPolicy)
 		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("X-Frame-Options", "DENY")
 		head.Set("Referrer-Policy", "no-referrer")
@@ -94,8 +96,8 @@ func newHandler(client source, options *Options) http.Handler {
 	})
 }
 
-// asset serves an embedded file.
-func asset(name, kind string) http.HandlerFunc {
+// serveAsset serves an embedded file.
+func serveAsset(name, kind string) http.HandlerFunc {
 	text, err := static.ReadFile("static/" + name)
 	if err != nil {
 		panic(err) // a file of this package
@@ -106,34 +108,34 @@ func asset(name, kind string) http.HandlerFunc {
 	}
 }
 
-// ours refuses requests that a page of another site makes: they would cost the server.
-func ours(next http.HandlerFunc) http.Handler {
+// refuseOtherSites refuses requests that a page of another site makes: they would cost the server.
+func refuseOtherSites(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("Sec-Fetch-Site") {
 		case "cross-site", "same-site":
-			refuse(w, http.StatusForbidden, "the request comes from another site")
+			sendError(w, http.StatusForbidden, "the request comes from another site")
 		default:
 			next(w, r)
 		}
 	})
 }
 
-// answer makes a document and sends it, beside at most mostAnswers-1 others: one may be as large as
-// the list.
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, document func() any) {
+// sendDocument makes a document and sends it, beside at most maxDocuments-1 others: one may be as
+// large as the list.
+func (h *handler) sendDocument(w http.ResponseWriter, r *http.Request, document func() any) {
 	select {
-	case h.answers <- struct{}{}:
-		defer func() { <-h.answers }()
+	case h.documents <- struct{}{}:
+		defer func() { <-h.documents }()
 	case <-r.Context().Done():
 		return
 	}
 	text, _ := json.Marshal(lockinfo.Document{Value: document()})
 	w.Header().Set("Content-Type", "application/json")
-	_ = write(w, text)
+	_ = writeTexts(w, text)
 }
 
-// refuse says why a request is not served.
-func refuse(w http.ResponseWriter, code int, why string) {
+// sendError says why a request is not served.
+func sendError(w http.ResponseWriter, code int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(struct {
@@ -141,40 +143,40 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	}{why})
 }
 
-// lock tells what the last look saw of a name.
-func (h *handler) lock(w http.ResponseWriter, r *http.Request) {
+// serveLock sends what the last poll found of a name.
+func (h *handler) serveLock(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
-	seen := h.hub.seen()
-	if seen == nil {
-		refuse(w, http.StatusServiceUnavailable, "nothing was looked at yet: no page is open")
+	names := h.hub.lastNames()
+	if names == nil {
+		sendError(w, http.StatusServiceUnavailable, "nothing was polled yet: no page is open")
 		return
 	}
-	found, ok := seen[name]
+	found, ok := names[name]
 	if !ok {
-		refuse(w, http.StatusNotFound, "nobody holds or waits for this name")
+		sendError(w, http.StatusNotFound, "nobody holds or waits for this name")
 		return
 	}
-	h.answer(w, r, func() any {
+	h.sendDocument(w, r, func() any {
 		return struct {
 			Lock   lockinfo.Info `json:"lock"`
 			Typed  string        `json:"typed"` // what a person types to break a hold
 			Causes []node        `json:"causes"`
-		}{found.info, typed(name), causes(seen, name)}
+		}{found.info, typedName(name), causeTrees(names, name)}
 	})
 }
 
-// process tells what the last look saw of a process.
-func (h *handler) process(w http.ResponseWriter, r *http.Request) {
+// serveProcess sends what the last poll found of a process.
+func (h *handler) serveProcess(w http.ResponseWriter, r *http.Request) {
 	host, pidText := r.URL.Query().Get("host"), r.URL.Query().Get("pid")
 	pid, err := strconv.Atoi(pidText)
 	if host == "" || err != nil {
-		refuse(w, http.StatusBadRequest, "host and pid are missing")
+		sendError(w, http.StatusBadRequest, "host and pid are missing")
 		return
 	}
-	seen := h.hub.seen()
-	if seen == nil {
-		refuse(w, http.StatusServiceUnavailable, "nothing was looked at yet: no page is open")
+	names := h.hub.lastNames()
+	if names == nil {
+		sendError(w, http.StatusServiceUnavailable, "nothing was polled yet: no page is open")
 		return
 	}
-	h.answer(w, r, func() any { return processOf(seen, host, pid) })
+	h.sendDocument(w, r, func() any { return usesOfProcess(names, host, pid) })
 }

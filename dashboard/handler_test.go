@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/lockinfo"
 )
 
-func TestFilesAndHeaders(t *testing.T) {
+func TestHandlerFilesAndHeaders(t *testing.T) {
 	mounted := http.NewServeMux()
 	mounted.Handle("/deep/locks/", http.StripPrefix("/deep/locks", newHandler(newFake(), nil)))
 	for path, kind := range map[string]string{
@@ -43,7 +43,7 @@ func TestFilesAndHeaders(t *testing.T) {
 }
 
 // A mount without a slash at its end leads to the one with it, and to no other host.
-func TestMissingSlash(t *testing.T) {
+func TestHandlerMissingSlashIsAdded(t *testing.T) {
 	for path, want := range map[string]string{"/locks": "./locks/", "/locks?x=1": "./locks/", "//evil.example": "./evil.example/"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RequestURI, r.URL.Path = path, ""
@@ -57,7 +57,7 @@ func TestMissingSlash(t *testing.T) {
 
 // The page has no script, style or listener of its own, as the policy would refuse them, and
 // nothing of another host. The scripts make no markup of texts.
-func TestPageKeepsItsPolicy(t *testing.T) {
+func TestPageKeepsContentPolicy(t *testing.T) {
 	refused := map[string]*regexp.Regexp{
 		".html": regexp.MustCompile(`(?i)<style|style=|\son\w+=|<script[^>]*>[^<]|https?:|//\w|="/`),
 		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|https?:|srcdoc`),
@@ -82,7 +82,7 @@ func TestPageKeepsItsPolicy(t *testing.T) {
 	}
 }
 
-func TestReadsOfAnotherSiteAreRefused(t *testing.T) {
+func TestHandlerRefusesReadsOfAnotherSite(t *testing.T) {
 	f := newFake()
 	h := newHandler(f, nil)
 	for _, path := range []string{"/events", "/lock?name=x", "/process?host=h&pid=1", "/deadlocks"} {
@@ -94,19 +94,19 @@ func TestReadsOfAnotherSiteAreRefused(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	if f.lists() > 0 || f.searches > 0 {
+	if f.countPolls() > 0 || f.searches > 0 {
 		t.Error("the server was asked")
 	}
 }
 
-func TestBreak(t *testing.T) {
+func TestBreakNeedsAllToBeRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(held("order:1", "A", 7), held("a\u202eb", "B", 8))
+		f := newFake(newHeld("order:1", "A", 7), newHeld("a\u202eb", "B", 8))
 		allowed := true
 		h := newHandler(f, &Options{Authorize: func(*http.Request) bool { return allowed }})
-		v := view(h)
-		secret, can := v.secret(t)
-		v.end()
+		v := openStream(h)
+		secret, can := v.readHello(t)
+		v.close()
 		if !can || secret == "" {
 			t.Fatalf("the page may break: %v, secret %q", can, secret)
 		}
@@ -135,7 +135,7 @@ func TestBreak(t *testing.T) {
 			"odd name, typed raw":      {nil, `{"name":"a\u202eb","token":8,"typed":"a\u202eb"}`, false, 409},
 			"another token":            {nil, `{"name":"order:1","token":6,"typed":"order:1"}`, false, 404},
 			"no JSON":                  {nil, `x`, false, 400},
-			"too long":                 {nil, `{"name":"` + strings.Repeat("x", mostBody) + `"}`, false, 400},
+			"too long":                 {nil, `{"name":"` + strings.Repeat("x", maxBody) + `"}`, false, 400},
 		} {
 			r := httptest.NewRequest("POST", "/break", strings.NewReader(c.body))
 			for key, value := range good {
@@ -157,13 +157,13 @@ func TestBreak(t *testing.T) {
 	})
 }
 
-func TestNobodyMayBreakByDefault(t *testing.T) {
+func TestBreakRefusedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(held("order:1", "A", 7))
+		f := newFake(newHeld("order:1", "A", 7))
 		h := newHandler(f, nil)
-		v := view(h)
-		secret, can := v.secret(t)
-		v.end()
+		v := openStream(h)
+		secret, can := v.readHello(t)
+		v.close()
 		r := httptest.NewRequest("POST", "/break", strings.NewReader(`{"name":"order:1","token":7,"typed":"order:1"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -187,10 +187,10 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 		for range 5 {
 			asking.Go(func() {
 				w := get(h, "/deadlocks")
-				var told struct {
+				var got struct {
 					Deadlocks []lockinfo.Deadlock `json:"deadlocks"`
 				}
-				if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || len(told.Deadlocks) != 1 || len(told.Deadlocks[0].Members) != 2 {
+				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Deadlocks) != 1 || len(got.Deadlocks[0].Members) != 2 {
 					t.Errorf("%v: %s", err, w.Body)
 				}
 			})
@@ -204,16 +204,16 @@ func TestDeadlockSearchIsShared(t *testing.T) {
 	})
 }
 
-func TestCauses(t *testing.T) {
+func TestCauseTreesOfAChain(t *testing.T) {
 	waits := func(info lockinfo.Info, label string, under ...string) lockinfo.Info {
 		info.Queue = append(info.Queue, lockinfo.Waiter{Label: label, Host: "host-" + label, PID: 7, Under: under})
 		info.Waiters++
 		return info
 	}
-	see := func(infos ...lockinfo.Info) map[string]*entry {
-		s := newSight(nil, 1)
+	poll := func(infos ...lockinfo.Info) map[string]*entry {
+		s := newSnapshot(nil, 1)
 		for _, info := range infos {
-			s.add(info)
+			s.addName(info)
 		}
 		return s.names
 	}
@@ -225,26 +225,26 @@ func TestCauses(t *testing.T) {
 		return out
 	}
 	// C holds c, for which B waits, who holds b, for which A waits, who holds a.
-	chain := see(held("a", "A", 1), waits(held("b", "B", 2), "A", "a"), waits(held("c", "C", 3), "B", "b"))
+	chain := poll(newHeld("a", "A", 1), waits(newHeld("b", "B", 2), "A", "a"), waits(newHeld("c", "C", 3), "B", "b"))
 	want := "c of C, cycle false (b of B, cycle false (a of A, cycle false ()))"
-	if got := text(causes(chain, "a")); got != want {
+	if got := text(causeTrees(chain, "a")); got != want {
 		t.Errorf("a chain is\n%s, want\n%s", got, want)
 	}
-	if got := text(causes(chain, "c")); got != "c of C, cycle false ()" {
+	if got := text(causeTrees(chain, "c")); got != "c of C, cycle false ()" {
 		t.Errorf("a cause is %s", got)
 	}
-	cycle := see(waits(held("a", "A", 1), "B", "b"), waits(held("b", "B", 2), "A", "a"))
-	if got := text(causes(cycle, "a")); !strings.Contains(got, "cycle true") {
+	cycle := poll(waits(newHeld("a", "A", 1), "B", "b"), waits(newHeld("b", "B", 2), "A", "a"))
+	if got := text(causeTrees(cycle, "a")); !strings.Contains(got, "cycle true") {
 		t.Errorf("a cycle is %s", got)
 	}
-	if got := causes(chain, "nobody's"); len(got) != 0 {
+	if got := causeTrees(chain, "nobody's"); len(got) != 0 {
 		t.Errorf("the causes of a free name are %v", got)
 	}
 }
 
 // A name of 100 readers that all wait for such a name ends soon.
-func TestCausesAreBounded(t *testing.T) {
-	s := newSight(nil, 1)
+func TestCauseTreesAreBounded(t *testing.T) {
+	s := newSnapshot(nil, 1)
 	const readers = 100
 	for level := range 40 {
 		info := lockinfo.Info{Name: string(rune('A' + level)), Kind: lockinfo.KindRWMutex}
@@ -254,27 +254,27 @@ func TestCausesAreBounded(t *testing.T) {
 				info.Queue = append(info.Queue, lockinfo.Waiter{Host: "h", PID: i + 1, Under: []string{string(rune('A' + level - 1))}})
 			}
 		}
-		s.add(info)
+		s.addName(info)
 	}
-	causes(s.names, "A")
+	causeTrees(s.names, "A")
 }
 
-func TestProcess(t *testing.T) {
+func TestProcessHasItsHoldsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waited := held("b", "B", 2)
+		waited := newHeld("b", "B", 2)
 		waited.Queue = []lockinfo.Waiter{{Label: "A", Host: "host-A", PID: 7, Since: epoch}}
-		h := newHandler(newFake(held("a", "A", 1), waited), nil)
+		h := newHandler(newFake(newHeld("a", "A", 1), waited), nil)
 		if w := get(h, "/process?host=host-A&pid=7"); w.Code != 503 {
 			t.Errorf("without a page: %d", w.Code)
 		}
-		v := view(h)
-		v.look(t)
-		var told uses
-		if err := json.Unmarshal(get(h, "/process?host=host-A&pid=7").Body.Bytes(), &told); err != nil {
+		v := openStream(h)
+		v.next(t)
+		var got processUses
+		if err := json.Unmarshal(get(h, "/process?host=host-A&pid=7").Body.Bytes(), &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(told.Holds) != 1 || told.Holds[0].Name != "a" || len(told.Waits) != 1 || told.Waits[0].Name != "b" {
-			t.Errorf("the process has %+v", told)
+		if len(got.Holds) != 1 || got.Holds[0].Name != "a" || len(got.Waits) != 1 || got.Waits[0].Name != "b" {
+			t.Errorf("the process has %+v", got)
 		}
 		if w := get(h, "/process?host=host-A"); w.Code != 400 {
 			t.Errorf("without a pid: %d", w.Code)
@@ -282,7 +282,7 @@ func TestProcess(t *testing.T) {
 		if w := get(h, "/lock?name=nobody"); w.Code != 404 {
 			t.Errorf("a free name: %d", w.Code)
 		}
-		v.end()
+		v.close()
 		<-time.After(time.Second)
 		if w := get(h, "/lock?name=a"); w.Code != 503 {
 			t.Errorf("after the page was closed: %d", w.Code)

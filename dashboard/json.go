@@ -12,33 +12,33 @@ import (
 type row struct {
 	ID    uint64        `json:"id"`              // while the name is there
 	Lock  lockinfo.Info `json:"lock"`            // its summary
-	Hosts []string      `json:"hosts,omitempty"` // of the holds, the first mostHosts
+	Hosts []string      `json:"hosts,omitempty"` // of the holds, the first maxHosts
 }
 
-const mostHosts = 10
+const maxHosts = 10
 
-func rowOf(id uint64, info lockinfo.Info) row { return row{id, info.Summary(), hostsOf(info)} }
+func newRow(id uint64, info lockinfo.Info) row { return row{id, info.Summary(), hostsOf(info)} }
 
-// hostsOf returns the hosts of the holds, the first mostHosts.
+// hostsOf returns the hosts of the holds, the first maxHosts.
 func hostsOf(info lockinfo.Info) (hosts []string) {
 	for _, h := range info.Holds {
-		if h.Host != "" && len(hosts) < mostHosts && !slices.Contains(hosts, h.Host) {
+		if h.Host != "" && len(hosts) < maxHosts && !slices.Contains(hosts, h.Host) {
 			hosts = append(hosts, h.Host)
 		}
 	}
 	return hosts
 }
 
-// sameRow reports whether a row is as it was. The end of a hold is computed from what remained at
-// the time of a look, so it may differ by a little.
-func sameRow(before, now lockinfo.Info) bool {
+// equalRows reports whether a row is as it was. The end of a hold is computed from what remained at
+// the time of a poll, so it may differ by a little.
+func equalRows(before, now lockinfo.Info) bool {
 	a, held := before.Holder()
 	b, _ := now.Holder()
 	if held && before.At.Add(a.Remaining).Sub(now.At.Add(b.Remaining)).Abs() >= 50*time.Millisecond {
 		return false
 	}
 	a.Remaining, a.Renewed, b.Remaining, b.Renewed = 0, time.Time{}, 0, time.Time{}
-	type rest struct {
+	type others struct {
 		kind             lockinfo.Kind
 		class            string
 		state            lockinfo.State
@@ -47,14 +47,14 @@ func sameRow(before, now lockinfo.Info) bool {
 		late             bool
 		foreign          string
 	}
-	restOf := func(i lockinfo.Info) rest {
-		return rest{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count}, i.Late(), i.Foreign}
+	othersOf := func(i lockinfo.Info) others {
+		return others{i.Kind, i.Class, i.State(), i.Holders, i.Waiters, [3]int64{i.Permits, i.Taken, i.Count}, i.Late(), i.Foreign}
 	}
-	return a == b && restOf(before) == restOf(now) && slices.Equal(hostsOf(before), hostsOf(now))
+	return a == b && othersOf(before) == othersOf(now) && slices.Equal(hostsOf(before), hostsOf(now))
 }
 
-// bytesOf returns the bytes of a name that JSON cannot have as a text, and nil for any other.
-func bytesOf(name string) []byte {
+// nonTextBytes returns the bytes of a name that JSON cannot have as a text, and nil for any other.
+func nonTextBytes(name string) []byte {
 	if utf8.ValidString(name) {
 		return nil
 	}

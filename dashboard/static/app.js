@@ -4,7 +4,7 @@ import { panel } from "./panel.js";
 const by = id => document.getElementById(id);
 const rows = new Map(); // by id
 const state = {
-  status: null, canBreak: false, secret: "", changes: [], unseen: 0, opened: new Date(),
+  status: null, canBreak: false, secret: "", changes: [], omitted: 0, opened: new Date(),
   base: 0, received: 0, // the server's time in ms, and when it came
   sort: "name", down: false,
 };
@@ -24,7 +24,7 @@ function connect() {
     state.canBreak = hello.can_break;
     state.secret = hello.secret;
   });
-  stream.addEventListener("look", e => look(JSON.parse(e.data)));
+  stream.addEventListener("update", e => applyUpdate(JSON.parse(e.data)));
   stream.addEventListener("error", () => {
     lost = true;
     away("The program that serves this page does not answer. It is asked again.");
@@ -47,8 +47,8 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("pagehide", () => stream.close()); // a page that may come back from a cache
 addEventListener("pageshow", e => { if (e.persisted) connect(); });
 
-function look(news) {
-  if (news.whole) {
+function applyUpdate(update) {
+  if (update.whole) {
     if (state.status && rows.size > 0) {
       const since = hiddenSince ?? (lost ? new Date(Date.now() - (performance.now() - state.received)) : null);
       if (since) remember([{ at: new Date().toISOString(), event: "gap", since: since.toISOString() }]);
@@ -56,40 +56,40 @@ function look(news) {
     rows.clear();
   }
   hiddenSince = undefined;
-  for (const row of news.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late) });
-  for (const id of news.gone) rows.delete(id);
-  remember(news.changes);
-  state.unseen += news.unseen;
-  changed ||= news.whole || news.changes.length > 0;
-  if (news.part) return; // the rest follows at once
-  state.status = news;
-  if (!news.error) {
-    state.base = Date.parse(news.at);
+  for (const row of update.changed) rows.set(row.id, { ...row.lock, id: row.id, hosts: row.hosts ?? [], late: row.lock.holds.some(h => h.late) });
+  for (const id of update.gone) rows.delete(id);
+  remember(update.changes);
+  state.omitted += update.omitted;
+  changed ||= update.whole || update.changes.length > 0;
+  if (update.part) return; // the rest follows at once
+  state.status = update;
+  if (!update.error) {
+    state.base = Date.parse(update.at);
     state.received = performance.now();
   }
-  const few = tooFew(news);
-  if (news.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(news.at).toLocaleTimeString() : "") + ": ", few ? "" : news.error, few);
-  else if (news.ready) away(few || "The server is not ready: ", few ? "" : news.ready, few);
-  else if (counting(news.masters) < (news.masters ?? []).length) away(counting(news.masters) + " of " + news.masters.length + " masters count", "", "some");
+  const few = tooFew(update);
+  if (update.error) away((few || "The server does not answer") + (state.base ? ", so this is older, as of " + new Date(update.at).toLocaleTimeString() : "") + ": ", few ? "" : update.error, few);
+  else if (update.ready) away(few || "The server is not ready: ", few ? "" : update.ready, few);
+  else if (counting(update.masters) < (update.masters ?? []).length) away(counting(update.masters) + " of " + update.masters.length + " masters count", "", "some");
   else back();
-  by("away").classList.toggle("less", !news.error && !news.ready);
-  state.live = !news.error;
+  by("away").classList.toggle("less", !update.error && !update.ready);
+  state.live = !update.error;
   lost = false;
   arrange();
   view.refresh(changed);
   changed = false;
 }
 
-// tooFew tells of a quorum without a majority. What each master says is on the page of servers.
-function tooFew(news) {
-  const count = counting(news.masters), need = majority(news.masters);
-  return count < need ? count + " of " + news.masters.length + " masters count, and a lock needs " + need : "";
+// tooFew says that a quorum has no majority. What each master says is on the page of servers.
+function tooFew(status) {
+  const count = counting(status.masters), need = majority(status.masters);
+  return count < need ? count + " of " + status.masters.length + " masters count, and a lock needs " + need : "";
 }
 
 function remember(changes) {
   state.changes.push(...changes);
   if (state.changes.length > mostChanges) {
-    state.unseen += state.changes.length - mostChanges;
+    state.omitted += state.changes.length - mostChanges;
     state.changes.splice(0, state.changes.length - mostChanges);
   }
 }
@@ -218,7 +218,7 @@ function tick() {
     cell.querySelector("span span").textContent = age(seconds);
   }
   if (state.status && state.live) {
-    by("live").textContent = "live, " + new Date(serverNow()).toLocaleTimeString() + ", a look takes " + Math.round(1000 * state.status.took_seconds) + " ms";
+    by("live").textContent = "live, " + new Date(serverNow()).toLocaleTimeString() + ", a poll takes " + Math.round(1000 * state.status.took_seconds) + " ms";
   }
 }
 setInterval(() => { if (!document.hidden) { tick(); } }, 500);

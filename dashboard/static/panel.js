@@ -154,7 +154,7 @@ export function panel(box, dialog, state, say) {
 
   function changes(list) {
     const intro = make("p", { class: "faint" }, "Seen since this page was opened at " + state.opened.toLocaleTimeString() +
-      ". These are differences between two looks: shorter holds are not seen." + (state.unseen ? " " + state.unseen + " older or further changes are not kept." : ""));
+      ". These are differences between two polls: shorter holds are not seen." + (state.omitted ? " " + state.omitted + " older or further changes are not kept." : ""));
     const lines = list.slice(-100).reverse().map(c => make("li", {}, new Date(c.at).toLocaleTimeString() + " ", ...sentence(c)));
     return make("div", {}, intro, lines.length ? make("ul", { "aria-label": "Changes" }, ...lines) : make("p", {}, "Nothing has changed."));
   }
@@ -179,7 +179,7 @@ export function panel(box, dialog, state, say) {
       few ? null : make("p", { class: wrong ? "bad" : "good" }, wrong ? shown(wrong) : "The servers are ready."),
       s.masters ? tally(s.masters) : null,
       s.masters ? table("Masters", ["Master", "Counts", "Memory", "Why not"], s.masters.map(m => [shown(m.node), counts(m), m.age_seconds ? age(m.age_seconds) : "?", why(m)])) : null,
-      make("p", { class: "faint" }, "Asked every 5 seconds. The last look took " + Math.round(1000 * s.took_seconds) + " ms."),
+      make("p", { class: "faint" }, "Asked every 5 seconds. The last poll took " + Math.round(1000 * s.took_seconds) + " ms."),
     ];
   }
 

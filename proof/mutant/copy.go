@@ -7,27 +7,21 @@ import (
 	"path/filepath"
 )
 
-// modules are the parts of the repository that the checks need, beside the root package.
-var modules = []string{
-	"cmd", "dashboard", "docs", "fence", "holdfasttest", "internal", "lockinfo", "otelholdfast", "profholdfast", "promholdfast",
-	"proof", "redisstore", "rueidisstore", "store", "storetest", "telemetry", "valkeystore",
-}
-
-// Copy copies the sources that the checks need from the repository at root into dir.
+// Copy copies the sources of the repository at root into dir.
 func Copy(root, dir string) error {
-	if err := copyFiles(root, dir, "."); err != nil {
-		return err
-	}
-	for _, module := range modules {
-		err := fs.WalkDir(os.DirFS(root), module, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				err = copyFiles(root, dir, path)
-			}
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		})
-		if err != nil {
-			return fmt.Errorf("mutant: copy: %w", err)
+		case !entry.IsDir():
+			return nil
+		case path != "." && entry.Name()[0] == '.', path == "dist":
+			return fs.SkipDir
 		}
+		return copyFiles(root, dir, path)
+	})
+	if err != nil {
+		return fmt.Errorf("mutant: copy: %w", err)
 	}
 	return nil
 }
@@ -35,10 +29,10 @@ func Copy(root, dir string) error {
 func copyFiles(root, dir, sub string) error {
 	entries, err := os.ReadDir(filepath.Join(root, sub))
 	if err != nil {
-		return fmt.Errorf("mutant: copy: %w", err)
+		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-		return fmt.Errorf("mutant: copy: %w", err)
+		return err
 	}
 	for _, entry := range entries {
 		if entry.IsDir() || !wanted(entry.Name()) {
@@ -46,10 +40,10 @@ func copyFiles(root, dir, sub string) error {
 		}
 		data, err := os.ReadFile(filepath.Join(root, sub, entry.Name()))
 		if err != nil {
-			return fmt.Errorf("mutant: copy: %w", err)
+			return err
 		}
 		if err := os.WriteFile(filepath.Join(dir, sub, entry.Name()), data, 0o600); err != nil {
-			return fmt.Errorf("mutant: copy: %w", err)
+			return err
 		}
 	}
 	return nil

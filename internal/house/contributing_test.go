@@ -1,9 +1,8 @@
-package holdfast_test
+package house
 
 import (
 	"go/ast"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,12 +22,8 @@ var (
 // TestContributingNamesWhatIsThere looks for the files, and for the names with a dot, that
 // CONTRIBUTING.md has in back quotes. A file may stand without its directory.
 func TestContributingNamesWhatIsThere(t *testing.T) {
-	page, err := os.ReadFile("CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var paths []string
-	err = filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && name == ".git" {
 			return filepath.SkipDir
 		}
@@ -38,8 +33,8 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := declared(t)
-	for _, match := range quoted.FindAllStringSubmatch(string(page), -1) {
+	names := declaredNames()
+	for _, match := range quoted.FindAllStringSubmatch(readText(t, "CONTRIBUTING.md"), -1) {
 		switch text := match[1]; {
 		case aFile.MatchString(text):
 			end := "/" + strings.Trim(strings.TrimPrefix(text, "./"), "/")
@@ -52,11 +47,11 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// declared has the names of the repository, each behind a dot and its type, or else its package.
-func declared(t *testing.T) map[string]bool {
-	t.Helper()
+// declaredNames has the names of the repository, each behind a dot and its type, or else its
+// package.
+func declaredNames() map[string]bool {
 	names := map[string]bool{}
-	_, files := sources(t)
+	_, files := parsed()
 	for _, file := range files {
 		of := file.Name.Name + "."
 		for _, decl := range file.Decls {

@@ -1,4 +1,4 @@
-package holdfast_test
+package house
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -64,50 +65,49 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// libraryRow is a row of docs/compatibility.md: a library, our module, and its lowest and newest
+// version.
+var libraryRow = regexp.MustCompile("(?m)^\\| \\S+ \\| `(\\w+)` \\| (v\\S+) \\| (v\\S+) \\|$")
+
 // The versions of client libraries in docs/compatibility.md are those of the module files.
 func TestDocsVersionsAreThoseOfTheModules(t *testing.T) {
-	page := readPage(t, "docs/compatibility.md")
-	for _, c := range []struct{ name, library, module, newest string }{
-		{"go-redis", "github.com/redis/go-redis/v9", "redisstore", "bench/go.mod"},
-		{"rueidis", "github.com/redis/rueidis", "rueidisstore", "bench/go.mod"},
-		{"valkey-go", "github.com/valkey-io/valkey-go", "valkeystore", "go.work"},
-		{"gocron", "github.com/go-co-op/gocron/v2", "gocronholdfast", "go.work"},
-	} {
-		row := fmt.Sprintf("| %s | `%s` | %s | %s |", c.name, c.module, versionIn(t, c.module+"/go.mod", c.library), versionIn(t, c.newest, c.library))
-		if !strings.Contains(page, row) {
-			t.Errorf("docs/compatibility.md has no row %s", row)
+	page := readText(t, "docs/compatibility.md")
+	missing := modules(t, "store")
+	for _, row := range libraryRow.FindAllStringSubmatch(page, -1) {
+		module, library := row[1], libraries(t, row[1])[0]
+		missing = slices.DeleteFunc(missing, func(store string) bool { return store == module })
+		lowest, newest := versionIn(t, library, module+"/go.mod"), versionIn(t, library, "bench/go.mod", "go.work")
+		if row[2] != lowest || row[3] != newest {
+			t.Errorf("docs/compatibility.md has versions %s and %s of %s, want %s and %s", row[2], row[3], library, lowest, newest)
 		}
 	}
-	oldest := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(readPage(t, "go.mod"))
+	if len(missing) > 0 {
+		t.Errorf("docs/compatibility.md has no row of %v", missing)
+	}
+	oldest := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(readText(t, "go.mod"))
 	if oldest == nil || !strings.Contains(page, "with Go "+oldest[1]+";") {
 		t.Errorf("docs/compatibility.md does not name Go %v", oldest)
 	}
 	format := regexp.MustCompile(`(?m)^const format = '(\d)'$`)
 	for _, file := range []string{"internal/native/resource.go", "internal/quorum/resource.go"} {
-		number := format.FindStringSubmatch(readPage(t, file))
+		number := format.FindStringSubmatch(readText(t, file))
 		if number == nil || !strings.Contains(page, "The number is "+number[1]+".") {
 			t.Errorf("docs/compatibility.md does not have the format of %s, %v", file, number)
 		}
 	}
 }
 
-// versionIn is the last version behind a library's path in a file of modules.
-func versionIn(t *testing.T, file, library string) string {
+// versionIn is the last version behind a library's path in the first of some files that has one.
+func versionIn(t *testing.T, library string, files ...string) string {
 	t.Helper()
-	found := regexp.MustCompile(regexp.QuoteMeta(library)+` (v\S+)`).FindAllStringSubmatch(readPage(t, file), -1)
-	if found == nil {
-		t.Fatalf("%s does not name %s", file, library)
+	version := regexp.MustCompile(regexp.QuoteMeta(library) + ` (v\S+)`)
+	for _, file := range files {
+		if found := version.FindAllStringSubmatch(readText(t, file), -1); found != nil {
+			return found[len(found)-1][1]
+		}
 	}
-	return found[len(found)-1][1]
-}
-
-func readPage(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.ReplaceAll(string(text), "\r\n", "\n")
+	t.Fatalf("%v do not name %s", files, library)
+	return ""
 }
 
 var (
@@ -120,7 +120,7 @@ var (
 // linksOf has the targets of a page's links, except those in blocks of code.
 func linksOf(t *testing.T, page string) (links []string) {
 	t.Helper()
-	for _, link := range inlineLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(readPage(t, page), ""), -1) {
+	for _, link := range inlineLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
 		links = append(links, link[1])
 	}
 	return links
@@ -131,7 +131,7 @@ func linksOf(t *testing.T, page string) (links []string) {
 func anchorsOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	anchors := map[string]bool{}
-	for _, heading := range aHeading.FindAllStringSubmatch(codeBlock.ReplaceAllString(readPage(t, page), ""), -1) {
+	for _, heading := range aHeading.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
 		anchor := strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':

@@ -1,4 +1,4 @@
-package holdfast_test
+package house
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ var (
 // sectionsOf takes a page apart. Links to a page and to its translation count as the same.
 func sectionsOf(t *testing.T, page string) (sections []pageSection) {
 	t.Helper()
-	text := readPage(t, page)
+	text := readText(t, page)
 	var blocks []string
 	text = codeBlock.ReplaceAllStringFunc(text, func(block string) string {
 		blocks = append(blocks, block)
@@ -116,7 +116,7 @@ func TestTranslationsAreInStep(t *testing.T) {
 // copyBlocks puts the blocks of code of a page into its translation.
 func copyBlocks(t *testing.T, page, translated string) {
 	t.Helper()
-	blocks, text := codeBlock.FindAllString(readPage(t, page), -1), readPage(t, translated)
+	blocks, text := codeBlock.FindAllString(readText(t, page), -1), readText(t, translated)
 	if n := len(codeBlock.FindAllString(text, -1)); n != len(blocks) {
 		t.Errorf("%s has %d blocks of code, %s has %d", page, len(blocks), translated, n)
 		return

@@ -1,4 +1,4 @@
-package holdfast_test
+package house
 
 import (
 	"go/ast"
@@ -20,7 +20,7 @@ var nobodysNames = []string{"giveback", "fate", "mending", "solo", "aboard", "ha
 
 // A word that is nobody's is declared nowhere: not as a type, a function, a method or a field.
 func TestNamesAreWordsOfTheField(t *testing.T) {
-	set, files := sources(t)
+	set, files := parsed()
 	for _, file := range files {
 		check := func(id *ast.Ident) {
 			words := split(id.Name)

@@ -1,7 +1,6 @@
-package holdfast_test
+package house
 
 import (
-	"os"
 	"path"
 	"regexp"
 	"testing"
@@ -9,13 +8,9 @@ import (
 
 // Every trap that a comment names is one of docs/traps.md, so that a reader can look it up.
 func TestTrapsAreDescribed(t *testing.T) {
-	list, err := os.ReadFile("docs/traps.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	described := map[string]bool{}
-	for _, entry := range regexp.MustCompile(`(?m)^(\d+b?)\. `).FindAllSubmatch(list, -1) {
-		described[string(entry[1])] = true
+	for _, entry := range regexp.MustCompile(`(?m)^(\d+b?)\. `).FindAllStringSubmatch(readText(t, "docs/traps.md"), -1) {
+		described[entry[1]] = true
 	}
 	references := regexp.MustCompile(`(?i)\btraps?\s+(\d+b?(?:(?:, and|,| and)\s+\d+b?)*)`)
 	number := regexp.MustCompile(`\d+b?`)
@@ -26,12 +21,8 @@ func TestTrapsAreDescribed(t *testing.T) {
 		default:
 			return
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, reference := range references.FindAllSubmatch(text, -1) {
-			for _, trap := range number.FindAllString(string(reference[1]), -1) {
+		for _, reference := range references.FindAllStringSubmatch(readText(t, name), -1) {
+			for _, trap := range number.FindAllString(reference[1], -1) {
 				if named++; !described[trap] {
 					t.Errorf("%s names trap %s, which docs/traps.md does not describe", name, trap)
 				}

@@ -1,4 +1,4 @@
-package holdfast_test
+package house
 
 import (
 	"os"
@@ -16,8 +16,8 @@ type blockTest struct{ page, language, file, test string }
 // blockTests has a row for each kind of block: a block that no row covers fails the test below. A
 // new page needs no row for Go and shell. CONTRIBUTING.md says what these rows ask of a block.
 var blockTests = []blockTest{
-	{"*", "go", "docs_blocks_test.go", "TestDocsGoIsCompiled"},
-	{"*", "sh", "docs_blocks_test.go", "TestDocsShellNamesWhatExists"},
+	{"*", "go", "internal/house/blocks_test.go", "TestDocsGoIsCompiled"},
+	{"*", "sh", "internal/house/blocks_test.go", "TestDocsShellNamesWhatExists"},
 	{"*", "sh", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsShellIsRead"},
 	{"*", "sh", "cmd/holdfast/docs_shell_unix_test.go", "TestDocsShellRuns"},
 
@@ -52,7 +52,7 @@ func docsBlocks(t *testing.T) (blocks []docsBlock) {
 		if path.Ext(page) != ".md" || strings.HasSuffix(page, ".zh-CN.md") {
 			return
 		}
-		text := readPage(t, page)
+		text := readText(t, page)
 		for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
 			line := strings.Count(text[:at[0]], "\n") + 1
 			blocks = append(blocks, docsBlock{page, strings.TrimSpace(text[at[2]:at[3]]), text[at[4]:at[5]], line})
@@ -97,7 +97,7 @@ func TestDocsCodeIsFenced(t *testing.T) {
 			return
 		}
 		item, before := false, ""
-		for line := range strings.Lines(codeBlock.ReplaceAllString(readPage(t, page), "")) {
+		for line := range strings.Lines(codeBlock.ReplaceAllString(readText(t, page), "")) {
 			line = strings.TrimRight(line, "\n")
 			if indented.MatchString(line) && before == "" && !item {
 				t.Errorf("%s: a block without a fence: %s", page, line)
@@ -118,7 +118,7 @@ func TestDocsGoIsCompiled(t *testing.T) {
 	var files []string
 	walk(t, func(name string) {
 		if path.Ext(name) == ".go" {
-			files = append(files, "\n"+plain(readPage(t, name)))
+			files = append(files, "\n"+plain(readText(t, name)))
 		}
 	})
 	for _, block := range docsBlocks(t) {
@@ -143,7 +143,7 @@ var (
 // The targets of make, scripts, packages and tests that the pages tell a reader to run exist. That
 // is so in blocks, and in text between back quotes.
 func TestDocsShellNamesWhatExists(t *testing.T) {
-	makefile, proofs := readPage(t, "Makefile"), readPage(t, "scripts/proof")
+	makefile, proofs := readText(t, "Makefile"), readText(t, "scripts/proof")
 	var lines []docsBlock
 	for _, block := range docsBlocks(t) {
 		if block.language == "sh" {
@@ -154,7 +154,7 @@ func TestDocsShellNamesWhatExists(t *testing.T) {
 	}
 	walk(t, func(page string) {
 		if path.Ext(page) == ".md" {
-			for _, match := range quoted.FindAllStringSubmatch(codeBlock.ReplaceAllString(readPage(t, page), ""), -1) {
+			for _, match := range quoted.FindAllStringSubmatch(codeBlock.ReplaceAllString(readText(t, page), ""), -1) {
 				lines = append(lines, docsBlock{page, "", match[1], 0})
 			}
 		}
@@ -208,7 +208,7 @@ func testsExist(t *testing.T, page, module, args string) {
 		var tests []string
 		for _, file := range files {
 			if strings.HasSuffix(file.Name(), "_test.go") {
-				for _, name := range aTest.FindAllStringSubmatch(readPage(t, path.Join(module, dir[1], file.Name())), -1) {
+				for _, name := range aTest.FindAllStringSubmatch(readText(t, path.Join(module, dir[1], file.Name())), -1) {
 					tests = append(tests, name[1])
 				}
 			}

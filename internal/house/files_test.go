@@ -1,0 +1,188 @@
+package house
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const root = "github.com/holdfast-go/holdfast"
+
+// A sourceFile is a Go file of the repository.
+type sourceFile struct {
+	path   string // from the root of the repository, with slashes
+	dir    string // of path
+	module string // the folder of its module; "." is the root module
+	test   bool
+	*ast.File
+}
+
+// parsed has the Go files of all modules. Tests share it, so they change nothing in it.
+var parsed = sync.OnceValues(func() (*token.FileSet, []sourceFile) {
+	set, files, err := parseFiles()
+	if err != nil {
+		panic(err)
+	}
+	return set, files
+})
+
+// parseFiles reads the Go files of all modules of the repository.
+func parseFiles() (*token.FileSet, []sourceFile, error) {
+	set, modules := token.NewFileSet(), map[string]bool{}
+	var files []sourceFile
+	err := walkFiles(func(name string) error {
+		if path.Base(name) == "go.mod" {
+			modules[path.Dir(name)] = true
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		files = append(files, sourceFile{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), File: file})
+		return err
+	})
+	for i := range files {
+		dir := files[i].dir
+		for !modules[dir] {
+			dir = path.Dir(dir)
+		}
+		files[i].module = dir
+	}
+	return set, files, err
+}
+
+// walk calls f for every file of the repository that go would look at, and for those beside them.
+func walk(t *testing.T, f func(name string)) {
+	t.Helper()
+	err := walkFiles(func(name string) error { f(name); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func walkFiles(f func(name string) error) error {
+	return filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() {
+			if name != "." && (base[0] == '.' || base[0] == '_' || base == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		return f(filepath.ToSlash(name))
+	})
+}
+
+// readText returns the text of a file, whatever ends its lines.
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// receiver returns the name of the type that f is a method of.
+func receiver(f *ast.FuncDecl) string {
+	name := ""
+	ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && name == "" {
+			name = ident.Name
+		}
+		return name == ""
+	})
+	return name
+}
+
+// moduleLine is a line of go.work that names a module, with the marks behind it.
+var moduleLine = regexp.MustCompile(`(?m)^\t\./?(\S*)(?: // (.*))?$`)
+
+// modules returns the folders of the modules in go.work that have a mark there, as scripts/modules
+// does.
+func modules(t *testing.T, mark string) (folders []string) {
+	t.Helper()
+	for _, line := range moduleLine.FindAllStringSubmatch(readText(t, "go.work"), -1) {
+		if slices.Contains(strings.Split(line[2], ", "), mark) {
+			folders = append(folders, path.Clean(line[1]))
+		}
+	}
+	if len(folders) == 0 {
+		t.Fatalf("go.work has no module with the mark %q", mark)
+	}
+	return folders
+}
+
+// requirement is a line of go.mod that requires a module: its path, its version and any comment.
+var requirement = regexp.MustCompile(`(?m)^(?:\t|require )(\S+) (v\S+)(.*)$`)
+
+// libraries returns the modules of others that the code of a module imports.
+func libraries(t *testing.T, folder string) (paths []string) {
+	t.Helper()
+	for _, line := range requirement.FindAllStringSubmatch(readText(t, path.Join(folder, "go.mod")), -1) {
+		if line[3] == "" && !strings.HasPrefix(line[1], root) {
+			paths = append(paths, line[1])
+		}
+	}
+	return paths
+}
+
+// No file may be longer than maxLines, so that each can be read in one go.
+const maxLines = 600
+
+func TestFileLength(t *testing.T) {
+	walk(t, func(name string) {
+		if ext := path.Ext(name); ext != ".go" && ext != ".lua" {
+			return
+		}
+		if n := countLines(t, name); n > maxLines {
+			t.Errorf("%s has %d lines, more than %d", name, n, maxLines)
+		}
+	})
+}
+
+// A store has at most maxLines in all: what two of them would have in common is below the seam.
+func TestStoreLength(t *testing.T) {
+	for _, store := range modules(t, "store") {
+		files, err := filepath.Glob(path.Join(store, "*.go"))
+		lines := 0
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				lines += countLines(t, file)
+			}
+		}
+		if err != nil || lines == 0 || lines > maxLines {
+			t.Errorf("%s has %d lines, want at most %d: %v", store, lines, maxLines, err)
+		}
+	}
+}
+
+func countLines(t *testing.T, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(text, []byte("\n"))
+}
+
+// The folder of package holdfast is the first page of the library.
+func TestRootFolderIsShort(t *testing.T) {
+	const most = 59
+	if files, err := filepath.Glob("*.go"); err != nil || len(files) > most {
+		t.Errorf("the root has %d Go files, want at most %d: %v", len(files), most, err)
+	}
+}
