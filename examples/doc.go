@@ -9,6 +9,7 @@
 //   - leader: a leader as a program, with the probes of Kubernetes;
 //   - Example_middleware: net/http serves one request a customer at a time;
 //   - Example_migration: all instances wait for a migration;
+//   - steps: the locks of the tutorials fail, and holdfast does not;
 //   - Example_transfer: a transfer locks two accounts;
 //   - Example_workflow and Example_handOver: a lease goes from process to process;
 //   - cleanUp, pay and export in fromredsync_test.go: what a service that comes from redsync does.

@@ -3,6 +3,7 @@ module github.com/holdfast-go/holdfast/examples
 go 1.25.0
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/holdfast-go/holdfast v0.0.0
 	github.com/holdfast-go/holdfast/fence v0.0.0
 	github.com/holdfast-go/holdfast/holdfasttest v0.0.0
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect

@@ -35,9 +35,9 @@ func newRoot() *cobra.Command {
 	// Help shows each group in the order of the alphabet.
 	addGroup(root, "Hold a lock:", newAcquire(), newCheck(), newElect(), newLatch(), newRelease(), newRenew(), newRun(), newWait())
 	addGroup(root, "See and act:", newBreak(), newDeadlocks(), newDoctor(), newEvict(), newInspect(), newLs(), newQuorum(), newServe(), newTop(), newWatch())
-	addGroup(root, "Try it:", newDemo(), newDev(), newSteps())
+	addGroup(root, "Try it:", newDemo(), newDev())
 	root.AddCommand(newCompletion(), newURLs(), newVersion())
-	root.AddCommand(newKeeper(), newMan(), newStepProcess(), newWorker()) // hidden
+	root.AddCommand(newKeeper(), newMan(), newWorker()) // hidden
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

@@ -133,7 +133,7 @@ var notRun = map[string]string{
 	"git clone https://github.com/holdfast-go/holdfast":                                                           installs,
 	"go mod edit -replace github.com/holdfast-go/holdfast=../holdfast":                                            installs,
 	"holdfast serve --redis redis://redis.internal":                                                               "it serves until it is ended: TestServe",
-	"go run ./cmd/holdfast steps       # lists the steps":                                                         "minutes of real seconds: TestSteps plays each step",
+	"go run ./examples/steps       # lists the steps":                                                             "minutes of real seconds: TestSteps of examples/steps plays each step",
 	"holdfast run order:42 -- flock -F /var/lock/order-42 ./bill.sh":                                              "not every system has flock: TestFlockRolling of proof/moving runs it",
 	"consul lock -shell=false -child-exit-code order/42 holdfast run order:42 -- ./bill.sh":                       "it needs consul, which takes minutes to build: TestConsulRolling of proof/moving runs it",
 	"make proof PART=fence":    "minutes, with three databases: make proof runs it",

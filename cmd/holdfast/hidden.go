@@ -6,15 +6,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/server"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/steps"
 	"github.com/spf13/cobra"
 )
 
 // The commands that holdfast starts itself with. Each ends with its standard input.
 const (
-	workerName      = "lottery-worker"
-	keeperName      = "keep-server"
-	stepProcessName = "step-process"
+	workerName = "lottery-worker"
+	keeperName = "keep-server"
 )
 
 // newWorker is one process of the demo.
@@ -26,19 +24,6 @@ func newWorker() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer dropInterrupts()()
 			return demo.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	}
-}
-
-// newStepProcess is one process of a step.
-func newStepProcess() *cobra.Command {
-	return &cobra.Command{
-		Use:    stepProcessName,
-		Hidden: true,
-		Args:   noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer dropInterrupts()()
-			return steps.Work(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }

@@ -16,7 +16,6 @@
 //	holdfast deadlocks                 shows callers that wait for each other
 //	holdfast dev                       serves from memory, to try run without Redis
 //	holdfast demo                      shows processes that share a lock, and a holder that dies
-//	holdfast steps [N|all]             shows how the locks of tutorials fail, step by step
 //	holdfast quorum status             tells which masters of a quorum count, and why others do not
 //	holdfast doctor                    looks for what endangers a lock, and says what to change
 //	holdfast completion SHELL          prints completion for bash, zsh or fish

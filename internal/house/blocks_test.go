@@ -33,8 +33,8 @@ var blockTests = []blockTest{
 	{"docs/operations.md", "sh", "cmd/holdfast/operations_unix_test.go", "TestOperationsAreAllRun"},
 	{"docs/quorum.md", "acl", "proof/quorum/acl_test.go", "TestACL"},
 	{"docs/releasing.md", "yaml", "cmd/holdfast/release_test.go", "TestReleasingPageNamesTheFiles"},
-	{"docs/steps.md", "lua", "cmd/holdfast/internal/steps/docs_test.go", "TestPageHasEachStep"},
-	{"docs/steps.md", "text", "cmd/holdfast/steps_test.go", "TestSteps"},
+	{"docs/steps.md", "lua", "examples/steps/steps_test.go", "TestPageQuotesTheCode"},
+	{"docs/steps.md", "text", "examples/steps/steps_test.go", "TestSteps"},
 }
 
 // A docsBlock is a block of code of a page.

@@ -19,8 +19,7 @@ type Server struct {
 	URL  string // for clients; it may contain a password
 	Name string // for people: product and version
 
-	stop     func() error
-	embedded *embedded // nil for a server in another process
+	stop func() error
 }
 
 // Open returns a server for the demo: the one at a URL if there is a URL, or else a server program

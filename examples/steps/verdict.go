@@ -1,4 +1,4 @@
-package steps
+package main
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func (v verdict) sentence(yes, no string) string {
 // tenures returns the tenures of some processes, in the order of their entries.
 func tenures(processes ...*process) (list []tenure) {
 	for _, p := range processes {
-		list = append(list, p.held()...)
+		list = append(list, p.entries()...)
 	}
 	slices.SortStableFunc(list, func(a, b tenure) int { return a.From.Compare(b.From) })
 	return list
@@ -65,7 +65,7 @@ func together(list []tenure) verdict {
 	if !found {
 		return verdictf(false, "no two processes were inside together")
 	}
-	return verdictf(true, "%s and %s were inside together for %s", o.a, o.b, seconds(o.time))
+	return verdictf(true, "%s and %s were inside together for %s", o.a, o.b, formatTime(o.time))
 }
 
 // apart is the verdict on a lock that lets these processes in, one after the other.
@@ -75,7 +75,7 @@ func apart(list []tenure, want ...string) verdict {
 		got = append(got, t.Name)
 	}
 	if o, found := longest(list); found {
-		return verdictf(false, "%s and %s were inside together for %s", o.a, o.b, seconds(o.time))
+		return verdictf(false, "%s and %s were inside together for %s", o.a, o.b, formatTime(o.time))
 	}
 	if !slices.Equal(got, want) {
 		return verdictf(false, "inside were %s, and not %s", names(got), names(want))
@@ -90,7 +90,7 @@ func apart(list []tenure, want ...string) verdict {
 	}
 	last := list[len(list)-1]
 	before := list[len(list)-2]
-	return verdictf(true, "never two inside; %s got in %s after %s stopped working", last.Name, seconds(last.From.Sub(before.To)), before.Name)
+	return verdictf(true, "never two inside; %s got in %s after %s stopped working", last.Name, formatTime(last.From.Sub(before.To)), before.Name)
 }
 
 func names(list []string) string {

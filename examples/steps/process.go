@@ -1,4 +1,4 @@
-package steps
+package main
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type role struct {
 	Lock  string        // a key of locks
 	Addrs []string      // of its servers
 	Clock time.Duration // so far its clock is ahead; only a naive lock looks at it
-	Every time.Duration // between two tries of a naive lock that waits
+	Every time.Duration // between two tries of a naive lock that waits; 0: pollEvery
 	TTL   time.Duration // of its holds; 0: ttl
 }
 
@@ -42,10 +42,10 @@ type report struct {
 
 // The kinds of reports.
 const (
-	reportLine    = "line"    // something for the time line
-	reportEntered = "entered" // the process is inside from At on
-	reportStopped = "stopped" // it worked for the last time at At
-	reportAnswer  = "answer"  // an order is done
+	reportLine  = "line"  // something for the time line
+	reportEnter = "enter" // the process is inside from At on
+	reportStop  = "stop"  // it worked for the last time at At
+	reportDone  = "done"  // the answer to an order
 )
 
 // A tenure is the time that a process was inside its lock.
@@ -70,39 +70,34 @@ type process struct {
 	tenures []tenure
 }
 
-// process starts a process with a role.
-func (s *scene) process(r role) *process {
+// start starts a process with a lock on some servers, which are named by their addresses.
+func (s *scene) start(name, lock string, addrs ...string) *process {
+	return s.startRole(role{Name: name, Lock: lock, Addrs: addrs})
+}
+
+// start3 starts A, B and C with a lock on one server.
+func (s *scene) start3(lock string, server *node) (a, b, c *process) {
+	return s.start("A", lock, server.addr), s.start("B", lock, server.addr), s.start("C", lock, server.addr)
+}
+
+func (s *scene) startRole(r role) *process {
+	self, err := os.Executable()
+	s.must(err)
 	p := &process{scene: s, name: r.Name, answers: make(chan report, 8), ended: make(chan struct{})}
-	if !s.ok() {
-		close(p.ended)
-		return p
-	}
-	command := s.config.Command
-	p.cmd = exec.CommandContext(context.WithoutCancel(s.ctx), command[0], command[1:]...)
-	p.cmd.Stderr = s.config.Stderr
+	p.cmd = exec.CommandContext(context.WithoutCancel(s.ctx), self, childArg)
+	p.cmd.Stderr = os.Stderr
 	stdin, errIn := p.cmd.StdinPipe()
 	stdout, errOut := p.cmd.StdoutPipe()
-	if err := errors.Join(errIn, errOut); err != nil {
-		s.fail(err)
-		close(p.ended)
-		return p
-	}
+	s.must(errors.Join(errIn, errOut))
 	if err := p.cmd.Start(); err != nil {
-		s.fail(fmt.Errorf("starting process %s: %w", r.Name, err))
-		close(p.ended)
-		return p
+		s.must(fmt.Errorf("starting process %s: %w", r.Name, err))
 	}
 	p.stdin, p.orders = stdin, json.NewEncoder(stdin)
 	s.processes = append(s.processes, p)
-	_ = p.orders.Encode(r) // the end of a process is noticed
+	_ = p.orders.Encode(r) // answer notices the end of a process
 	go p.read(json.NewDecoder(stdout))
 	p.answer() // it is ready
 	return p
-}
-
-// start starts a process with a lock on one server.
-func (s *scene) start(name, lock string, server *node) *process {
-	return s.process(role{Name: name, Lock: lock, Addrs: []string{server.addr}, Every: pollEvery})
 }
 
 // hush keeps the lines of the process from the time line from now on.
@@ -127,23 +122,23 @@ func (p *process) read(in *json.Decoder) {
 func (p *process) take(r report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch r.Kind {
-	case reportEntered:
-		p.tenures = append(p.tenures, tenure{Name: p.name, From: r.At, Token: r.Token})
-	case reportStopped:
-		if n := len(p.tenures); n > 0 && p.tenures[n-1].To.IsZero() {
-			p.tenures[n-1].To = r.At
-		}
-	case reportAnswer:
-		if r.Error != "" {
-			p.scene.fail(fmt.Errorf("process %s: %s", p.name, r.Error))
-		}
-	}
 	if r.Text != "" && !p.quiet {
 		p.scene.timeline.add(r.At, p.name, r.Text)
 	}
-	if r.Kind == reportAnswer {
+	switch r.Kind {
+	case reportEnter:
+		p.tenures = append(p.tenures, tenure{Name: p.name, From: r.At, Token: r.Token})
+	case reportStop:
+		p.endTenure(r.At)
+	case reportDone:
 		p.answers <- r
+	}
+}
+
+// endTenure ends the last tenure, unless it has ended. The caller holds p.mu.
+func (p *process) endTenure(at time.Time) {
+	if n := len(p.tenures); n > 0 && p.tenures[n-1].To.IsZero() {
+		p.tenures[n-1].To = at
 	}
 }
 
@@ -154,23 +149,20 @@ func (p *process) do(order string) (inside bool) {
 }
 
 // begin gives an order. The play calls answer later.
-func (p *process) begin(order string) {
-	if p.scene.ok() {
-		_ = p.orders.Encode(order) // the end of a process is noticed by answer
-	}
-}
+func (p *process) begin(order string) { _ = p.orders.Encode(order) } // answer notices the end of a process
 
 // answer waits until an order is done, and reports whether the process is inside then.
 func (p *process) answer() (inside bool) {
-	if !p.scene.ok() {
-		return false
-	}
 	select {
 	case r := <-p.answers:
+		if r.Error != "" {
+			p.scene.must(fmt.Errorf("process %s: %s", p.name, r.Error))
+		}
 		return r.In
 	case <-p.ended:
-		p.scene.fail(fmt.Errorf("process %s ended", p.name))
+		p.scene.must(fmt.Errorf("process %s ended", p.name))
 	case <-p.scene.ctx.Done():
+		p.scene.must(nil)
 	}
 	return false
 }
@@ -180,36 +172,16 @@ func (p *process) answered() bool { return len(p.answers) > 0 }
 
 // kill ends the process as kill -9 does. It works no longer then.
 func (p *process) kill() {
-	if !p.scene.ok() {
-		return
-	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		p.scene.fail(fmt.Errorf("killing process %s: %w", p.name, err))
-		return
-	}
+	p.scene.must(p.cmd.Process.Kill())
 	<-p.ended
 	p.scene.say("%s is killed with -9", p.name)
-	p.close(time.Now())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endTenure(time.Now())
 }
 
 // signal pauses the process, or resumes it.
-func (p *process) signal(s os.Signal) {
-	if !p.scene.ok() {
-		return
-	}
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.scene.fail(fmt.Errorf("signal to process %s: %w", p.name, err))
-	}
-}
-
-// close ends the tenure of a process that does not report its end.
-func (p *process) close(at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.tenures); n > 0 && p.tenures[n-1].To.IsZero() {
-		p.tenures[n-1].To = at
-	}
-}
+func (p *process) signal(s os.Signal) { p.scene.must(p.cmd.Process.Signal(s)) }
 
 // end lets the process end, and kills it if it does not.
 func (p *process) end() {
@@ -218,11 +190,13 @@ func (p *process) end() {
 	_ = p.stdin.Close()
 	<-p.ended
 	_ = p.cmd.Wait() // a process that was killed has no exit code
-	p.close(time.Now())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endTenure(time.Now())
 }
 
-// held returns the tenures of the process so far.
-func (p *process) held() []tenure {
+// entries returns the tenures of the process so far.
+func (p *process) entries() []tenure {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]tenure(nil), p.tenures...)

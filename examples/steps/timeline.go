@@ -1,4 +1,4 @@
-package steps
+package main
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -139,33 +138,19 @@ func (t *timeline) line(e entry) {
 	fmt.Fprintf(t.out, "  %6.3fs  %-2s %s\n", e.at.Sub(t.began).Seconds(), e.who, text)
 }
 
-// seconds is a duration for people: milliseconds below a second, and else seconds with two digits.
-func seconds(d time.Duration) string {
+// formatTime is a duration for people: milliseconds below a second, and else seconds with two
+// digits.
+func formatTime(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	}
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// count is a number of things.
-func count(n int, thing string) string {
+// formatCommands is a number of commands.
+func formatCommands(n int) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 command"
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// reply is the answer of a server for people.
-func reply(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return "nil"
-	case []any:
-		parts := make([]string, len(value))
-		for i, part := range value {
-			parts[i] = reply(part)
-		}
-		return "[" + strings.Join(parts, " ") + "]"
-	}
-	return fmt.Sprint(value)
+	return fmt.Sprintf("%d commands", n)
 }

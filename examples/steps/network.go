@@ -1,4 +1,4 @@
-package steps
+package main
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 // close ends what is held back. Rules look at what one read brings. Here that is one request, as
 // the clients send one request at a time on each connection.
 type network struct {
+	addr     string // for clients
 	listener net.Listener
 	all      sync.WaitGroup
 	closed   chan struct{}
@@ -23,33 +24,29 @@ type network struct {
 
 // A rule waits for a request with some text in it, and does its work once.
 type rule struct {
-	match  []byte
-	answer bool          // its work is on the answer to that request
-	lose   bool          // the answer is lost, with the connection
-	seen   chan struct{} // closed when the request, or the answer, has come here
-	sent   chan struct{} // closed when it was sent on
-	passed chan struct{} // closed when the play lets it pass
-	once   sync.Once
+	match   []byte
+	answer  bool          // its work is on the answer to that request
+	lose    bool          // the answer is lost, with the connection
+	arrived chan struct{} // closed when the request, or the answer, has come here
+	sent    chan struct{} // closed when it was sent on
+	free    chan struct{} // closed when the play lets it pass
+	once    sync.Once
 }
 
 // pass lets through what is held back.
-func (r *rule) pass() { r.once.Do(func() { close(r.passed) }) }
+func (r *rule) pass() { r.once.Do(func() { close(r.free) }) }
 
-func newNetwork(target string) (*network, error) {
+// network makes a way to a server that the play can disturb.
+func (s *scene) network(server *node) *network {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+	s.must(err)
+	n := &network{
+		addr: listener.Addr().String(), target: server.addr, listener: listener,
+		closed: make(chan struct{}), conns: map[net.Conn]bool{},
 	}
-	n := &network{listener: listener, target: target, closed: make(chan struct{}), conns: map[net.Conn]bool{}}
 	n.all.Go(n.accept)
-	return n, nil
-}
-
-func (n *network) addr() string {
-	if n.listener == nil {
-		return "" // of a scene that failed
-	}
-	return n.listener.Addr().String()
+	s.closers = append(s.closers, n.close)
+	return n
 }
 
 // holdRequest keeps back the next request that contains match.
@@ -60,9 +57,9 @@ func (n *network) holdAnswer(match string) *rule {
 	return n.add(&rule{match: []byte(match), answer: true})
 }
 
-// answered returns a channel that is closed when the next request that contains match was answered,
-// and the answer was sent on.
-func (n *network) answered(match string) <-chan struct{} {
+// awaitAnswer returns a channel that is closed when the next request that contains match was
+// answered, and the answer was sent on.
+func (n *network) awaitAnswer(match string) <-chan struct{} {
 	r := n.holdAnswer(match)
 	r.pass()
 	return r.sent
@@ -75,7 +72,7 @@ func (n *network) loseAnswer(match string) *rule {
 
 func (n *network) add(r *rule) *rule {
 	r.match = bytes.ToLower(r.match)
-	r.seen, r.sent, r.passed = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.arrived, r.sent, r.free = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = append(n.rules, r)
@@ -147,28 +144,27 @@ func (n *network) accept() {
 			server.Close()
 			continue
 		}
-		answers := make(chan *rule, 16) // for the answers of this connection
-		n.all.Go(func() { n.carry(server, client, func(data []byte) *rule { return n.request(data, answers) }) })
-		n.all.Go(func() { n.carry(client, server, func([]byte) *rule { return n.answer(answers) }) })
-	}
-}
-
-// request returns the rule for a request. A rule for its answer goes to the other direction.
-func (n *network) request(data []byte, answers chan<- *rule) *rule {
-	r := n.take(data)
-	if r != nil && r.answer {
-		answers <- r
-		return nil
-	}
-	return r
-}
-
-func (n *network) answer(answers <-chan *rule) *rule {
-	select {
-	case r := <-answers:
-		return r
-	default:
-		return nil
+		answers := make(chan *rule, 16) // the rules for the answers of this connection
+		n.all.Go(func() {
+			n.carry(server, client, func(request []byte) *rule {
+				r := n.take(request)
+				if r != nil && r.answer {
+					answers <- r
+					return nil
+				}
+				return r
+			})
+		})
+		n.all.Go(func() {
+			n.carry(client, server, func([]byte) *rule {
+				select {
+				case r := <-answers:
+					return r
+				default:
+					return nil
+				}
+			})
+		})
 	}
 }
 
@@ -190,11 +186,11 @@ func (n *network) carry(to, from net.Conn, find func([]byte) *rule) {
 		}
 		r := find(data[:length])
 		if r != nil {
-			close(r.seen)
+			close(r.arrived)
 			if r.lose {
 				return
 			}
-			n.wait(r.passed)
+			n.wait(r.free)
 		}
 		n.mu.Lock()
 		silent := n.silent

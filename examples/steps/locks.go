@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/steps/naive"
+	"github.com/holdfast-go/holdfast/redisstore"
+	"github.com/holdfast-go/holdfast/store"
+)
+
+// A lock is what a process uses: a naive one, or that of holdfast.
+type lock struct {
+	try   func(context.Context) (bool, error)
+	wait  func(context.Context) error
+	leave func(context.Context) error
+	write func(context.Context) error // to the storage that the lock protects, without another look at the lock
+	token func() int64                // of the hold; 0: there is none
+	err   func() error                // why the holder must not work on; nil: it may, as far as it knows
+}
+
+// locks has the locks by the names of roles.
+var locks = map[string]func(*actor) (*lock, error){
+	"timestamp": naiveLock(func(a *actor) tryLocker {
+		clock := func() time.Time { return time.Now().Add(a.role.Clock) }
+		return naive.NewTimestamp(a.redis(0), lockName, a.role.TTL, clock)
+	}),
+	"expire": naiveLock(func(a *actor) tryLocker { return naive.NewExpire(a.redis(0), lockName, a.role.TTL) }),
+	"delete": naiveLock(func(a *actor) tryLocker { return naive.NewDelete(a.redis(0), lockName, a.role.TTL) }),
+	"redlock": naiveLock(func(a *actor) tryLocker {
+		var masters []*redis.Client
+		for n := range a.role.Addrs {
+			masters = append(masters, a.redis(n))
+		}
+		return naive.NewRedLock(masters, lockName, a.role.Name, a.role.TTL)
+	}),
+	"compare":   ownedLock(naive.NewCompare),
+	"unique":    ownedLock(naive.NewUnique),
+	"reentrant": ownedLock(naive.NewReentrant),
+	"watchdog":  ownedLock(naive.NewWatchdog),
+	"herd":      ownedLock(naive.NewHerd),
+	"reader":    ownedLock(naive.NewReader),
+	"writer":    ownedLock(naive.NewWriter),
+
+	"holdfast":        holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.Mutex(lockName); return m.TryLock, m.Lock }),
+	"holdfast reader": holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.RWMutex(lockName); return m.TryRLock, m.RLock }),
+	"holdfast writer": holdfastLock(func(c *holdfast.Client) (try, wait acquire) { m := c.RWMutex(lockName); return m.TryLock, m.Lock }),
+	"holdfast fixed": holdfastLock(func(c *holdfast.Client) (try, wait acquire) {
+		m := c.Mutex(lockName, holdfast.WithoutRenewal())
+		return m.TryLock, m.Lock
+	}),
+}
+
+// A tryLocker is what all locks of package naive have.
+type tryLocker interface {
+	TryLock(context.Context) (bool, error)
+	Unlock(context.Context) error
+}
+
+// ownedLock is a naive lock whose value is the name of its holder.
+func ownedLock[L tryLocker](open func(rdb *redis.Client, key, id string, ttl time.Duration) L) func(*actor) (*lock, error) {
+	return naiveLock(func(a *actor) tryLocker { return open(a.redis(0), lockName, a.role.Name, a.role.TTL) })
+}
+
+// naiveLock is a lock of package naive as a process uses it.
+func naiveLock(open func(*actor) tryLocker) func(*actor) (*lock, error) {
+	return func(a *actor) (*lock, error) {
+		naiveLock, storage := open(a), a.redis(0)
+		l := &lock{
+			try:   naiveLock.TryLock,
+			wait:  func(ctx context.Context) error { return naive.Poll(ctx, naiveLock.TryLock, a.role.Every) },
+			leave: naiveLock.Unlock,
+			write: func(ctx context.Context) error { return storage.Set(ctx, storageName, a.role.Name, 0).Err() },
+			token: func() int64 { return 0 },
+			err:   func() error { return nil },
+		}
+		if waiter, ok := naiveLock.(interface{ Lock(context.Context) error }); ok {
+			l.wait = waiter.Lock
+		}
+		if watched, ok := naiveLock.(interface{ Err() error }); ok {
+			l.err = watched.Err
+		}
+		return l, nil
+	}
+}
+
+// An acquire is a call of holdfast that takes a lock.
+type acquire func(context.Context) (*holdfast.Lease, error)
+
+// fencedWrite is a storage that remembers the largest token, and refuses a smaller one.
+const fencedWrite = `-- write with a token
+if tonumber(redis.call('HGET', KEYS[1], 'token') or '0') > tonumber(ARGV[1]) then
+  return 0
+end
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'by', ARGV[2])
+return 1`
+
+// holdfastLock is a lock of the library as a process uses it.
+func holdfastLock(open func(*holdfast.Client) (try, wait acquire)) func(*actor) (*lock, error) {
+	return func(a *actor) (*lock, error) {
+		client, err := a.holdfast()
+		if err != nil {
+			return nil, err
+		}
+		try, wait := open(client)
+		storage := a.redis(0)
+		var lease *holdfast.Lease
+		enter := func(ctx context.Context, call string, acquire acquire) error {
+			l, err := acquire(ctx)
+			if err == nil {
+				lease = l
+				a.line("%s -> lease with token %d", call, lease.Token())
+			}
+			return err
+		}
+		return &lock{
+			try: func(ctx context.Context) (bool, error) {
+				err := enter(ctx, "TryLock", try)
+				var held *holdfast.HeldError
+				switch {
+				case errors.As(err, &held):
+					a.line("TryLock -> held by %s", held.Holder)
+					return false, nil
+				case errors.Is(err, holdfast.ErrUnavailable):
+					a.line("TryLock -> refused: no answer in time")
+					return false, nil
+				}
+				return err == nil, err
+			},
+			wait: func(ctx context.Context) error {
+				a.line("Lock ...")
+				return enter(ctx, "Lock", wait)
+			},
+			leave: func(context.Context) error {
+				err := lease.Release()
+				if err != nil && !errors.Is(err, holdfast.ErrLost) {
+					return err
+				}
+				a.line("Release -> %s", leaseOutcome(err))
+				return nil
+			},
+			write: func(ctx context.Context) error {
+				return storage.Eval(ctx, fencedWrite, []string{storageName}, fmt.Sprint(lease.Token()), a.role.Name).Err()
+			},
+			token: func() int64 { return lease.Token() },
+			err: func() error {
+				if err := lease.Err(); err != nil {
+					return errors.New(leaseOutcome(err))
+				}
+				return nil
+			},
+		}, nil
+	}
+}
+
+// leaseOutcome is an error of a lease without the name of the lock, which is always the same.
+func leaseOutcome(err error) string {
+	var lost *holdfast.LostError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &lost):
+		return fmt.Sprintf("the lease is lost, %s", lost.Reason)
+	}
+	return err.Error()
+}
+
+// holdfast is a client of the server of the role, or of a quorum if the role has several. It is
+// closed before its connections.
+func (a *actor) holdfast() (client *holdfast.Client, err error) {
+	config := &holdfast.Config{Label: a.role.Name, TTL: a.role.TTL, MaxTTL: a.role.TTL}
+	var servers []store.Store
+	for n := range a.role.Addrs {
+		servers = append(servers, redisstore.New(a.quietRedis(n)))
+	}
+	if len(servers) == 1 {
+		client, err = holdfast.New(servers[0], config)
+	} else {
+		client, err = holdfast.NewQuorum(servers, config)
+	}
+	if err == nil {
+		a.closers = slices.Insert(a.closers, 0, io.Closer(client))
+	}
+	return client, err
+}

@@ -1,0 +1,166 @@
+// Command steps shows, step by step, how the distributed locks of the tutorials fail, and what
+// holdfast does in the same case. docs/steps.md is its text:
+//
+//	go run ./examples/steps       # lists the steps
+//	go run ./examples/steps 3     # plays one
+//	go run ./examples/steps all   # plays all
+//
+// A step is one lock of the tutorials with the bug that is left in it. Package naive has these
+// locks, one in a file, as tutorials write them. A step is played twice: with the naive lock, where
+// the bug must be seen to happen, and with holdfast, where it must not. Both plays have the same
+// fault. The program ends with 0 only if each bug was seen and each fix held.
+//
+// A play is a function that directs a scene. The scene has nodes, networks and processes:
+//
+//   - A node is a server in the memory of the parent process, on a free loopback port. So a step
+//     needs nothing but this program, and is the same everywhere.
+//   - A network is a proxy between one process and one node. It holds requests or answers back,
+//     loses an answer, goes silent, or leads to another node.
+//   - A process is a child process: this program again. It has one lock, takes orders on its
+//     standard input and reports on its standard output, in JSON. While it is inside the lock it
+//     works: every few milliseconds it asks its lock whether it may go on, and stops when the lock
+//     says no. A naive lock rarely knows.
+//
+// Faults are injected, never hoped for: the play waits for an event, such as a request that a
+// network holds back, and does the next thing then. No play depends on which of two processes is
+// faster.
+//
+// A verdict is computed from the reports. A tenure is the time from a process's entry until the
+// last time at which its lock let it work, by the wall clock, which all processes of one host
+// share. Two processes were inside together if their tenures overlap.
+//
+// All that a step started is gone when it ends. A child process ends with its standard input,
+// however the parent ends; an interrupt is left to the parent.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// childArg makes this program one process of a step.
+const childArg = "process-of-a-step"
+
+// limit is the most that a step takes.
+const limit = 20 * time.Second
+
+// A step is one lock of the tutorials, and the same fault with holdfast.
+type step struct {
+	title           string
+	source          string // the file of the naive lock in package naive
+	naive, holdfast play
+}
+
+var steps = []step{
+	{"SETNX with a timestamp", "timestamp.go", timestampNaive, timestampHoldfast},
+	{"EXPIRE apart from SETNX", "expire.go", expireNaive, expireHoldfast},
+	{"Delete without asking who holds", "delete.go", deleteNaive, deleteHoldfast},
+	{"Ask, then delete", "compare.go", compareNaive, compareHoldfast},
+	{"A fixed expiry", "unique.go", uniqueNaive, uniqueHoldfast},
+	{"A count, doubled by a replay", "reentrant.go", reentrantNaive, reentrantHoldfast},
+	{"A watchdog that learns too late", "watchdog.go", watchdogNaive, watchdogHoldfast},
+	{"Polling", "polling.go", pollingNaive, pollingHoldfast},
+	{"A herd", "herd.go", herdNaive, herdHoldfast},
+	{"Unfair", "polling.go", unfairNaive, unfairHoldfast},
+	{"A reader keeps the writer out", "readwrite.go", readwriteNaive, readwriteHoldfast},
+	{"One node's crash", "unique.go", failoverNaive, failoverHoldfast},
+	{"RedLock without validity", "redlock.go", redlockNaive, redlockHoldfast},
+	{"No token", "unique.go", tokenNaive, tokenHoldfast},
+}
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) == 2 && os.Args[1] == childArg {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt) // the parent decides what follows
+		if err := act(context.Background(), os.Stdin, os.Stdout); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run lists the steps, plays one, or plays all.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		for n, step := range steps {
+			fmt.Fprintf(out, "%2d  %s\n", n+1, step.title)
+		}
+		fmt.Fprintf(out, "\nsteps N plays a step, and steps all plays all.\n")
+		return nil
+	}
+	if len(args) == 1 && args[0] == "all" {
+		var errs []error
+		for n := range steps {
+			if ctx.Err() == nil {
+				errs = append(errs, playStep(ctx, out, n+1))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || len(args) > 1 || n < 1 || n > len(steps) {
+		return fmt.Errorf("step %q: it must be 1 to %d, or all", args, len(steps))
+	}
+	return playStep(ctx, out, n)
+}
+
+// playStep plays step number n, from 1, and prints what happens. It returns nil only if the bug was
+// seen with the naive lock and not with holdfast.
+func playStep(ctx context.Context, out io.Writer, n int) error {
+	step := steps[n-1]
+	ctx, cancel := context.WithTimeoutCause(ctx, limit-3*time.Second, errors.New("not at its end after 17s"))
+	defer cancel()
+	fmt.Fprintf(out, "Step %d of %d: %s (docs/steps.md explains it)\n", n, len(steps), step.title)
+	fmt.Fprintf(out, "\nThe naive lock (examples/steps/naive/%s):\n\n", step.source)
+	bug, err := perform(ctx, out, step.naive)
+	if err != nil {
+		return fmt.Errorf("step %d, the naive lock, could not be judged: %w", n, err)
+	}
+	fmt.Fprintf(out, "\n%s\n\nThe same with holdfast:\n\n", wrap(bug.sentence("THE BUG IS SEEN", "THE BUG WAS NOT SEEN")))
+	fix, err := perform(ctx, out, step.holdfast)
+	if err != nil {
+		return fmt.Errorf("step %d, holdfast, could not be judged: %w", n, err)
+	}
+	fmt.Fprintf(out, "\n%s\n\n", wrap(fix.sentence("IT HOLDS", "IT DID NOT HOLD")))
+	return judge(n, bug, fix)
+}
+
+// judge returns the result of a step.
+func judge(n int, bug, fix verdict) error {
+	var errs []error
+	if !bug.ok {
+		errs = append(errs, fmt.Errorf("step %d: the bug was not seen: %s", n, bug.text))
+	}
+	if !fix.ok {
+		errs = append(errs, fmt.Errorf("step %d: holdfast did not hold: %s", n, fix.text))
+	}
+	return errors.Join(errs...)
+}
+
+// wrap breaks a text into lines of at most 78 columns.
+func wrap(text string) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > 78 {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, line), "\n")
+}

@@ -1,0 +1,169 @@
+package main
+
+import "time"
+
+func timestampNaive(s *scene) func() verdict {
+	server := s.node()
+	a := s.start("A", "timestamp", server.addr)
+	b := s.startRole(role{Name: "B", Lock: "timestamp", Addrs: []string{server.addr}, Clock: time.Minute})
+	a.do(orderTry)
+	s.say("A holds, and works. B's clock is a minute ahead of A's.")
+	b.do(orderTry)
+	s.pass(shown)
+	a.do(orderLeave)
+	return func() verdict { return together(tenures(a, b)) }
+}
+
+func timestampHoldfast(s *scene) func() verdict {
+	server := s.node()
+	server.setBehind(time.Hour)
+	s.say("The clock of the server is an hour behind those of A and B.")
+	a := s.start("A", "holdfast", server.addr)
+	b := s.start("B", "holdfast", server.addr)
+	a.do(orderTry)
+	b.do(orderTry)
+	b.begin(orderWait)
+	s.pass(shown)
+	a.kill()
+	b.answer()
+	return func() verdict { return apart(tenures(a, b), "A", "B") }
+}
+
+func expireNaive(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "expire", way.addr)
+	b := s.start("B", "expire", server.addr)
+	b.do(orderTry) // as it is meant
+	b.do(orderLeave)
+	crash := way.holdRequest("pexpire")
+	a.begin(orderTry)
+	s.wait(crash.arrived)
+	s.say("A has sent SETNX, and is about to send PEXPIRE.")
+	a.kill()
+	b.begin(orderWait)
+	s.pass(2 * ttl)
+	got, left := b.answered(), s.read(server, "PTTL", lockName)
+	s.say("After twice the expiry: PTTL %s -> %s", lockName, left)
+	return func() verdict {
+		waited := "got in"
+		if !got {
+			waited = "waited " + formatTime(2*ttl) + " in vain"
+		}
+		return verdictf(!got && left == "-1", "A is dead, PTTL is %s, and B %s", left, waited)
+	}
+}
+
+func expireHoldfast(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "holdfast", way.addr)
+	b := s.start("B", "holdfast", server.addr)
+	crash := way.holdAnswer("eval\r\n") // a server does not know the script yet, so that EVALSHA fails
+	a.begin(orderTry)
+	s.wait(crash.arrived)
+	s.say("A's first command has taken effect. A has no answer yet.")
+	a.kill()
+	killed := time.Now()
+	refused := !b.do(orderTry)
+	b.do(orderWait)
+	return func() verdict {
+		list := tenures(b)
+		if len(list) != 1 || !refused {
+			return verdictf(false, "B got in before the expiry of A, or never")
+		}
+		took := list[0].From.Sub(killed)
+		return verdictf(true, "B got in %s after the crash; the expiry is %s", formatTime(took), formatTime(ttl))
+	}
+}
+
+func deleteNaive(s *scene) func() verdict {
+	server := s.node()
+	a, b, c := s.start3("delete", server)
+	a.do(orderTry)
+	s.say("A's work takes longer than the expiry. B waits.")
+	b.do(orderWait)
+	s.say("A's expiry is over, and B is in. Now A is done.")
+	a.do(orderLeave)
+	c.do(orderTry)
+	s.pass(shown)
+	return func() verdict { return together(tenures(b, c)) }
+}
+
+func deleteHoldfast(s *scene) func() verdict {
+	server := s.node()
+	a, b, c := s.start3("holdfast fixed", server)
+	a.do(orderTry)
+	s.say("A's lease is not renewed. A's work takes longer. B waits.")
+	b.do(orderWait)
+	s.say("A's lease is over, and B is in. Now A is done.")
+	a.do(orderLeave)
+	c.do(orderTry)
+	s.pass(shown)
+	return func() verdict { return apart(tenures(a, b, c), "A", "B") }
+}
+
+func compareNaive(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "compare", way.addr)
+	b, c := s.start("B", "compare", server.addr), s.start("C", "compare", server.addr)
+	a.do(orderTry)
+	late := way.holdRequest("del")
+	a.begin(orderLeave)
+	s.wait(late.arrived)
+	s.say("A has found its own value. Its DEL is slow on the way. B waits.")
+	b.do(orderWait)
+	s.say("A's key has expired, and B is in. A's DEL arrives.")
+	late.pass()
+	a.answer()
+	c.do(orderTry)
+	s.pass(shown)
+	return func() verdict { return together(tenures(b, c)) }
+}
+
+func compareHoldfast(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "holdfast", way.addr)
+	b, c := s.start("B", "holdfast", server.addr), s.start("C", "holdfast", server.addr)
+	a.do(orderTry)
+	late := way.holdRequest(lockName)
+	a.begin(orderLeave)
+	s.wait(late.arrived)
+	s.say("A's release is slow on the way. B waits.")
+	b.do(orderWait)
+	s.say("B is in. A's slow release arrives.")
+	late.pass()
+	a.answer()
+	s.pass(100 * time.Millisecond)
+	c.do(orderTry)
+	s.pass(shown)
+	return func() verdict { return apart(tenures(a, b, c), "A", "B") }
+}
+
+func uniqueNaive(s *scene) func() verdict {
+	server := s.node()
+	a, b := s.start("A", "unique", server.addr), s.start("B", "unique", server.addr)
+	a.do(orderTry)
+	s.say("A's work takes longer than the expiry. B waits.")
+	b.do(orderWait)
+	s.say("A's key has expired, and B is in. A works on.")
+	s.pass(shown)
+	a.do(orderLeave)
+	b.do(orderLeave)
+	return func() verdict { return together(tenures(a, b)) }
+}
+
+func uniqueHoldfast(s *scene) func() verdict {
+	server := s.node()
+	a, b := s.start("A", "holdfast", server.addr), s.start("B", "holdfast", server.addr)
+	a.do(orderTry)
+	s.say("A's work takes twice the TTL. B waits.")
+	b.begin(orderWait)
+	s.pass(2 * ttl)
+	a.do(orderLeave)
+	b.answer()
+	b.do(orderLeave)
+	return func() verdict { return apart(tenures(a, b), "A", "B") }
+}

@@ -1,0 +1,102 @@
+package main
+
+import "time"
+
+func reentrantNaive(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "reentrant", way.addr)
+	b := s.start("B", "reentrant", server.addr)
+	s.say("The answer to A's next script gets lost.")
+	lost := way.loseAnswer("eval")
+	a.do(orderTry)
+	s.wait(lost.arrived)
+	s.say("go-redis has sent it again: HGET %s A -> %s", lockName, s.read(server, "HGET", lockName, "A"))
+	a.do(orderLeave)
+	left := s.read(server, "HGET", lockName, "A")
+	s.say("A has entered once and left once: HGET %s A -> %s", lockName, left)
+	got := b.do(orderTry)
+	return func() verdict {
+		entry := "did not get in"
+		if got {
+			entry = "got in"
+		}
+		return verdictf(!got && left != "nil", "A has left, its count is %s, and B %s", left, entry)
+	}
+}
+
+func reentrantHoldfast(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "holdfast", way.addr)
+	b := s.start("B", "holdfast", server.addr)
+	b.do(orderTry) // the server knows the scripts then
+	b.do(orderLeave)
+	s.say("The answer to A's next script gets lost.")
+	lost := way.loseAnswer(lockName)
+	a.do(orderWait)
+	s.wait(lost.arrived)
+	a.do(orderLeave)
+	left := time.Now()
+	got := b.do(orderTry)
+	return func() verdict {
+		list := b.entries()
+		if !got || len(list) != 2 {
+			return verdictf(false, "A has left, and B did not get in")
+		}
+		return verdictf(true, "A has left, and B got in %s later", formatTime(list[1].From.Sub(left)))
+	}
+}
+
+func watchdogNaive(s *scene) func() verdict { return silence(s, "watchdog", together) }
+
+func watchdogHoldfast(s *scene) func() verdict {
+	return silence(s, "holdfast", func(list []tenure) verdict { return apart(list, "A", "B") })
+}
+
+// silence cuts A off while it holds.
+func silence(s *scene, lock string, judge func([]tenure) verdict) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a, b := s.start("A", lock, way.addr), s.start("B", lock, server.addr)
+	a.do(orderTry)
+	s.wait(way.awaitAnswer("pexpire"))
+	way.silence()
+	s.say("A has renewed. Now A's network falls silent. B waits.")
+	b.do(orderWait)
+	s.say("B is in.")
+	s.pass(shown)
+	s.say("A's network is back.")
+	way.speak()
+	a.do(orderLeave)
+	return func() verdict { return judge(tenures(a, b)) }
+}
+
+func tokenNaive(s *scene) func() verdict {
+	return lateWrite(s, "unique", func(server *node) string { return s.read(server, "GET", storageName) },
+		func(by string) bool { return by == "A" })
+}
+
+func tokenHoldfast(s *scene) func() verdict {
+	return lateWrite(s, "holdfast", func(server *node) string { return s.read(server, "HGET", storageName, "by") },
+		func(by string) bool { return by == "B" })
+}
+
+// lateWrite stops A between its last look at the lock and its write. stored is the last writer of
+// the storage.
+func lateWrite(s *scene, lock string, stored func(*node) string, good func(by string) bool) func() verdict {
+	server := s.node()
+	a, b := s.start("A", lock, server.addr), s.start("B", lock, server.addr)
+	a.do(orderTry)
+	a.signal(stopSignal)
+	s.say("A is stopped, between a look at the lock and its write. B waits.")
+	b.do(orderWait)
+	b.do(orderWrite)
+	s.say("B is in, and has written. A goes on, and writes.")
+	a.signal(continueSignal)
+	a.do(orderWrite)
+	by := stored(server)
+	return func() verdict {
+		return verdictf(good(by), "B got the lock after A, and the storage has the write of %s", by)
+	}
+}

@@ -1,0 +1,208 @@
+package main
+
+import "time"
+
+func pollingNaive(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "watchdog", server.addr)
+	b := s.start("B", "watchdog", way.addr)
+	a.do(orderTry)
+	refused := func() { s.wait(way.awaitAnswer("\r\nnx")) }
+	return measureWait(s, server, a, b, refused, refused, func(sent int, _ time.Duration) bool { return sent >= 10 })
+}
+
+func pollingHoldfast(s *scene) func() verdict {
+	server := s.node()
+	a, b := s.start("A", "holdfast", server.addr), s.start("B", "holdfast", server.addr)
+	a.do(orderTry)
+	stands := func() {
+		s.awaitWaiters(server, 1)
+		s.awaitQuiet(server, "B") // it subscribes, and asks once more
+	}
+	return measureWait(s, server, a, b, stands, func() {}, func(sent int, waited time.Duration) bool {
+		return sent <= 2+2*int(waited/ttl) // the first of the queue asks when the holder's time may be over
+	})
+}
+
+// pollEvery is the pause between two tries of a naive waiter.
+const pollEvery = 100 * time.Millisecond
+
+// measureWait lets B wait for A, and counts the commands of B until A leaves. The time for which
+// the lock is idle then is told, and not judged: a busy machine makes it longer.
+func measureWait(
+	s *scene, server *node, a, b *process, stands, atEnd func(), good func(sent int, waited time.Duration) bool,
+) func() verdict {
+	const waits = 2 * time.Second
+	b.begin(orderWait)
+	stands()
+	before, began := server.count("B"), time.Now()
+	s.say("A works, and B waits.")
+	s.pass(waits)
+	atEnd()
+	sent, waited := server.count("B")-before, time.Since(began)
+	s.say("A is done.")
+	a.do(orderLeave)
+	b.answer()
+	return func() verdict {
+		held := append(a.entries(), b.entries()...)
+		if len(held) != 2 {
+			return verdictf(false, "B did not get in")
+		}
+		idle := held[1].From.Sub(held[0].To)
+		return verdictf(good(sent, waited), "in %s of waiting B sent %s; then the lock was idle for %s",
+			formatTime(waited), formatCommands(sent), formatTime(idle))
+	}
+}
+
+func herdNaive(s *scene) func() verdict {
+	return countHandOvers(s, "herd", s.awaitSubscribers,
+		func(first, last int) bool { return first > crowd && first > 2*last })
+}
+
+func herdHoldfast(s *scene) func() verdict {
+	return countHandOvers(s, "holdfast", s.awaitWaiters,
+		func(first, last int) bool { return first <= 4 && last <= 4 })
+}
+
+// crowd is how many processes wait for the herd.
+const crowd = 8
+
+// countHandOvers lets A release while eight processes wait, and the next holder while seven do, and
+// so on. It counts the commands of each hand-over.
+func countHandOvers(
+	s *scene, lock string, waiting func(*node, int), good func(first, last int) bool,
+) func() verdict {
+	server := s.node()
+	var clients []string
+	var all []*process
+	for n := range crowd + 1 {
+		name := string(rune('A' + n))
+		p := s.startRole(role{Name: name, Lock: lock, Addrs: []string{server.addr}, TTL: 10 * ttl})
+		clients, all = append(clients, name), append(all, p)
+	}
+	holder, waiters := all[0], all[1:]
+	holder.do(orderTry) // a first hand-over, so that the server knows all scripts
+	waiters[0].begin(orderWait)
+	waiting(server, 1)
+	holder.do(orderLeave)
+	waiters[0].answer()
+	s.awaitQuiet(server, clients...)
+	waiters[0].do(orderLeave)
+	for _, p := range all {
+		p.hush()
+	}
+
+	holder.do(orderTry)
+	for n, w := range waiters {
+		w.begin(orderWait)
+		waiting(server, n+1)
+	}
+	var counts []int
+	for left := crowd; left > 0; left-- {
+		before := s.awaitQuiet(server, clients...)
+		holder.do(orderLeave)
+		holder, waiters = s.awaitFirst(waiters)
+		counts = append(counts, s.awaitQuiet(server, clients...)-before)
+		s.say("%d wait. The holder leaves, and the next gets in: %s.", left, formatCommands(counts[len(counts)-1]))
+	}
+	return func() verdict {
+		first, last := counts[0], counts[crowd-1]
+		return verdictf(good(first, last), "a hand-over costs %s with %d waiters, and %d with one",
+			formatCommands(first), crowd, last)
+	}
+}
+
+func unfairNaive(s *scene) func() verdict {
+	server := s.node()
+	way := s.network(server)
+	a := s.start("A", "watchdog", server.addr)
+	b := s.startRole(role{Name: "B", Lock: "watchdog", Addrs: []string{way.addr}, Every: 500 * time.Millisecond})
+	c := s.start("C", "watchdog", server.addr)
+	a.do(orderTry)
+	b.begin(orderWait)
+	began := time.Now()
+	s.pass(time.Second)
+	passed := false
+	for try := 0; try < 5 && !passed; try++ { // B's next try may come between, on a slow machine
+		s.wait(way.awaitAnswer("\r\nnx"))
+		s.say("B was refused a moment ago. Now A leaves, and C comes.")
+		a.do(orderLeave)
+		if passed = c.do(orderTry); !passed {
+			b.answer()
+			b.do(orderLeave)
+			a.do(orderTry)
+			b.begin(orderWait)
+			began = time.Now()
+		}
+	}
+	waited := time.Since(began)
+	s.pass(shown)
+	c.do(orderLeave)
+	b.answer()
+	return func() verdict {
+		return verdictf(passed, "C passed B, which had waited for %s", formatTime(waited))
+	}
+}
+
+func unfairHoldfast(s *scene) func() verdict {
+	server := s.node()
+	a, b, c := s.start3("holdfast", server)
+	a.do(orderTry)
+	b.begin(orderWait)
+	s.awaitWaiters(server, 1)
+	s.pass(time.Second)
+	s.say("B has waited for a second. Now A leaves, and C comes.")
+	c.begin(orderWait)
+	a.do(orderLeave)
+	b.answer()
+	s.pass(shown)
+	b.do(orderLeave)
+	c.answer()
+	return func() verdict { return apart(tenures(a, b, c), "A", "B", "C") }
+}
+
+func readwriteNaive(s *scene) func() verdict {
+	server := s.node()
+	a, b := s.start("A", "reader", server.addr), s.start("B", "writer", server.addr)
+	c := s.start("C", "reader", server.addr)
+	a.do(orderTry)
+	b.begin(orderWait)
+	began, entries := time.Now(), 0
+	for in, out := a, c; time.Since(began) < 2*ttl; in, out = out, in {
+		if !out.do(orderTry) {
+			break // the writer was faster
+		}
+		entries++
+		in.do(orderLeave)
+		if entries == 2 {
+			s.say("A and C go on like that: each comes before the other leaves.")
+			a.hush()
+			c.hush()
+		}
+		s.pass(200 * time.Millisecond)
+	}
+	starved, waited := !b.answered(), time.Since(began)
+	return func() verdict {
+		return verdictf(starved, "B waited %s to write, while readers got in %d times", formatTime(waited), entries)
+	}
+}
+
+func readwriteHoldfast(s *scene) func() verdict {
+	server := s.node()
+	a, b := s.start("A", "holdfast reader", server.addr), s.start("B", "holdfast writer", server.addr)
+	c := s.start("C", "holdfast reader", server.addr)
+	a.do(orderTry)
+	b.begin(orderWait)
+	s.awaitWaiters(server, 1)
+	s.say("A reads, and B waits to write. C wants to read too.")
+	c.begin(orderWait)
+	s.awaitWaiters(server, 2)
+	s.pass(shown)
+	a.do(orderLeave)
+	b.answer()
+	s.pass(shown)
+	b.do(orderLeave)
+	c.answer()
+	return func() verdict { return apart(tenures(a, b, c), "A", "B", "C") }
+}

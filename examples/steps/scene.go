@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The name that all processes lock, and the life of each hold. The TTL has room for a machine that
+// stands still for a moment.
+const (
+	lockName    = "lock:order"
+	storageName = "order" // what the lock protects
+	ttl         = 1500 * time.Millisecond
+)
+
+// shown is how long two processes that are inside together are left so.
+const shown = 300 * time.Millisecond
+
+// A play directs a scene. It returns how to judge what happened, for when the scene has ended.
+type play func(*scene) (judge func() verdict)
+
+// A scene is the place of one play, which uses it from one goroutine. What fails in a method ends
+// the play with a panic that perform recovers, so that plays have no branches for failures.
+type scene struct {
+	ctx       context.Context
+	timeline  *timeline
+	processes []*process
+	closers   []func()
+}
+
+// A failure is the panic of a play that cannot be judged.
+type failure struct{ error }
+
+// perform plays once, and returns the verdict. Nothing that it started is left then.
+func perform(ctx context.Context, out io.Writer, p play) (verdict, error) {
+	s := &scene{ctx: ctx, timeline: newTimeline(out)}
+	judge, err := s.direct(p)
+	s.end()
+	s.timeline.finish()
+	if err != nil {
+		return verdict{}, err
+	}
+	return judge(), nil
+}
+
+// direct runs the play to its end, or to its first failure.
+func (s *scene) direct(p play) (judge func() verdict, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			failed, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = failed.error
+		}
+	}()
+	return p(s), context.Cause(s.ctx)
+}
+
+// must ends the play after an error, or when its time is over.
+func (s *scene) must(err error) {
+	if over := context.Cause(s.ctx); over != nil {
+		err = over
+	}
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// end stops the processes and then everything that they used. The tenures are complete then.
+func (s *scene) end() {
+	for _, p := range s.processes {
+		p.end()
+	}
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+}
+
+// say adds a line about what the play does.
+func (s *scene) say(format string, args ...any) {
+	s.timeline.add(time.Now(), "", fmt.Sprintf(format, args...))
+}
+
+// wait waits for an event.
+func (s *scene) wait(event <-chan struct{}) {
+	select {
+	case <-event:
+	case <-s.ctx.Done():
+		s.must(nil)
+	}
+}
+
+// pass lets time pass, such as that in which nothing is to happen.
+func (s *scene) pass(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.ctx.Done():
+		s.must(nil)
+	}
+}
+
+// poll waits until a condition is met.
+func (s *scene) poll(condition func() (bool, error)) {
+	for {
+		met, err := condition()
+		s.must(err)
+		if met {
+			return
+		}
+		s.pass(10 * time.Millisecond)
+	}
+}
+
+// read returns the answer of a server to a command, as text.
+func (s *scene) read(n *node, args ...any) string {
+	value, err := n.rdb.Do(s.ctx, args...).Result()
+	if !errors.Is(err, redis.Nil) {
+		s.must(err)
+	}
+	return formatReply(value)
+}
+
+// awaitWaiters waits until so many wait for the name, with holdfast.
+func (s *scene) awaitWaiters(n *node, want int) {
+	s.poll(func() (bool, error) {
+		info, err := n.client.Inspect(s.ctx, lockName)
+		return info.Waiters == want, err
+	})
+}
+
+// awaitSubscribers waits until so many listen to the channel of the naive herd.
+func (s *scene) awaitSubscribers(n *node, want int) {
+	s.poll(func() (bool, error) {
+		counts, err := n.rdb.PubSubNumSub(s.ctx, lockName+":free").Result()
+		return counts[lockName+":free"] == int64(want), err
+	})
+}
+
+// awaitExpiry waits until the key of the naive lock has expired.
+func (s *scene) awaitExpiry(n *node) {
+	s.poll(func() (bool, error) {
+		there, err := n.rdb.Exists(s.ctx, lockName).Result()
+		return there == 0, err
+	})
+}
+
+// awaitQuiet waits until a node gets no more commands, and returns how many it has got. It counts
+// its looks, and not the time: all processes may have stood still.
+func (s *scene) awaitQuiet(n *node, clients ...string) (commands int) {
+	const enough = 20
+	same := 0
+	s.poll(func() (bool, error) {
+		same++
+		if now := n.count(clients...); now != commands {
+			commands, same = now, 0
+		}
+		return same == enough, nil
+	})
+	return commands
+}
+
+// awaitFirst waits until one of several processes that wait is inside, and returns it and the
+// others.
+func (s *scene) awaitFirst(waiting []*process) (inside *process, others []*process) {
+	s.poll(func() (bool, error) {
+		for i, p := range waiting {
+			if p.answered() {
+				inside = p
+				others = append(append(others, waiting[:i]...), waiting[i+1:]...)
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	inside.answer()
+	return inside, others
+}
